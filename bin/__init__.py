@@ -1,0 +1,1 @@
+"""The commands: thin modules that parse flags, call the library and print."""

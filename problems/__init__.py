@@ -1,0 +1,1 @@
+"""Problems: one module a family; each registers itself."""

@@ -1,0 +1,186 @@
+"""Names -> problems, models and hyperparameter sets (mirrors tensor2tensor's utils/registry.py).
+
+The built-in entries are imported at the first look-up of their kind, so that `import t2t_lite.registry` costs
+nothing, and looking up a model or a set never imports TensorFlow's data pipeline.
+"""
+
+import importlib
+import inspect
+import pathlib
+import re
+import sys
+import traceback
+
+from t2t_lite.errors import UnknownName, UserError, nearest
+
+_BUILT_IN = {
+    "models": ["t2t_lite.models.transformer"],
+    "hparams": ["t2t_lite.hparams.transformer"],
+    "problems": [
+        "t2t_lite.problems.algorithmic",
+        "t2t_lite.problems.phrasebook",
+        "t2t_lite.problems.translate_own",
+    ],
+}
+
+
+def default_name(obj):
+    """Returns the snake-cased name: `TranslateEndeWmt32k` -> `translate_ende_wmt32k`."""
+    name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", obj.__name__)
+    return re.sub("([a-z0-9])([A-Z])", r"\1_\2", name).lower()
+
+
+class Registry:
+    """A named collection filled by decorators; dict-like for reading.
+
+    Args:
+        kind: "problems", "models" or "hparams"; used in messages and to find the built-in modules.
+        check: function of (name, object) that raises `UserError` when the object cannot be registered.
+    """
+
+    def __init__(self, kind, check=None):
+        self.kind = kind
+        self._check = check
+        self._entries = {}
+        self._loaded = False
+
+    def register(self, name_or_obj=None):
+        """Decorator, usable bare (`@register_model`), empty (`@register_model()`) or with a name."""
+        if callable(name_or_obj):
+            return self._add(default_name(name_or_obj), name_or_obj)
+        return lambda obj: self._add(name_or_obj or default_name(obj), obj)
+
+    def _add(self, name, obj):
+        if not callable(obj):
+            raise UserError(f"{self.kind}: {name!r} must be a class or a function, got {type(obj).__name__}.")
+        if name in self._entries and self._entries[name] is not obj:
+            where = inspect.getsourcefile(self._entries[name])
+            raise UnknownName(f"{self.kind}: {name!r} is already registered in {where}. Choose another name.")
+        if self._check:
+            self._check(name, obj)
+        self._entries[name] = obj
+        return obj
+
+    def _load(self):
+        if not self._loaded:
+            self._loaded = True  # before the imports: they register here
+            for module in _BUILT_IN[self.kind]:
+                importlib.import_module(module)
+
+    def get(self, name):
+        """Returns the registered object. Raises `UnknownName` with the nearest names."""
+        self._load()
+        if name not in self._entries:
+            raise UnknownName(
+                f"{self.kind}: {name!r} is not registered. {nearest(name, self._entries)} "
+                f"All {len(self._entries)} are listed by: t2t-trainer --registry_help"
+            )
+        return self._entries[name]
+
+    def names(self, prefix=""):
+        """Returns the sorted names that start with `prefix`."""
+        self._load()
+        return sorted(name for name in self._entries if name.startswith(prefix))
+
+    def remove(self, name):
+        """Takes a name out again; for tests and notebooks."""
+        self._entries.pop(name, None)
+
+    def __contains__(self, name):
+        self._load()
+        return name in self._entries
+
+
+def _check_problem_name(name, cls):
+    if name.endswith(("_rev", "_copy")):
+        raise UnknownName(f"problems: {name!r} cannot be registered: the suffixes _rev and _copy are reserved.")
+    cls.name = name
+
+
+def _check_model(name, cls):
+    cls.REGISTERED_NAME = name
+
+
+_problems = Registry("problems", _check_problem_name)
+_models = Registry("models", _check_model)
+_hparams = Registry("hparams")
+
+register_problem = _problems.register
+register_model = _models.register
+register_hparams = _hparams.register
+list_problems = _problems.names
+list_models = _models.names
+list_hparams = _hparams.names
+
+
+def problem(name, **kwargs):
+    """Returns a `Problem` instance. `<name>_rev` swaps inputs and targets, `<name>_copy` copies inputs to targets.
+
+    Raises:
+        UnknownName: the name is not registered; the message names the nearest ones.
+    """
+    base, was_reversed, was_copy = name, False, False
+    while base.endswith(("_rev", "_copy")) and base not in _problems:
+        if base.endswith("_rev"):
+            twice, was_reversed, base = was_reversed, True, base.removesuffix("_rev")
+        else:
+            twice, was_copy, base = was_copy, True, base.removesuffix("_copy")
+        if twice:
+            raise UserError(f"problem {name!r}: a suffix is given twice. Expected <problem>[_copy][_rev].")
+    return _problems.get(base)(was_reversed=was_reversed, was_copy=was_copy, **kwargs)
+
+
+def model(name):
+    """Returns the `keras.Model` subclass of that name. Raises `UnknownName`."""
+    return _models.get(name)
+
+
+def hparams(name):
+    """Returns a fresh `HParams` of that set, safe to change. Raises `UnknownName`."""
+    made = _hparams.get(name)()
+    if made is None:
+        raise TypeError(f"hparams set {name!r} returned None: its function must return the HParams.")
+    return made
+
+
+def help_string():
+    """Returns every registered name, grouped by kind and first word, as `--registry_help` prints it."""
+    lines = []
+    for title, registry in (("Models", _models), ("HParams", _hparams), ("Problems", _problems)):
+        lines.append(f"{title}:")
+        groups = {}
+        for name in registry.names():
+            groups.setdefault(name.split("_")[0], []).append(name)
+        for prefix, names in groups.items():
+            lines.append(f"  {prefix}:")
+            lines.extend(f"    * {name}" for name in names)
+        lines.append("")
+    return "\n".join(lines)
+
+
+def import_usr_dir(path):
+    """Imports a user's folder so that its registrations appear (`--t2t_usr_dir`).
+
+    Args:
+        path: a folder with an `__init__.py`; "" or None does nothing. `~` and a trailing slash are accepted.
+
+    Raises:
+        UserError: no such folder, no `__init__.py`, or an error while importing: its file, line and cause.
+    """
+    if not path:
+        return
+    folder = pathlib.Path(path).expanduser().resolve()
+    if not (folder / "__init__.py").is_file():
+        raise UserError(f"--t2t_usr_dir={path}: no {folder / '__init__.py'}. Expected a folder with an __init__.py.")
+    sys.path.insert(0, str(folder.parent))
+    try:
+        importlib.import_module(folder.name)
+    except Exception as error:
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(str(folder))]
+        where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(folder / "__init__.py")
+        if isinstance(error, SyntaxError) and error.filename:
+            where = f"{error.filename}, line {error.lineno}"
+        cause = str(error).splitlines()[0] if str(error) else ""
+        raise UserError(f"--t2t_usr_dir={path}: {where}: {type(error).__name__}: {cause}") from error
+    finally:
+        sys.path.remove(str(folder.parent))
