@@ -64,7 +64,6 @@ class HParams:
     learning_rate_decay_rate: float = 1.0
     learning_rate_decay_staircase: bool = False
     clip_grad_norm: float = 0.0  # global norm; 0: off
-    ema_decay: float = 0.0  # exponential moving average of the weights, used in evaluation; 0: off
     max_skipped_steps: int = 10  # steps in a row with a loss or gradient that is not finite, before stopping
 
     # The machine.

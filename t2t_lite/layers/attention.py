@@ -1,0 +1,234 @@
+"""Multi-head attention (paper, sections 3.2.1 and 3.2.2)."""
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.dropout import Dropout
+
+MASKED = -1e9  # added to scores that must not be seen; finite, so that a row without any visible key is no NaN
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class MultiHeadAttention(keras.layers.Layer):
+    """softmax(QKᵀ / √d_k) V in `num_heads` heads (paper, equation 1 and section 3.2.2).
+
+    Argument order and the meaning of masks are those of `keras.layers.MultiHeadAttention`: B is the batch, T the
+    query's length, S the key's; True in a mask means visible. To subclass, override `project` or `attend`.
+
+    Args:
+        num_heads: int, h.
+        key_dim: int, d_k, size of a head's queries and keys; None: hidden size / num_heads.
+        value_dim: int, d_v, size of a head's values; None: key_dim's default.
+        dropout: float in [0, 1), on the attention weights.
+        use_bias: bool, biases in the four projections; the paper's equations have none.
+
+    Example:
+        >>> layer = MultiHeadAttention(num_heads=2)
+        >>> layer(keras.ops.ones((1, 5, 8)), use_causal_mask=True).shape
+        (1, 5, 8)
+
+    Raises:
+        ValueError: a size is not positive, or the hidden size is not a multiple of `num_heads` where a head's size
+            follows from it.
+    """
+
+    def __init__(self, num_heads, key_dim=None, value_dim=None, dropout=0.0, use_bias=False, **kwargs):
+        super().__init__(**kwargs)
+        for name, size in (("num_heads", num_heads), ("key_dim", key_dim), ("value_dim", value_dim)):
+            if size is not None and size < 1:
+                raise ValueError(f"`{name}` must be at least 1: received {name}={size}.")
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim
+        self.dropout_rate = dropout
+        self.use_bias = use_bias
+        self.supports_masking = True
+
+    def build(self, query_shape, value_shape=None, key_shape=None):
+        """Creates the four projections, Glorot uniform, as tensor2tensor's layers/common_attention.py."""
+        hidden_size = query_shape[-1]
+        value_shape = value_shape or query_shape
+        if hidden_size % self.num_heads and None in (self.key_dim, self.value_dim):
+            divisors = [n for n in range(1, hidden_size + 1) if hidden_size % n == 0]
+            best = min(divisors, key=lambda n: abs(n - self.num_heads))
+            raise ValueError(
+                f"The hidden size must be a multiple of `num_heads`: received hidden size {hidden_size}, "
+                f"num_heads={self.num_heads}. Nearest valid num_heads: {best}. Or set key_dim and value_dim."
+            )
+        self.query_size = self.key_dim or hidden_size // self.num_heads
+        self.value_size = self.value_dim or hidden_size // self.num_heads
+        inputs = {"query": query_shape, "key": key_shape or value_shape, "value": value_shape}
+        for role, shape in inputs.items():
+            size = self.value_size if role == "value" else self.query_size
+            self._add_projection(role, shape[-1], self.num_heads * size)
+        self._add_projection("output", self.num_heads * self.value_size, hidden_size)
+        self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
+
+    def _add_projection(self, role, input_size, output_size):
+        dense = keras.layers.Dense(
+            output_size, use_bias=self.use_bias, dtype=self.dtype_policy, name=f"{role}_projection"
+        )
+        dense.build((None, input_size))
+        setattr(self, f"{role}_projection", dense)
+
+    def project(self, x, role):
+        """Projects to or from the heads. Override to change a projection.
+
+        Args:
+            x: [B, T, hidden] for the roles "query", "key" and "value"; [B, heads, T, value_dim] for "output".
+            role: "query", "key", "value" or "output".
+
+        Returns:
+            [B, heads, T, head size], or [B, T, hidden] for "output".
+        """
+        dense = getattr(self, f"{role}_projection")
+        if role == "output":
+            batch, heads, length, size = ops.shape(x)
+            x = ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (-1, heads * size))
+            return ops.reshape(dense(x), (batch, length, dense.units))
+        batch, length, hidden_size = ops.shape(x)
+        # One matrix product of two dimensions: the batched form is slower, and its gradient much slower.
+        x = ops.reshape(dense(ops.reshape(x, (-1, hidden_size))), (batch, length, self.num_heads, -1))
+        return ops.transpose(x, (0, 2, 1, 3))
+
+    def attend(self, query, key, value, mask, training):
+        """Scaled dot-product attention (paper, equation 1). Override to change how heads attend.
+
+        Args:
+            query: [B, heads, T, key_dim].
+            key: [B, heads, S, key_dim].
+            value: [B, heads, S, value_dim].
+            mask: bool, broadcastable to [B, heads, T, S], True where visible; or None.
+            training: bool.
+
+        Returns:
+            (output [B, heads, T, value_dim], weights [B, heads, T, S]).
+        """
+        # Scaling the queries, not the scores: oneDNN fuses the scaled product into a far slower kernel.
+        query = query * ops.cast(self.query_size**-0.5, query.dtype)
+        scores = ops.cast(ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))), "float32")
+        if mask is not None:
+            scores = scores + ops.where(mask, 0.0, MASKED)
+        weights = ops.cast(ops.softmax(scores, axis=-1), value.dtype)
+        return ops.matmul(self.dropout(weights, training=training), value), weights
+
+    def memory_cache(self, value, key=None):
+        """Projects a memory once, for cross-attention of many steps and beams: a `cache` for `call`.
+
+        Args:
+            value: [B, S, hidden]; `key`: the same, or None for `value`.
+
+        Returns:
+            dict of "memory_key" [B, heads, S, key_dim] and "memory_value" [B, heads, S, value_dim].
+        """
+        key = value if key is None else key
+        return {"memory_key": self.project(key, "key"), "memory_value": self.project(value, "value")}
+
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        position=None,
+        return_attention_scores=False,
+        training=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+    ):
+        """Attends.
+
+        Args:
+            query: [B, T, hidden].
+            value: [B, S, hidden]; None: `query` (self-attention).
+            key: [B, S, hidden]; None: `value`.
+            attention_mask: bool, [T, S], [B, T, S] or [B, heads, T, S] (sizes of 1 broadcast), True where visible.
+            use_causal_mask: bool, hides later positions from earlier ones.
+            cache: None, or what was computed before: {"memory_key", "memory_value"} from `memory_cache`, used as it
+                is; or {"key" [B, heads, S, key_dim], "value" [B, heads, S, value_dim]}, to which those of `query` are
+                added.
+            position: int scalar: the T new keys are written into the cache at slot `position * T`; None: they are
+                appended. (T is 1, or the number of beams, whose slots of one step lie side by side.)
+            return_attention_scores: bool.
+            training: bool.
+            query_mask, value_mask, key_mask: bool [B, T] or [B, S]: masks that Keras carries with tensors.
+
+        Returns:
+            output [B, T, hidden]; with `return_attention_scores` also weights [B, heads, T, S]; with a `cache` also
+            the new cache; as a tuple when there is more than the output.
+        """
+        value = query if value is None else value
+        heads = self.project(query, "query")
+        if cache is not None and "memory_key" in cache:
+            keys, values = cache["memory_key"], cache["memory_value"]
+        else:
+            keys = self.project(value if key is None else key, "key")
+            values = self.project(value, "value")
+            if cache is not None:
+                keys = _add_to_cache(cache["key"], keys, position)
+                values = _add_to_cache(cache["value"], values, position)
+                cache = {"key": keys, "value": values}
+        mask = _merge_masks(
+            ops.shape(heads)[2], ops.shape(keys)[2], attention_mask, use_causal_mask, value_mask, key_mask
+        )
+        output, weights = self.attend(heads, keys, values, mask, training)
+        results = [self.project(output, "output")]
+        if return_attention_scores:
+            results.append(weights)
+        if cache is not None:
+            results.append(cache)
+        return tuple(results) if len(results) > 1 else results[0]
+
+    def compute_mask(self, query, value=None, query_mask=None, **kwargs):
+        """Returns the query's mask: the output has its positions."""
+        return query_mask
+
+    def compute_output_shape(self, query_shape, value_shape=None, key_shape=None):
+        """Returns the query's shape."""
+        return query_shape
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
+            "dropout": self.dropout_rate,
+            "use_bias": self.use_bias,
+        }
+
+
+def causal_mask(query_length, key_length):
+    """Returns bool [query_length, key_length]: True where the key is not later than the query (paper, 3.2.3)."""
+    return ops.expand_dims(ops.arange(query_length), 1) >= ops.expand_dims(ops.arange(key_length), 0)
+
+
+def _merge_masks(query_length, key_length, attention_mask, use_causal_mask, *padding_masks):
+    """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S]; None when there is none."""
+    masks = []
+    if attention_mask is not None:
+        attention_mask = ops.cast(attention_mask, "bool")
+        for _ in range(4 - len(attention_mask.shape)):
+            # [T, S] -> [1, T, S]; [B, T, S] -> [B, 1, T, S]
+            axis = 0 if len(attention_mask.shape) == 2 else 1
+            attention_mask = ops.expand_dims(attention_mask, axis)
+        masks.append(attention_mask)
+    if use_causal_mask:
+        masks.append(causal_mask(query_length, key_length)[None, None])
+    masks.extend(ops.cast(m, "bool")[:, None, None, :] for m in padding_masks if m is not None)  # [B, 1, 1, S]
+    merged = None
+    for mask in masks:
+        merged = mask if merged is None else ops.logical_and(merged, mask)
+    return merged
+
+
+def _add_to_cache(past, new, position):
+    """Adds `new` [B, heads, T, size] to `past` [B, heads, S, size]: in place at `position * T`, or at the end."""
+    new = ops.cast(new, past.dtype)
+    if position is None:
+        return ops.concatenate([past, new], axis=2)
+    return ops.slice_update(past, (0, 0, position * ops.shape(new)[2], 0), new)

@@ -1,0 +1,104 @@
+"""Dropout whose masks are a pure function of a seed, so that a run replays exactly on any number of replicas."""
+
+import threading
+
+import keras
+from keras import ops
+
+_scope = threading.local()  # a distribution strategy runs each replica's function in a thread of its own
+
+
+class dropout_seed:
+    """Context in which every `Dropout` draws its mask from `(seed, index of the layer)` alone.
+
+    The trainer opens it around each forward pass, with the run's seed mixed with the batch's index in the data
+    stream: replicas and accumulated micro-batches get different masks, and nothing needs to be saved to replay them.
+
+    Args:
+        seed: integer scalar tensor (int64 under TensorFlow).
+    """
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def __enter__(self):
+        self._outer = getattr(_scope, "seed", None)
+        _scope.seed = self.seed
+        return self
+
+    def __exit__(self, *_):
+        _scope.seed = self._outer
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class ScopedSeed(keras.random.SeedGenerator):
+    """A seed generator that is stateless inside `dropout_seed`, and Keras' own outside of it.
+
+    Attributes:
+        index: int, which layer of its model this is; set by `number_dropouts`.
+    """
+
+    index = 0
+
+    def next(self, ordered=True):
+        """Returns the next seed, shape [2]."""
+        seed = getattr(_scope, "seed", None)
+        if seed is None:
+            return super().next(ordered)
+        return ops.stack([seed, ops.cast(self.index, seed.dtype)])
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class Dropout(keras.layers.Layer):
+    """Sets a fraction `rate` of the inputs to 0 and scales the others by 1 / (1 - rate), in training only.
+
+    Behaves as `keras.layers.Dropout`, except inside `dropout_seed`. (Keras' own layer draws the same mask on
+    every replica under `tf.distribute.MirroredStrategy`.)
+
+    Args:
+        rate: float in [0, 1).
+        seed: int or None, for use outside of `dropout_seed`.
+
+    Raises:
+        ValueError: `rate` is not in [0, 1).
+    """
+
+    def __init__(self, rate, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if not 0 <= rate < 1:
+            raise ValueError(f"`rate` of dropout must be in [0, 1): received rate={rate}.")
+        self.rate = rate
+        self.seed = seed
+        self.seed_generator = ScopedSeed(seed) if rate > 0 else None
+        self.supports_masking = True
+        self.built = True
+
+    def call(self, inputs, training=False):
+        """Returns a tensor of the shape and dtype of `inputs`."""
+        if training and self.rate > 0:
+            return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
+        return inputs
+
+    def compute_output_shape(self, input_shape):
+        """Returns `input_shape`."""
+        return input_shape
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "rate": self.rate, "seed": self.seed}
+
+
+def number_dropouts(model):
+    """Gives each `Dropout` of a model its own index, in order of construction; call it once the model is built.
+
+    Returns:
+        The number of dropout layers.
+    """
+    generators = [
+        layer.seed_generator
+        for layer in model._flatten_layers()
+        if isinstance(layer, Dropout) and layer.seed_generator is not None
+    ]
+    for index, generator in enumerate(generators):
+        generator.index = index
+    return len(generators)

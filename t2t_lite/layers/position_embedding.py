@@ -1,0 +1,109 @@
+"""Position encodings: sinusoids (paper, section 3.5) and a learned table (table 3, row E)."""
+
+import keras
+import numpy as np
+from keras import ops
+
+LAYOUTS = ("interleaved", "marian", "tensor2tensor")
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class SinusoidalPositionEmbedding(keras.layers.Layer):
+    """Adds PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(the same) (paper, section 3.5).
+
+    Args:
+        layout: "interleaved" (the paper's), "marian" (the same frequencies, all sines, then all cosines) or
+            "tensor2tensor" (likewise, frequencies 10000^(-i/(d/2 - 1))).
+
+    Raises:
+        ValueError: unknown layout, or an odd hidden size.
+    """
+
+    def __init__(self, layout="interleaved", **kwargs):
+        super().__init__(**kwargs)
+        if layout not in LAYOUTS:
+            raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}: received layout={layout!r}.")
+        self.layout = layout
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        """Checks the hidden size; there are no weights."""
+        if input_shape[-1] % 2:
+            raise ValueError(f"Sinusoidal positions need an even hidden size: received {input_shape[-1]}.")
+        self.hidden_size = input_shape[-1]
+
+    def encode(self, positions):
+        """Returns the encodings of integer positions [...] as [..., hidden]."""
+        half = self.hidden_size // 2
+        intervals = max(half - 1, 1) if self.layout == "tensor2tensor" else half
+        frequencies = (10000.0 ** (-np.arange(half) / intervals)).astype("float32")
+        angles = ops.cast(positions, "float32")[..., None] * frequencies
+        if self.layout == "interleaved":
+            pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+            encodings = ops.reshape(pairs, (*ops.shape(angles)[:-1], self.hidden_size))
+        else:
+            encodings = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+        return ops.cast(encodings, self.compute_dtype)
+
+    def call(self, inputs, position=None):
+        """Adds the encodings.
+
+        Args:
+            inputs: [B, T, hidden].
+            position: int scalar: the one position of all T (beams of one decoding step); None: 0 … T - 1.
+
+        Returns:
+            [B, T, hidden].
+        """
+        positions = ops.arange(ops.shape(inputs)[1]) if position is None else ops.reshape(position, (1,))
+        return inputs + self.encode(positions)[None]
+
+    def compute_output_shape(self, input_shape):
+        """Returns `input_shape`."""
+        return input_shape
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "layout": self.layout}
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class LearnedPositionEmbedding(keras.layers.Layer):
+    """Adds a trained vector for each position (paper, table 3, row E; Gehring et al. 2017).
+
+    Args:
+        max_length: int, rows of the table.
+
+    Raises:
+        ValueError: `max_length` is not positive, or a sequence is longer than the table.
+    """
+
+    def __init__(self, max_length, **kwargs):
+        super().__init__(**kwargs)
+        if max_length < 1:
+            raise ValueError(f"`max_length` must be at least 1: received max_length={max_length}.")
+        self.max_length = max_length
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        """Creates the table, N(0, hidden_size^-0.5) as the token embeddings before their scaling."""
+        initializer = keras.initializers.RandomNormal(stddev=input_shape[-1] ** -0.5)
+        self.table = self.add_weight(name="table", shape=(self.max_length, input_shape[-1]), initializer=initializer)
+
+    def call(self, inputs, position=None):
+        """Adds the vectors; arguments as `SinusoidalPositionEmbedding.call`."""
+        table = ops.cast(self.table, self.compute_dtype)
+        if position is not None:
+            return inputs + ops.take(table, ops.reshape(position, (1,)), axis=0)[None]
+        length = ops.shape(inputs)[1]
+        if isinstance(length, int) and length > self.max_length:
+            raise ValueError(f"The sequence has {length} positions, the learned table {self.max_length} (max_length).")
+        return inputs + table[None, :length]
+
+    def compute_output_shape(self, input_shape):
+        """Returns `input_shape`."""
+        return input_shape
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "max_length": self.max_length}

@@ -1,0 +1,98 @@
+"""The residual connection with its normalisation around a sub-layer (paper, section 3.1)."""
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.dropout import Dropout
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class Residual(keras.layers.Layer):
+    """Wraps a layer: LayerNorm(x + Dropout(layer(x))), the paper's post-norm, or x + Dropout(layer(LayerNorm(x))).
+
+    Arguments of attention go to the wrapped layer. Where that returns a tuple, the connection is made
+    around its first element and the rest is passed on.
+
+    Args:
+        layer: the sub-layer; its output must have the shape of its first input.
+        norm: "post" (the paper; tensor2tensor's sequences "none", "dan") or "pre" ("n", "da").
+        dropout: float in [0, 1), on the sub-layer's output.
+        norm_epsilon: float, added to the variance.
+
+    Raises:
+        ValueError: `norm` is neither "post" nor "pre".
+    """
+
+    def __init__(self, layer, norm="post", dropout=0.0, norm_epsilon=1e-5, **kwargs):
+        super().__init__(**kwargs)
+        if norm not in ("post", "pre"):
+            raise ValueError(f"`norm` must be 'post' or 'pre': received norm={norm!r}.")
+        self.layer = layer
+        self.norm = norm
+        self.dropout_rate = dropout
+        self.norm_epsilon = norm_epsilon
+        self.normalization = keras.layers.LayerNormalization(
+            epsilon=norm_epsilon, dtype=self.dtype_policy, name="normalization"
+        )
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.supports_masking = True
+
+    def build(self, input_shape, value_shape=None):
+        """Builds the wrapped layer and the normalisation. `value_shape`: of a second input such as a memory."""
+        if not self.layer.built:
+            self.layer.build(*(s for s in (input_shape, value_shape) if s is not None))
+        self.normalization.build(input_shape)
+
+    def call(
+        self,
+        inputs,
+        value=None,
+        attention_mask=None,
+        use_causal_mask=None,
+        cache=None,
+        position=None,
+        return_attention_scores=None,
+        training=None,
+    ):
+        """Returns what the wrapped layer returns, its first element replaced by the connection's output.
+
+        Args:
+            inputs: [..., hidden].
+            value, attention_mask, use_causal_mask, cache, position, return_attention_scores: passed to the wrapped
+                layer where given: see `MultiHeadAttention.call`. (By name: Keras refuses tensors in `**kwargs`.)
+            training: bool.
+        """
+        given = {
+            "value": value,
+            "attention_mask": attention_mask,
+            "use_causal_mask": use_causal_mask,
+            "cache": cache,
+            "position": position,
+            "return_attention_scores": return_attention_scores,
+        }
+        x = self.normalization(inputs) if self.norm == "pre" else inputs
+        output = self.layer(x, training=training, **{k: v for k, v in given.items() if v is not None})
+        output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
+        output = ops.add(inputs, self.dropout(output, training=training))
+        if self.norm == "post":
+            output = self.normalization(output)
+        return output if rest is None else (output, *rest)
+
+    def compute_output_shape(self, input_shape, value_shape=None):
+        """Returns `input_shape`."""
+        return input_shape
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "layer": keras.saving.serialize_keras_object(self.layer),
+            "norm": self.norm,
+            "dropout": self.dropout_rate,
+            "norm_epsilon": self.norm_epsilon,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the layer and the one it wraps."""
+        return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})

@@ -1,0 +1,90 @@
+"""Token embedding, shared with the softmax (paper, section 3.4)."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class TokenEmbedding(keras.layers.Layer):
+    """Looks ids up, times √hidden_size; the same matrix gives the logits (`reverse=True`).
+
+    Id 0 is padding and embeds to the zero vector, as in tensor2tensor's layers/modalities.py.
+
+    Args:
+        vocab_size: int, V.
+        hidden_size: int, d_model.
+        mask_zero: bool: whether the output carries a Keras mask that hides id 0.
+
+    Raises:
+        ValueError: a size is not positive; or, in eager calls, an id is outside [0, vocab_size).
+    """
+
+    def __init__(self, vocab_size, hidden_size, mask_zero=False, **kwargs):
+        super().__init__(**kwargs)
+        for name, size in (("vocab_size", vocab_size), ("hidden_size", hidden_size)):
+            if size < 1:
+                raise ValueError(f"`{name}` must be at least 1: received {name}={size}.")
+        self.vocab_size = vocab_size
+        self.hidden_size = hidden_size
+        self.mask_zero = mask_zero
+        self.supports_masking = mask_zero
+
+    def build(self, input_shape=None):
+        """Creates the matrix, N(0, hidden_size^-0.5): after the scaling, embeddings have unit variance."""
+        initializer = keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5)
+        self.embeddings = self.add_weight(
+            name="embeddings", shape=(self.vocab_size, self.hidden_size), initializer=initializer
+        )
+
+    def call(self, inputs, reverse=False):
+        """int ids [...] -> [..., hidden]; with `reverse`, [..., hidden] -> float32 logits [..., vocab_size]."""
+        matrix = ops.cast(self.embeddings, self.compute_dtype)
+        if reverse:
+            shape = ops.shape(inputs)
+            x = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, self.hidden_size))
+            logits = ops.cast(ops.matmul(x, ops.transpose(matrix)), "float32")
+            return ops.reshape(logits, (*shape[:-1], self.vocab_size))
+        ids = ops.cast(inputs, "int32")
+        check_ids(ids, self.vocab_size)
+        scale = ops.where(ids == 0, 0.0, self.hidden_size**0.5)
+        return ops.take(matrix, ids, axis=0) * ops.cast(scale, matrix.dtype)[..., None]
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns bool [...], True where the id is not padding; None without `mask_zero`."""
+        return ops.not_equal(inputs, 0) if self.mask_zero else None
+
+    def compute_output_shape(self, input_shape, reverse=False):
+        """Returns [..., hidden], or [..., vocab_size] with `reverse`."""
+        return (*input_shape[:-1], self.vocab_size) if reverse else (*input_shape, self.hidden_size)
+
+    def compute_output_spec(self, inputs, reverse=False):
+        """Returns a symbolic tensor; the logits are float32 whatever the dtype policy."""
+        dtype = "float32" if reverse else self.compute_dtype
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape, reverse), dtype=dtype)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "vocab_size": self.vocab_size,
+            "hidden_size": self.hidden_size,
+            "mask_zero": self.mask_zero,
+        }
+
+
+def check_ids(ids, vocab_size):
+    """Raises `ValueError` for an id outside [0, vocab_size), where values are known: never in a traced graph.
+
+    There a bad id would be clamped or read as zeros, silently; so ids are also checked where they enter.
+    """
+    if keras.backend.backend() == "tensorflow":
+        known = hasattr(ids, "numpy")  # eager tensors alone have it
+    elif keras.backend.backend() == "jax":
+        known = hasattr(ids, "addressable_shards")  # tracers do not
+    else:
+        known = not getattr(ids, "is_meta", False)
+    if not known or 0 in ids.shape:
+        return
+    low, high = int(ops.min(ids)), int(ops.max(ids))
+    if low < 0 or high >= vocab_size:
+        raise ValueError(f"id {low if low < 0 else high} is outside the vocabulary: ids must be in [0, {vocab_size}).")

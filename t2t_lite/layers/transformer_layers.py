@@ -1,0 +1,211 @@
+"""The encoder's and the decoder's layer (paper, section 3.1)."""
+
+import keras
+
+from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.feed_forward import FeedForward
+from t2t_lite.layers.residual import Residual
+
+
+class _TransformerLayer(keras.layers.Layer):
+    """What encoder and decoder layers share: their options and how their sub-layers are made."""
+
+    def __init__(
+        self,
+        num_heads,
+        filter_size,
+        key_dim=None,
+        value_dim=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        relu_dropout=0.0,
+        norm="post",
+        norm_epsilon=1e-5,
+        attention_bias=False,
+        activation="relu",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.options = {
+            "num_heads": num_heads,
+            "filter_size": filter_size,
+            "key_dim": key_dim,
+            "value_dim": value_dim,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "relu_dropout": relu_dropout,
+            "norm": norm,
+            "norm_epsilon": norm_epsilon,
+            "attention_bias": attention_bias,
+            "activation": activation,
+        }
+        self.supports_masking = True
+
+    def _residual(self, layer):
+        o = self.options
+        return Residual(layer, o["norm"], o["dropout"], o["norm_epsilon"], dtype=self.dtype_policy, name=layer.name)
+
+    def _attention(self, name):
+        o = self.options
+        layer = MultiHeadAttention(
+            o["num_heads"],
+            o["key_dim"],
+            o["value_dim"],
+            o["attention_dropout"],
+            o["attention_bias"],
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        return self._residual(layer)
+
+    def _feed_forward(self):
+        o = self.options
+        layer = FeedForward(
+            o["filter_size"], o["relu_dropout"], o["activation"], dtype=self.dtype_policy, name="feed_forward"
+        )
+        return self._residual(layer)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), **self.options}
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class TransformerEncoderLayer(_TransformerLayer):
+    """Self-attention and feed-forward network, each in its residual connection.
+
+    Args:
+        num_heads: int, h.
+        filter_size: int, d_ff.
+        key_dim, value_dim: int, d_k and d_v; None: hidden size / num_heads.
+        dropout: float, on the output of each sub-layer.
+        attention_dropout: float, on the attention weights (0 in the paper).
+        relu_dropout: float, on the feed-forward network's inner activations (0 in the paper).
+        norm: "post" (the paper) or "pre".
+        norm_epsilon: float.
+        attention_bias: bool, biases in the attention's projections.
+        activation: "relu", "gelu" or "swiglu".
+    """
+
+    def build(self, input_shape):
+        """Builds the sub-layers."""
+        self.self_attention = self._attention("self_attention")
+        self.feed_forward = self._feed_forward()
+        self.self_attention.build(input_shape)
+        self.feed_forward.build(input_shape)
+
+    def call(self, inputs, attention_mask=None, return_attention_scores=False, training=None, mask=None):
+        """Encodes.
+
+        Args:
+            inputs: [B, S, hidden].
+            attention_mask: bool [B, S, S] or [B, 1, S], True where visible.
+            return_attention_scores: bool.
+            training: bool.
+            mask: bool [B, S], the mask that Keras carries with `inputs`.
+
+        Returns:
+            [B, S, hidden]; with `return_attention_scores` also the weights [B, heads, S, S].
+        """
+        if mask is not None and attention_mask is None:
+            attention_mask = mask[:, None, :]
+        attended = self.self_attention(
+            inputs, attention_mask=attention_mask, return_attention_scores=return_attention_scores, training=training
+        )
+        if not return_attention_scores:
+            return self.feed_forward(attended, training=training)
+        return self.feed_forward(attended[0], training=training), attended[1]
+
+    def compute_output_shape(self, input_shape):
+        """Returns `input_shape`."""
+        return input_shape
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class TransformerDecoderLayer(_TransformerLayer):
+    """Masked self-attention, attention to the encoder's output, feed-forward network.
+
+    Args: as `TransformerEncoderLayer`.
+    """
+
+    def build(self, input_shape, memory_shape=None):
+        """Builds the sub-layers; without a memory there is no cross-attention (a language model's layer)."""
+        self.self_attention = self._attention("self_attention")
+        self.self_attention.build(input_shape)
+        self.cross_attention = None
+        if memory_shape is not None:
+            self.cross_attention = self._attention("cross_attention")
+            self.cross_attention.build(input_shape, memory_shape)
+        self.feed_forward = self._feed_forward()
+        self.feed_forward.build(input_shape)
+
+    def init_cache(self, memory, empty_key, empty_value):
+        """Returns the cache of this layer for `call`: the memory projected once, and no past.
+
+        Args:
+            memory: [B, S, hidden], the encoder's output; None for a layer without cross-attention.
+            empty_key, empty_value: [B, heads, slots, key_dim or value_dim], zeros.
+        """
+        cache = {"self": {"key": empty_key, "value": empty_value}}
+        if memory is not None:
+            cache["memory"] = self.cross_attention.layer.memory_cache(memory)
+        return cache
+
+    def call(
+        self,
+        inputs,
+        memory=None,
+        attention_mask=None,
+        memory_mask=None,
+        cache=None,
+        position=None,
+        return_attention_scores=False,
+        training=None,
+    ):
+        """Decodes.
+
+        Args:
+            inputs: [B, T, hidden].
+            memory: [B, S, hidden], the encoder's output; not needed with a `cache`.
+            attention_mask: bool, which positions see which; None: earlier ones and itself.
+            memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible.
+            cache: from `init_cache` or an earlier call: T positions (or beams) of one step are decoded and added.
+            position: int scalar, where in the cache, see `MultiHeadAttention.call`.
+            return_attention_scores: bool.
+            training: bool.
+
+        Returns:
+            [B, T, hidden]; with `return_attention_scores` also {"self" [B, heads, T, T], "memory" [B, heads, T, S]};
+            with a `cache` also the new cache; as a tuple when there is more than the output.
+        """
+        options = {"training": training, "return_attention_scores": return_attention_scores}
+        scores, new_cache = {}, None if cache is None else dict(cache)
+
+        def attend(name, layer, x, **kwargs):
+            output = layer(x, cache=None if cache is None else cache[name], **options, **kwargs)
+            if not isinstance(output, tuple):
+                return output
+            output = list(output)
+            if cache is not None:
+                new_cache[name] = output.pop()
+            if return_attention_scores:
+                scores[name] = output.pop()
+            return output[0]
+
+        x = attend(
+            "self",
+            self.self_attention,
+            inputs,
+            attention_mask=attention_mask,
+            use_causal_mask=attention_mask is None and cache is None,
+            position=position,
+        )
+        if self.cross_attention is not None:
+            x = attend("memory", self.cross_attention, x, value=memory, attention_mask=memory_mask)
+        x = self.feed_forward(x, training=training)
+        results = (x, *([scores] if return_attention_scores else []), *([new_cache] if cache is not None else []))
+        return results if len(results) > 1 else x
+
+    def compute_output_shape(self, input_shape, memory_shape=None):
+        """Returns `input_shape`."""
+        return input_shape

@@ -1,0 +1,393 @@
+"""The Transformer (Vaswani et al. 2017), encoder and decoder (mirrors tensor2tensor's models/transformer.py)."""
+
+import keras
+from keras import ops
+
+from t2t_lite.errors import UserError
+from t2t_lite.layers import (
+    Dropout,
+    LearnedPositionEmbedding,
+    SinusoidalPositionEmbedding,
+    TokenEmbedding,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    number_dropouts,
+)
+from t2t_lite.registry import register_model
+
+_NORMS = {("none", "dan"): "post", ("n", "da"): "pre"}
+_POSITIONS = {"timing": "sinusoidal", "emb": "learned", "none": "none"}
+
+_LAYER_OPTIONS = (
+    "num_heads", "filter_size", "key_dim", "value_dim", "dropout", "attention_dropout", "relu_dropout", "norm",
+    "norm_epsilon", "attention_bias", "activation",
+)  # fmt: skip
+
+
+@register_model("transformer")
+@keras.saving.register_keras_serializable("t2t_lite")
+class Transformer(keras.Model):
+    """Maps {"inputs", "targets"} ids to logits of the next target token.
+
+    The arguments' defaults are the paper's base model. Id 0 is padding, 1 ends a sentence; the decoder's first
+    input is the zero vector (targets shifted right, as in tensor2tensor).
+
+    Args:
+        vocab_size: int, ids of the inputs, and of the targets when shared.
+        target_vocab_size: int, ids of the targets; None: one vocabulary for both.
+        hidden_size: int, d_model.
+        filter_size: int, d_ff.
+        num_heads: int, h.
+        num_encoder_layers, num_decoder_layers: int, N.
+        key_dim, value_dim: int, d_k and d_v of a head; None: hidden_size / num_heads.
+        dropout: float, on sub-layers' outputs and on the sums of embeddings and positions.
+        attention_dropout, relu_dropout: float, on attention weights and inner activations (0 in the paper).
+        norm: "post" (the paper) or "pre" (then each stack ends with one more normalisation).
+        norm_epsilon: float.
+        attention_bias: bool, biases in the attention's projections.
+        activation: "relu", "gelu" or "swiglu".
+        position: "sinusoidal", "learned" (one table a side) or "none".
+        position_layout: see `SinusoidalPositionEmbedding`.
+        max_position: int, rows of a learned table.
+        tie_embeddings: bool: one matrix for inputs, targets and softmax (paper, section 3.4; with two vocabularies
+            for targets and softmax); False: three.
+
+    Example:
+        >>> model = Transformer(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2,
+        ...                     num_encoder_layers=1, num_decoder_layers=1)
+        >>> model({"inputs": keras.ops.ones((1, 3)), "targets": keras.ops.ones((1, 4))}).shape
+        (1, 4, 20)
+    """
+
+    def __init__(
+        self,
+        vocab_size,
+        target_vocab_size=None,
+        hidden_size=512,
+        filter_size=2048,
+        num_heads=8,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        key_dim=None,
+        value_dim=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        relu_dropout=0.0,
+        norm="post",
+        norm_epsilon=1e-5,
+        attention_bias=False,
+        activation="relu",
+        position="sinusoidal",
+        position_layout="interleaved",
+        max_position=1024,
+        tie_embeddings=True,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if position not in _POSITIONS.values():
+            raise ValueError(f"`position` must be one of {', '.join(_POSITIONS.values())}: received {position!r}.")
+        self.config = {
+            "vocab_size": vocab_size,
+            "target_vocab_size": target_vocab_size,
+            "hidden_size": hidden_size,
+            "filter_size": filter_size,
+            "num_heads": num_heads,
+            "num_encoder_layers": num_encoder_layers,
+            "num_decoder_layers": num_decoder_layers,
+            "key_dim": key_dim,
+            "value_dim": value_dim,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "relu_dropout": relu_dropout,
+            "norm": norm,
+            "norm_epsilon": norm_epsilon,
+            "attention_bias": attention_bias,
+            "activation": activation,
+            "position": position,
+            "position_layout": position_layout,
+            "max_position": max_position,
+            "tie_embeddings": tie_embeddings,
+        }
+        self.vocab_size = vocab_size
+        self.target_vocab_size = target_vocab_size or vocab_size
+        layer_options = {name: self.config[name] for name in _LAYER_OPTIONS}
+        layer_options["dtype"] = self.dtype_policy
+        one_matrix = tie_embeddings and target_vocab_size is None
+        self.input_embedding = self._embedding(vocab_size, "embedding" if one_matrix else "input_embedding")
+        self.target_embedding = (
+            self.input_embedding if one_matrix else self._embedding(self.target_vocab_size, "target_embedding")
+        )
+        self.softmax = (
+            self.target_embedding if tie_embeddings else self._embedding(self.target_vocab_size, "softmax_embedding")
+        )
+        self.encoder_position = self._position("encoder_position")
+        self.decoder_position = self._position("decoder_position")
+        self.encoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="encoder_dropout")
+        self.decoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="decoder_dropout")
+        self.encoder_layers = [
+            TransformerEncoderLayer(**layer_options, name=f"encoder_{i}") for i in range(num_encoder_layers)
+        ]
+        self.decoder_layers = [
+            TransformerDecoderLayer(**layer_options, name=f"decoder_{i}") for i in range(num_decoder_layers)
+        ]
+        self.encoder_norm = self._final_norm("encoder_norm") if norm == "pre" else None
+        self.decoder_norm = self._final_norm("decoder_norm") if norm == "pre" else None
+
+    def _embedding(self, size, name):
+        return TokenEmbedding(size, self.config["hidden_size"], dtype=self.dtype_policy, name=name)
+
+    def _position(self, name):
+        if self.config["position"] == "learned":
+            return LearnedPositionEmbedding(self.config["max_position"], dtype=self.dtype_policy, name=name)
+        if self.config["position"] == "sinusoidal":
+            return SinusoidalPositionEmbedding(self.config["position_layout"], dtype=self.dtype_policy, name=name)
+        return None
+
+    def _final_norm(self, name):
+        return keras.layers.LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
+
+    @classmethod
+    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None, **kwargs):
+        """Makes a built model of a hyperparameter set.
+
+        Args:
+            hparams: HParams.
+            vocab_size: int, ids of the inputs.
+            target_vocab_size: int; None: shared with the inputs.
+
+        Raises:
+            UserError: a value that has no meaning here; the message names the hyperparameter.
+        """
+        h = hparams
+        sequences = (h.layer_preprocess_sequence, h.layer_postprocess_sequence)
+        if sequences not in _NORMS:
+            raise UserError(
+                f"layer_preprocess_sequence={sequences[0]}, layer_postprocess_sequence={sequences[1]}: expected "
+                "none and dan (post-norm, the paper) or n and da (pre-norm)."
+            )
+        if h.pos not in _POSITIONS:
+            raise UserError(f"pos={h.pos}: expected one of {', '.join(_POSITIONS)}.")
+        for name in ("attention_key_channels", "attention_value_channels"):
+            if h.get(name) % max(h.num_heads, 1):
+                raise UserError(f"{name}={h.get(name)}: expected a multiple of num_heads={h.num_heads}.")
+        try:
+            model = cls(
+                vocab_size=vocab_size,
+                target_vocab_size=target_vocab_size,
+                hidden_size=h.hidden_size,
+                filter_size=h.filter_size,
+                num_heads=h.num_heads,
+                num_encoder_layers=h.num_encoder_layers or h.num_hidden_layers,
+                num_decoder_layers=h.num_decoder_layers or h.num_hidden_layers,
+                key_dim=h.attention_key_channels // h.num_heads or None,
+                value_dim=h.attention_value_channels // h.num_heads or None,
+                dropout=h.layer_prepostprocess_dropout,
+                attention_dropout=h.attention_dropout,
+                relu_dropout=h.relu_dropout,
+                norm=_NORMS[sequences],
+                norm_epsilon=h.norm_epsilon,
+                attention_bias=h.attention_bias,
+                activation=h.ffn_activation,
+                position=_POSITIONS[h.pos],
+                position_layout=h.position_layout,
+                max_position=h.max_position,
+                tie_embeddings=h.shared_embedding_and_softmax_weights,
+                dtype=h.dtype_policy,
+                **kwargs,
+            )
+            model.build()
+        except (ValueError, ZeroDivisionError) as error:
+            raise UserError(f"hparams: {error}") from error
+        return model
+
+    def build(self, input_shape=None):
+        """Creates all weights; the shape does not matter."""
+        if self.built:
+            return
+        shape = (None, None, self.config["hidden_size"])
+        for embedding in (self.input_embedding, self.target_embedding, self.softmax):
+            if not embedding.built:
+                embedding.build()
+        for layer in (self.encoder_position, self.decoder_position, self.encoder_norm, self.decoder_norm):
+            if layer is not None:
+                layer.build(shape)
+        for layer in self.encoder_layers:
+            layer.build(shape)
+        for layer in self.decoder_layers:
+            layer.build(shape, shape)
+        number_dropouts(self)
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """Teacher-forced pass.
+
+        Args:
+            inputs: dict of int ids "inputs" [B, S] and "targets" [B, T], padded with 0.
+            training: bool.
+
+        Returns:
+            float32 logits [B, T, target_vocab_size]; those at position t see targets before t.
+        """
+        memory = self.encode(inputs["inputs"], training=training)
+        return self.logits(self.decode(inputs["targets"], memory, training=training)[0])
+
+    def encode(self, inputs, training=None, return_attention_scores=False):
+        """int ids [B, S] -> memory: {"hidden" [B, S, hidden], "mask" bool [B, S], True where not padding}.
+
+        With `return_attention_scores` also "attention": a list, one [B, heads, S, S] a layer.
+        """
+        inputs = ops.cast(inputs, "int32")
+        mask = inputs != 0
+        x = self._add_position(self.encoder_position, self.input_embedding(inputs))
+        x = self.encoder_dropout(x, training=training)
+        scores = []
+        for layer in self.encoder_layers:
+            x = layer(
+                x,
+                attention_mask=mask[:, None, :],
+                return_attention_scores=return_attention_scores,
+                training=training,
+            )
+            if return_attention_scores:
+                x, weights = x
+                scores.append(weights)
+        if self.encoder_norm is not None:
+            x = self.encoder_norm(x)
+        return {"hidden": x, "mask": mask, **({"attention": scores} if return_attention_scores else {})}
+
+    def decode(self, targets, memory, training=None, return_attention_scores=False):
+        """Decodes given targets, shifted right.
+
+        Args:
+            targets: int ids [B, T].
+            memory: from `encode`.
+            training: bool.
+            return_attention_scores: bool.
+
+        Returns:
+            (hidden [B, T, hidden], scores: a list, one {"self", "memory"} a layer; empty when not asked for).
+        """
+        x = self.target_embedding(ops.cast(targets, "int32"))
+        x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # the first input is the zero vector
+        x = self._add_position(self.decoder_position, x)
+        x = self.decoder_dropout(x, training=training)
+        scores = []
+        for layer in self.decoder_layers:
+            x = layer(
+                x,
+                memory["hidden"],
+                memory_mask=memory["mask"][:, None, :],
+                return_attention_scores=return_attention_scores,
+                training=training,
+            )
+            if return_attention_scores:
+                x, weights = x
+                scores.append(weights)
+        if self.decoder_norm is not None:
+            x = self.decoder_norm(x)
+        return x, scores
+
+    def logits(self, hidden):
+        """[..., hidden] -> float32 [..., target_vocab_size]."""
+        return self.softmax(hidden, reverse=True)
+
+    def attention_weights(self, inputs):
+        """Returns the attention weights of every layer and head, for given inputs and targets.
+
+        Args:
+            inputs: as `call`.
+
+        Returns:
+            dict of lists, one [B, heads, query, key] a layer: "encoder", "decoder" (self-attention) and "memory".
+        """
+        memory = self.encode(inputs["inputs"], return_attention_scores=True)
+        _, scores = self.decode(inputs["targets"], memory, return_attention_scores=True)
+        return {
+            "encoder": memory["attention"],
+            "decoder": [s["self"] for s in scores],
+            "memory": [s["memory"] for s in scores],
+        }
+
+    def _add_position(self, layer, x, position=None):
+        return x if layer is None else layer(x, position=position)
+
+    # Decoding, one step at a time. K beams of a sentence lie side by side, as if they were positions.
+
+    def init_cache(self, memory, max_length=None, beam_size=1):
+        """Returns the cache of a decoding that has not begun.
+
+        Keys and values stay where they were written (slot `position * K + beam`); what the search reorders is the
+        small table of ancestors, which says whose slot holds each position of a beam's history.
+
+        Args:
+            memory: from `encode`, batch B.
+            max_length: int T: caches of T * K slots, written in place; None: empty caches that grow by a step's K
+                slots, marked by the entry "growing".
+            beam_size: int K.
+
+        Returns:
+            {"beams": {"ancestry" int32 [B, K, T]}, "fixed": everything else}.
+        """
+        batch = ops.shape(memory["hidden"])[0]
+        length = max_length or 0
+        layers = []
+        for layer in self.decoder_layers:
+            attention = layer.self_attention.layer
+            empty = [
+                ops.zeros((batch, attention.num_heads, length * beam_size, size), self.compute_dtype)
+                for size in (attention.query_size, attention.value_size)
+            ]
+            layers.append(layer.init_cache(memory["hidden"], *empty))
+        cache = {
+            "beams": {"ancestry": ops.zeros((batch, beam_size, length), "int32")},
+            "fixed": {"layers": layers, "memory_mask": memory["mask"]},
+        }
+        return cache if max_length is not None else {**cache, "growing": ()}
+
+    def decode_step(self, ids, position, cache):
+        """Decodes one position of every beam.
+
+        Args:
+            ids: int32 [B * K], the tokens before this position; ignored at position 0 (the zero vector).
+            position: int32 scalar.
+            cache: from `init_cache` or the last step, its "beams" reordered by parent.
+
+        Returns:
+            (float32 logits [B * K, target_vocab_size], new cache).
+        """
+        ancestry = cache["beams"]["ancestry"]
+        batch, beam, length = ops.shape(ancestry)
+        growing = "growing" in cache
+        own = ops.arange(beam, dtype="int32")
+        if growing:
+            ancestry = ops.concatenate([ancestry, ops.broadcast_to(own[None, :, None], (batch, beam, 1))], axis=2)
+            length = length + 1
+        else:
+            ancestry = ops.where(ops.arange(length) == position, own[:, None], ancestry)
+        # Beam k sees slot (p, j) when j is its ancestor at p, and p is not in the future. [B, K, T, K] -> [B, K, T*K]
+        mask = (ancestry[..., None] == own) & (ops.arange(length) <= position)[:, None]
+        mask = ops.reshape(mask, (batch, beam, length * beam))
+
+        x = self.target_embedding(ops.reshape(ids, (batch, beam)))
+        x = ops.where(position > 0, x, ops.zeros_like(x))
+        x = self._add_position(self.decoder_position, x, position)
+        layers = []
+        for layer, layer_cache in zip(self.decoder_layers, cache["fixed"]["layers"], strict=True):
+            x, layer_cache = layer(
+                x,
+                attention_mask=mask,
+                memory_mask=cache["fixed"]["memory_mask"][:, None, :],
+                cache=layer_cache,
+                position=None if growing else position,
+                training=False,
+            )
+            layers.append(layer_cache)
+        if self.decoder_norm is not None:
+            x = self.decoder_norm(x)
+        logits = ops.reshape(self.logits(x), (batch * beam, self.target_vocab_size))
+        fixed = {"layers": layers, "memory_mask": cache["fixed"]["memory_mask"]}
+        return logits, {**cache, "beams": {"ancestry": ancestry}, "fixed": fixed}
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), **self.config}
