@@ -1,0 +1,54 @@
+"""Decoding for models without a cached step: every step is a full forward pass over what was decoded so far."""
+
+import tensorflow as tf
+from absl import logging
+
+_INTERFACE = ("encode", "init_cache", "decode_step")
+
+
+def decodable(model):
+    """Returns `model` itself where it has the decoding interface, else a `FullPass` around it, and logs that."""
+    missing = [name for name in _INTERFACE if not callable(getattr(model, name, None))]
+    if not missing:
+        return model
+    logging.warning(
+        "%s has no method %s: decoding runs the whole model at every step, which is slow. "
+        "The interface is described in t2t_lite.decoding.beam_search.",
+        type(model).__name__,
+        ", ".join(missing),
+    )
+    return FullPass(model)
+
+
+class FullPass:
+    """Gives a plain model, `model({"inputs", "targets"}) -> logits [B, T, V]`, the interface of `beam_search`.
+
+    The model shifts targets right by itself, as in training: logits at position i see the targets before i only.
+    """
+
+    def __init__(self, model):
+        self.model = model
+
+    def encode(self, inputs):
+        """Returns int32 [B, S] as it is: there is nothing to compute once."""
+        return inputs
+
+    def init_cache(self, memory, max_length, beam_size):
+        """The ids given to every step so far, [B, K, T] or [B, K, 0]; what step 0 was given means nothing."""
+        cache = {"fixed": tf.repeat(memory, beam_size, axis=0)}  # [B*K, S]
+        if max_length is None:
+            return cache | {"growing": (), "beams": tf.zeros((tf.shape(memory)[0], beam_size, 0), tf.int32)}
+        return cache | {"beams": tf.zeros((memory.shape[0], beam_size, max_length), tf.int32)}
+
+    def decode_step(self, ids, position, cache):
+        """Returns logits float32 [B*K, V] at `position` and the cache with `ids` in it."""
+        given = cache["beams"]
+        ids = tf.reshape(ids, tf.concat([tf.shape(given)[:2], [1]], 0))  # [B, K, 1]
+        if "growing" in cache:
+            given = tf.concat([given, ids], 2)
+        else:
+            given = tf.where(tf.range(given.shape[2]) == position, ids, given)
+        targets = tf.concat([given[:, :, 1:], tf.zeros_like(ids)], 2)  # step i was given target i - 1
+        targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]
+        logits = self.model({"inputs": cache["fixed"], "targets": targets}, training=False)
+        return tf.gather(logits, position, axis=1), cache | {"beams": given}
