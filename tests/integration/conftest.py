@@ -1,0 +1,61 @@
+"""Drives the commands as users do: installed, in a folder of their own, judged by status, stdout and stderr."""
+
+import importlib
+import pathlib
+import subprocess
+import sys
+from typing import NamedTuple
+
+import pytest
+
+
+class Result(NamedTuple):
+    """How a command ended."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run_command(tmp_path):
+    """Runs an installed command in its own process, in `tmp_path`: `run_command("t2t-bleu", "--help")`."""
+
+    def run(command, *args, stdin="", cwd=tmp_path, timeout=300, env=None):
+        program = pathlib.Path(sys.executable).with_name(command)
+        done = subprocess.run(
+            [program, *map(str, args)], input=stdin, cwd=cwd, env=env, timeout=timeout, capture_output=True, text=True
+        )
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def call_command(tmp_path, monkeypatch, capsys):
+    """Calls a command's `main` in this process, in `tmp_path`: TensorFlow is imported once for all tests."""
+
+    def call(command, *args):
+        monkeypatch.chdir(tmp_path)
+        capsys.readouterr()
+        main = importlib.import_module(f"t2t_lite.bin.{command.replace('-', '_')}").main
+        status = main([str(arg) for arg in args])
+        return Result(status, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def assert_user_error():
+    """Checks what the user's mistake must look like: status 2, one line that names all of `words`, nothing else."""
+
+    def check(result, *words):
+        assert result.status == 2, result
+        lines = result.stderr.strip().splitlines()
+        assert len(lines) == 1, result.stderr
+        assert ": error: " in lines[0]
+        assert result.stdout == ""
+        for word in words:
+            assert str(word) in lines[0]
+
+    return check
