@@ -279,18 +279,27 @@ def _without_python_words(message):
     message = message.removeprefix("flag ")
     message = re.sub(r"invalid literal for int\(\) with base 10: .*", "expected a whole number.", message)
     message = re.sub(r"could not convert string to float: .*", "expected a number.", message)
-    return re.sub(r"Non-boolean argument to boolean flag.*", "expected true or false.", message)
+    message = re.sub(r"\('Non-boolean argument to boolean flag.*", "expected true or false.", message)
+    message = re.sub(r"value should be one of <(.*)>$", lambda m: f"expected {m[1].replace('|', ', ')}.", message)
+    return re.sub(r"^Missing value for flag (--\w+)$", r"\1: its value is missing. Expected \1=value.", message)
 
 
 def _help(command, description, shown):
     """Returns the text of --help: what the command does, then its flags with their defaults."""
     lines = [f"{command}: {description.strip()}", "", "Flags (dashes and underscores are alike):"]
     for flag in shown:
-        kind = flag.flag_type()
-        lines.append(f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}=<{kind}>")
+        lines.append(f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}={_value_words(flag)}")
+        text = re.sub(r"^<[^>]*>: ", "", flag.help)  # absl puts an enum's values there; they stand after the name
         default = "" if flag.default in (None, "", []) else f" Default: {flag.default_as_str.strip(chr(39))}."
-        lines += textwrap.wrap(flag.help + default, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        lines += textwrap.wrap(text + default, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join(lines)
+
+
+def _value_words(flag):
+    if values := getattr(flag.parser, "enum_values", None):
+        return "|".join(values)
+    kinds = {"path": "PATH", "int": "NUMBER", "float": "NUMBER", "comma separated list of strings": "A,B,..."}
+    return kinds.get(flag.flag_type(), "TEXT")
 
 
 class _Formatter(logging.Formatter):
