@@ -80,9 +80,9 @@ class HParams:
 
     def __setattr__(self, name, value):
         if name in _TYPES:
-            object.__setattr__(self, name, _checked(name, value, _TYPES[name]))
+            object.__setattr__(self, name, typed_value(name, value, _TYPES[name]))
         elif name in self.__dict__.get("_own", {}):
-            self._own[name] = _checked(name, value, type(self._own[name]))
+            self._own[name] = typed_value(name, value, type(self._own[name]))
         else:
             raise UserError(f"hparam {name!r} is not declared. {self._nearest(name)} For your own: add_hparam().")
 
@@ -199,8 +199,8 @@ def parse_assignments(text, where):
     return found
 
 
-def _checked(name, value, kind):
-    """Returns `value` as `kind`; strings are parsed. Raises `UserError`."""
+def typed_value(name, value, kind):
+    """Returns `value` as `kind` (a type, or a type or None); strings are parsed. Raises `UserError`."""
     if isinstance(kind, types.UnionType):
         if value is None or value == "None":
             return None
