@@ -1,0 +1,78 @@
+"""Whole files through `tf.io.gfile`, written so that a reader never sees half of one."""
+
+import errno
+import json
+
+from t2t_lite.errors import UserError
+
+
+def read_bytes(path):
+    """Returns a file's bytes. Raises `UserError` when it is missing, a folder, or not readable."""
+    import tensorflow as tf
+
+    try:
+        if tf.io.gfile.isdir(path):
+            raise UserError(f"{path}: is a folder. Expected a file.")
+        with tf.io.gfile.GFile(path, "rb") as file:
+            return file.read()
+    except tf.errors.NotFoundError:
+        raise UserError(f"{path}: no such file. Check the path.") from None
+    except tf.errors.PermissionDeniedError:
+        raise UserError(f"{path}: no permission to read it. Change its permissions.") from None
+
+
+def write_bytes(path, data):
+    """Writes a file under a temporary name, then renames it: on a failure the old file is whole."""
+    import tensorflow as tf
+
+    temporary = path + ".incomplete"
+    with tf.io.gfile.GFile(temporary, "wb") as file:
+        file.write(data)
+    tf.io.gfile.rename(temporary, path, overwrite=True)
+
+
+def read_json(path):
+    """Returns the JSON object of a file. Raises `UserError` when it is missing or not a JSON object."""
+    try:
+        found = json.loads(read_bytes(path).decode("utf-8"))
+    except ValueError as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{path}: not JSON ({error}). Delete it and run t2t-datagen again.") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: expected a JSON object, found {type(found).__name__}. Run t2t-datagen again.")
+    return found
+
+
+def write_json(path, value):
+    """Writes indented JSON under a temporary name, then renames it."""
+    write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def make_folder(path):
+    """Makes a folder and its parents. Raises `UserError` when a file is in the way or permission lacks."""
+    import tensorflow as tf
+
+    try:
+        tf.io.gfile.makedirs(path)
+        if not tf.io.gfile.isdir(path):
+            raise UserError(f"{path}: is a file. Expected a folder.")
+    except tf.errors.PermissionDeniedError:
+        raise UserError(f"{path}: no permission to make this folder. Choose another.") from None
+    except (tf.errors.FailedPreconditionError, tf.errors.AlreadyExistsError):
+        raise UserError(f"{path}: a file is in the way. Expected a folder.") from None
+
+
+def check_writable(path):
+    """Raises `UserError` when no file can be written into the folder `path`: before hours of work, not after."""
+    import tensorflow as tf
+
+    probe = path.rstrip("/") + "/.t2t_lite_probe"
+    try:
+        with tf.io.gfile.GFile(probe, "wb") as file:
+            file.write(b"0")
+        tf.io.gfile.remove(probe)
+    except tf.errors.PermissionDeniedError:
+        raise UserError(f"{path}: no permission to write here. Choose another folder.") from None
+    except tf.errors.ResourceExhaustedError:
+        raise OSError(errno.ENOSPC, "No space left on device", path) from None

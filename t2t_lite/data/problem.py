@@ -1,0 +1,380 @@
+"""Problems: which data, which vocabulary, which files (tensor2tensor's problem.py, text_problems.py, translate.py).
+
+A problem of your own subclasses `Text2TextProblem` and writes `generate_samples`:
+
+    @registry.register_problem
+    class MyProblem(Text2TextProblem):
+        is_generate_per_split = False
+
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield {"inputs": "one two", "targets": "eins zwei"}
+
+`is_generate_per_split` and its like may be class attributes or, as in tensor2tensor, properties.
+"""
+
+import enum
+import logging
+import os
+import random
+
+from t2t_lite.data import files, vocabulary
+from t2t_lite.errors import UserError
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+class DatasetSplit:
+    """The parts of a data set; their files are named `-train-`, `-dev-` and `-test-`."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    TEST = "test"
+
+
+class VocabType(enum.Enum):
+    """How text becomes ids: SentencePiece pieces, UTF-8 bytes, or whole words of a file of the user's."""
+
+    SUBWORD = "subwords"
+    CHARACTER = "character"
+    TOKEN = "tokens"
+
+
+_FILE_TAGS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test"}
+
+
+class Problem:
+    """A data set and its vocabulary. Subclasses write `generate_encoded_samples` and `feature_encoders`.
+
+    Args:
+        was_reversed: inputs and targets change places (`<name>_rev`); the files are the base problem's.
+        was_copy: targets are a copy of the inputs (`<name>_copy`), after any reversal.
+
+    Attributes:
+        name: the registered name, without suffixes; set by the registry.
+        random_seed: what generation draws from; the same seed gives the same files.
+        max_cases: largest number of examples in a split, 0: no limit.
+    """
+
+    name = "problem"
+    random_seed = 429459
+    max_cases = 0
+    vocab_type = None
+
+    def __init__(self, was_reversed=False, was_copy=False):
+        self.was_reversed = was_reversed
+        self.was_copy = was_copy
+        self._encoders = {}
+        self.dropped_empty = 0  # pairs left out by the last generation because a side was blank
+
+    # What a subclass says.
+
+    is_generate_per_split = True
+    language_pair = None
+    eval_decode_metric = "exact_sequence_accuracy"
+
+    @property
+    def dataset_splits(self):
+        """The splits and their numbers of shards."""
+        return [{"split": DatasetSplit.TRAIN, "shards": 10}, {"split": DatasetSplit.EVAL, "shards": 1}]
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": ids, "targets": ids}, both ending in 1.
+
+        With `is_generate_per_split` it is called for every split, otherwise once, for `DatasetSplit.TRAIN`, and what
+        it yields is dealt over the shards of all splits.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__}: write generate_encoded_samples, or generate_samples of text."
+        )
+
+    def feature_encoders(self, data_dir):
+        """Returns {"inputs": encoder, "targets": encoder} as the files hold them (`_rev` does not count here)."""
+        raise NotImplementedError(f"{type(self).__name__}: write feature_encoders.")
+
+    def vocabulary_files(self, data_dir):
+        """Returns the paths of the files that a trained model needs: `feature_encoders` reads copies of them elsewhere."""
+        return []
+
+    def generation_settings(self):
+        """Returns what the generated files depend on, as JSON values; a change is refused over finished files."""
+        return {}
+
+    # Generation.
+
+    def generate_data(self, data_dir, tmp_dir, task_id=-1):
+        """Writes vocabulary, shards and manifest into `data_dir`; over finished output it does nothing.
+
+        Raises:
+            UserError: bad input, or `data_dir` holds the output of another request (the difference is named).
+        """
+        from t2t_lite.data import generation
+
+        if task_id >= 0:
+            raise UserError(f"{self.name}: generation in tasks is not available. Leave --task_id out.")
+        generation.generate(self, data_dir, tmp_dir)
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Called before anything is written: check input files, make the vocabulary. Override to add to it."""
+
+    # Names of files.
+
+    def dataset_filename(self):
+        """Returns the first part of the shards' names."""
+        return self.name
+
+    def training_filepaths(self, data_dir, num_shards, shuffled):
+        """Returns the paths of the training shards."""
+        return self.data_filepaths(DatasetSplit.TRAIN, data_dir, num_shards, shuffled)
+
+    def dev_filepaths(self, data_dir, num_shards, shuffled):
+        """Returns the paths of the dev shards."""
+        return self.data_filepaths(DatasetSplit.EVAL, data_dir, num_shards, shuffled)
+
+    def test_filepaths(self, data_dir, num_shards, shuffled):
+        """Returns the paths of the test shards."""
+        return self.data_filepaths(DatasetSplit.TEST, data_dir, num_shards, shuffled)
+
+    def data_filepaths(self, dataset_split, output_dir, num_shards, shuffled):
+        """Returns `<problem>[-unshuffled]-<split>-00000-of-00010` and so on; unshuffled ones exist only for a while."""
+        base = self.dataset_filename() + ("" if shuffled else "-unshuffled")
+        name = os.path.join(output_dir, f"{base}-{_FILE_TAGS[dataset_split]}")
+        return [f"{name}-{shard:05d}-of-{num_shards:05d}" for shard in range(num_shards)]
+
+    def filepattern(self, data_dir, mode, shard=None):
+        """Returns the glob of a mode's shards: "train", "eval", "infer" (the dev set) or "test"."""
+        tag = {"train": "train", "eval": "dev", "infer": "dev", "test": "test"}[mode]
+        number = "" if shard is None else f"-{shard:05d}"
+        return os.path.join(data_dir, f"{self.dataset_filename()}-{tag}{number}*")
+
+    def shard_paths(self, data_dir, dataset_split):
+        """Returns the sorted paths of a split's finished shards.
+
+        Raises:
+            UserError: there are none, or the set is incomplete; the message names pattern and next command.
+        """
+        from t2t_lite.data import records
+
+        pattern = os.path.join(data_dir, f"{self.dataset_filename()}-{_FILE_TAGS[dataset_split]}-?????-of-?????")
+        return records.find_shards(pattern, f"t2t-datagen --problem={self.name} --data_dir={data_dir}")
+
+    def manifest_path(self, data_dir):
+        """Returns the path of the manifest, `<data_dir>/<problem>-manifest.json`."""
+        return os.path.join(data_dir, f"{self.dataset_filename()}-manifest.json")
+
+    def manifest(self, data_dir):
+        """Returns the manifest (counts by split, vocabulary, seed), or {} where a problem wrote its files itself."""
+        import tensorflow as tf
+
+        path = self.manifest_path(data_dir)
+        return files.read_json(path) if tf.io.gfile.exists(path) else {}
+
+    def check_data(self, data_dir):
+        """Raises `UserError` where the vocabulary in `data_dir` is not the one that the records were made with."""
+        expected = self.manifest(data_dir).get("vocabulary", {})
+        for feature, encoder in self.feature_encoders(data_dir).items():
+            sha256 = expected.get(feature, {}).get("sha256", encoder.fingerprint)
+            if sha256 != encoder.fingerprint:
+                where = getattr(encoder, "path", f"{feature} of {self.name}")
+                raise UserError(
+                    f"{where}: this vocabulary ({encoder.vocab_size} entries, SHA-256 {encoder.fingerprint[:12]}…) is "
+                    f"not the one the records in {data_dir} were made with ({expected[feature]['size']} entries, SHA-256 "
+                    f"{sha256[:12]}…). Put that file back, or delete the records and run t2t-datagen."
+                )
+
+    # What training and decoding read.
+
+    @property
+    def full_name(self):
+        """The name with its suffixes, `<name>_copy_rev`."""
+        return self.name + "_copy" * self.was_copy + "_rev" * self.was_reversed
+
+    @property
+    def languages(self):
+        """(language of inputs, language of targets) such as ("en", "de"), or None; swapped for `_rev`."""
+        pair = self.language_pair
+        if pair is None:
+            return None
+        inputs, targets = reversed(pair) if self.was_reversed else pair
+        return (inputs, inputs) if self.was_copy else (inputs, targets)
+
+    def get_feature_encoders(self, data_dir=None):
+        """Returns {"inputs": encoder, "targets": encoder} as a model sees them: `_rev` and `_copy` count. Cached."""
+        if data_dir not in self._encoders:
+            self._encoders[data_dir] = self.preprocess_example(self.feature_encoders(data_dir))
+        return self._encoders[data_dir]
+
+    def preprocess_example(self, example):
+        """Swaps (`_rev`), then copies (`_copy`) the values of a dict with `inputs` and `targets`."""
+        inputs, targets = example["inputs"], example["targets"]
+        if self.was_reversed:
+            inputs, targets = targets, inputs
+        return {**example, "inputs": inputs, "targets": inputs if self.was_copy else targets}
+
+    def preprocess_dataset(self, dataset):
+        """Applies `preprocess_example` to a tf.data.Dataset of dicts."""
+        return dataset.map(self.preprocess_example) if self.was_reversed or self.was_copy else dataset
+
+    def max_length(self, model_hparams):
+        """Returns the largest length of a training example, in ids with EOS, on either side.
+
+        That is `max_length`, or `batch_size` where it is 0; never more than `batch_size`, which is one row's room.
+        """
+        return min(model_hparams.max_length or model_hparams.batch_size, model_hparams.batch_size)
+
+
+class Text2TextProblem(Problem):
+    """Text in, text out. Subclasses write `generate_samples` and `is_generate_per_split`."""
+
+    vocab_type = VocabType.SUBWORD
+    approx_vocab_size = 2**15
+    additional_reserved_tokens = ()
+    max_samples_for_vocab = None
+    use_vocab_from_other_problem = None
+    oov_token = None
+    inputs_prefix = ""
+    targets_prefix = ""
+    eval_decode_metric = "bleu"
+
+    @property
+    def is_generate_per_split(self):
+        """True: `generate_samples` is called for every split. False: once, and the stream is dealt over all shards."""
+        raise NotImplementedError(f"{type(self).__name__}: set is_generate_per_split to True or False.")
+
+    @property
+    def dataset_splits(self):
+        """The splits and their numbers of shards."""
+        return [{"split": DatasetSplit.TRAIN, "shards": 100}, {"split": DatasetSplit.EVAL, "shards": 1}]
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": str, "targets": str}."""
+        raise NotImplementedError(f"{type(self).__name__}: write generate_samples.")
+
+    @property
+    def vocab_filename(self):
+        """Name of the vocabulary file: `vocab.<problem>.<size>.model` or `vocab.<problem>.tokens`."""
+        if self.use_vocab_from_other_problem:
+            return self.use_vocab_from_other_problem.vocab_filename
+        if self.vocab_type == VocabType.TOKEN:
+            return f"vocab.{self.dataset_filename()}.tokens"
+        return f"vocab.{self.dataset_filename()}.{self.approx_vocab_size}.model"
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Makes the vocabulary."""
+        self.get_or_create_vocab(data_dir, tmp_dir)
+
+    def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
+        """Returns the encoder of `vocab_filename`, learned from the training samples where there is no such file.
+
+        Raises:
+            UserError: no such file and `force_get` is set, or a size that the text cannot give.
+        """
+        import tensorflow as tf
+
+        if self.vocab_type == VocabType.CHARACTER:
+            return vocabulary.ByteTextEncoder()
+        path = os.path.join(data_dir, self.vocab_filename)
+        if self.vocab_type == VocabType.TOKEN:
+            return vocabulary.TokenTextEncoder(path, replace_oov=self.oov_token)
+        if not tf.io.gfile.exists(path):
+            if force_get:
+                raise UserError(
+                    f"{path}: no such vocabulary. Run: t2t-datagen --problem={self.name} --data_dir={data_dir}"
+                )
+            owner = self.use_vocab_from_other_problem or self
+            _LOGGER.info(f"learning a vocabulary of {self.approx_vocab_size} pieces: {path}")
+            vocabulary.train_sentencepiece(
+                owner.generate_text_for_vocab(data_dir, tmp_dir),
+                path.removesuffix(".model"),
+                owner.approx_vocab_size,
+                user_defined_symbols=owner.additional_reserved_tokens,
+            )
+        return vocabulary.SentencePieceEncoder(path)
+
+    def generate_text_for_vocab(self, data_dir, tmp_dir):
+        """Yields the lines that the vocabulary is learned from: both sides of the training samples.
+
+        `max_samples_for_vocab` limits them to that many samples, drawn evenly from all.
+        """
+        samples = self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
+        if self.max_samples_for_vocab:
+            samples = _draw(samples, self.max_samples_for_vocab, self.random_seed)
+        for sample in samples:
+            yield from (sample[feature] for feature in ("inputs", "targets") if feature in sample)
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": ids, "targets": ids} ending in 1; pairs with a blank side are left out and counted."""
+        encode = self.get_or_create_vocab(data_dir, tmp_dir).encode
+        for sample in self.generate_samples(data_dir, tmp_dir, dataset_split):
+            if not sample["inputs"].strip() or not sample["targets"].strip():
+                self.dropped_empty += 1
+                continue
+            yield {
+                "inputs": [*encode(self.inputs_prefix + sample["inputs"]), vocabulary.EOS_ID],
+                "targets": [*encode(self.targets_prefix + sample["targets"]), vocabulary.EOS_ID],
+            }
+
+    def feature_encoders(self, data_dir):
+        """Returns the vocabulary in `data_dir` for both sides. Raises `UserError` when it is not there."""
+        encoder = self.get_or_create_vocab(data_dir, None, force_get=True)
+        return {"inputs": encoder, "targets": encoder}
+
+    def vocabulary_files(self, data_dir):
+        """Returns the paths of the vocabulary's files in `data_dir`."""
+        if self.vocab_type == VocabType.CHARACTER:
+            return []
+        path = os.path.join(data_dir, self.vocab_filename)
+        return [path] if self.vocab_type == VocabType.TOKEN else [path, path.removesuffix(".model") + ".vocab"]
+
+    def generation_settings(self):
+        """Returns the vocabulary's name; see `Problem.generation_settings`."""
+        return {"vocabulary": None if self.vocab_type == VocabType.CHARACTER else self.vocab_filename}
+
+
+class TranslateProblem(Text2TextProblem):
+    """Sentences in two languages, by default from files that `source_data_files` names."""
+
+    is_generate_per_split = True
+    max_samples_for_vocab = 1_000_000  # pairs; more changes no merge that matters and costs memory
+
+    def source_data_files(self, dataset_split):
+        """Returns the corpora of a split, [[url, members], …], as in tensor2tensor.
+
+        Members are (source file, target file), plain or packed by gzip, bzip2 or xz, or ("tsv", source column, target
+        column, file). They are looked for in `tmp_dir`.
+        """
+        raise NotImplementedError(f"{type(self).__name__}: write source_data_files, or generate_samples.")
+
+    def vocab_data_files(self):
+        """Returns the corpora that the vocabulary is learned from; the training corpora by default."""
+        return self.source_data_files(DatasetSplit.TRAIN)
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields the pairs of `source_data_files`."""
+        return self._read(self.source_data_files(dataset_split), tmp_dir)
+
+    def generate_text_for_vocab(self, data_dir, tmp_dir):
+        """Yields both sides of `vocab_data_files`, or of the training samples of a problem without such files."""
+        if type(self).generate_samples is not TranslateProblem.generate_samples:
+            yield from super().generate_text_for_vocab(data_dir, tmp_dir)
+            return
+        for sample in _draw(self._read(self.vocab_data_files(), tmp_dir), self.max_samples_for_vocab, self.random_seed):
+            yield from (sample["inputs"], sample["targets"])
+
+    def _read(self, sources, tmp_dir):
+        from t2t_lite.data import corpora
+
+        for url, members in sources:
+            yield from corpora.read_members(tmp_dir, members, url)
+
+
+def _draw(samples, count, seed):
+    """Returns `count` samples drawn evenly from an iterable, in its order (algorithm R); all for no count."""
+    if not count:
+        return list(samples)
+    generator, kept = random.Random(seed), []
+    for index, sample in enumerate(samples):
+        if index < count:
+            kept.append((index, sample))
+        elif (place := generator.randrange(index + 1)) < count:
+            kept[place] = (index, sample)
+    return [sample for _, sample in sorted(kept, key=lambda pair: pair[0])]

@@ -1,0 +1,342 @@
+"""Encoders: text <-> ids, in Python and inside a TensorFlow graph (mirrors tensor2tensor's text_encoder.py).
+
+Ids of every encoder: 0 padding, 1 end of sentence (EOS). Encoders return ids without EOS; records add it.
+TensorFlow and tensorflow-text are imported at the first use in a graph.
+"""
+
+import functools
+import hashlib
+import io
+import os
+import re
+
+from t2t_lite.data import files
+from t2t_lite.errors import UserError
+
+PAD_ID = 0
+EOS_ID = 1
+UNK_ID = 2
+
+
+class TextEncoder:
+    """Ids of numbers separated by blanks: "1 2 3" <-> [3, 4, 5].
+
+    Args:
+        vocab_size: number of ids, the reserved ones (padding and EOS) included.
+    """
+
+    num_reserved_ids = 2
+
+    def __init__(self, vocab_size):
+        self.vocab_size = vocab_size
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of the vocabulary file; where there is no file, of the encoder's definition."""
+        return hashlib.sha256(f"{type(self).__name__} {self.vocab_size}".encode()).hexdigest()
+
+    def encode(self, text):
+        """Returns the ids of a string, without EOS. Raises `UserError` where the text is not in the vocabulary."""
+        ids = []
+        for word in text.split():
+            number = int(word) + self.num_reserved_ids if re.fullmatch(r"[0-9]{1,9}", word) else -1
+            if not self.num_reserved_ids <= number < self.vocab_size:
+                largest = self.vocab_size - self.num_reserved_ids - 1
+                raise UserError(f"{word!r} is not in the vocabulary. Expected numbers from 0 to {largest}.")
+            ids.append(number)
+        return ids
+
+    def decode(self, ids, strip_extraneous=False):
+        """Returns the string of ids: stops at the first EOS and leaves padding out.
+
+        Args:
+            ids: ints.
+            strip_extraneous: as in tensor2tensor; the same result either way.
+
+        Raises:
+            ValueError: an id outside the vocabulary.
+        """
+        return self._join(self._visible(ids))
+
+    def decode_list(self, ids):
+        """Returns one string an id, padding and EOS included (tensor2tensor's name for `pieces`)."""
+        return self.pieces(ids)
+
+    def pieces(self, ids):
+        """Returns the vocabulary's entry for every id, padding and EOS included."""
+        names = {PAD_ID: "<pad>", EOS_ID: "</s>"}
+        return [names[i] if i in names else self._piece(i) for i in map(int, ids)]
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; what is no number is left out."""
+        import tensorflow as tf
+
+        words = tf.strings.split(strings)
+        # Nine digits at most: `to_number` raises beyond int32, and an exported graph must never raise.
+        words = tf.ragged.boolean_mask(words, tf.strings.regex_full_match(words, "[0-9]{1,9}"))
+        ids = tf.ragged.map_flat_values(tf.strings.to_number, words, tf.int32) + self.num_reserved_ids
+        return tf.ragged.boolean_mask(ids, ids < self.vocab_size)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids >= self.num_reserved_ids) & (ids < self.vocab_size))
+        return tf.strings.reduce_join(tf.strings.as_string(ids - self.num_reserved_ids), axis=-1, separator=" ")
+
+    def _visible(self, ids):
+        """The ids that show: up to the first EOS, without padding, checked against the vocabulary's size."""
+        found = []
+        for i in map(int, ids):
+            if i == EOS_ID:
+                break
+            if not 0 <= i < self.vocab_size:
+                raise ValueError(f"id {i} is outside the vocabulary. Expected 0 to {self.vocab_size - 1}.")
+            if i != PAD_ID:
+                found.append(i)
+        return found
+
+    def _join(self, ids):
+        return " ".join(self._piece(i) for i in ids)
+
+    def _piece(self, i):
+        return str(i - self.num_reserved_ids)
+
+
+class ByteTextEncoder(TextEncoder):
+    """Ids of UTF-8 bytes: byte + 2 (`VocabType.CHARACTER`). Needs no file and knows every text."""
+
+    def __init__(self):
+        super().__init__(256 + self.num_reserved_ids)
+
+    def encode(self, text):
+        """Returns the ids of a string's UTF-8 bytes, without EOS."""
+        return [byte + self.num_reserved_ids for byte in text.encode("utf-8")]
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS."""
+        import tensorflow as tf
+
+        characters = tf.strings.bytes_split(strings)
+        decode = functools.partial(tf.io.decode_raw, out_type=tf.uint8)
+        numbers = tf.ragged.map_flat_values(lambda c: tf.reshape(decode(c), [-1]), characters)
+        return tf.cast(numbers, tf.int32) + self.num_reserved_ids
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; bytes that are no UTF-8 become U+FFFD."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids >= self.num_reserved_ids) & (ids < self.vocab_size))
+        table = tf.constant([bytes([byte]) for byte in range(256)])
+        joined = tf.strings.reduce_join(tf.gather(table, ids - self.num_reserved_ids), axis=-1)
+        return tf.strings.unicode_transcode(joined, "UTF-8", "UTF-8")
+
+    def _join(self, ids):
+        return bytes(i - self.num_reserved_ids for i in ids).decode("utf-8", errors="replace")
+
+    def _piece(self, i):
+        return f"<0x{i - self.num_reserved_ids:02X}>"
+
+
+class TokenTextEncoder(TextEncoder):
+    """Ids of whole words listed in a file, one a line (`VocabType.TOKEN`).
+
+    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as tensor2tensor writes them.
+
+    Args:
+        path: of the file; any file system that `tf.io.gfile` knows.
+        replace_oov: the entry that words outside the vocabulary become; None: such a word is an error.
+    """
+
+    def __init__(self, path, replace_oov=None):
+        self.path = path
+        self._file = files.read_bytes(path)
+        self._words = self._file.decode("utf-8").removesuffix("\n").split("\n")
+        self._ids = {word: i for i, word in enumerate(self._words)}
+        self._oov_id = None if replace_oov is None else self._ids.get(replace_oov)
+        if len(self._ids) != len(self._words) or len(self._words) <= self.num_reserved_ids:
+            raise UserError(f"{path}: an entry occurs twice, or there are none. Expected one word a line.")
+        if replace_oov is not None and self._oov_id is None:
+            raise UserError(f"{path}: the entry {replace_oov!r} for unknown words is not in it. Add it as a line.")
+        super().__init__(len(self._words))
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of the file."""
+        return hashlib.sha256(self._file).hexdigest()
+
+    def encode(self, text):
+        """Returns the ids of the blank-separated words. Raises `UserError` for an unknown one without `replace_oov`."""
+        ids = [self._ids.get(word, self._oov_id) for word in text.split()]
+        if None in ids:
+            raise UserError(
+                f"{text.split()[ids.index(None)]!r} is not in the vocabulary {self.path}. Add it as a line."
+            )
+        return ids
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)]; words without an id are left out."""
+        import tensorflow as tf
+
+        default = -1 if self._oov_id is None else self._oov_id
+        table = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(self._words, list(range(self.vocab_size)), value_dtype=tf.int32),
+            default,
+        )
+        ids = tf.ragged.map_flat_values(table.lookup, tf.strings.split(strings))
+        return tf.ragged.boolean_mask(ids, ids >= 0)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
+        return tf.strings.reduce_join(tf.gather(tf.constant(self._words), ids), axis=-1, separator=" ")
+
+    def _piece(self, i):
+        return self._words[i]
+
+
+class SentencePieceEncoder(TextEncoder):
+    """Ids of a SentencePiece model file with padding 0, EOS 1 and unknown 2.
+
+    Args:
+        path: of the `.model` file; any file system that `tf.io.gfile` knows.
+
+    Raises:
+        UserError: no such file, not a SentencePiece model, or one with other special ids.
+    """
+
+    num_reserved_ids = 3
+
+    def __init__(self, path):
+        import sentencepiece
+
+        self.path = path
+        self._model = files.read_bytes(path)
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(self._model)
+        except RuntimeError:
+            raise UserError(
+                f"{path}: not a SentencePiece model ({len(self._model):,} bytes). "
+                "Copy the file again, or delete it and run t2t-datagen."
+            ) from None
+        p = self._processor
+        found = (p.pad_id(), p.eos_id(), p.unk_id())
+        if found != (PAD_ID, EOS_ID, UNK_ID):
+            raise UserError(
+                f"{path}: ids of padding, end of sentence and unknown are {found}. Expected {(PAD_ID, EOS_ID, UNK_ID)}: train "
+                " the vocabulary with t2t-datagen, or with --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
+            )
+        super().__init__(p.vocab_size())
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of the model file."""
+        return hashlib.sha256(self._model).hexdigest()
+
+    def encode(self, text):
+        """Returns the ids of a string, without EOS."""
+        return self._processor.encode(text)
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
+        return self._tokenizer.tokenize(strings)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        return self._tokenizer.detokenize(tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size)))
+
+    def _join(self, ids):
+        return self._processor.decode(ids)
+
+    def _piece(self, i):
+        return self._processor.id_to_piece(i)
+
+    @property
+    def _tokenizer(self):
+        # Not kept: a tokenizer holds a resource of the graph or eager context it was made in.
+        import tensorflow as tf
+        import tensorflow_text
+
+        return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32)
+
+
+def tf_visible(ids):
+    """In a graph: int32 [batch, length] -> ragged without the first EOS of a row, all behind it, and all padding."""
+    import tensorflow as tf
+
+    is_end = tf.cast(ids == EOS_ID, tf.int32)
+    return tf.ragged.boolean_mask(ids, (tf.cumsum(is_end, axis=1) == 0) & (ids != PAD_ID))
+
+
+def train_sentencepiece(
+    lines, model_prefix, vocab_size, *, character_coverage=0.9999, normalization="identity", user_defined_symbols=()
+):
+    """Trains a BPE vocabulary with byte fallback and writes `<model_prefix>.model` and `.vocab`.
+
+    The same lines in the same order give the same files, whatever the machine. A character among the rarest 0.01 % of
+    the text gets no piece of its own; it is spelled by the pieces of its UTF-8 bytes, so nothing is ever unknown.
+
+    Args:
+        lines: iterable of strings, one sentence each. They are kept in memory while training.
+        model_prefix: path without its ending; any file system that `tf.io.gfile` knows.
+        vocab_size: number of pieces, the special ones and 256 bytes included.
+        character_coverage: share of the text's characters that get pieces of their own.
+        normalization: SentencePiece's rule: "identity", "nfkc", "nmt_nfkc" or one with `_cf` (lower case).
+        user_defined_symbols: strings that are always one piece, with the ids from 3 on.
+
+    Raises:
+        UserError: `vocab_size` is too large or too small for the text (the limit is named), or there is no text.
+    """
+    import sentencepiece
+
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=vocab_size,
+            character_coverage=character_coverage,
+            byte_fallback=True,
+            normalization_rule_name=normalization,
+            pad_id=PAD_ID,
+            eos_id=EOS_ID,
+            unk_id=UNK_ID,
+            bos_id=-1,
+            user_defined_symbols=list(user_defined_symbols),
+            num_threads=4,  # a fixed number: the result must not depend on the machine
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise _explained(error, vocab_size, model_prefix) from error
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    table = "".join(f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(processor.vocab_size()))
+    files.write_bytes(f"{model_prefix}.vocab", table.encode())
+    files.write_bytes(f"{model_prefix}.model", model.getvalue())  # last: it is the one that counts as there
+
+
+def _explained(error, vocab_size, model_prefix):
+    """Turns SentencePiece's message into one for users."""
+    name = os.path.basename(model_prefix)
+    if match := re.search(r"too high.*<= (\d+)", str(error)):
+        return UserError(
+            f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill. The largest possible size is "
+            f"{match[1]}: use --vocab_size={match[1]} or less, or more text."
+        )
+    if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
+        return UserError(
+            f"vocabulary {name}: {vocab_size} pieces are too few. The bytes and the characters of this corpus alone "
+            f"need {match[1]}: use a --vocab_size well above {match[1]}."
+        )
+    if "sentences_.empty()" in str(error):
+        return UserError(f"vocabulary {name}: there is no text to learn it from. Expected at least one line.")
+    return error
