@@ -279,8 +279,11 @@ def _without_python_words(message):
     message = message.removeprefix("flag ")
     message = re.sub(r"invalid literal for int\(\) with base 10: .*", "expected a whole number.", message)
     message = re.sub(r"could not convert string to float: .*", "expected a number.", message)
+    message = re.sub(r"\S+ is not (an? [a-z ]*|a number .*)$", r"expected \1.", message)
     message = re.sub(r"\('Non-boolean argument to boolean flag.*", "expected true or false.", message)
-    message = re.sub(r"value should be one of <(.*)>$", lambda m: f"expected {m[1].replace('|', ', ')}.", message)
+    message = re.sub(
+        r"value should be one of <(.*)>$", lambda m: f"expected one of {m[1].replace('|', ', ')}.", message
+    )
     return re.sub(r"^Missing value for flag (--\w+)$", r"\1: its value is missing. Expected \1=value.", message)
 
 

@@ -1,0 +1,209 @@
+"""The wrapper of all commands: flags, messages, exit statuses."""
+
+import errno
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+
+from t2t_lite.bin import _app
+from t2t_lite.errors import Failure, UserError
+
+
+def define_flags(flags):
+    flags.DEFINE_string("problem", None, "Name of the problem.")
+    flags.DEFINE_path("data_dir", None, "Folder of records.")
+    flags.DEFINE_path("output_dir", "here", "Folder of the run.")
+    flags.DEFINE_integer("train_steps", 100, "Steps.", lower_bound=1)
+    flags.DEFINE_bool("reuse", True, "Use what is there.")
+    flags.DEFINE_enum("variant", "both", ["cased", "both"], "Which.")
+    flags.not_yet("warm_start_from", None, "Train from the beginning.")
+    flags.not_yet("profile", False)
+    _app.define_tf1_flags(flags)
+
+
+@pytest.fixture
+def call(capsys):
+    """Calls a command with these words; returns (status, what `run` saw or None, stdout, stderr)."""
+
+    def call(*argv, does=lambda flags: None, **options):
+        seen = []
+
+        def run(flags):
+            seen.append(flags)
+            return does(flags)
+
+        run.__module__ = __name__
+        status = _app.main("t2t-x", define_flags, run, argv, **options)
+        return status, seen[0] if seen else None, *capsys.readouterr()
+
+    return call
+
+
+def test_dashes_and_underscores_are_alike(call):
+    for argv in (["--data_dir=a-b", "--train_steps=7"], ["--data-dir=a-b", "--train-steps", "7"]):
+        status, flags, _, err = call(*argv)
+        assert (status, flags.data_dir, flags.train_steps, err) == (0, "a-b", 7, "")
+
+
+def test_values_keep_their_dashes(call):
+    assert call("--problem", "my-own--data_dir")[1].problem == "my-own--data_dir"
+
+
+def test_switches(call):
+    assert call()[1].reuse is True
+    assert call("--noreuse")[1].reuse is False
+    assert call("--reuse=false")[1].reuse is False
+
+
+def test_home_folder_is_expanded_in_paths(call):
+    assert call("--data_dir=~/corpus")[1].data_dir == os.path.expanduser("~/corpus")
+
+
+def test_calls_in_one_process_do_not_see_each_other(call):
+    call("--train_steps=7")
+    assert call()[1].train_steps == 100
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    {
+        "unknown flag": (["--data_dri=x"], ["--data_dri", "unknown flag", "Nearest: --data_dir"]),
+        "unknown flag with dashes": (["--train-step=3"], ["--train-step", "--train_steps"]),
+        "stray word": (["nonsense"], ["'nonsense'", "belongs to no flag"]),
+        "forgotten dashes": (["problem=x"], ["'problem=x'", "Nearest: --problem"]),
+        "not a number": (["--train_steps=many"], ["--train_steps=many", "whole number"]),
+        "out of bounds": (["--train_steps=0"], ["--train_steps=0", "positive"]),
+        "not a choice": (["--variant=upper"], ["--variant=upper", "cased, both"]),
+        "not a switch": (["--reuse=perhaps"], ["--reuse=perhaps", "true or false"]),
+        "no value": (["--problem"], ["--problem", "value is missing"]),
+        "planned": (["--warm_start_from=x"], ["--warm_start_from", "not available yet", "Train from the beginning."]),
+        "planned switch": (["--profile"], ["--profile", "not available yet"]),
+    }.values(),
+)
+def test_mistakes_in_flags_are_one_line_and_status_2(call, argv, words):
+    status, flags, out, err = call(*argv)
+    assert (status, flags, out) == (2, None, "")
+    assert err.startswith("t2t-x: error: ")
+    assert err.count("\n") == 1
+    for word in words:
+        assert word in err
+
+
+def test_planned_flags_may_be_given_with_their_default(call):
+    assert call("--noprofile")[0] == 0
+
+
+def test_flags_of_tpus_and_tensorflow_1_are_accepted_with_a_line_each(call):
+    status, flags, _, err = call("--use_tpu=false", "--job-dir=gs://x", "--ps_replicas=0", "--sync")
+    assert status == 0
+    assert flags is not None
+    assert [line.split(" has no effect")[0] for line in err.splitlines()] == [
+        "t2t-x: warning: --sync",
+        "t2t-x: warning: --use_tpu",
+        "t2t-x: warning: --job_dir",
+        "t2t-x: warning: --ps_replicas",
+    ]
+
+
+def test_help_lists_the_commands_own_flags_with_defaults(call):
+    status, flags, out, _ = call("--help")
+    assert (status, flags) == (0, None)
+    assert out.startswith(f"t2t-x: {__doc__}")
+    assert "--train_steps=NUMBER\n      Steps. Default: 100.\n" in out
+    assert "--variant=cased|both\n      Which. Default: both.\n" in out
+    assert "--[no]reuse" in out
+    for hidden in ("use_tpu", "warm_start_from", "flagfile"):
+        assert hidden not in out
+
+
+def test_missing_flags_are_named_with_their_meaning_before_the_command_runs(call):
+    status, flags, _, err = call(check=lambda flags: _app.require(flags, "problem", "data_dir", "output_dir"))
+    assert (status, flags) == (2, None)
+    assert err == "t2t-x: error: missing --problem (Name of the problem) and --data_dir (Folder of records).\n"
+
+
+def raising(error):
+    def run(flags):
+        raise error
+
+    return run
+
+
+class ResourceExhaustedError(Exception):
+    """Named like TensorFlow's, which the wrapper recognises without importing TensorFlow."""
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    {
+        "user": (UserError("corpus.en, line 3: not UTF-8."), 2, "corpus.en, line 3: not UTF-8."),
+        "several lines": (UserError("one\ntwo"), 2, "one two"),
+        "failure": (Failure("worker 3 is gone."), 1, "worker 3 is gone."),
+        "disk full": (OSError(errno.ENOSPC, "No space left on device", "/d/x"), 1, "the disk is full: /d/x"),
+        "disk full in TensorFlow": (ResourceExhaustedError("/d/x; No space left on device"), 1, "the disk is full"),
+        "memory": (ResourceExhaustedError("OOM when allocating tensor"), 1, "out of memory"),
+        "permission": (PermissionError(errno.EACCES, "Permission denied", "/root/x"), 2, "no permission: /root/x"),
+    }.values(),
+)
+def test_errors_are_one_line_with_their_status(call, error, status, words):
+    found, _, out, err = call(does=raising(error))
+    assert (found, out) == (status, "")
+    assert err.startswith("t2t-x: error: ")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+def test_bugs_keep_their_traceback(call):
+    with pytest.raises(ZeroDivisionError):
+        call(does=lambda flags: 1 / 0)
+
+
+def test_interrupt_is_status_130_without_traceback(call):
+    status, _, _, err = call(does=raising(KeyboardInterrupt()))
+    assert status == 130
+    assert "Traceback" not in err
+
+
+def test_status_of_the_command_is_passed_on(call):
+    assert call(does=lambda flags: 3)[0] == 3
+
+
+def test_library_messages_go_to_stderr(call):
+    def does(flags):
+        logging.getLogger("t2t_lite").info("step 100")
+        logging.getLogger("t2t_lite.training").warning("no GPU")
+        print("result")
+
+    _, _, out, err = call(does=does)
+    assert out == "result\n"
+    assert err == "step 100\nt2t-x: warning: no GPU\n"
+
+
+PRINTS = """
+import sys
+from t2t_lite.bin import _app
+def run(flags):
+    for _ in range(10000):
+        print("line")
+sys.exit(_app.main("t2t-x", lambda flags: None, run, []))
+"""
+
+
+def test_reader_that_goes_away_is_no_error():
+    done = subprocess.run(
+        ["bash", "-c", f'"{sys.executable}" -c "$0" | head -1; exit ${{PIPESTATUS[0]}}', PRINTS],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (141, "line\n", "")
+
+
+def test_output_is_utf8_in_any_locale():
+    code = "import sys; from t2t_lite.bin import _app; sys.exit(_app.main('t2t-x', lambda flags: None, {}, []))"
+    code = code.format("lambda flags: print('Tür – 戸')")
+    env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env)
+    assert done.stdout == "Tür – 戸\n".encode(), done.stderr
