@@ -5,29 +5,31 @@ import threading
 import keras
 from keras import ops
 
+_LAYERS_A_RUN = 4096  # layer indices of different run seeds do not meet below this
 _scope = threading.local()  # a distribution strategy runs each replica's function in a thread of its own
 
 
 class dropout_seed:
-    """Context in which every `Dropout` draws its mask from `(seed, index of the layer)` alone.
+    """Context in which every `Dropout` draws its mask from (run seed, batch index, index of the layer) alone.
 
-    The trainer opens it around each forward pass, with the run's seed mixed with the batch's index in the data
-    stream: replicas and accumulated micro-batches get different masks, and nothing needs to be saved to replay them.
+    The trainer opens it around each forward pass, with the batch's index in the data stream: replicas and
+    accumulated micro-batches get different masks, and nothing needs to be saved to replay them.
 
     Args:
-        seed: integer scalar tensor (int64 under TensorFlow).
+        batch_index: integer scalar tensor, below 2^31.
+        run_seed: int.
     """
 
-    def __init__(self, seed):
-        self.seed = seed
+    def __init__(self, batch_index, run_seed=0):
+        self.words = (batch_index, run_seed)
 
     def __enter__(self):
-        self._outer = getattr(_scope, "seed", None)
-        _scope.seed = self.seed
+        self._outer = getattr(_scope, "words", None)
+        _scope.words = self.words
         return self
 
     def __exit__(self, *_):
-        _scope.seed = self._outer
+        _scope.words = self._outer
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -42,10 +44,13 @@ class ScopedSeed(keras.random.SeedGenerator):
 
     def next(self, ordered=True):
         """Returns the next seed, shape [2]."""
-        seed = getattr(_scope, "seed", None)
-        if seed is None:
+        words = getattr(_scope, "words", None)
+        if words is None:
             return super().next(ordered)
-        return ops.stack([seed, ops.cast(self.index, seed.dtype)])
+        batch_index, run_seed = words
+        # Two words of 31 bits is what Keras hands on to TensorFlow: one for the batch, one for run and layer.
+        layer_word = (run_seed * _LAYERS_A_RUN + self.index) % (2**31 - 2)
+        return ops.stack([batch_index, ops.cast(layer_word, batch_index.dtype)])
 
 
 @keras.saving.register_keras_serializable("t2t_lite")

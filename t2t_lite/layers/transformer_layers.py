@@ -41,9 +41,9 @@ class _TransformerLayer(keras.layers.Layer):
         }
         self.supports_masking = True
 
-    def _residual(self, layer):
+    def _residual(self, layer, name):
         o = self.options
-        return Residual(layer, o["norm"], o["dropout"], o["norm_epsilon"], dtype=self.dtype_policy, name=layer.name)
+        return Residual(layer, o["norm"], o["dropout"], o["norm_epsilon"], dtype=self.dtype_policy, name=name)
 
     def _attention(self, name):
         o = self.options
@@ -54,16 +54,16 @@ class _TransformerLayer(keras.layers.Layer):
             o["attention_dropout"],
             o["attention_bias"],
             dtype=self.dtype_policy,
-            name=name,
+            name="attention",
         )
-        return self._residual(layer)
+        return self._residual(layer, name)
 
     def _feed_forward(self):
         o = self.options
         layer = FeedForward(
-            o["filter_size"], o["relu_dropout"], o["activation"], dtype=self.dtype_policy, name="feed_forward"
+            o["filter_size"], o["relu_dropout"], o["activation"], dtype=self.dtype_policy, name="network"
         )
-        return self._residual(layer)
+        return self._residual(layer, "feed_forward")
 
     def get_config(self):
         """Returns the constructor's arguments."""

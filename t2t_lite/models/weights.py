@@ -1,0 +1,89 @@
+"""A model's weights under stable names, as checkpoints hold them."""
+
+import re
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+
+
+def named_weights(model):
+    """Returns {name: Keras variable} of all weights, such as `encoder_0/feed_forward/network/inner/kernel`.
+
+    The names do not depend on what else was made in this process: Keras calls a layer that has no name of its own
+    `dense` at first, `dense_7` later; here such numbers count from 0 in the model, and a single one has none.
+    """
+    paths = [weight.path.split("/")[1:] for weight in model.weights]  # without the model's own name
+    variants = {}
+    for part in (part for path in paths for part in path):
+        numbered = variants.setdefault(_base(part), [])
+        if part not in numbered:
+            numbered.append(part)
+
+    def stable(part):
+        base = _base(part)
+        return f"{base}_{variants[base].index(part)}" if len(variants[base]) > 1 else base
+
+    named = {}
+    for path, weight in zip(paths, model.weights, strict=True):
+        name = "/".join(map(stable, path))
+        if name in named:
+            raise ValueError(f"Two weights of {model.name} are called {name}. Give their layers names of their own.")
+        named[name] = weight
+    return named
+
+
+def _base(part):
+    return re.sub(r"_\d+$", "", part)
+
+
+def trackable_weights(model):
+    """Returns what to save and restore as `model` in a `tf.train.Checkpoint`.
+
+    Not the model itself: TensorFlow does not find layers that a Keras model keeps in a list.
+    """
+    return trackable({name: weight.value for name, weight in named_weights(model).items()})
+
+
+def trackable(variables):
+    """Returns a `tf.train.Checkpoint` that saves {"a/b": variable} under just these names."""
+    tree = {}
+    for name, variable in variables.items():
+        *folders, last = name.split("/")
+        node = tree
+        for folder in folders:
+            node = node.setdefault(folder, {})
+        node[last] = variable
+
+    def nest(node):
+        return tf.train.Checkpoint(**{k: nest(v) if isinstance(v, dict) else v for k, v in node.items()})
+
+    return nest(tree)
+
+
+def check_fits(path, model):
+    """Raises `UserError` unless a checkpoint holds exactly the weights of `model`, by name and shape.
+
+    Args:
+        path: a checkpoint, without suffix.
+        model: a built Keras model.
+    """
+    suffix = "/.ATTRIBUTES/VARIABLE_VALUE"
+    saved = {
+        key.removeprefix("model/").removesuffix(suffix): tuple(shape)
+        for key, shape in tf.train.load_checkpoint(path).get_variable_to_shape_map().items()
+        if key.startswith("model/")
+    }
+    wanted = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
+    for name in sorted({*saved, *wanted}):
+        if saved.get(name) != wanted.get(name):
+            raise UserError(
+                f"{path}: not of this model: {name} is {_shape(saved.get(name))} there, {_shape(wanted.get(name))} in "
+                "the model. Expected the settings that it was trained with."
+            )
+
+
+def _shape(shape):
+    if shape is None:
+        return "missing"
+    return " x ".join(map(str, shape)) or "a scalar"

@@ -1,0 +1,96 @@
+"""Learning-rate schedules: products of factors (mirrors tensor2tensor's utils/learning_rate.py)."""
+
+import math
+
+import keras
+from keras import ops
+
+from t2t_lite.errors import UserError, nearest
+
+
+def _clip(x):
+    return ops.minimum(1.0, ops.maximum(0.0, x))
+
+
+# Each factor is a function of (step from 1, hparams, train_steps); w is the warm-up, d the decay steps.
+FACTORS = {
+    "constant": lambda s, h, _: h.learning_rate_constant,
+    "rsqrt_hidden_size": lambda s, h, _: h.hidden_size**-0.5,
+    "linear_warmup": lambda s, h, _: ops.minimum(1.0, s / max(h.learning_rate_warmup_steps, 1)),
+    "rsqrt_decay": lambda s, h, _: ops.rsqrt(ops.maximum(s, float(max(h.learning_rate_warmup_steps, 1)))),
+    "rsqrt_normalized_decay": lambda s, h, _: (
+        h.learning_rate_warmup_steps**0.5 * ops.rsqrt(ops.maximum(s, float(max(h.learning_rate_warmup_steps, 1))))
+    ),
+    "linear_decay": lambda s, h, total: _clip((total - s) / h.learning_rate_decay_steps),
+    "exp_decay": lambda s, h, _: _exp_decay(s, h),
+    "cosdecay": lambda s, h, _: ops.where(
+        s <= h.learning_rate_warmup_steps, 1.0, (1 + ops.cos(math.pi * s / h.learning_rate_decay_steps)) / 2
+    ),
+    "single_cycle_cos_decay": lambda s, h, total: (
+        (1 + ops.cos(math.pi * _after_warmup(s, h) / (total - h.learning_rate_warmup_steps))) / 2
+    ),
+    "multi_cycle_cos_decay": lambda s, h, _: (
+        (1 + ops.cos(math.pi * _after_warmup(s, h) / h.learning_rate_decay_steps)) / 2
+    ),
+}
+
+
+def _after_warmup(s, h):
+    return ops.maximum(s - h.learning_rate_warmup_steps, 0.0)
+
+
+def _exp_decay(s, h):
+    power = _after_warmup(s, h) / h.learning_rate_decay_steps
+    return h.learning_rate_decay_rate ** (ops.floor(power) if h.learning_rate_decay_staircase else power)
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """The product of the factors named in `hparams.learning_rate_schedule`, joined by `*`.
+
+    The paper's (equation 3) is `constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size` with constant 1:
+    d^-0.5 · min(step^-0.5, step · warmup^-1.5). Steps count from 1; Keras' count from 0 is shifted here.
+
+    Args:
+        hparams: HParams.
+        train_steps: int, the end of `linear_decay` and `single_cycle_cos_decay`.
+
+    Raises:
+        UserError: unknown factor, or a decay that ends before the warm-up.
+    """
+
+    def __init__(self, hparams, train_steps):
+        self.hparams = hparams
+        self.train_steps = train_steps
+        names = [name.strip() for name in hparams.learning_rate_schedule.split("*")]
+        for name in names:
+            if name not in FACTORS:
+                raise UserError(
+                    f"learning_rate_schedule={hparams.learning_rate_schedule}: unknown factor {name!r}. "
+                    f"{nearest(name, FACTORS)} Expected factors joined by *: {', '.join(FACTORS)}."
+                )
+        if "single_cycle_cos_decay" in names and train_steps <= hparams.learning_rate_warmup_steps:
+            raise UserError(
+                f"single_cycle_cos_decay: train_steps={train_steps} must be more than "
+                f"learning_rate_warmup_steps={hparams.learning_rate_warmup_steps}."
+            )
+        self.factors = [FACTORS[name] for name in names]
+
+    def __call__(self, step):
+        """Returns the float32 learning rate of the update after `step` updates."""
+        step = ops.cast(step, "float32") + 1.0
+        rate = ops.ones((), "float32")
+        for factor in self.factors:
+            rate = rate * factor(step, self.hparams, self.train_steps)
+        return rate
+
+    def get_config(self):
+        """Returns the settings; the hyperparameters as their JSON."""
+        return {"hparams": self.hparams.to_json(), "train_steps": self.train_steps}
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the schedule that `get_config` describes."""
+        from t2t_lite.config import HParams
+
+        return cls(HParams.from_json(config["hparams"]), config["train_steps"])

@@ -1,0 +1,132 @@
+"""One optimizer step over all replicas, exact in the global number of tokens, in one trace."""
+
+import keras
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.layers import dropout_seed
+from t2t_lite.training.losses import cross_entropy
+from t2t_lite.training.schedules import ProductSchedule
+
+
+def make_optimizer(hparams, train_steps):
+    """Returns the Keras optimizer of a hyperparameter set (paper, section 5.3).
+
+    Raises:
+        UserError: an optimizer that is not there.
+    """
+    schedule = ProductSchedule(hparams, train_steps)
+    if hparams.optimizer in ("adam", "true_adam"):
+        return keras.optimizers.Adam(
+            schedule,
+            beta_1=hparams.optimizer_adam_beta1,
+            beta_2=hparams.optimizer_adam_beta2,
+            epsilon=hparams.optimizer_adam_epsilon,
+        )
+    if hparams.optimizer == "sgd":
+        return keras.optimizers.SGD(schedule)
+    raise UserError(f"optimizer={hparams.optimizer}: expected adam or sgd.")
+
+
+class TrainStep:
+    """Takes `replicas x accumulation` batches of the stream and applies one update.
+
+    The loss is a sum over tokens divided by the step's GLOBAL number of tokens; gradients are summed over replicas and
+    accumulated batches. So N replicas, or N accumulated batches, give the update of their concatenation.
+
+    Args:
+        model: keras.Model mapping {"inputs", "targets"} to logits, built under the strategy's scope.
+        optimizer: Keras optimizer, built likewise.
+        replicas: Replicas.
+        hparams: HParams: label_smoothing, gradient_accumulation_steps, clip_grad_norm, random_seed are used.
+
+    Attributes:
+        batches_a_step: int, how many batches of the stream a step takes.
+        traces: int, how often the step was traced: once, whatever the shapes.
+    """
+
+    def __init__(self, model, optimizer, replicas, hparams):
+        self.model = model
+        self.optimizer = optimizer
+        self.replicas = replicas
+        self.hparams = hparams
+        self.accumulation = hparams.gradient_accumulation_steps
+        if self.accumulation < 1:
+            raise UserError(f"gradient_accumulation_steps={self.accumulation}: expected 1 or more.")
+        self.batches_a_step = replicas.count * self.accumulation
+        self.traces = 0
+        ids = tf.TensorSpec([None, None], tf.int32)
+        scalars = [tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int64)]
+        # One signature for all shapes: a trace of a base model takes ten seconds.
+        signature = [[{"inputs": ids, "targets": ids}] * self.batches_a_step, *scalars]
+        self._step = tf.function(self._traced_step, input_signature=signature)
+
+    def __call__(self, batches, first_batch):
+        """Applies one update.
+
+        Args:
+            batches: list of `batches_a_step` dicts of int32 "inputs", "targets" [rows, length].
+            first_batch: int, index of the first of them in the stream.
+
+        Returns:
+            dict of float32 scalars: "objective" and "nats" (sums over tokens), "tokens", "gradient_norm" (global,
+            before clipping), "skipped" (1.0 where the loss or the gradient was not finite, and nothing was changed).
+        """
+        tokens = tf.add_n([tf.math.count_nonzero(batch["targets"], dtype=tf.float32) for batch in batches])
+        metrics = self._step(batches, tokens, tf.constant(first_batch, tf.int64))
+        return {**metrics, "tokens": tokens}
+
+    def gradients(self, batches, first_batch):
+        """Returns the global gradient of a step, a list beside the model's trainable variables; for inspection."""
+        tokens = tf.add_n([tf.math.count_nonzero(batch["targets"], dtype=tf.float32) for batch in batches])
+        return tf.function(self._global_gradients)(batches, tokens, tf.constant(first_batch, tf.int64))[0]
+
+    def _traced_step(self, batches, tokens, first_batch):
+        self.traces += 1
+        gradients, objective, nats = self._global_gradients(batches, tokens, first_batch)
+        norm = tf.linalg.global_norm(gradients)
+        finite = tf.math.is_finite(norm) & tf.math.is_finite(objective)
+        if self.hparams.clip_grad_norm > 0:
+            gradients, _ = tf.clip_by_global_norm(gradients, self.hparams.clip_grad_norm, use_norm=norm)
+        tf.cond(finite, lambda: self._apply(gradients), lambda: None)
+        return {
+            "objective": objective,
+            "nats": nats,
+            "gradient_norm": norm,
+            "skipped": 1.0 - tf.cast(finite, tf.float32),
+        }
+
+    def _apply(self, gradients):
+        self.optimizer.apply(gradients, self.model.trainable_variables)
+
+    def _global_gradients(self, batches, tokens, first_batch):
+        """Returns (gradients, objective, nats), summed over replicas; the last two not divided by the tokens."""
+        strategy = self.replicas.strategy
+        if strategy is None:
+            return self._replica_gradients(0, batches, tokens, first_batch)
+
+        def on_replica(batches, tokens, first_batch):
+            # Every replica gets all batches and picks its own: the id is known while tracing.
+            replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+            replica = replica if isinstance(replica, int) else int(tf.get_static_value(replica))
+            return self._replica_gradients(replica, batches, tokens, first_batch)
+
+        per_replica = strategy.run(on_replica, args=(batches, tokens, first_batch))
+        gradients, objective, nats = per_replica
+        total = [strategy.reduce("SUM", value, axis=None) for value in (*gradients, objective, nats)]
+        return total[:-2], total[-2], total[-1]
+
+    def _replica_gradients(self, replica, batches, tokens, first_batch):
+        """The sums over one replica's accumulated batches."""
+        variables = [v.value for v in self.model.trainable_variables]
+        sums = None
+        for i in range(replica * self.accumulation, (replica + 1) * self.accumulation):
+            with tf.GradientTape() as tape, dropout_seed(first_batch + i, self.hparams.random_seed):
+                logits = self.model(batches[i], training=True)
+                objective, nats = cross_entropy(logits, batches[i]["targets"], self.hparams.label_smoothing)
+                loss = objective / tokens
+            # The look-up's gradient is sparse, the tied softmax's dense; they add up, and reduce, only as dense ones.
+            gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables, unconnected_gradients="zero")]
+            one = (gradients, objective, nats)
+            sums = one if sums is None else tf.nest.map_structure(tf.add, sums, one)
+        return sums
