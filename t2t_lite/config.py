@@ -12,7 +12,7 @@ import typing
 from t2t_lite.errors import UserError, nearest
 
 
-@dataclasses.dataclass(eq=True)
+@dataclasses.dataclass(eq=False)
 class HParams:
     """Hyperparameters. Assigning a name that is not declared here is an error: see `add_hparam`.
 
@@ -116,12 +116,17 @@ class HParams:
         """Returns the value, or `default` where the name is not declared."""
         return self.values().get(name, default)
 
+    def __eq__(self, other):
+        return isinstance(other, HParams) and self.values() == other.values()
+
     def __contains__(self, name):
         return name in _TYPES or name in self._own
 
     def copy(self):
         """Returns an independent copy."""
         return HParams.from_dict(self.values())
+
+    __copy__ = copy  # copy.copy() would share the user's own values
 
     def override_from_dict(self, overrides):
         """Returns a new HParams with the given values. Raises `UserError` for unknown names or wrong types."""

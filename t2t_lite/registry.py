@@ -165,7 +165,8 @@ def import_usr_dir(path):
         path: a folder with an `__init__.py`; "" or None does nothing. `~` and a trailing slash are accepted.
 
     Raises:
-        UserError: no such folder, no `__init__.py`, or an error while importing: its file, line and cause.
+        UserError: no such folder, no `__init__.py`, another module of the folder's name, or an error while
+            importing: its file, line and cause.
     """
     if not path:
         return
@@ -174,7 +175,7 @@ def import_usr_dir(path):
         raise UserError(f"--t2t_usr_dir={path}: no {folder / '__init__.py'}. Expected a folder with an __init__.py.")
     sys.path.insert(0, str(folder.parent))
     try:
-        importlib.import_module(folder.name)
+        module = importlib.import_module(folder.name)
     except Exception as error:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(str(folder))]
         where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(folder / "__init__.py")
@@ -184,3 +185,7 @@ def import_usr_dir(path):
         raise UserError(f"--t2t_usr_dir={path}: {where}: {type(error).__name__}: {cause}") from error
     finally:
         sys.path.remove(str(folder.parent))
+    if pathlib.Path(module.__file__ or "").resolve().parent != folder:
+        raise UserError(
+            f"--t2t_usr_dir={path}: Python has another module {folder.name!r}: {module.__file__}. Rename the folder."
+        )
