@@ -1,0 +1,240 @@
+"""Names -> problems, models, hyperparameter sets; users' folders."""
+
+import sys
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.errors import UserError
+from t2t_lite.registry import Registry
+
+
+class Fake:
+    def __init__(self, was_reversed=False, was_copy=False):
+        self.was_reversed, self.was_copy = was_reversed, was_copy
+
+
+@pytest.fixture
+def fake_problem():
+    """A problem registered as `my_fake` for one test."""
+    registry.register_problem("my_fake")(Fake)
+    yield "my_fake"
+    registry._problems.remove("my_fake")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [  # tensor2tensor's rule: t2t_interface "b.2"
+        ("TranslateEndeWmt32k", "translate_ende_wmt32k"),
+        ("LSTMSeq2seq", "lstm_seq2seq"),
+        ("TransformerAE", "transformer_ae"),
+        ("SentimentIMDB", "sentiment_imdb"),
+        ("TranslateEnde2018Wmt32k", "translate_ende2018_wmt32k"),
+    ],
+)
+def test_default_names_are_tensor2tensors(name, expected):
+    assert registry.default_name(type(name, (), {})) == expected
+
+
+def test_decorators_work_bare_empty_and_with_a_name():
+    entries = Registry("hparams")
+    entries._loaded = True  # no built-in ones
+
+    @entries.register
+    def bare_set():
+        return HParams()
+
+    @entries.register()
+    def empty_set():
+        return HParams()
+
+    @entries.register("own_name")
+    def some_set():
+        return HParams()
+
+    assert entries.names() == ["bare_set", "empty_set", "own_name"]
+    assert entries.get("own_name") is some_set
+    assert entries.names("own") == ["own_name"]
+
+
+def test_a_name_is_registered_once(fake_problem):
+    registry.register_problem(fake_problem)(Fake)  # the same again: notebooks do this
+    with pytest.raises(KeyError, match=r"already registered in .*test_registry\.py"):
+        registry.register_problem(fake_problem)(type("Other", (Fake,), {}))
+
+
+@pytest.mark.parametrize("name", ["mine_rev", "mine_copy"])
+def test_reserved_suffixes_cannot_be_registered(name):
+    with pytest.raises(UserError, match="reserved"):
+        registry.register_problem(name)(Fake)
+
+
+def test_only_classes_and_functions_can_be_registered():
+    with pytest.raises(UserError, match="must be a class or a function, got int"):
+        registry.register_hparams("seven")(7)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "was_reversed", "was_copy"),
+    [
+        ("", False, False),
+        ("_rev", True, False),
+        ("_copy", False, True),
+        ("_copy_rev", True, True),
+        ("_rev_copy", True, True),
+    ],
+)
+def test_suffixes_of_problems(fake_problem, suffix, was_reversed, was_copy):
+    problem = registry.problem(fake_problem + suffix)
+    assert (problem.was_reversed, problem.was_copy) == (was_reversed, was_copy)
+    assert problem.name == fake_problem
+
+
+def test_a_suffix_twice_is_an_error(fake_problem):
+    with pytest.raises(UserError, match="given twice"):
+        registry.problem(f"{fake_problem}_rev_rev")
+
+
+@pytest.mark.parametrize(
+    ("look_up", "name", "near"),
+    [
+        (registry.problem, "translate_ende_phrasebok", "translate_ende_phrasebook"),
+        (registry.problem, "translate_ende_phrasebok_rev", "translate_ende_phrasebook"),
+        (registry.model, "tranformer", "transformer"),
+        (registry.hparams, "transformer_bas", "transformer_base"),
+    ],
+)
+def test_unknown_names_are_answered_with_the_nearest(look_up, name, near):
+    with pytest.raises(KeyError) as caught:
+        look_up(name)
+    message = str(caught.value)
+    assert isinstance(caught.value, UserError)
+    assert near in message.split("Nearest:")[1]
+    assert "t2t-trainer --registry_help" in message
+    assert "\n" not in message
+
+
+def test_hparams_are_fresh_each_time():
+    registry.hparams("transformer_base").hidden_size = 8
+    assert registry.hparams("transformer_base").hidden_size == 512
+
+
+def test_a_set_that_returns_nothing_is_a_bug_of_its_author():
+    registry.register_hparams("forgetful")(lambda: None)
+    try:
+        with pytest.raises(TypeError, match="must return the HParams"):
+            registry.hparams("forgetful")
+    finally:
+        registry._hparams.remove("forgetful")
+
+
+def test_help_string_lists_every_name_under_its_first_word():
+    lines = registry.help_string().splitlines()
+    assert [line for line in lines if line and line[0] != " "] == ["Models:", "HParams:", "Problems:"]
+    for kind, names in {
+        "Models": registry.list_models(),
+        "HParams": registry.list_hparams(),
+        "Problems": registry.list_problems(),
+    }.items():
+        assert names
+        section = lines[lines.index(f"{kind}:") + 1 :]
+        section = section[: section.index("")]
+        assert [line.split("* ")[1] for line in section if "* " in line] == names
+
+
+GOOD = """
+from t2t_lite import registry
+from t2t_lite.config import HParams
+
+@registry.register_hparams
+def {name}():
+    return HParams(hidden_size=8)
+"""
+
+
+@pytest.fixture
+def usr_dir(tmp_path):
+    """Makes a user's folder from {file name: text}; forgets its modules and sets afterwards."""
+    folder = tmp_path / "my_t2t_folder"
+    folder.mkdir()
+    sets = registry.list_hparams()
+
+    def make(files):
+        for name, text in files.items():
+            (folder / name).write_text(text)
+        return folder
+
+    yield make
+    for name in set(registry.list_hparams()) - set(sets):
+        registry._hparams.remove(name)
+    for module in [name for name in sys.modules if name.split(".")[0] == folder.name]:
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_usr_dir_registers_what_its_modules_register(usr_dir, slash):
+    folder = usr_dir({"__init__.py": "from . import sets\n", "sets.py": GOOD.format(name="my_own_set")})
+    path = list(sys.path)
+    registry.import_usr_dir(f"{folder}{slash}")
+    assert registry.hparams("my_own_set").hidden_size == 8
+    assert sys.path == path
+
+
+def test_usr_dir_of_home_and_none(usr_dir, monkeypatch):
+    folder = usr_dir({"__init__.py": GOOD.format(name="my_home_set")})
+    monkeypatch.setenv("HOME", str(folder.parent))
+    registry.import_usr_dir(f"~/{folder.name}")
+    assert "my_home_set" in registry.list_hparams()
+    registry.import_usr_dir("")
+    registry.import_usr_dir(None)
+
+
+@pytest.mark.parametrize(
+    ("files", "where", "cause"),
+    {
+        "fails in a module": (
+            {"__init__.py": "from . import sets\n", "sets.py": "\n\nvalue = 1 / 0\n"},
+            "sets.py, line 3",
+            "ZeroDivisionError: division by zero",
+        ),
+        "missing import": (
+            {"__init__.py": "import not_installed_here\n"},
+            "__init__.py, line 1",
+            "ModuleNotFoundError: No module named 'not_installed_here'",
+        ),
+        "syntax": (
+            {"__init__.py": "from . import sets\n", "sets.py": "x = 1\ndef broken(:\n"},
+            "sets.py, line 2",
+            "SyntaxError: invalid syntax",
+        ),
+        "name taken": (
+            {"__init__.py": GOOD.format(name="transformer_base")},
+            "__init__.py, line 5",
+            "'transformer_base' is already registered",
+        ),
+    }.values(),
+)
+def test_broken_usr_dir_names_file_line_and_cause(usr_dir, files, where, cause):
+    folder = usr_dir(files)
+    registry.list_hparams()  # the built-in ones are there first
+    with pytest.raises(UserError) as caught:
+        registry.import_usr_dir(str(folder))
+    message = str(caught.value)
+    assert f"--t2t_usr_dir={folder}: {folder}/{where}: " in message
+    assert cause in message
+    assert "\n" not in message
+
+
+def test_usr_dir_that_is_no_package(tmp_path):
+    for path in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(UserError, match=r"no .*__init__\.py"):
+            registry.import_usr_dir(str(path))
+
+
+def test_usr_dir_with_the_name_of_another_module(tmp_path):
+    folder = tmp_path / "json"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(GOOD.format(name="my_hidden_set"))
+    with pytest.raises(UserError, match=r"another module 'json': .* Rename the folder"):
+        registry.import_usr_dir(str(folder))
