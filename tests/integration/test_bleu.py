@@ -1,0 +1,89 @@
+"""t2t-bleu as installed and in process."""
+
+import re
+
+import pytest
+
+REFERENCE = "Der alte Mann kauft ein rotes Auto.\nWir gehen um 3.30 Uhr nach Hause.\n"
+
+
+@pytest.fixture
+def bleu(call_command, tmp_path):
+    """Scores a translation (text or bytes) against `reference`."""
+
+    def bleu(translation, *flags, reference=REFERENCE):
+        for name, text in (("hyp.de", translation), ("ref.de", reference)):
+            (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        return call_command("t2t-bleu", "--translation=hyp.de", "--reference=ref.de", *flags)
+
+    return bleu
+
+
+def test_installed_command_prints_tensor2tensors_lines_and_sacrebleus_figure(run_command, tmp_path):
+    (tmp_path / "hyp.de").write_text(REFERENCE.replace("Der", "der"))
+    (tmp_path / "ref.de").write_text(REFERENCE)
+    result = run_command("t2t-bleu", "--translation=hyp.de", "--reference", "ref.de")
+    assert (result.status, result.stderr) == (0, "")
+    uncased, cased, published = result.stdout.splitlines()
+    assert uncased == "BLEU_uncased = 100.00"
+    assert re.fullmatch(r"BLEU_cased = {1,3}\d+\.\d\d", cased)
+    assert re.fullmatch(
+        r"sacreBLEU = \d+\.\d\d \(nrefs:1\|case:mixed\|eff:no\|tok:13a\|smooth:exp\|version:[\d.]+\)", published
+    )
+
+
+def test_variants_and_tokenisation(bleu):
+    assert [line.split(" =")[0] for line in bleu(REFERENCE, "--bleu_variant=cased").stdout.splitlines()] == [
+        "BLEU_cased",
+        "sacreBLEU",
+    ]
+    assert "tok:intl" in bleu(REFERENCE, "--tokenization=intl").stdout
+
+
+def test_sacrebleu_line_equals_the_cased_line_under_the_same_tokenisation(bleu):
+    # "um 3.30 Uhr": a point between digits stays inside the word, a colon does not.
+    lines = bleu(REFERENCE.replace("3.30", "3:30"), "--tokenization=intl").stdout.splitlines()
+    assert lines[1].split()[-1] == lines[2].split()[2] != "100.00"
+
+
+def test_line_ends_and_empty_translations_do_not_shift_lines(bleu):
+    assert "sacreBLEU = 100.00" in bleu(REFERENCE.replace("\n", "\r\n")).stdout
+    assert "sacreBLEU = 100.00" in bleu(REFERENCE.rstrip("\n")).stdout
+    half = bleu("\n" + REFERENCE.splitlines()[1] + "\n")
+    assert half.status == 0
+    assert "sacreBLEU = 100.00" not in half.stdout
+
+
+def test_unicode_line_separators_and_control_characters_stay_in_their_line(bleu):
+    text = REFERENCE.replace("alte ", "alte\u2028").replace("rotes", "ro\x00\x85tes")
+    assert "sacreBLEU = 100.00" in bleu(text, reference=text).stdout
+
+
+@pytest.mark.parametrize(
+    ("translation", "reference", "words"),
+    {
+        "unequal": ("a\n", REFERENCE, ["hyp.de has 1 lines", "ref.de has 2"]),
+        "empty reference": ("", "", ["ref.de", "empty"]),
+        "not UTF-8": (b"gut\nsch\xf6n\n", REFERENCE, ["hyp.de, line 2", "byte 4"]),
+    }.values(),
+)
+def test_bad_text(bleu, assert_user_error, translation, reference, words):
+    assert_user_error(bleu(translation, reference=reference), *words)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ([], ["--translation", "--reference"]),
+        (["--translation=nowhere.de", "--reference=nowhere.de"], ["nowhere.de", "no such file"]),
+        (["--translation=.", "--reference=."], [".: no such file"]),
+        (["--translation=a", "--reference=b", "--translations_dir=x"], ["--translations_dir", "not available yet"]),
+        (["--translation=a", "--references=b"], ["--references", "--reference"]),
+    ],
+)
+def test_bad_flags(call_command, assert_user_error, flags, words):
+    assert_user_error(call_command("t2t-bleu", *flags), *words)
+
+
+def test_unknown_tokenisation(bleu, assert_user_error):
+    assert_user_error(bleu(REFERENCE, "--tokenization=13b"), "--tokenization=13b", "13a, intl")
