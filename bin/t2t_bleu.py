@@ -1,10 +1,10 @@
 """BLEU of a translation against its reference.
 
 Prints three lines: tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenisation), and
-sacreBLEU (cased) with its signature, the figure to publish. Both files are plain UTF-8 text, one sentence a line.
+sacreBLEU (cased) with its signature, the figure to publish. Both files are UTF-8 text, one sentence a line, plain or
+packed (.gz, .bz2, .xz).
 """
 
-import os
 import sys
 
 from t2t_lite.bin import _app
@@ -34,18 +34,18 @@ def check(flags):
 
 def run(flags):
     """Prints the scores."""
+    from t2t_lite.data import corpora
     from t2t_lite.evaluation import scores
 
-    translations, references = _read_lines(flags.translation), _read_lines(flags.reference)
+    if flags.tokenization not in scores.TOKENIZATIONS:
+        raise UserError(f"--tokenization={flags.tokenization}: expected one of {', '.join(scores.TOKENIZATIONS)}.")
+    translations = list(corpora.read_lines(flags.translation))
+    references = list(corpora.read_lines(flags.reference))
     if len(translations) != len(references):
         raise UserError(
             f"{flags.translation} has {len(translations)} lines, {flags.reference} has {len(references)}: "
             "expected one translation for each reference."
         )
-    if not references:
-        raise UserError(f"{flags.reference}: empty. Expected one sentence a line.")
-    if flags.tokenization not in scores.TOKENIZATIONS:
-        raise UserError(f"--tokenization={flags.tokenization}: expected one of {', '.join(scores.TOKENIZATIONS)}.")
     published = scores.corpus_bleu(translations, references, tokenize=flags.tokenization)
     for variant in ("uncased", "cased"):
         if flags.bleu_variant in (variant, "both"):
@@ -53,34 +53,6 @@ def run(flags):
             bleu = scores.corpus_bleu(translations, references, lowercase=lowercase, tokenize="intl")
             print(f"BLEU_{variant} = {bleu.score:6.2f}")
     print(f"sacreBLEU = {published}")
-
-
-def _read_lines(path):
-    """Returns the lines of a UTF-8 file; only a newline ends a line (as in tensor2tensor), not U+2028."""
-    if "://" not in path and not os.path.isfile(path):
-        raise UserError(f"{path}: no such file. Expected plain text, one sentence a line.")
-    with _open(path) as file:
-        lines = file.read().split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    return [_decoded(line, path, number) for number, line in enumerate(lines, start=1)]
-
-
-def _open(path):
-    if "://" not in path:
-        return open(path, "rb")
-    import tensorflow as tf  # for remote files alone: a local score takes a tenth of a second without it
-
-    return tf.io.gfile.GFile(path, "rb")
-
-
-def _decoded(line, path, number):
-    try:
-        return line.decode("utf-8").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}, line {number}: byte {error.start + 1} is not UTF-8. Convert the file: iconv -t utf-8"
-        ) from None
 
 
 def main(argv=None):

@@ -1,5 +1,6 @@
 """t2t-bleu as installed and in process."""
 
+import gzip
 import re
 
 import pytest
@@ -59,12 +60,17 @@ def test_unicode_line_separators_and_control_characters_stay_in_their_line(bleu)
     assert "sacreBLEU = 100.00" in bleu(text, reference=text).stdout
 
 
+def test_packed_reference(bleu, tmp_path):
+    (tmp_path / "packed.de.gz").write_bytes(gzip.compress(REFERENCE.encode()))
+    assert "sacreBLEU = 100.00" in bleu(REFERENCE, "--reference=packed.de.gz").stdout
+
+
 @pytest.mark.parametrize(
     ("translation", "reference", "words"),
     {
         "unequal": ("a\n", REFERENCE, ["hyp.de has 1 lines", "ref.de has 2"]),
-        "empty reference": ("", "", ["ref.de", "empty"]),
-        "not UTF-8": (b"gut\nsch\xf6n\n", REFERENCE, ["hyp.de, line 2", "byte 4"]),
+        "empty reference": (REFERENCE, "", ["ref.de", "empty"]),
+        "not UTF-8": (b"gut\nsch\xf6n\n", REFERENCE, ["hyp.de, line 2", "UTF-8"]),
     }.values(),
 )
 def test_bad_text(bleu, assert_user_error, translation, reference, words):
@@ -76,7 +82,7 @@ def test_bad_text(bleu, assert_user_error, translation, reference, words):
     [
         ([], ["--translation", "--reference"]),
         (["--translation=nowhere.de", "--reference=nowhere.de"], ["nowhere.de", "no such file"]),
-        (["--translation=.", "--reference=."], [".: no such file"]),
+        (["--translation=.", "--reference=."], [".: is a folder"]),
         (["--translation=a", "--reference=b", "--translations_dir=x"], ["--translations_dir", "not available yet"]),
         (["--translation=a", "--references=b"], ["--references", "--reference"]),
     ],
