@@ -191,7 +191,7 @@ def require(flags, *names):
         raise UserError(f"missing {' and '.join(missing)}.")
 
 
-def main(command, define_flags, run, argv=None, *, check=None):
+def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
     """Runs a command and returns its exit status; safe to call many times in one process.
 
     Args:
@@ -200,14 +200,14 @@ def main(command, define_flags, run, argv=None, *, check=None):
         run: function of the parsed absl `FlagValues`; returns None or an exit status.
         argv: the words after the program's name; None: the process's own.
         check: function of the parsed values, called before anything heavy is imported; raises `UserError`.
+        tensorflow: whether `run` uses TensorFlow, which is then imported here, quietly.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's start-up notes are not about the user's command
     if getattr(sys.stdout, "encoding", "utf-8").lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8")  # translations are UTF-8 whatever the locale
     argv = sys.argv[1:] if argv is None else list(argv)
     with _log_to_stderr(command):
         try:
-            status = _run(command, define_flags, run, argv, check)
+            status = _run(command, define_flags, run, argv, check, tensorflow)
             sys.stdout.flush()
             return status or 0
         except BrokenPipeError:
@@ -226,7 +226,7 @@ def main(command, define_flags, run, argv=None, *, check=None):
             return status
 
 
-def _run(command, define_flags, run, argv, check):
+def _run(command, define_flags, run, argv, check, tensorflow):
     flags = Flags()
     define_flags(flags)
     if {"--help", "-h", "-help", "--helpfull", "--helpshort"} & set(argv):
@@ -238,6 +238,8 @@ def _run(command, define_flags, run, argv, check):
     registry_help = "registry_help" in values and values.registry_help
     if check and not registry_help:
         check(values)
+    if tensorflow:
+        _import_tensorflow()
     if "t2t_usr_dir" in values or registry_help:
         from t2t_lite import registry
 
@@ -246,6 +248,31 @@ def _run(command, define_flags, run, argv, check):
             print(registry.help_string())
             return 0
     return run(values)
+
+
+def _import_tensorflow():
+    """Imports TensorFlow without its notes on start-up, unless TF_CPP_MIN_LOG_LEVEL=0 asks for them.
+
+    TensorFlow 2.21 obeys that variable only after its import: until then its C++ code writes to file descriptor 2.
+    """
+    level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    with contextlib.nullcontext() if level == "0" else _no_stderr():
+        import tensorflow as tf
+
+        tf.config.list_physical_devices()  # on a machine without a GPU this logs a failure of CUDA
+
+
+@contextlib.contextmanager
+def _no_stderr():
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _explain(error):

@@ -36,7 +36,7 @@ def call(capsys):
             return does(flags)
 
         run.__module__ = __name__
-        status = _app.main("t2t-x", define_flags, run, argv, **options)
+        status = _app.main("t2t-x", define_flags, run, argv, tensorflow=False, **options)
         return status, seen[0] if seen else None, *capsys.readouterr()
 
     return call
@@ -188,7 +188,7 @@ from t2t_lite.bin import _app
 def run(flags):
     for _ in range(10000):
         print("line")
-sys.exit(_app.main("t2t-x", lambda flags: None, run, []))
+sys.exit(_app.main("t2t-x", lambda flags: None, run, [], tensorflow=False))
 """
 
 
@@ -202,8 +202,25 @@ def test_reader_that_goes_away_is_no_error():
 
 
 def test_output_is_utf8_in_any_locale():
-    code = "import sys; from t2t_lite.bin import _app; sys.exit(_app.main('t2t-x', lambda flags: None, {}, []))"
-    code = code.format("lambda flags: print('Tür – 戸')")
+    code = """import sys
+from t2t_lite.bin import _app
+sys.exit(_app.main('t2t-x', lambda flags: None, lambda flags: print('Tür – 戸'), [], tensorflow=False))"""
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env)
     assert done.stdout == "Tür – 戸\n".encode(), done.stderr
+
+
+def test_tensorflow_starts_silently_unless_asked():
+    code = """import sys
+from t2t_lite.bin import _app
+def run(flags):
+    import tensorflow as tf, tensorflow_text, keras
+    print(tf.constant(1).numpy())
+sys.exit(_app.main('t2t-x', lambda flags: None, run, []))"""
+    told = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=told)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**told, "TF_CPP_MIN_LOG_LEVEL": "0"}
+    )
+    assert "oneDNN" in done.stderr
