@@ -30,7 +30,8 @@ class RunCheckpoints:
         self._model = model
         # By number: Keras names them after the process' count of models. Their order is that of the model's weights.
         optimizer = trackable({f"{i:04d}": v.value for i, v in enumerate(optimizer.variables)})
-        self._checkpoint = tf.train.Checkpoint(model=trackable_weights(model), optimizer=optimizer, **objects)
+        self._objects = {"model": trackable_weights(model), "optimizer": optimizer, **objects}
+        self._checkpoint = tf.train.Checkpoint(**self._objects)
         self._manager = tf.train.CheckpointManager(
             self._checkpoint,
             output_dir,
@@ -56,8 +57,16 @@ class RunCheckpoints:
                 "Make room or permission, then run the same command again."
             ) from error
 
-    def restore_latest(self):
+    @property
+    def latest(self):
+        """Path of the newest checkpoint, or None."""
+        return self._manager.latest_checkpoint
+
+    def restore_latest(self, skip=()):
         """Restores the newest checkpoint that can be read.
+
+        Args:
+            skip: names of objects to leave as they are.
 
         Returns:
             (path or None where there is none, list of paths that could not be read, newest first).
@@ -69,7 +78,8 @@ class RunCheckpoints:
         for path in reversed(self._manager.checkpoints):
             try:
                 check_fits(path, self._model)
-                self._checkpoint.restore(path).assert_existing_objects_matched()
+                wanted = {name: value for name, value in self._objects.items() if name not in skip}
+                tf.train.Checkpoint(**wanted).read(path).assert_existing_objects_matched().expect_partial()
                 return path, damaged
             except UserError:
                 raise

@@ -1,0 +1,103 @@
+"""Evaluation on the dev set: teacher-forced loss, and a score of what the model really writes."""
+
+import math
+
+import tensorflow as tf
+
+from t2t_lite.data import batching
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.evaluation.scores import corpus_bleu
+from t2t_lite.training.losses import cross_entropy
+
+
+class Evaluator:
+    """Evaluates a model in training, at its present weights.
+
+    Metrics are of real beam-search output, never of teacher-forced guesses (tensor2tensor's approx_bleu): "bleu" is
+    sacreBLEU, cased, 13a, of a sample of the dev set; "exact_sequence_accuracy" the share of outputs that are right to
+    the last id.
+
+    Args:
+        model: keras.Model.
+        problem: Problem.
+        encoders: {"inputs", "targets"}.
+        hparams: HParams: batch_size, label_smoothing, eval_decode_examples, eval_beam_size, eval_alpha are used.
+        paths: list of str, the records.
+        max_batches: int, teacher-forced batches; 0: all.
+    """
+
+    def __init__(self, model, problem, encoders, hparams, paths, max_batches=0):
+        self.model = model
+        self.problem = problem
+        self.encoders = encoders
+        self.hparams = hparams
+        self.max_batches = max_batches
+        self._batches = batching.evaluation_batches(
+            paths,
+            batch_size=hparams.batch_size,
+            was_reversed=problem.was_reversed,
+            was_copy=problem.was_copy,
+            vocab_size=tuple(encoders[side].vocab_size for side in ("inputs", "targets")),
+        )
+        self._translator = Translator(model, encoders, hparams, problem)
+        self._sample = self._evenly_spaced(hparams.eval_decode_examples)
+        ids = tf.TensorSpec([None, None], tf.int32)
+        self._sums = tf.function(self._batch_sums, input_signature=[{"inputs": ids, "targets": ids}])
+
+    def _batch_sums(self, batch):
+        logits, targets = self.model(batch, training=False), batch["targets"]
+        _, nats = cross_entropy(logits, targets)
+        hits = (tf.argmax(logits, axis=-1, output_type=tf.int32) == targets) & (targets != 0)
+        return nats, tf.math.count_nonzero(hits), tf.math.count_nonzero(targets)
+
+    def _evenly_spaced(self, count):
+        """Returns `count` examples as (input ids, target ids), the same ones every time, spread over the set."""
+        if count <= 0:
+            return []
+        examples = [
+            (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())
+            for batch in self._batches.as_numpy_iterator()
+            for inputs, targets in zip(batch["inputs"], batch["targets"], strict=True)
+        ]
+        step = max(1, len(examples) // count)
+        return examples[::step][:count]
+
+    def __call__(self):
+        """Evaluates.
+
+        Returns:
+            (metrics, translations): a dict of floats: "loss" (nats a target token), "perplexity", "token_accuracy"
+            (teacher-forced), and "bleu" or "exact_sequence_accuracy"; and a list of (input, output, reference) texts.
+        """
+        nats, hits, tokens = 0.0, 0, 0
+        batches = self._batches.take(self.max_batches) if self.max_batches else self._batches
+        for batch in batches:
+            batch_nats, batch_hits, batch_tokens = self._sums(batch)
+            nats, hits, tokens = nats + float(batch_nats), hits + int(batch_hits), tokens + int(batch_tokens)
+        if not tokens:
+            raise UserError(f"{self.problem.full_name}: the dev records hold no example. Run t2t-datagen again.")
+        metrics = {
+            "loss": nats / tokens,
+            "perplexity": math.exp(min(nats / tokens, 80.0)),
+            "token_accuracy": hits / tokens,
+        }
+        if not self._sample:
+            return metrics, []
+        outputs = self._translator.translate_ids(
+            [inputs for inputs, _ in self._sample],
+            beam_size=self.hparams.eval_beam_size,
+            alpha=self.hparams.eval_alpha,
+        )
+        references = [[i for i in targets if i != 1] for _, targets in self._sample]
+        source, target = self.encoders["inputs"], self.encoders["targets"]
+        texts = [
+            (source.decode(inputs), target.decode(output), target.decode(reference))
+            for (inputs, _), output, reference in zip(self._sample, outputs, references, strict=True)
+        ]
+        if self.problem.eval_decode_metric == "bleu":
+            metrics["bleu"] = corpus_bleu([t[1] for t in texts], [t[2] for t in texts]).score
+        else:
+            right = sum(output == reference for output, reference in zip(outputs, references, strict=True))
+            metrics["exact_sequence_accuracy"] = right / len(texts)
+        return metrics, texts

@@ -1,0 +1,109 @@
+"""The output_dir of a run: one trainer at a time, and settings that stay what they were."""
+
+import contextlib
+import logging
+import os
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.models.run_config import read_run_config, write_run_config
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+# Hyperparameters that decide the shapes and the meaning of what a checkpoint holds.
+_FIXED = (
+    "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
+    "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
+    "norm_epsilon", "attention_bias", "ffn_activation", "shared_embedding_and_softmax_weights", "pos",
+    "position_layout", "max_position", "optimizer",
+)  # fmt: skip
+# Those that decide the order of the data: after a change the stream begins anew.
+STREAM = ("batch_size", "max_length", "min_length", "random_seed")
+
+
+@contextlib.contextmanager
+def locked(output_dir):
+    """Context in which no second trainer can enter the same local output_dir.
+
+    Raises:
+        UserError: another one is in it, or the folder cannot be written.
+    """
+    try:
+        tf.io.gfile.makedirs(output_dir)
+        if "://" in output_dir:  # remote file systems have no locks
+            yield
+            return
+        lock = open(os.path.join(output_dir, ".lock"), "a+")  # noqa: SIM115  (held as long as the run)
+    except (OSError, tf.errors.OpError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise UserError(
+            f"--output_dir={output_dir}: cannot be written: {reason}. Choose another folder or change its permissions."
+        ) from error
+    import fcntl  # not on Windows, where only remote folders work
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.seek(0)
+        owner = lock.read().strip() or "unknown"
+        lock.close()
+        raise UserError(
+            f"--output_dir={output_dir}: another trainer (process {owner}) is running in it. Wait for it, stop it, or "
+            "choose another folder."
+        ) from error
+    with lock:
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def settle_config(output_dir, config, allow_change):
+    """Compares a run's settings with those in its output_dir and writes them there.
+
+    Args:
+        output_dir: str.
+        config: dict as in `hparams.json`.
+        allow_change: bool, whether hyperparameters beside architecture and optimizer may differ.
+
+    Returns:
+        dict of the hyperparameters that changed: name -> [old, new].
+
+    Raises:
+        UserError: a difference that is not allowed; it is named.
+    """
+    before = read_run_config(output_dir)
+    if before is None:
+        write_run_config(output_dir, config)
+        return {}
+    for key in ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256"):
+        if before[key] != config[key]:
+            raise UserError(
+                f"{output_dir}: was trained with {key}={before[key]}, now it is {config[key]}. "
+                "Expected the same, or another output_dir."
+            )
+    old, new = before["hparams"], config["hparams"]
+    changed = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
+    shown = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changed.items())
+    fixed = [name for name in changed if name in _FIXED]
+    if fixed:
+        raise UserError(
+            f"{output_dir}: {shown}. {', '.join(fixed)} cannot change in a run: train in another output_dir."
+        )
+    if changed and not allow_change:
+        raise UserError(
+            f"{output_dir}: hyperparameters differ from those it was trained with: {shown}. To continue with the new "
+            "ones add --allow_hparams_change; for a new run choose another output_dir."
+        )
+    if changed or before["hparams_set"] != config["hparams_set"]:
+        write_run_config(output_dir, config)
+    return changed
+
+
+def copy_vocabulary(paths, output_dir):
+    """Copies the files that a trained model needs beside it; each under a temporary name first."""
+    for path in paths:
+        target = os.path.join(output_dir, os.path.basename(path))
+        tf.io.gfile.copy(path, target + ".incomplete", overwrite=True)
+        tf.io.gfile.rename(target + ".incomplete", target, overwrite=True)

@@ -1,0 +1,361 @@
+"""The training loop: one device or several replicas, resumable at any moment (mirrors utils/trainer_lib.py)."""
+
+import dataclasses
+import logging
+import os
+import signal
+import threading
+import time
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.data import batching
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.models.run_config import build_model, read_run_config
+from t2t_lite.training.checkpoints import RunCheckpoints, checkpoint_step
+from t2t_lite.training.distribution import choose_replicas
+from t2t_lite.training.evaluation import Evaluator
+from t2t_lite.training.metrics import Progress, RunLog
+from t2t_lite.training.run_directory import STREAM, copy_vocabulary, locked, settle_config
+from t2t_lite.training.train_step import TrainStep, make_optimizer
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+@dataclasses.dataclass
+class Trainer:
+    """Trains a registered model on a registered problem, in one output_dir.
+
+    Calling `train` again, in this process or another, continues from the newest checkpoint; the result is bit for bit
+    that of a run that was never interrupted.
+
+    Args:
+        problem: str, name of the problem; None: what output_dir remembers, as for the next three.
+        model: str, name of the model; None: "transformer" in a new run.
+        hparams: HParams, or None: those of `hparams_set`.
+        hparams_set: str, name of the set.
+        data_dir: str, where t2t-datagen wrote records and vocabulary.
+        output_dir: str, for checkpoints and logs.
+        worker_gpu: int, GPUs to replicate over; the CPU where none is visible.
+        logical_cpus: int, train on that many CPU replicas instead; 0: no.
+        local_eval_frequency: int, save and evaluate every so many steps.
+        eval_steps: int, teacher-forced batches an evaluation; 0: the whole dev set.
+        evaluate_while_training: bool.
+        save_checkpoints_secs: int, also save every so many seconds; 0: no.
+        keep_checkpoint_max, keep_checkpoint_every_n_hours: see `RunCheckpoints`.
+        log_step_count_steps: int, steps between progress lines.
+        allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
+        usr_dir: str, the user's folder, remembered for later commands.
+        flags_text: str, what `flags.txt` is to hold.
+
+    Example:
+        >>> Trainer(problem="translate_ende_phrasebook", hparams_set="transformer_tiny",
+        ...         data_dir="data", output_dir="train").train(1000)               # doctest: +SKIP
+    """
+
+    problem: str | None = None
+    model: str | None = None
+    hparams: HParams | None = None
+    hparams_set: str | None = None
+    data_dir: str = ""
+    output_dir: str = ""
+    worker_gpu: int = 1
+    logical_cpus: int = 0
+    local_eval_frequency: int = 1000
+    eval_steps: int = 0
+    evaluate_while_training: bool = True
+    save_checkpoints_secs: int = 0
+    keep_checkpoint_max: int = 20
+    keep_checkpoint_every_n_hours: float = 10000
+    log_step_count_steps: int = 100
+    allow_hparams_change: bool = False
+    usr_dir: str = ""
+    flags_text: str = ""
+
+    def train(self, train_steps):
+        """Trains until step `train_steps`, counted from the very beginning.
+
+        SIGTERM and SIGINT save a checkpoint and end the run early (a second one ends it at once).
+
+        Args:
+            train_steps: int.
+
+        Returns:
+            dict of the last evaluation's metrics; empty without one.
+
+        Raises:
+            UserError: settings, data or folder that do not fit together.
+            Failure: the loss stayed not finite, or a checkpoint could not be saved.
+        """
+        self._open_data()
+        with locked(self.output_dir):
+            self._build(train_steps)
+            self._settle()
+            self._announce()
+            self._restore()
+            with _stop_on_signal() as stopped:
+                return self._loop(train_steps, stopped)
+
+    def evaluate(self):
+        """Evaluates the newest checkpoint; returns its metrics.
+
+        Raises:
+            UserError: there is no checkpoint.
+        """
+        self._open_data()
+        self._build(train_steps=1)
+        path, _ = self._checkpoints.restore_latest(skip=("optimizer", "iterator"))
+        if path is None:
+            raise UserError(f"--output_dir={self.output_dir}: no checkpoint to evaluate. Run t2t-trainer first.")
+        return self._evaluate()
+
+    # Set-up.
+
+    def _open_data(self):
+        """Everything that can be wrong with names, settings and data; writes nothing."""
+        self._fill_in_from_earlier_run()
+        hparams = self.hparams
+        problem = registry.problem(self.problem)
+        problem.check_data(self.data_dir)
+        encoders = problem.get_feature_encoders(self.data_dir)
+        sizes = [encoders[side].vocab_size for side in ("inputs", "targets")]
+        shared = encoders["inputs"].fingerprint == encoders["targets"].fingerprint
+        self._config = {
+            "problem": self.problem,
+            "model": self.model,
+            "hparams_set": self.hparams_set or "",
+            "vocab_size": sizes[0],
+            "target_vocab_size": None if shared else sizes[1],
+            "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
+            "usr_dir": os.path.abspath(self.usr_dir) if self.usr_dir else "",
+            "hparams": hparams.values(),
+        }
+        paths = problem.shard_paths(self.data_dir, DatasetSplit.TRAIN)
+        longest = problem.max_length(hparams)
+        self._examples, self._dropped = batching.count_dropped(paths, longest, hparams.min_length, max(sizes))
+        if not self._examples:
+            raise UserError(
+                f"{self.problem}: none of the {self._dropped:,} training examples has between min_length="
+                f"{hparams.min_length} and max_length={longest} ids. Change these hyperparameters."
+            )
+        self._batches = batching.training_batches(
+            paths,
+            batch_size=hparams.batch_size,
+            max_length=longest,
+            min_length=hparams.min_length,
+            seed=hparams.random_seed,
+            was_reversed=problem.was_reversed,
+            was_copy=problem.was_copy,
+        )
+        self._problem, self._encoders = problem, encoders
+        self._dev_paths = problem.shard_paths(self.data_dir, DatasetSplit.EVAL)
+
+    def _build(self, train_steps):
+        """Makes the model, its optimizer and all that a checkpoint holds."""
+        self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)
+        keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
+        with self._replicas.scope():
+            self._model = build_model(self._config)
+            self._optimizer = make_optimizer(self.hparams, train_steps)
+            self._optimizer.build(self._model.trainable_variables)
+        self._train_step = TrainStep(self._model, self._optimizer, self._replicas, self.hparams)
+        self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
+        self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
+        self._iterator = iter(self._batches)
+        self._checkpoints = RunCheckpoints(
+            self.output_dir,
+            self._model,
+            self._optimizer,
+            self.keep_checkpoint_max,
+            self.keep_checkpoint_every_n_hours,
+            step=self._step,
+            batches_read=self._batches_read,
+            iterator=self._iterator,
+        )
+        self._evaluator = None
+        self._log = RunLog(self.output_dir)
+
+    def _settle(self):
+        """Writes the settings and the vocabulary into output_dir; refuses to change what must not change."""
+        self._changed = settle_config(self.output_dir, self._config, self.allow_hparams_change)
+        copy_vocabulary(self._problem.vocabulary_files(self.data_dir), self.output_dir)
+        if self.flags_text:
+            with tf.io.gfile.GFile(os.path.join(self.output_dir, "flags.txt"), "w") as file:
+                file.write(self.flags_text)
+
+    def _fill_in_from_earlier_run(self):
+        """Takes what was not given from the run in output_dir; what was given must agree (`settle_config`)."""
+        before = read_run_config(self.output_dir) or {}
+        self.problem = self.problem or before.get("problem")
+        self.model = self.model or before.get("model") or "transformer"
+        if self.hparams is None and self.hparams_set:
+            self.hparams = registry.hparams(self.hparams_set)
+        elif self.hparams is None and before:
+            self.hparams = HParams.from_dict(before["hparams"])
+        self.hparams_set = self.hparams_set or before.get("hparams_set")
+        if not self.problem or self.hparams is None:
+            raise UserError(f"{self.output_dir}: a new run needs a problem and an hparams_set (or hparams).")
+
+    def _announce(self):
+        hparams, count = self.hparams, self._train_step.batches_a_step
+        weights = sum(int(np.prod(v.shape)) for v in self._model.trainable_variables)
+        longest = self._problem.max_length(hparams)
+        left_out = f" ({self._dropped:,} longer than {longest} ids are left out)" if self._dropped else ""
+        for line in (
+            self._replicas.description,
+            f"problem {self.problem}: {self._examples:,} training examples{left_out}",
+            f"model {self.model}, set {self.hparams_set or '(own)'}: {weights:,} parameters, {hparams.dtype_policy}",
+            f"batches: up to {hparams.batch_size:,} tokens a replica, {hparams.batch_size * count:,} tokens a step "
+            f"(all replicas): {self._replicas.count} replicas, accumulation {hparams.gradient_accumulation_steps}",
+            f"output: {self.output_dir}",
+        ):
+            _LOGGER.info(line)
+        if any(isinstance(layer, keras.layers.Dropout) for layer in self._model._flatten_layers()):
+            _LOGGER.warning(
+                f"model {self.model} has keras.layers.Dropout, whose masks neither resume exactly nor differ between "
+                "replicas. Use t2t_lite.layers.Dropout."
+            )
+
+    def _restore(self):
+        stream_changed = any(name in STREAM for name in self._changed)
+        path, damaged = self._checkpoints.restore_latest(skip=("iterator",) if stream_changed else ())
+        for bad in damaged:
+            _LOGGER.warning(f"{bad}: damaged, the one before it is used.")
+        if path is None:
+            self._log.write("start", 0, **self._facts())
+            return
+        step, batch = int(self._step), int(self._batches_read)
+        _LOGGER.info(f"resumed at step {step}, data batch {batch}")
+        if stream_changed:
+            _LOGGER.info(f"the data begin anew, since these changed: {', '.join(set(STREAM) & set(self._changed))}")
+        self._log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **self._facts())
+        if self._changed:
+            self._log.write("hparams_change", step, changed=self._changed)
+
+    def _facts(self):
+        return {
+            "replicas": self._replicas.count,
+            "gradient_accumulation_steps": self.hparams.gradient_accumulation_steps,
+            "random_seed": self.hparams.random_seed,
+        }
+
+    # The loop.
+
+    def _loop(self, train_steps, stopped):
+        step = int(self._step)
+        if step >= train_steps:
+            _LOGGER.info(f"step {step:,} is not before train_steps={train_steps:,}: nothing to train.")
+            return self._last_evaluation(step) or self._evaluate_if_wanted()
+        progress = Progress(self._log, train_steps, self.log_step_count_steps)
+        metrics, previous, skipped_in_a_row, saved_at = {}, None, 0, time.monotonic()
+        if step and step % self.local_eval_frequency == 0 and self._last_evaluation(step) is None:
+            metrics = self._evaluate_if_wanted()  # the run was killed between saving and evaluating
+        while step < train_steps and not stopped.is_set():
+            batches = [next(self._iterator) for _ in range(self._train_step.batches_a_step)]
+            result = self._train_step(batches, int(self._batches_read))
+            step += 1
+            self._step.assign(step)
+            self._batches_read.assign_add(len(batches))
+            # One step late, so that the next one is under way on a GPU while this one's flag is fetched.
+            skipped_in_a_row = self._count_skipped(previous, skipped_in_a_row)
+            previous = (step, batches, result)
+            progress.add(step, batches, result, self._optimizer.learning_rate)
+            evaluate = step % self.local_eval_frequency == 0 or step == train_steps
+            by_time = self.save_checkpoints_secs and time.monotonic() - saved_at >= self.save_checkpoints_secs
+            if evaluate or by_time:
+                with progress.pause():
+                    self._save(step)
+                    saved_at = time.monotonic()
+                    if evaluate:
+                        metrics = self._evaluate_if_wanted()
+        if stopped.is_set() and step < train_steps:
+            progress.flush(step, self._optimizer.learning_rate)
+            if step != self._saved_step():
+                self._save(step)
+            _LOGGER.info(f"stopped by a signal at step {step:,}; the same command continues from there.")
+        self._log.write("end", step, finished=step >= train_steps)
+        return metrics
+
+    def _saved_step(self):
+        latest = self._checkpoints.latest
+        return checkpoint_step(latest) if latest else None
+
+    def _save(self, step):
+        started = time.monotonic()
+        path = self._checkpoints.save(step)
+        self._log.write("checkpoint", step, path=os.path.basename(path), seconds=round(time.monotonic() - started, 3))
+
+    def _count_skipped(self, previous, in_a_row):
+        """Counts steps whose loss or gradient was not finite; stops the run after too many."""
+        if previous is None:
+            return 0
+        step, batches, result = previous
+        if not float(result["skipped"]):
+            return 0
+        in_a_row += 1
+        self._log.write("skipped", step, objective=str(float(result["objective"])))
+        _LOGGER.warning(f"step {step:,}: the loss or its gradient is not finite; the step is skipped.")
+        if in_a_row < self.hparams.max_skipped_steps:
+            return in_a_row
+        path = os.path.join(self.output_dir, f"not-finite-step-{step}.npz")
+        arrays = {f"{key}_{i}": batch[key].numpy() for i, batch in enumerate(batches) for key in batch}
+        with tf.io.gfile.GFile(path, "wb") as file:
+            np.savez(file, **arrays)
+        raise Failure(
+            f"the loss or its gradient was not finite for {in_a_row} steps in a row, up to step {step}. The last batch "
+            f"is in {path}. Lower learning_rate_constant, raise learning_rate_warmup_steps or set clip_grad_norm, and "
+            "start again from an earlier checkpoint."
+        )
+
+    # Evaluation.
+
+    def _last_evaluation(self, step):
+        """Returns the metrics that `train.log` holds for this step, or None."""
+        found = [line for line in self._log.read() if line["event"] == "evaluation" and line["step"] == step]
+        return {k: v for k, v in found[-1].items() if k not in ("time", "event", "step")} if found else None
+
+    def _evaluate_if_wanted(self):
+        return self._evaluate() if self.evaluate_while_training else {}
+
+    def _evaluate(self):
+        if self._evaluator is None:
+            self._evaluator = Evaluator(
+                self._model, self._problem, self._encoders, self.hparams, self._dev_paths, self.eval_steps
+            )
+        step, started = int(self._step), time.monotonic()
+        metrics, texts = self._evaluator()
+        shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+        _LOGGER.info(f"evaluation at step {step:,}: {shown}  ({time.monotonic() - started:.1f} s)")
+        self._log.write("evaluation", step, **{name: round(value, 6) for name, value in metrics.items()})
+        self._log.scalars(step, metrics, folder="eval")
+        if texts:
+            rows = [f"| {' | '.join(text.replace('|', '&#124;') for text in row)} |" for row in texts[:5]]
+            self._log.text(
+                step, "translations", "\n".join(["| input | output | reference |", "|-|-|-|", *rows]), "eval"
+            )
+        return metrics
+
+
+class _stop_on_signal:
+    """Context that turns SIGTERM and SIGINT into an event; a second signal has its usual effect."""
+
+    def __enter__(self):
+        self._stopped, self._before = threading.Event(), {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._before[number] = signal.signal(number, self._handle)
+        return self._stopped
+
+    def _handle(self, number, _):
+        self._stopped.set()
+        signal.signal(number, self._before[number])
+        _LOGGER.info("signal received: saving a checkpoint and stopping; once more stops at once.")
+
+    def __exit__(self, *_):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
