@@ -92,7 +92,11 @@ class Problem:
         raise NotImplementedError(f"{type(self).__name__}: write feature_encoders.")
 
     def vocabulary_files(self, data_dir):
-        """Returns the paths of the files that a trained model needs: `feature_encoders` reads copies of them elsewhere."""
+        """Returns the paths of the files that `feature_encoders` reads; copies of them elsewhere serve as well."""
+        return []
+
+    def learned_files(self, data_dir):
+        """Returns the paths of those vocabulary files that generation makes itself, and may make anew."""
         return []
 
     def generation_settings(self):
@@ -177,8 +181,8 @@ class Problem:
                 where = getattr(encoder, "path", f"{feature} of {self.name}")
                 raise UserError(
                     f"{where}: this vocabulary ({encoder.vocab_size} entries, SHA-256 {encoder.fingerprint[:12]}…) is "
-                    f"not the one the records in {data_dir} were made with ({expected[feature]['size']} entries, SHA-256 "
-                    f"{sha256[:12]}…). Put that file back, or delete the records and run t2t-datagen."
+                    f"not the one the records in {data_dir} were made with ({expected[feature]['size']} entries, "
+                    f"SHA-256 {sha256[:12]}…). Put that file back, or delete the records and run t2t-datagen."
                 )
 
     # What training and decoding read.
@@ -324,6 +328,11 @@ class Text2TextProblem(Problem):
             return []
         path = os.path.join(data_dir, self.vocab_filename)
         return [path] if self.vocab_type == VocabType.TOKEN else [path, path.removesuffix(".model") + ".vocab"]
+
+    def learned_files(self, data_dir):
+        """Returns the vocabulary's files, unless they are the user's or another problem's."""
+        is_own = self.vocab_type == VocabType.SUBWORD and not self.use_vocab_from_other_problem
+        return self.vocabulary_files(data_dir) if is_own else []
 
     def generation_settings(self):
         """Returns the vocabulary's name; see `Problem.generation_settings`."""

@@ -4,11 +4,13 @@ Ids of every encoder: 0 padding, 1 end of sentence (EOS). Encoders return ids wi
 TensorFlow and tensorflow-text are imported at the first use in a graph.
 """
 
+import contextlib
 import functools
 import hashlib
 import io
 import os
 import re
+import tempfile
 
 from t2t_lite.data import files
 from t2t_lite.errors import UserError
@@ -229,8 +231,9 @@ class SentencePieceEncoder(TextEncoder):
         found = (p.pad_id(), p.eos_id(), p.unk_id())
         if found != (PAD_ID, EOS_ID, UNK_ID):
             raise UserError(
-                f"{path}: ids of padding, end of sentence and unknown are {found}. Expected {(PAD_ID, EOS_ID, UNK_ID)}: train "
-                " the vocabulary with t2t-datagen, or with --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
+                f"{path}: ids of padding, end of sentence and unknown are {found}. Expected "
+                f"{(PAD_ID, EOS_ID, UNK_ID)}: train it with t2t-datagen, or spm_train --pad_id=0 "
+                "--eos_id=1 --unk_id=2 --bos_id=-1."
             )
         super().__init__(p.vocab_size())
 
@@ -290,7 +293,8 @@ def train_sentencepiece(
         model_prefix: path without its ending; any file system that `tf.io.gfile` knows.
         vocab_size: number of pieces, the special ones and 256 bytes included.
         character_coverage: share of the text's characters that get pieces of their own.
-        normalization: SentencePiece's rule: "identity", "nfkc", "nmt_nfkc" or one with `_cf` (lower case).
+        normalization: "identity" (control characters and line separators become blanks, all else stays), or one of
+            SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of blanks become one.
         user_defined_symbols: strings that are always one piece, with the ids from 3 on.
 
     Raises:
@@ -299,7 +303,7 @@ def train_sentencepiece(
     import sentencepiece
 
     model = io.BytesIO()
-    try:
+    with tempfile.TemporaryDirectory() as folder, _users_errors(vocab_size, model_prefix):
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
             model_writer=model,
@@ -307,7 +311,7 @@ def train_sentencepiece(
             vocab_size=vocab_size,
             character_coverage=character_coverage,
             byte_fallback=True,
-            normalization_rule_name=normalization,
+            **_normalization(normalization, folder),
             pad_id=PAD_ID,
             eos_id=EOS_ID,
             unk_id=UNK_ID,
@@ -316,27 +320,40 @@ def train_sentencepiece(
             num_threads=4,  # a fixed number: the result must not depend on the machine
             minloglevel=2,
         )
-    except RuntimeError as error:
-        raise _explained(error, vocab_size, model_prefix) from error
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
     table = "".join(f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(processor.vocab_size()))
     files.write_bytes(f"{model_prefix}.vocab", table.encode())
     files.write_bytes(f"{model_prefix}.model", model.getvalue())  # last: it is the one that counts as there
 
 
-def _explained(error, vocab_size, model_prefix):
-    """Turns SentencePiece's message into one for users."""
+def _normalization(name, folder):
+    """Returns SentencePiece's options. The rule is kept in the model file, so serving normalises as training did."""
+    if name != "identity":
+        return {"normalization_rule_name": name}
+    path = os.path.join(folder, "rule.tsv")
+    blanks = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]  # a NUL cannot be written in such a rule
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(f"{code:X}\t20\n" for code in blanks)
+    return {"normalization_rule_tsv": path}
+
+
+@contextlib.contextmanager
+def _users_errors(vocab_size, model_prefix):
+    """Turns SentencePiece's errors about the text and the size into ones for users."""
     name = os.path.basename(model_prefix)
-    if match := re.search(r"too high.*<= (\d+)", str(error)):
-        return UserError(
-            f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill. The largest possible size is "
-            f"{match[1]}: use --vocab_size={match[1]} or less, or more text."
-        )
-    if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
-        return UserError(
-            f"vocabulary {name}: {vocab_size} pieces are too few. The bytes and the characters of this corpus alone "
-            f"need {match[1]}: use a --vocab_size well above {match[1]}."
-        )
-    if "sentences_.empty()" in str(error):
-        return UserError(f"vocabulary {name}: there is no text to learn it from. Expected at least one line.")
-    return error
+    try:
+        yield
+    except RuntimeError as error:
+        if match := re.search(r"too high.*<= (\d+)", str(error)):
+            raise UserError(
+                f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill. The largest possible size "
+                f"is {match[1]}: use --vocab_size={match[1]} or less, or more text."
+            ) from None
+        if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
+            raise UserError(
+                f"vocabulary {name}: {vocab_size} pieces are too few. The bytes and the characters of this corpus "
+                f"alone need {match[1]}: use a --vocab_size well above {match[1]}."
+            ) from None
+        if "sentences_.empty()" in str(error):
+            raise UserError(f"vocabulary {name}: there is no text to learn it from. Expected some lines.") from None
+        raise

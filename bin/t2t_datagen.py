@@ -1,0 +1,106 @@
+"""Writes the vocabulary and the records of a problem, which the trainer reads.
+
+    t2t-datagen --problem=translate_ende_phrasebook --data_dir=data
+    t2t-datagen --problem=translate_own --data_dir=data --train_files=a.en,a.de --dev_files=b.en,b.de --vocab_size=8000
+
+Over finished data it does nothing. A run that was stopped is started again by the same command.
+"""
+
+import fnmatch
+import logging
+import os
+import random
+
+from t2t_lite.bin import _app
+from t2t_lite.errors import UserError, nearest
+
+_LOGGER = logging.getLogger("t2t_lite")
+_OWN_FLAGS = ("train_files", "dev_files", "test_files", "vocab_size", "languages")
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_string("problem", None, "What to generate: a name, a comma list, or a prefix ending in *.")
+    flags.DEFINE_path("data_dir", None, "Folder to write vocabulary and records to.")
+    flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Folder of downloads and source files.")
+    flags.DEFINE_list(
+        "train_files", [], "translate_own: inputs,targets of the training corpus (.gz, .bz2, .xz), or a .tsv."
+    )
+    flags.DEFINE_list("dev_files", [], "translate_own: likewise, to evaluate on while training.")
+    flags.DEFINE_list("test_files", [], "translate_own: likewise, for the end; may be left out.")
+    flags.DEFINE_integer("vocab_size", None, "translate_own: pieces of the shared vocabulary; 32000 when left out.")
+    flags.DEFINE_list("languages", [], "translate_own: of inputs,targets, such as en,de; from the files' endings.")
+    flags.DEFINE_list("exclude_problems", [], "Leave out problems whose name contains one of these.")
+    flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")
+    flags.DEFINE_integer("max_cases", 0, "Largest number of examples in a split; 0: all.", lower_bound=0)
+    flags.DEFINE_integer("random_seed", 429459, "Seed of everything drawn; the same seed gives the same files.")
+    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py, imported for what it registers.")
+    flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
+    flags.not_yet("num_shards", 0, "Set dataset_splits in the problem.")
+    flags.not_yet("task_id", -1, "A problem is generated as a whole.")
+    flags.not_yet("task_id_start", -1, "A problem is generated as a whole.")
+    flags.not_yet("task_id_end", -1, "A problem is generated as a whole.")
+    flags.no_effect("num_concurrent_processes", "a problem is generated in one process")
+
+
+def check(flags):
+    """Raises `UserError` for a mistake that needs no import to be seen."""
+    _app.require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
+    own = [f"--{name}" for name in _OWN_FLAGS if flags[name].present]
+    if own and flags.problem.removesuffix("_rev") != "translate_own":
+        raise UserError(f"{', '.join(own)}: only for --problem=translate_own, found --problem={flags.problem}.")
+
+
+def run(flags):
+    """Generates the selected problems, one after the other."""
+    names = _selected(flags.problem, flags.exclude_problems)
+    if flags.only_list:
+        print("\n".join(names))
+        return
+    for name in names:
+        _generate(name, flags)
+
+
+def _selected(wanted, excluded):
+    """Returns the base names of the problems that `--problem` selects."""
+    from t2t_lite import registry
+
+    known, names = registry.list_problems(), []
+    for word in filter(None, (word.strip() for word in wanted.split(","))):
+        base = registry.problem(word).name if not word.endswith("*") else word
+        if base != word and base == base.rstrip("*"):
+            _LOGGER.info(f"{word}: its records are those of {base}; training reads them the other way round")
+        found = fnmatch.filter(known, base)
+        if not found:
+            raise UserError(
+                f"--problem={word}: no problem begins like this. {nearest(word.rstrip('*'), known)}".strip()
+            )
+        names += [name for name in found if name not in names]
+    names = [name for name in names if not any(part in name for part in excluded)]
+    if not names:
+        raise UserError(f"--problem={wanted}: --exclude_problems={','.join(excluded)} leaves none of them.")
+    return names
+
+
+def _generate(name, flags):
+    import numpy as np
+
+    from t2t_lite import registry
+    from t2t_lite.data import files
+
+    # For problems of users that draw from the global generators; anew for each, so that the order does not matter.
+    random.seed(flags.random_seed)
+    np.random.seed(flags.random_seed % 2**32)
+    problem = registry.problem(name)
+    problem.random_seed = flags.random_seed
+    problem.max_cases = flags.max_cases
+    if any(flags[own].present for own in _OWN_FLAGS):
+        problem.configure(**{own: flags[own].value for own in _OWN_FLAGS})
+    data_dir = os.path.normpath(flags.data_dir) if "://" not in flags.data_dir else flags.data_dir
+    files.make_folder(flags.tmp_dir)
+    problem.generate_data(data_dir, flags.tmp_dir)
+
+
+def main(argv=None):
+    """Entry point of the command; returns the exit status."""
+    return _app.main("t2t-datagen", define_flags, run, argv, check=check)

@@ -1,0 +1,269 @@
+"""Batches from records: one ordered, endless, resumable stream for training, one fixed pass for evaluation.
+
+A pool of examples is sorted by length and cut into batches of a token budget, each side padded to its own longest
+sentence. That is length bucketing without buckets that wait: short sentences fill up the room that longer ones leave.
+All of it is plain `tf.data` on the host: `tf.train.Checkpoint(iterator=iter(dataset))` saves the position exactly.
+
+The stream holds batches of one replica's size and does not depend on the number of replicas; a step takes as many as
+it needs. Its order depends on the files, the arguments and the seed alone.
+"""
+
+import logging
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.data import records
+from t2t_lite.errors import UserError
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+_FILES_AT_ONCE = 8  # shards read in turn, as in tensor2tensor
+_RECORDS_IN_TURN = 16
+_BATCHES_IN_POOL = 100  # fill falls when a pool holds fewer than about 50 (its last batch, its mixed lengths)
+_SMALLEST_POOL = 2**13
+_BATCHES_AHEAD = 8
+_SAMPLE = 2**13  # records looked at for their mean length
+_STATE_BYTES = 30 * 2**20  # of the pools and the shuffle buffer in a checkpoint, as estimated by `_pool_size`
+_SPEC = {key: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for key in ("inputs", "targets")}
+
+
+def training_batches(
+    paths,
+    *,
+    batch_size,
+    max_length=0,
+    min_length=0,
+    seed=0,
+    was_reversed=False,
+    was_copy=False,
+    pool_size=None,
+    shuffle=True,
+    vocab_size=None,
+):
+    """Returns the endless stream of training batches.
+
+    Every example that is kept comes once in each pass over the data; passes follow each other without a gap, so a batch
+    may hold examples of two. A last batch of a pool that is not full is carried into the next pool.
+
+    Args:
+        paths: of the record files.
+        batch_size: tokens a batch: rows x the longest sentence of either side, padding included, is at most this.
+        max_length: examples with more ids (EOS included) on a side are left out; 0, or more than `batch_size`: those
+            that do not fit into a batch alone. `count_dropped` says how many these are.
+        min_length: examples shorter than this on both sides are left out.
+        seed: of the order; any int.
+        was_reversed: swap inputs and targets.
+        was_copy: targets become a copy of inputs, after the swap.
+        pool_size: examples in a pool; None: about 100 batches, no more than the data holds, and so few that the
+            iterator's state stays below 50 MB.
+        shuffle: False keeps the order of the files and of the sorted pools.
+        vocab_size: when given, a larger id makes the iterator raise `tf.errors.InvalidArgumentError`.
+
+    Returns:
+        A `tf.data.Dataset` of {"inputs": int32 [rows, longest of inputs], "targets": int32 [rows, longest of targets]},
+        padded with 0.
+
+    Raises:
+        UserError: a file is damaged or missing, or no example has a length within the limits.
+    """
+    longest = min(max_length or batch_size, batch_size)
+    if pool_size is None:
+        pool_size = _pool_size(paths, batch_size, longest, min_length)
+    files = tf.data.Dataset.from_tensor_slices(list(paths))
+    if shuffle:
+        files = files.shuffle(len(paths), seed=seed)
+    serialized = files.interleave(tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN)
+    if shuffle:
+        serialized = serialized.shuffle(pool_size, seed=seed + 1)
+    parse = _parser(was_reversed, was_copy, vocab_size, paths)
+    pools = serialized.repeat().batch(pool_size).map(parse, num_parallel_calls=2)
+    none = tf.zeros([0], tf.int32), tf.zeros([0], tf.int64)
+    start = tf.constant(0, tf.int64), *none, *none
+    plan = _planner(batch_size, min_length, longest, seed if shuffle else None)
+    return pools.scan(start, plan).flat_map(_cut).prefetch(_BATCHES_AHEAD)
+
+
+def evaluation_batches(
+    paths, *, batch_size, max_length=0, min_length=0, was_reversed=False, was_copy=False, vocab_size=None
+):
+    """Returns one pass over all examples, in an order that is always the same; the arguments are `training_batches`'.
+
+    Nothing is left out unless `max_length` or `min_length` say so: a sentence longer than `batch_size` is a batch of
+    its own.
+    """
+    parse = _parser(was_reversed, was_copy, vocab_size, paths)
+    pools = tf.data.TFRecordDataset(list(paths)).batch(_SMALLEST_POOL).map(parse)
+
+    def sort_and_cut(inputs, targets):
+        inputs, targets, length = _within(inputs, targets, min_length, max_length or tf.int32.max)
+        order, bounds = _walk(length, _shorter_side(inputs, targets), batch_size, descending=True)
+        return _cut(inputs, targets, order, bounds[:-1], bounds[1:])
+
+    return pools.flat_map(sort_and_cut).prefetch(_BATCHES_AHEAD)
+
+
+def count_dropped(paths, max_length=0, min_length=0, vocab_size=None):
+    """Reads all records once and returns (examples kept, examples dropped) under these limits of length.
+
+    Raises:
+        UserError: a file is damaged or missing, or holds an id outside the vocabulary; file and id are named.
+    """
+    kept = dropped = 0
+    for path in paths:
+        with records.naming_damage(path):
+            for inputs, targets in tf.data.TFRecordDataset(path).batch(2**12).map(_parse, num_parallel_calls=2):
+                length = np.maximum(inputs.row_lengths(), targets.row_lengths())
+                fits = (length >= min_length) & (length <= (max_length or length.max()))
+                kept, dropped = kept + int(fits.sum()), dropped + int((~fits).sum())
+                for feature, ids in (("inputs", inputs), ("targets", targets)):
+                    _check_ids(path, feature, ids.flat_values.numpy(), vocab_size)
+    return kept, dropped
+
+
+def _check_ids(path, feature, ids, vocab_size):
+    if vocab_size and ids.size and not 0 <= ids.min() <= ids.max() < vocab_size:
+        wrong = ids.min() if ids.min() < 0 else ids.max()
+        raise UserError(
+            f"{path}: id {wrong} in {feature} is outside the vocabulary of {vocab_size}. Records and vocabulary do not "
+            "belong together: run t2t-datagen into an empty folder."
+        )
+
+
+def _parse(serialized):
+    """String [n] -> ragged int32 inputs and targets [n, (length)]."""
+    example = tf.io.parse_example(serialized, _SPEC)
+    return tf.cast(example["inputs"], tf.int32), tf.cast(example["targets"], tf.int32)
+
+
+def _parser(was_reversed, was_copy, vocab_size, paths):
+    def parse(serialized):
+        inputs, targets = _parse(serialized)
+        if was_reversed:
+            inputs, targets = targets, inputs
+        if was_copy:
+            targets = inputs
+        if vocab_size:
+            largest = tf.maximum(_largest(inputs), _largest(targets))
+            message = f"{paths[0]} and its like: an id is outside the vocabulary of {vocab_size}"
+            with tf.control_dependencies([tf.debugging.assert_less(largest, vocab_size, message)]):
+                inputs = tf.identity(inputs)
+        return inputs, targets
+
+    return parse
+
+
+def _largest(ragged):
+    return tf.reduce_max(tf.concat([[0], ragged.flat_values], 0))
+
+
+def _pool_size(paths, batch_size, longest, min_length):
+    """Returns the number of examples in a pool, from the lengths of a sample. Reads the first records of some files."""
+    sample = tf.data.Dataset.from_tensor_slices(list(paths)).interleave(
+        tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN
+    )
+    with records.naming_damage(paths[0] if len(paths) == 1 else f"{paths[0]} and its like"):
+        batches = list(sample.take(_SAMPLE).batch(_SAMPLE).map(_parse))
+        if not batches:
+            raise UserError(f"{paths[0]}: no record in it. Run t2t-datagen again.")
+        inputs, targets = batches[0]
+    inputs, targets = inputs.row_lengths().numpy(), targets.row_lengths().numpy()
+    length = np.maximum(inputs, targets)
+    fits = (length >= min_length) & (length <= longest)
+    if not fits.any() and sum(count_dropped(paths, longest, min_length)[:1]) == 0:
+        raise UserError(
+            f"{paths[0]}: no example has between {min_length} and {longest} ids on its longer side. Raise max_length "
+            "or batch_size."
+        )
+    mean_length = length[fits].mean() if fits.any() else longest
+    wanted = max(_SMALLEST_POOL, _BATCHES_IN_POOL * batch_size / mean_length)
+    # In a checkpoint: the shuffle buffer (about 2 bytes an id and 50 an example), and up to four pools of int32 ids on
+    # their way through the pipeline.
+    ids = (inputs + targets).mean()
+    wanted = min(wanted, _STATE_BYTES / ((2 * ids + 50) + 4 * (4 * ids + 16)))
+    if len(length) < _SAMPLE:
+        # A pool larger than the data would sort copies of one sentence next to each other.
+        wanted = min(wanted, fits.sum())
+    else:
+        wanted = min(wanted, sample.take(int(wanted)).reduce(0, lambda count, _: count + 1).numpy())
+    return max(1, int(wanted))
+
+
+def _planner(batch_size, shortest, longest, seed):
+    """Returns the function of `Dataset.scan` that plans the batches of a pool and carries its last batch over.
+
+    Its state: the pool's number, and the carried examples as flat ids and lengths, inputs then targets.
+    """
+
+    def plan(state, pool):
+        number, *carried = state
+        inputs, targets, length = _within(
+            tf.concat([tf.RaggedTensor.from_row_lengths(*carried[:2], validate=False), pool[0]], 0),
+            tf.concat([tf.RaggedTensor.from_row_lengths(*carried[2:], validate=False), pool[1]], 0),
+            shortest,
+            longest,
+        )
+        # Descending leaves the shortest sentences over, ascending the longest: turn by turn, so that none waits long.
+        order, bounds = _walk(length, _shorter_side(inputs, targets), batch_size, descending=number % 2 == 0)
+        starts, ends = bounds[:-2], bounds[1:-1]
+        if seed is not None:
+            turn = tf.random.experimental.stateless_shuffle(
+                tf.range(tf.size(starts)), [tf.cast(seed, tf.int64), number]
+            )
+            starts, ends = tf.gather(starts, turn), tf.gather(ends, turn)
+        rest = order[bounds[-2] :] if tf.size(bounds) > 1 else order
+        left = tf.gather(inputs, rest), tf.gather(targets, rest)
+        carried = [part for ragged in left for part in (ragged.flat_values, ragged.row_lengths())]
+        return (number + 1, *carried), (inputs, targets, order, starts, ends)
+
+    return plan
+
+
+def _cut(inputs, targets, order, starts, ends):
+    """Returns the data set of a pool's batches, examples `order[start:end]` each."""
+
+    def batch(start, end):
+        rows = order[start:end]
+        return {"inputs": tf.gather(inputs, rows).to_tensor(), "targets": tf.gather(targets, rows).to_tensor()}
+
+    return tf.data.Dataset.from_tensor_slices((starts, ends)).map(batch)
+
+
+def _within(inputs, targets, shortest, longest):
+    """Leaves out examples whose longer side is not within the limits; returns those lengths too, int64 [n]."""
+    length = tf.maximum(inputs.row_lengths(), targets.row_lengths())
+    keep = tf.where((length >= shortest) & (length <= longest))[:, 0]
+    return tf.gather(inputs, keep), tf.gather(targets, keep), tf.gather(length, keep)
+
+
+def _shorter_side(inputs, targets):
+    return tf.minimum(inputs.row_lengths(), targets.row_lengths())
+
+
+def _walk(length, shorter, batch_size, descending):
+    """Sorts a pool and walks over it, closing a batch where one row more would exceed the budget.
+
+    Args:
+        length: int64 [n], ids of the longer side.
+        shorter: int64 [n], ids of the shorter side. It orders examples of one length, which saves padding on that side.
+        batch_size: the budget of rows x longest; a single row may exceed it.
+        descending: bool, the direction.
+
+    Returns:
+        order: int32 [n], indices of the examples, sorted.
+        bounds: int32 [batches + 1], where in `order` each batch begins, and the end.
+    """
+    key = length * 2**31 + shorter
+    order = tf.argsort(tf.where(descending, -key, key), stable=True)
+    length = tf.gather(length, order)
+    size = tf.size(order)
+
+    def close_batch(start, number, bounds):
+        rest = length[start : start + batch_size]
+        cost = tf.range(1, tf.size(rest, tf.int64) + 1) * tf.maximum(rest, rest[0])  # of the first 1, 2, … rows
+        rows = tf.maximum(1, tf.searchsorted(cost, [tf.cast(batch_size, tf.int64)], side="right")[0])
+        return start + rows, number + 1, bounds.write(number, start + rows)
+
+    bounds = tf.TensorArray(tf.int32, 1, dynamic_size=True, clear_after_read=False).write(0, 0)
+    _, _, bounds = tf.while_loop(lambda start, *_: start < size, close_batch, (0, 1, bounds))
+    return order, bounds.stack()

@@ -1,0 +1,146 @@
+"""Writes a problem's vocabulary, shards and manifest, once.
+
+A manifest with the request alone is written first, under a name that ends in `.begun`; the full one comes when all
+else is there. So a manifest means finished data, and what was begun tells how to go on: the same request keeps the
+vocabulary that is there, another one learns its own.
+"""
+
+import itertools
+import logging
+
+import tensorflow as tf
+
+from t2t_lite.data import files, records
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.progress import Progress
+from t2t_lite.errors import UserError
+
+_LOGGER = logging.getLogger("t2t_lite")
+_FORMAT = 1  # raise it when the same request gives other files
+
+
+def generate(problem, data_dir, tmp_dir):
+    """Writes the data of `problem` into `data_dir`; over the finished output of the same request it does nothing.
+
+    Raises:
+        UserError: `data_dir` holds the output of another request (the difference is named), or the input is bad.
+    """
+    request = make_request(problem)
+    manifest = find_finished(problem, data_dir, request)
+    if manifest:
+        _LOGGER.info(f"{problem.name}: already in {data_dir} ({_summary(manifest)}); nothing to do")
+        return
+    files.make_folder(data_dir)
+    files.check_writable(data_dir)
+    _begin(problem, data_dir, request)
+    problem.prepare_generation(data_dir, tmp_dir)
+    splits = _write_splits(problem, data_dir, tmp_dir)
+    vocabulary = {
+        feature: {"class": type(encoder).__name__, "size": encoder.vocab_size, "sha256": encoder.fingerprint}
+        for feature, encoder in problem.feature_encoders(data_dir).items()
+    }
+    manifest = {"request": request, "splits": splits, "vocabulary": vocabulary}
+    files.write_json(problem.manifest_path(data_dir), manifest)
+    tf.io.gfile.remove(problem.manifest_path(data_dir) + ".begun")
+    _LOGGER.info(f"{problem.name}: written to {data_dir} ({_summary(manifest)})")
+
+
+def make_request(problem):
+    """Returns what the files depend on, as JSON values."""
+    return {
+        "format": _FORMAT,
+        "problem": problem.name,
+        "random_seed": problem.random_seed,
+        "max_cases": problem.max_cases,
+        "shards": {split["split"]: split["shards"] for split in problem.dataset_splits},
+        **problem.generation_settings(),
+    }
+
+
+def find_finished(problem, data_dir, request):
+    """Returns the manifest of finished data, or None where there is none or a file is missing.
+
+    Raises:
+        UserError: `data_dir` holds finished data of another request; the first difference is named.
+    """
+    manifest = problem.manifest(data_dir)
+    if not manifest:
+        return None
+    there = manifest.get("request", {})
+    for key in request:
+        if there.get(key) != request[key]:
+            raise UserError(
+                f"{data_dir} holds {problem.name} with {key} = {_shown(there.get(key))}, asked for is {key} = "
+                f"{_shown(request[key])}. Choose another --data_dir, or delete {problem.manifest_path(data_dir)} to "
+                "write it anew."
+            )
+    shards = [
+        path
+        for split, facts in manifest["splits"].items()
+        for path in problem.data_filepaths(split, data_dir, facts["shards"], shuffled=True)
+    ]
+    is_there = all(map(tf.io.gfile.exists, [*shards, *problem.vocabulary_files(data_dir)]))
+    return manifest if is_there else None
+
+
+def _shown(value):
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_shown(part)}" for key, part in value.items())
+    return " and ".join(map(_shown, value)) if isinstance(value, list) else str(value)
+
+
+def _begin(problem, data_dir, request):
+    """Notes the request; a vocabulary that another, unfinished request has learned is removed."""
+    path = problem.manifest_path(data_dir) + ".begun"
+    if tf.io.gfile.exists(path) and files.read_json(path) != request:
+        _LOGGER.info(f"{problem.name}: {data_dir} holds the unfinished output of another request; it is replaced")
+        for leftover in problem.learned_files(data_dir):
+            if tf.io.gfile.exists(leftover):
+                tf.io.gfile.remove(leftover)
+    files.write_json(path, request)
+
+
+def _write_splits(problem, data_dir, tmp_dir):
+    """Writes all shards; returns {split: facts}."""
+    shards = {
+        split["split"]: problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True)
+        for split in problem.dataset_splits
+    }
+    if problem.is_generate_per_split:
+        return {split: _write(problem, data_dir, tmp_dir, {split: paths})[split] for split, paths in shards.items()}
+    return _write(problem, data_dir, tmp_dir, shards)
+
+
+def _write(problem, data_dir, tmp_dir, shards):
+    """Writes one stream of examples over the shards of one split, or of all; returns {split: facts}."""
+    split = next(iter(shards)) if problem.is_generate_per_split else DatasetSplit.TRAIN
+    progress = Progress(f"{problem.name}: {' and '.join(shards)}", "examples")
+    problem.dropped_empty = 0
+    tokens = {"inputs": 0, "targets": 0}
+
+    def examples():
+        stream = problem.generate_encoded_samples(data_dir, tmp_dir, split)
+        for example in progress.watch(itertools.islice(stream, problem.max_cases or None)):
+            for feature in tokens:
+                tokens[feature] += len(example.get(feature, ()))
+            yield example
+        if not progress.count:
+            raise UserError(f"{problem.name}: no example for {split!r}. Expected at least one pair of sentences.")
+
+    paths = [path for split_paths in shards.values() for path in split_paths]
+    counts = iter(records.write_shards(examples(), paths, seed=problem.random_seed))
+    progress.done()
+    if problem.dropped_empty:
+        _LOGGER.info(f"{progress.title}: {problem.dropped_empty:,} pairs with a blank side left out")
+    facts = {
+        split: {"shards": len(p), "examples": sum(itertools.islice(counts, len(p)))} for split, p in shards.items()
+    }
+    if len(facts) == 1:
+        facts[split] |= {"dropped_empty": problem.dropped_empty, "tokens": tokens}
+    return facts
+
+
+def _summary(manifest):
+    examples = [f"{facts['examples']:,} {split} examples" for split, facts in manifest["splits"].items()]
+    sizes = sorted({facts["size"] for facts in manifest["vocabulary"].values()})
+    return f"{', '.join(examples)}, vocabulary of {' and '.join(f'{size:,}' for size in sizes)}"

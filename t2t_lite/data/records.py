@@ -1,0 +1,144 @@
+"""TFRecord shards of `tf.train.Example`s: int64 lists `inputs` and `targets`, both ending in 1.
+
+Mirrors tensor2tensor's generator_utils.py; the names of files are tensor2tensor's.
+"""
+
+import contextlib
+import os
+import random
+import re
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+
+
+def serialize(example):
+    """Returns {"inputs": ids, "targets": ids} as the bytes of a `tf.train.Example`."""
+    feature = {key: tf.train.Feature(int64_list=tf.train.Int64List(value=ids)) for key, ids in example.items()}
+    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+
+
+def parse(record):
+    """Returns the lists of ids in the bytes of a `tf.train.Example`."""
+    features = tf.train.Example.FromString(record).features.feature
+    return {key: list(features[key].int64_list.value) for key in sorted(features)}
+
+
+def write_shards(examples, paths, *, seed):
+    """Writes examples over shards, in an order that is shuffled by `seed`; streams, so the number does not matter.
+
+    Examples are dealt to the shards one by one, then each shard is shuffled by itself: memory is needed for the bytes
+    of one shard. No path exists before all are written (temporary names end in `.incomplete`).
+
+    Args:
+        examples: iterable of {"inputs": ids, "targets": ids}.
+        paths: of the shards.
+        seed: any int or string; the same examples, paths' number and seed give the same files.
+
+    Returns:
+        The number of examples in each shard.
+    """
+    dealt = [f"{path}.dealt.incomplete" for path in paths]
+    counts = [0] * len(paths)
+    writers = []
+    try:
+        writers += [tf.io.TFRecordWriter(path) for path in dealt]
+        for number, example in enumerate(examples):
+            writers[number % len(paths)].write(serialize(example))
+            counts[number % len(paths)] += 1
+        for writer in writers:
+            writer.close()
+        for path, source in zip(paths, dealt, strict=True):
+            _shuffle_file(source, f"{path}.incomplete", random.Random(f"{seed} {os.path.basename(path)}"))
+            tf.io.gfile.remove(source)
+        for path in paths:
+            tf.io.gfile.rename(f"{path}.incomplete", path, overwrite=True)
+    except BaseException:
+        _remove([*dealt, *(f"{path}.incomplete" for path in paths)], writers)
+        raise
+    return counts
+
+
+def _shuffle_file(source, path, generator):
+    records = list(tf.data.TFRecordDataset(source).as_numpy_iterator())
+    generator.shuffle(records)
+    with tf.io.TFRecordWriter(path) as writer:
+        for record in records:
+            writer.write(record)
+
+
+def _remove(paths, writers):
+    """Takes away what a failed run has begun, as far as that is possible."""
+    for writer in writers:
+        with contextlib.suppress(tf.errors.OpError):  # the error that brought us here is the one to report
+            writer.close()
+    for path in paths:
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.remove(path)
+
+
+def read_examples(paths):
+    """Yields {"inputs": ids, "targets": ids} of all examples, file after file.
+
+    Raises:
+        UserError: a file is missing, damaged, or does not hold such examples; it is named.
+    """
+    for path in paths:
+        with naming_damage(path):
+            for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
+                yield parse(record)
+
+
+class naming_damage:
+    """Context that turns TensorFlow's errors while reading records into a `UserError` that names the files."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if isinstance(error, tf.errors.NotFoundError):
+            raise UserError(f"{self._path}: no such file. Run t2t-datagen again.") from None
+        if isinstance(error, tf.errors.DataLossError | tf.errors.InvalidArgumentError) or _is_proto_error(error):
+            raise UserError(
+                f"{self._path}: damaged or not a file of records ({_first_line(error)}). Delete it and run t2t-datagen "
+                "again."
+            ) from None
+
+
+def _is_proto_error(error):
+    return type(error).__name__ == "DecodeError"
+
+
+def _first_line(error):
+    message = getattr(error, "message", None) or str(error)
+    return re.sub(r"^\{\{.*?\}\} ", "", message).splitlines()[0].split(" [Op:")[0].strip()
+
+
+def find_shards(pattern, command):
+    """Returns the sorted paths of a complete set of shards `<name>-00000-of-00010`.
+
+    Args:
+        pattern: a glob.
+        command: what to run when there are none.
+
+    Raises:
+        UserError: no file, some missing, or shards of two sets.
+    """
+    paths = sorted(tf.io.gfile.glob(pattern))
+    paths = [path for path in paths if re.search(r"-\d{5}-of-\d{5}$", path)]
+    if not paths:
+        raise UserError(f"{pattern}: no such records. Run: {command}")
+    totals = {int(path[-5:]) for path in paths}
+    if len(totals) > 1:
+        raise UserError(
+            f"{pattern}: shards of {' and of '.join(map(str, sorted(totals)))} lie together. Delete those that do not "
+            f"belong here and run: {command}"
+        )
+    total = totals.pop()
+    if len(paths) != total:
+        raise UserError(f"{pattern}: {len(paths)} of {total} shards are there. Run again: {command}")
+    return paths
