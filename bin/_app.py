@@ -188,7 +188,8 @@ def require(flags, *names):
     """Raises `UserError` when one of the flags has no value; the message says what each is for."""
     missing = [f"--{name} ({flags[name].help.rstrip('.')})" for name in names if flags[name].value in (None, "", [])]
     if missing:
-        raise UserError(f"missing {' and '.join(missing)}.")
+        *others, last = missing
+        raise UserError(f"missing {', '.join(others)}{' and ' if others else ''}{last}.")
 
 
 def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):

@@ -1,0 +1,137 @@
+"""Averages checkpoints, as the paper does for its results (section 6.1).
+
+Walks the checkpoints of --model_dir from the oldest to the newest. From the n-th on it writes, for each, the mean of
+the last n weights to --output_dir as model.ckpt-<step>, a folder that t2t-decoder and t2t-exporter take like the run
+itself. The paper averages the last 5 of the base model and the last 20 of the big one.
+"""
+
+import collections
+import logging
+import os
+import re
+import sys
+import time
+
+from t2t_lite.bin import _app
+from t2t_lite.errors import UserError
+
+_POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
+_LOGGER = logging.getLogger("t2t_lite")
+
+Checkpoint = collections.namedtuple("Checkpoint", "step path seconds")  # seconds: modification time, since 1970
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_path("model_dir", None, "Folder of the run whose checkpoints are averaged.")
+    flags.DEFINE_path("output_dir", "avg/", "Folder for the averaged checkpoints.")
+    flags.DEFINE_integer("n", 8, "How many checkpoints make one average.", lower_bound=1)
+    flags.DEFINE_integer("min_steps", 0, "Ignore checkpoints of fewer steps.", lower_bound=0)
+    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", lower_bound=0)
+    flags.DEFINE_path("t2t_usr_dir", None, "Your own folder, where it is not where the run had it.")
+
+
+def check(flags):
+    """Raises `UserError` for flags that are missing or contradict each other."""
+    _app.require(flags, "model_dir", "output_dir")
+    if os.path.realpath(flags.model_dir) == os.path.realpath(flags.output_dir):
+        raise UserError(f"--output_dir={flags.output_dir}: is --model_dir, whose checkpoints it would overwrite.")
+
+
+def run(flags):
+    """Writes one averaged checkpoint for each from the n-th on."""
+    import tensorflow as tf
+
+    from t2t_lite.training import checkpoints
+
+    if not tf.io.gfile.isdir(flags.model_dir):
+        raise UserError(f"--model_dir={flags.model_dir}: no such folder. Expected the --output_dir of t2t-trainer.")
+    window, seen, written = collections.deque(maxlen=flags.n), 0, 0
+    for checkpoint in _checkpoints(flags.model_dir, flags.min_steps, flags.wait_minutes):
+        if window and checkpoint.seconds < window[-1].seconds:
+            _LOGGER.warning(
+                f"model.ckpt-{checkpoint.step} is older than model.ckpt-{window[-1].step}. If two runs were mixed in "
+                f"{flags.model_dir}, set --min_steps so that the average is of one."
+            )
+        window.append(checkpoint)
+        seen += 1
+        if len(window) < flags.n:
+            continue
+        deleted = [item.step for item in window if not tf.io.gfile.exists(item.path + ".index")]
+        if deleted:  # while this command waited, the trainer dropped its oldest
+            _LOGGER.warning(f"step {checkpoint.step} is left out: model.ckpt-{deleted[0]} was deleted meanwhile.")
+            continue
+        if not written:
+            _prepare(flags)
+        averaged = os.path.join(flags.output_dir, f"model.ckpt-{checkpoint.step}")
+        checkpoints.average_checkpoints([item.path for item in window], averaged)
+        _keep_time(f"{averaged}.index", checkpoint.seconds)
+        written += 1
+        _LOGGER.info(f"averaged {flags.n} checkpoints, steps {window[0].step} to {checkpoint.step}")
+        print(averaged)
+    if not written:
+        raise UserError(
+            f"--model_dir={flags.model_dir}: {seen} checkpoints from step {flags.min_steps} on, expected at least "
+            f"--n={flags.n}. Train longer, save more often (--local_eval_frequency) or set a smaller --n."
+        )
+
+
+def _checkpoints(model_dir, min_steps, wait_minutes):
+    """Yields each `Checkpoint` once, by step; goes on until `wait_minutes` have passed without a new one."""
+    import tensorflow as tf
+
+    last_step, waiting_since = min_steps - 1, time.monotonic()
+    while True:
+        found = []
+        for name in tf.io.gfile.listdir(model_dir):
+            match = re.fullmatch(r"model\.ckpt-(\d+)\.index", name)
+            if match and int(match[1]) > last_step:
+                index = os.path.join(model_dir, name)
+                seconds = tf.io.gfile.stat(index).mtime_nsec / 1e9
+                found.append(Checkpoint(int(match[1]), index.removesuffix(".index"), seconds))
+        for checkpoint in sorted(found):
+            yield checkpoint
+            last_step, waiting_since = checkpoint.step, time.monotonic()
+        if time.monotonic() - waiting_since >= 60 * wait_minutes:
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def _keep_time(path, seconds):
+    """Gives a local file the time of the checkpoint that it stands for, the x-axis of TensorBoard's wall time."""
+    if os.path.exists(path):
+        os.utime(path, (seconds, seconds))
+
+
+def _prepare(flags):
+    """Gives --output_dir what a model needs beside its checkpoints: settings and vocabulary."""
+    import tensorflow as tf
+
+    from t2t_lite import registry
+    from t2t_lite.models.run_config import read_run_config, write_run_config
+    from t2t_lite.training.run_directory import copy_vocabulary
+
+    config = read_run_config(flags.model_dir)
+    if config is None:
+        raise UserError(f"--model_dir={flags.model_dir}: no hparams.json. Expected the --output_dir of t2t-trainer.")
+    if (read_run_config(flags.output_dir) or config) != config:
+        raise UserError(
+            f"--output_dir={flags.output_dir}: holds averages of another run or other settings. Choose another."
+        )
+    registry.import_usr_dir(flags.t2t_usr_dir or config["usr_dir"])
+    tf.io.gfile.makedirs(flags.output_dir)
+    copy_vocabulary(registry.problem(config["problem"]).vocabulary_files(flags.model_dir), flags.output_dir)
+    source, target = (os.path.join(folder, "flags.txt") for folder in (flags.model_dir, flags.output_dir))
+    if tf.io.gfile.exists(source):  # its time is the start of the run, as in tensor2tensor
+        tf.io.gfile.copy(source, target, overwrite=True)
+        _keep_time(target, tf.io.gfile.stat(source).mtime_nsec / 1e9)
+    write_run_config(flags.output_dir, config)
+
+
+def main(argv=None):
+    """Runs the command; returns its exit status."""
+    return _app.main("t2t-avg-all", define_flags, run, argv, check=check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
