@@ -166,7 +166,7 @@ def average_checkpoints(paths, output_path):
 def _read_tensor(reader, path, key):
     try:
         return reader.get_tensor(key)
-    except tf.errors.OpError as error:
+    except (tf.errors.OpError, IndexError) as error:  # IndexError: the file ends too early
         raise UserError(f"{path}: {key} cannot be read: {_first_line(error)}") from error
 
 
