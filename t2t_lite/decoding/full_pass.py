@@ -1,8 +1,10 @@
 """Decoding for models without a cached step: every step is a full forward pass over what was decoded so far."""
 
-import tensorflow as tf
-from absl import logging
+import logging
 
+import tensorflow as tf
+
+_LOGGER = logging.getLogger(__name__)
 _INTERFACE = ("encode", "init_cache", "decode_step")
 
 
@@ -11,7 +13,7 @@ def decodable(model):
     missing = [name for name in _INTERFACE if not callable(getattr(model, name, None))]
     if not missing:
         return model
-    logging.warning(
+    _LOGGER.warning(
         "%s has no method %s: decoding runs the whole model at every step, which is slow. "
         "The interface is described in t2t_lite.decoding.beam_search.",
         type(model).__name__,

@@ -1,0 +1,203 @@
+"""Searches many sentences in batches: which go together, in what shapes, and whether XLA compiles the search."""
+
+import collections
+import dataclasses
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, beam_search
+from t2t_lite.decoding.full_pass import decodable
+
+# Sentences of more ids than this share a batch with proportionally fewer others: the cache grows with both.
+_LONG = 128
+# Compiling a search for one shape costs as much as running this many batches of it saves.
+_BATCHES_TO_PAY = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchResult:
+    """One hypothesis.
+
+    Attributes:
+        ids: list of int, without EOS.
+        score: float, log-probability (nats) / length penalty.
+        ended: bool, False where the limit cut it off.
+    """
+
+    ids: list
+    score: float
+    ended: bool
+
+
+class Searcher:
+    """Runs `beam_search` of one model on lists of ids. Make it once: it keeps what was traced and compiled.
+
+    The model's weights are read at every call, so that a model in training can be searched again and again.
+
+    Args:
+        model: with the decoding interface, or a plain model (then every step is a full pass).
+        max_position: int, positions that the model has on either side; None: any number.
+    """
+
+    def __init__(self, model, max_position=None):
+        self.model = decodable(model)
+        self.max_position = max_position
+        self._graphs = {}  # (beam_size, length_penalty, n_best) -> function for any shape
+        self._compiled = {}  # the same and (rows, width, max_length) -> function for that shape
+        self._seen = collections.Counter()  # how many batches of each such shape came so far
+
+    def search(self, sources, options, on_progress=None):
+        """Searches every source.
+
+        Args:
+            sources: list of lists of ids, each ending in EOS.
+            options: SearchOptions.
+            on_progress: None, or a function that is told how many sentences each finished batch had.
+
+        Returns:
+            A list in the order of `sources`, of lists of at most n_best `SearchResult`, best first. There are fewer
+            where fewer hypotheses ended within the limit.
+        """
+        limits = [len(source) + options.extra_length for source in sources]
+        if self.max_position is not None:
+            limits = [min(limit, self.max_position) for limit in limits]
+        batches = plan_batches([len(source) for source in sources], options.batch_size)
+        keys = [self._key(batch, sources, limits, options) for batch in batches]
+        self._seen.update(keys)
+        found = [None] * len(sources)
+        for batch, key in zip(batches, keys, strict=True):
+            if self._should_compile(key, options):
+                run, rows, width = self._compiled_function(key), key.rows, key.width
+            else:
+                run, rows, width = self._graph_function(key), len(batch), len(sources[batch[0]])
+            inputs = np.full((rows, width), PAD_ID, "int32")
+            inputs[len(batch) :, 0] = EOS_ID  # rows that only fill up the batch: limit 0, no steps
+            limit = np.zeros(rows, "int32")
+            for row, at in enumerate(batch):
+                inputs[row, : len(sources[at])] = sources[at]
+                limit[row] = limits[at]
+            hypotheses = run(tf.constant(inputs), tf.constant(limit), tf.constant(options.alpha, tf.float32))
+            for at, results in zip(batch, _results(hypotheses, options.n_best), strict=False):
+                found[at] = results
+            if on_progress:
+                on_progress(len(batch))
+        return found
+
+    def _key(self, batch, sources, limits, options):
+        """The shape that this batch has when it is compiled."""
+        width = bucket_width(len(sources[batch[0]]))
+        longest = width + options.extra_length
+        if self.max_position is not None:
+            width, longest = min(width, self.max_position), min(longest, self.max_position)
+        return _Shape(
+            rows=bucket_rows(len(batch), rows_of(width, options.batch_size)),
+            width=width,
+            max_length=-(-longest // 8) * 8,
+            beam_size=options.beam_size,
+            length_penalty=options.length_penalty,
+            n_best=options.n_best,
+        )
+
+    def _should_compile(self, key, options):
+        if options.compile is not None:
+            return options.compile
+        return key in self._compiled or self._seen[key] >= _BATCHES_TO_PAY
+
+    def _graph_function(self, key):
+        settings = (key.beam_size, key.length_penalty, key.n_best)
+        if settings not in self._graphs:
+            signature = [
+                tf.TensorSpec([None, None], tf.int32),
+                tf.TensorSpec([None], tf.int32),
+                tf.TensorSpec([], tf.float32),
+            ]
+            self._graphs[settings] = tf.function(
+                self._search_function(key, None), input_signature=signature, autograph=False
+            )
+        return self._graphs[settings]
+
+    def _compiled_function(self, key):
+        # A function of its own for every shape: TensorFlow warns when one function is traced for many.
+        if key not in self._compiled:
+            self._compiled[key] = tf.function(
+                self._search_function(key, key.max_length), jit_compile=True, autograph=False
+            )
+        return self._compiled[key]
+
+    def _search_function(self, key, max_length):
+        def search(inputs, limit, alpha):
+            return beam_search(
+                self.model,
+                inputs,
+                limit,
+                beam_size=key.beam_size,
+                alpha=alpha,
+                length_penalty=key.length_penalty,
+                n_best=key.n_best,
+                max_length=max_length,
+            )
+
+        return search
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shape:
+    """All that is static in a compiled search."""
+
+    rows: int
+    width: int
+    max_length: int
+    beam_size: int
+    length_penalty: str
+    n_best: int
+
+
+def plan_batches(lengths, batch_size):
+    """Groups sentences of like length: the longest first, so that what does not fit in memory fails at once.
+
+    Args:
+        lengths: list of int, ids a sentence.
+        batch_size: int, sentences a batch; fewer where they are longer than 128 ids.
+
+    Returns:
+        list of lists of indices into `lengths`; the first of each is a longest one.
+    """
+    order = sorted(range(len(lengths)), key=lambda at: -lengths[at])
+    batches, at = [], 0
+    while at < len(order):
+        rows = rows_of(bucket_width(lengths[order[at]]), batch_size)
+        batches.append(order[at : at + rows])
+        at += rows
+    return batches
+
+
+def rows_of(width, batch_size):
+    """Returns how many sentences of `width` ids go into a batch."""
+    return max(1, min(batch_size, batch_size * _LONG // width))
+
+
+def bucket_rows(count, most):
+    """Returns the number of rows that `count` sentences are padded to: 1, 4, 8, 16, 32… but at most `most`."""
+    rows = 1 if count == 1 else max(4, 2 ** math.ceil(math.log2(count)))
+    return min(rows, most)
+
+
+def bucket_width(length):
+    """Returns the width that `length` ids are padded to: a multiple of 8 up to 64, of 16 up to 128, and so on.
+
+    Each width is compiled on its own; this way there are few, and at most one eighth is wasted on long ones.
+    """
+    step = max(8, 2 ** math.ceil(math.log2(max(length, 1))) // 8)
+    return -(-length // step) * step
+
+
+def _results(hypotheses, n_best):
+    """Hypotheses of tensors -> for each row, a list of at most n_best `SearchResult`."""
+    for ids, scores, ended in zip(*(tensor.numpy()[:, :n_best] for tensor in hypotheses), strict=True):
+        yield [
+            SearchResult(ids=[int(i) for i in row if i not in (PAD_ID, EOS_ID)], score=float(score), ended=bool(end))
+            for row, score, end in zip(ids, scores, ended, strict=True)
+            if score > -np.inf
+        ]

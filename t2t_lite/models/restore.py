@@ -1,0 +1,134 @@
+"""Opens what a training run left: its newest checkpoint, its model, its problem and its vocabulary."""
+
+import dataclasses
+import os
+import re
+
+import keras
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.data.problem import Problem
+from t2t_lite.errors import UserError
+from t2t_lite.models.run_config import FILE_NAME, build_model, read_run_config
+from t2t_lite.models.weights import check_fits, trackable_weights
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A trained model and all that belongs to it.
+
+    Attributes:
+        model: keras.Model with the checkpoint's weights.
+        problem: Problem.
+        hparams: HParams that it was trained with.
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
+        step: int, updates it was trained for; 0 where the checkpoint's name does not tell.
+        path: str, the checkpoint, without suffix.
+        config: dict, the contents of `hparams.json`: the names of problem, model and hparams_set and more.
+    """
+
+    model: keras.Model
+    problem: Problem
+    hparams: HParams
+    encoders: dict
+    step: int
+    path: str
+    config: dict
+
+
+def open_run(path, data_dir=None) -> Run:
+    """Loads a trained model.
+
+    Args:
+        path: str, an output_dir or a folder of averages (the newest checkpoint is taken), or one checkpoint,
+            `…/model.ckpt-N`. `hparams.json` and the vocabulary lie beside it.
+        data_dir: str, where the vocabulary is, in case it is not beside the checkpoint.
+
+    Raises:
+        UserError: no checkpoint there, or one that is damaged or of another model, or another vocabulary.
+    """
+    checkpoint = find_checkpoint(path)
+    folder = os.path.dirname(checkpoint)
+    config = read_run_config(folder)
+    if config is None:
+        raise UserError(
+            f"{os.path.join(folder, FILE_NAME)}: no such file. It says which model the checkpoint is of; expected in "
+            "every folder that t2t-trainer or t2t-avg-all wrote."
+        )
+    if not _is_registered(config):
+        registry.import_usr_dir(config["usr_dir"])
+    problem = registry.problem(config["problem"])
+    encoders = _encoders(problem, config, folder, data_dir)
+    model = build_model(config)
+    _restore(checkpoint, model)
+    step = re.search(r"-(\d+)$", checkpoint)
+    hparams = HParams.from_dict(config["hparams"])
+    return Run(model, problem, hparams, encoders, int(step[1]) if step else 0, checkpoint, config)
+
+
+def find_checkpoint(path):
+    """Returns the checkpoint (without suffix) that `path` means: itself, or the newest one of a folder.
+
+    Raises:
+        UserError: there is none.
+    """
+    path = str(path).removesuffix(".index")
+    if tf.io.gfile.exists(path + ".index"):
+        return path
+    if not tf.io.gfile.isdir(path):
+        raise UserError(
+            f"{path}: no such folder or checkpoint. Expected an output_dir of t2t-trainer, or a checkpoint in one, "
+            f"such as {os.path.join(os.path.dirname(path) or '.', 'model.ckpt-1000')}."
+        )
+    try:
+        newest = tf.train.latest_checkpoint(path)
+    except (ValueError, tf.errors.OpError):  # the list `checkpoint` is damaged
+        newest = None
+    if newest is None:
+        pattern = os.path.join(path, "model.ckpt-*.index")
+        found = [re.fullmatch(r"(.*-(\d+))\.index", name) for name in tf.io.gfile.glob(pattern)]
+        newest = max(((int(match[2]), match[1]) for match in found if match), default=(0, None))[1]
+    if newest is None:
+        raise UserError(f"{path}: holds no checkpoint (model.ckpt-N). Train there first, or wait for its first save.")
+    return newest
+
+
+def _is_registered(config):
+    base = config["problem"].removesuffix("_rev").removesuffix("_copy")
+    return config["model"] in registry.list_models() and base in registry.list_problems()
+
+
+def _encoders(problem, config, folder, data_dir):
+    """Returns the encoders of the vocabulary that the model was trained with."""
+    try:
+        encoders = problem.get_feature_encoders(folder)
+    except UserError:
+        if not data_dir:
+            raise
+        encoders, folder = problem.get_feature_encoders(data_dir), data_dir
+    for side, expected in config["vocabulary_sha256"].items():
+        found = encoders[side].fingerprint
+        if found != expected:
+            raise UserError(
+                f"{folder}: the vocabulary of the {side} is not the one that the model was trained with (SHA-256 "
+                f"{found[:12]}…, expected {expected[:12]}…). Put that file back: {config['problem']} needs "
+                f"{', '.join(map(os.path.basename, problem.vocabulary_files(folder))) or 'its definition'}."
+            )
+    return encoders
+
+
+def _restore(checkpoint, model):
+    """Fills in the weights. Raises `UserError`."""
+    try:
+        check_fits(checkpoint, model)
+        saved = tf.train.Checkpoint(model=trackable_weights(model)).read(checkpoint)
+        saved.assert_existing_objects_matched().expect_partial()
+    except UserError:
+        raise
+    except (tf.errors.OpError, AssertionError, ValueError) as error:
+        raise UserError(
+            f"{checkpoint}: damaged, or a part of it is missing: {str(error).splitlines()[0]} "
+            "Copy it again, or name an earlier one by --checkpoint_path."
+        ) from error
