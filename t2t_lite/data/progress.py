@@ -13,12 +13,11 @@ class Progress:
     Args:
         title: what is being done.
         unit: what is counted, in the plural.
-        total: how many there will be; 0: not known.
     """
 
-    def __init__(self, title, unit, total=0):
+    def __init__(self, title, unit):
         self.count = 0
-        self.title, self._unit, self._total = title, unit, total
+        self.title, self._unit = title, unit
         self._start = self._shown = time.monotonic()
         self._on_terminal = sys.stderr.isatty()
 
@@ -29,6 +28,11 @@ class Progress:
             self.count += 1
             if not self.count & 255:
                 self._show()
+
+    def add(self, count):
+        """Counts more that is done."""
+        self.count += count
+        self._show()
 
     def _show(self):
         now = time.monotonic()
@@ -41,8 +45,7 @@ class Progress:
 
     def _line(self):
         seconds = max(time.monotonic() - self._start, 1e-3)
-        share = f" ({100 * self.count / self._total:.0f} %)" if self._total else ""
-        return f"{self.title}: {self.count:,} {self._unit}{share}, {self.count / seconds:,.0f} a second"
+        return f"{self.title}: {self.count:,} {self._unit}, {self.count / seconds:,.0f} a second"
 
     def done(self):
         """Leaves a last, plain line."""

@@ -4,7 +4,7 @@ import logging
 
 import tensorflow as tf
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = logging.getLogger("t2t_lite")
 _INTERFACE = ("encode", "init_cache", "decode_step")
 
 

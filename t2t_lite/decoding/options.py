@@ -7,7 +7,7 @@ import typing
 from t2t_lite.config import parse_assignments, typed_value
 from t2t_lite.errors import UserError, nearest
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = logging.getLogger("t2t_lite")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -115,7 +115,8 @@ class Translator:
         texts, options = [_valid_unicode(text) for text in texts], SearchOptions(**options)
         longest = self._checked_length(max_input_length) - 1  # beside EOS
         encoder, decoder = self.encoders["inputs"], self.encoders["targets"]
-        ids = {at: encoder.encode(text) for at, text in enumerate(texts) if not is_blank(text)}
+        ids = {at: _encode(encoder, text, at) for at, text in enumerate(texts) if text.strip()}
+        ids = {at: pieces for at, pieces in ids.items() if pieces}  # nothing but control characters is a blank, too
         translations = [Translation()] * len(texts)
         if on_progress and len(ids) < len(texts):
             on_progress(len(texts) - len(ids))
@@ -163,9 +164,11 @@ class Translator:
         return length
 
 
-def is_blank(text):
-    """Whether there is nothing but white space."""
-    return not text.strip()
+def _encode(encoder, text, at):
+    try:
+        return encoder.encode(text)
+    except UserError as error:
+        raise UserError(f"sentence {at + 1}: {error}") from None
 
 
 def _valid_unicode(text):

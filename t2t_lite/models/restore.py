@@ -50,6 +50,22 @@ def open_run(path, data_dir=None) -> Run:
         UserError: no checkpoint there, or one that is damaged or of another model, or another vocabulary.
     """
     checkpoint = find_checkpoint(path)
+    config = read_config_of(checkpoint)
+    problem = registry.problem(config["problem"])
+    encoders = _encoders(problem, config, os.path.dirname(checkpoint), data_dir)
+    model = build_model(config)
+    _restore(checkpoint, model)
+    step = re.search(r"-(\d+)$", checkpoint)
+    hparams = HParams.from_dict(config["hparams"])
+    return Run(model, problem, hparams, encoders, int(step[1]) if step else 0, checkpoint, config)
+
+
+def read_config_of(checkpoint):
+    """Returns the `hparams.json` beside a checkpoint; the user's folder that it names is imported where it is needed.
+
+    Raises:
+        UserError: there is none, or that folder is gone.
+    """
     folder = os.path.dirname(checkpoint)
     config = read_run_config(folder)
     if config is None:
@@ -59,13 +75,7 @@ def open_run(path, data_dir=None) -> Run:
         )
     if not _is_registered(config):
         registry.import_usr_dir(config["usr_dir"])
-    problem = registry.problem(config["problem"])
-    encoders = _encoders(problem, config, folder, data_dir)
-    model = build_model(config)
-    _restore(checkpoint, model)
-    step = re.search(r"-(\d+)$", checkpoint)
-    hparams = HParams.from_dict(config["hparams"])
-    return Run(model, problem, hparams, encoders, int(step[1]) if step else 0, checkpoint, config)
+    return config
 
 
 def find_checkpoint(path):

@@ -1,0 +1,53 @@
+"""What the commands share that use a trained model: the flags that name it, and loading it."""
+
+from t2t_lite.bin import _app
+from t2t_lite.errors import UserError
+
+
+def define_flags(flags):
+    """Declares the flags that name a trained model."""
+    _app.define_common_flags(flags)
+    flags.DEFINE_path("checkpoint_path", None, "One checkpoint, …/model.ckpt-N; default: the newest in --output_dir.")
+    flags.no_effect("worker_gpu", "one device is used: the first GPU, or the CPU where there is none")
+
+
+def check(flags):
+    """Raises `UserError` unless a model is named."""
+    if not flags.checkpoint_path:
+        _app.require(flags, "output_dir")
+
+
+def load_translator(flags):
+    """Returns the Translator of --checkpoint_path or --output_dir.
+
+    Raises:
+        UserError: nothing there, or another flag contradicts what the model was trained with.
+    """
+    from t2t_lite.decoding.translator import Translator
+    from t2t_lite.models.restore import find_checkpoint, read_config_of
+
+    path = find_checkpoint(flags.checkpoint_path or flags.output_dir)
+    _check_agreement(flags, read_config_of(path))
+    return Translator.load(path, flags.data_dir)
+
+
+def _check_agreement(flags, config):
+    """Flags that were needed in tensor2tensor may be given, but only as they were in training."""
+    from t2t_lite import registry
+    from t2t_lite.config import HParams
+
+    for name, look_up in (("problem", registry.problem), ("model", registry.model), ("hparams_set", registry.hparams)):
+        given = flags[name].value
+        if given and given != config[name]:
+            look_up(given)  # an unknown name gets its own message
+            raise UserError(
+                f"--{name}={given}: this model was trained with {name}={config[name] or '(own)'}. Leave the flag out."
+            )
+    if flags.hparams:
+        trained = HParams.from_dict(config["hparams"])
+        for name, value in trained.parse(flags.hparams).values().items():
+            if value != trained.get(name):
+                raise UserError(
+                    f"--hparams: {name}={value}, but this model was trained with {name}={trained.get(name)}. "
+                    "Leave the flag out."
+                )
