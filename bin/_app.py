@@ -350,11 +350,15 @@ def _log_to_stderr(command):
     """Shows what the library logs (logger `t2t_lite`, from INFO on) on stderr while the command runs."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(command))
-    level = _LOGGER.level
+    level, propagate = _LOGGER.level, _LOGGER.propagate
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(logging.INFO)
+    _LOGGER.propagate = (
+        False  # libraries that call logging.info() give the root logger a handler: lines would come twice
+    )
     try:
         yield
     finally:
         _LOGGER.removeHandler(handler)
         _LOGGER.setLevel(level)
+        _LOGGER.propagate = propagate

@@ -171,8 +171,10 @@ def test_status_of_the_command_is_passed_on(call):
     assert call(does=lambda flags: 3)[0] == 3
 
 
-def test_library_messages_go_to_stderr(call):
+def test_library_messages_go_to_stderr_once(call, monkeypatch):
     def does(flags):
+        # What any library does to us that calls logging.info().
+        monkeypatch.setattr(logging.root, "handlers", [logging.StreamHandler(sys.stderr)])
         logging.getLogger("t2t_lite").info("step 100")
         logging.getLogger("t2t_lite.training").warning("no GPU")
         print("result")
