@@ -113,7 +113,7 @@ class Translator:
         if isinstance(texts, str | bytes):
             raise TypeError(f"`texts` must be a list of str, received one {type(texts).__name__}.")
         texts, options = [_valid_unicode(text) for text in texts], SearchOptions(**options)
-        longest = self._checked_length(max_input_length) - 1  # beside EOS
+        longest = self.checked_length(max_input_length) - 1  # beside EOS
         encoder, decoder = self.encoders["inputs"], self.encoders["targets"]
         ids = {at: _encode(encoder, text, at) for at, text in enumerate(texts) if text.strip()}
         ids = {at: pieces for at, pieces in ids.items() if pieces}  # nothing but control characters is a blank, too
@@ -141,7 +141,7 @@ class Translator:
         Raises:
             UserError: an id outside the vocabulary, or an option out of range.
         """
-        size, longest = self.encoders["inputs"].vocab_size, self._checked_length(None)
+        size, longest = self.encoders["inputs"].vocab_size, self.checked_length(None)
         sources = []
         for row, ids in enumerate(inputs):
             ids = [int(i) for i in ids]
@@ -152,7 +152,12 @@ class Translator:
             sources.append([*ids[: longest - 1], EOS_ID])
         return [results[0].ids for results in self._searcher.search(sources, SearchOptions(**options))]
 
-    def _checked_length(self, length):
+    def checked_length(self, length):
+        """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.
+
+        Raises:
+            UserError: less than 1, or beyond a learned position table.
+        """
         if length is None:
             return self.max_input_length
         if not length >= 1:

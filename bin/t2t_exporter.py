@@ -1,0 +1,67 @@
+"""Exports a trained model as a SavedModel: text in, text out, for TensorFlow Serving.
+
+    t2t-exporter --output_dir=train --export_dir=export
+
+The export goes to the next numbered folder, export/1 at first; its path is printed.
+"""
+
+import os
+import sys
+
+from t2t_lite.bin import _app, _trained
+from t2t_lite.errors import UserError
+
+_MAX_INPUT_LENGTH = 512
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    _trained.define_flags(flags)
+    flags.DEFINE_path("export_dir", None, "Folder of the numbered exports. Default: export, beside the checkpoint.")
+    flags.DEFINE_string(
+        "decode_hparams",
+        "",
+        "name=value,… of beam_size=4, alpha=0.6, extra_length=50, length_penalty=gnmt and max_input_size (512), which "
+        "are fixed in the export.",
+    )
+    flags.no_effect("as_text", "exports are always written as saved_model.pb", is_bool=True)
+    flags.DEFINE_bool("export_as_tfhub", False, "Not supported.")
+    _app.define_tf1_flags(flags)
+
+
+def check(flags):
+    """Raises `UserError` for a mistake that needs no import to be seen."""
+    _trained.check(flags)
+    if flags.export_as_tfhub:
+        raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
+
+
+def run(flags):
+    """Exports, and prints where to."""
+    from t2t_lite.decoding.options import DecodeHParams
+    from t2t_lite.export.saved_model import export_saved_model
+
+    settings = DecodeHParams.parse(flags.decode_hparams)
+    translator = _trained.load_translator(flags)
+    longest = settings.max_input_size
+    if longest == -1:
+        longest = min(_MAX_INPUT_LENGTH, translator.max_input_length)
+    path = export_saved_model(
+        translator,
+        flags.export_dir or os.path.join(os.path.dirname(translator.run.path), "export"),
+        beam_size=settings.beam_size,
+        alpha=settings.alpha,
+        extra_length=settings.extra_length,
+        length_penalty=settings.length_penalty,
+        max_input_length=longest,
+    )
+    print(path)
+
+
+def main(argv=None):
+    """Runs the command; returns its exit status."""
+    return _app.main("t2t-exporter", define_flags, run, argv, check=check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
