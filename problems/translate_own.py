@@ -10,7 +10,7 @@ import re
 
 from t2t_lite import registry
 from t2t_lite.data import files
-from t2t_lite.data.problem import DatasetSplit, TranslateProblem
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
 
@@ -117,7 +117,7 @@ class TranslateOwn(TranslateProblem):
     def prepare_generation(self, data_dir, tmp_dir):
         """Reads all files once, so that a bad line is found before any work; then makes the vocabulary."""
         for split in self._known_config["files"]:
-            progress = Progress(f"{self.name}: reading {split}", "pairs")
+            progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "pairs")
             for _ in progress.watch(self.generate_samples(data_dir, tmp_dir, split)):
                 pass
             progress.done()

@@ -24,7 +24,7 @@ _BATCHES_IN_POOL = 100  # fill falls when a pool holds fewer than about 50 (its 
 _SMALLEST_POOL = 2**13
 _BATCHES_AHEAD = 8
 _SAMPLE = 2**13  # records looked at for their mean length
-_STATE_BYTES = 30 * 2**20  # of the pools and the shuffle buffer in a checkpoint, as estimated by `_pool_size`
+_STATE_BYTES = 45 * 2**20  # of the iterator in a checkpoint, as `_pool_size` estimates it; measured are four fifths
 _SPEC = {key: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for key in ("inputs", "targets")}
 
 
@@ -96,8 +96,8 @@ def evaluation_batches(
     pools = tf.data.TFRecordDataset(list(paths)).batch(_SMALLEST_POOL).map(parse)
 
     def sort_and_cut(inputs, targets):
-        inputs, targets, length = _within(inputs, targets, min_length, max_length or tf.int32.max)
-        order, bounds = _walk(length, _shorter_side(inputs, targets), batch_size, descending=True)
+        inputs, targets = _within(inputs, targets, min_length, max_length or tf.int32.max)
+        order, bounds = _walk(inputs, targets, batch_size, descending=True)
         return _cut(inputs, targets, order, bounds[:-1], bounds[1:])
 
     return pools.flat_map(sort_and_cut).prefetch(_BATCHES_AHEAD)
@@ -197,14 +197,14 @@ def _planner(batch_size, shortest, longest, seed):
 
     def plan(state, pool):
         number, *carried = state
-        inputs, targets, length = _within(
+        inputs, targets = _within(
             tf.concat([tf.RaggedTensor.from_row_lengths(*carried[:2], validate=False), pool[0]], 0),
             tf.concat([tf.RaggedTensor.from_row_lengths(*carried[2:], validate=False), pool[1]], 0),
             shortest,
             longest,
         )
         # Descending leaves the shortest sentences over, ascending the longest: turn by turn, so that none waits long.
-        order, bounds = _walk(length, _shorter_side(inputs, targets), batch_size, descending=number % 2 == 0)
+        order, bounds = _walk(inputs, targets, batch_size, descending=number % 2 == 0)
         starts, ends = bounds[:-2], bounds[1:-1]
         if seed is not None:
             turn = tf.random.experimental.stateless_shuffle(
@@ -230,22 +230,18 @@ def _cut(inputs, targets, order, starts, ends):
 
 
 def _within(inputs, targets, shortest, longest):
-    """Leaves out examples whose longer side is not within the limits; returns those lengths too, int64 [n]."""
+    """Leaves out examples whose longer side is not within the limits."""
     length = tf.maximum(inputs.row_lengths(), targets.row_lengths())
     keep = tf.where((length >= shortest) & (length <= longest))[:, 0]
-    return tf.gather(inputs, keep), tf.gather(targets, keep), tf.gather(length, keep)
+    return tf.gather(inputs, keep), tf.gather(targets, keep)
 
 
-def _shorter_side(inputs, targets):
-    return tf.minimum(inputs.row_lengths(), targets.row_lengths())
-
-
-def _walk(length, shorter, batch_size, descending):
+def _walk(inputs, targets, batch_size, descending):
     """Sorts a pool and walks over it, closing a batch where one row more would exceed the budget.
 
     Args:
-        length: int64 [n], ids of the longer side.
-        shorter: int64 [n], ids of the shorter side. It orders examples of one length, which saves padding on that side.
+        inputs: ragged [n, (length)].
+        targets: ragged [n, (length)].
         batch_size: the budget of rows x longest; a single row may exceed it.
         descending: bool, the direction.
 
@@ -253,7 +249,11 @@ def _walk(length, shorter, batch_size, descending):
         order: int32 [n], indices of the examples, sorted.
         bounds: int32 [batches + 1], where in `order` each batch begins, and the end.
     """
-    key = length * 2**31 + shorter
+    length = tf.maximum(inputs.row_lengths(), targets.row_lengths())
+    # Examples of one length are ordered by their difference, up and down in turn from one length to the next: then the
+    # shorter side too has similar lengths in a batch (fill on Multi30k: 0.963, against 0.931 by the shorter length).
+    difference = inputs.row_lengths() - targets.row_lengths()
+    key = length * 2**32 + tf.where(length % 2 == 0, difference, -difference)
     order = tf.argsort(tf.where(descending, -key, key), stable=True)
     length = tf.gather(length, order)
     size = tf.size(order)

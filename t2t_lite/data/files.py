@@ -1,5 +1,6 @@
 """Whole files through `tf.io.gfile`, written so that a reader never sees half of one."""
 
+import contextlib
 import errno
 import json
 
@@ -26,9 +27,14 @@ def write_bytes(path, data):
     import tensorflow as tf
 
     temporary = path + ".incomplete"
-    with tf.io.gfile.GFile(temporary, "wb") as file:
-        file.write(data)
-    tf.io.gfile.rename(temporary, path, overwrite=True)
+    try:
+        with tf.io.gfile.GFile(temporary, "wb") as file:
+            file.write(data)
+        tf.io.gfile.rename(temporary, path, overwrite=True)
+    except BaseException:
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.remove(temporary)
+        raise
 
 
 def read_json(path):
@@ -61,6 +67,8 @@ def make_folder(path):
         raise UserError(f"{path}: no permission to make this folder. Choose another.") from None
     except (tf.errors.FailedPreconditionError, tf.errors.AlreadyExistsError):
         raise UserError(f"{path}: a file is in the way. Expected a folder.") from None
+    except tf.errors.NotFoundError:
+        raise UserError(f"{path}: this folder cannot be made. Choose another.") from None
 
 
 def check_writable(path):

@@ -11,7 +11,7 @@ import logging
 import tensorflow as tf
 
 from t2t_lite.data import files, records
-from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
 
@@ -114,7 +114,7 @@ def _write_splits(problem, data_dir, tmp_dir):
 def _write(problem, data_dir, tmp_dir, shards):
     """Writes one stream of examples over the shards of one split, or of all; returns {split: facts}."""
     split = next(iter(shards)) if problem.is_generate_per_split else DatasetSplit.TRAIN
-    progress = Progress(f"{problem.name}: {' and '.join(shards)}", "examples")
+    progress = Progress(f"{problem.name}: {' and '.join(map(FILE_TAGS.get, shards))}", "examples")
     problem.dropped_empty = 0
     tokens = {"inputs": 0, "targets": 0}
 
@@ -125,7 +125,9 @@ def _write(problem, data_dir, tmp_dir, shards):
                 tokens[feature] += len(example.get(feature, ()))
             yield example
         if not progress.count:
-            raise UserError(f"{problem.name}: no example for {split!r}. Expected at least one pair of sentences.")
+            raise UserError(
+                f"{problem.name}: no example for the {FILE_TAGS[split]} set. Expected at least one pair of sentences."
+            )
 
     paths = [path for split_paths in shards.values() for path in split_paths]
     counts = iter(records.write_shards(examples(), paths, seed=problem.random_seed))
@@ -141,6 +143,6 @@ def _write(problem, data_dir, tmp_dir, shards):
 
 
 def _summary(manifest):
-    examples = [f"{facts['examples']:,} {split} examples" for split, facts in manifest["splits"].items()]
+    examples = [f"{facts['examples']:,} {FILE_TAGS[split]} examples" for split, facts in manifest["splits"].items()]
     sizes = sorted({facts["size"] for facts in manifest["vocabulary"].values()})
     return f"{', '.join(examples)}, vocabulary of {' and '.join(f'{size:,}' for size in sizes)}"

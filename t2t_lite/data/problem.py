@@ -39,7 +39,7 @@ class VocabType(enum.Enum):
     TOKEN = "tokens"
 
 
-_FILE_TAGS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test"}
+FILE_TAGS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test"}
 
 
 class Problem:
@@ -141,7 +141,7 @@ class Problem:
     def data_filepaths(self, dataset_split, output_dir, num_shards, shuffled):
         """Returns `<problem>[-unshuffled]-<split>-00000-of-00010` and so on; unshuffled ones exist only for a while."""
         base = self.dataset_filename() + ("" if shuffled else "-unshuffled")
-        name = os.path.join(output_dir, f"{base}-{_FILE_TAGS[dataset_split]}")
+        name = os.path.join(output_dir, f"{base}-{FILE_TAGS[dataset_split]}")
         return [f"{name}-{shard:05d}-of-{num_shards:05d}" for shard in range(num_shards)]
 
     def filepattern(self, data_dir, mode, shard=None):
@@ -158,7 +158,7 @@ class Problem:
         """
         from t2t_lite.data import records
 
-        pattern = os.path.join(data_dir, f"{self.dataset_filename()}-{_FILE_TAGS[dataset_split]}-?????-of-?????")
+        pattern = os.path.join(data_dir, f"{self.dataset_filename()}-{FILE_TAGS[dataset_split]}-?????-of-?????")
         return records.find_shards(pattern, f"t2t-datagen --problem={self.name} --data_dir={data_dir}")
 
     def manifest_path(self, data_dir):

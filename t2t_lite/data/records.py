@@ -61,11 +61,17 @@ def write_shards(examples, paths, *, seed):
 
 
 def _shuffle_file(source, path, generator):
-    records = list(tf.data.TFRecordDataset(source).as_numpy_iterator())
+    records = list(_read(source))
     generator.shuffle(records)
     with tf.io.TFRecordWriter(path) as writer:
         for record in records:
             writer.write(record)
+
+
+def _read(path):
+    """Yields the records of a file as bytes."""
+    for batch in tf.data.TFRecordDataset(path).batch(1024).as_numpy_iterator():  # one by one it takes 10 times as long
+        yield from batch
 
 
 def _remove(paths, writers):
@@ -86,7 +92,7 @@ def read_examples(paths):
     """
     for path in paths:
         with naming_damage(path):
-            for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
+            for record in _read(path):
                 yield parse(record)
 
 

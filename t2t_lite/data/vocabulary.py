@@ -320,10 +320,11 @@ def train_sentencepiece(
             num_threads=4,  # a fixed number: the result must not depend on the machine
             minloglevel=2,
         )
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    model = _without_path(model.getvalue())
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     table = "".join(f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(processor.vocab_size()))
     files.write_bytes(f"{model_prefix}.vocab", table.encode())
-    files.write_bytes(f"{model_prefix}.model", model.getvalue())  # last: it is the one that counts as there
+    files.write_bytes(f"{model_prefix}.model", model)  # last: it is the one that counts as there
 
 
 def _normalization(name, folder):
@@ -335,6 +336,15 @@ def _normalization(name, folder):
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(f"{code:X}\t20\n" for code in blanks)
     return {"normalization_rule_tsv": path}
+
+
+def _without_path(model):
+    """Takes the name of the rule's temporary file out of a model; the rule itself is in it, compiled."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    proto.normalizer_spec.ClearField("normalization_rule_tsv")
+    return proto.SerializeToString(deterministic=True)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,47 @@
+"""Small corpora and records for tests: seeded, without files of their own."""
+
+import random
+
+from t2t_lite.data import records
+
+_PAIRS = {
+    "the": "das", "a": "ein", "small": "kleine", "green": "grüne", "old": "alte", "house": "Haus", "child": "Kind",
+    "bread": "Brot", "sees": "sieht", "buys": "kauft", "finds": "findet", "today": "heute", "and": "und",
+    "book": "Buch",
+}  # fmt: skip
+
+
+def sentence_pairs(count, seed=0, longest=12):
+    """Returns `count` pairs of word-for-word translations."""
+    generator = random.Random(seed)
+    pairs = []
+    for _ in range(count):
+        words = generator.choices(list(_PAIRS), k=generator.randint(2, longest))
+        pairs.append((" ".join(words), " ".join(_PAIRS[word] for word in words)))
+    return pairs
+
+
+def write_corpus(folder, name, pairs, languages=("en", "de")):
+    """Writes `<folder>/<name>.en` and `.de`; returns "path,path" as the flags of t2t-datagen want it."""
+    paths = [folder / f"{name}.{language}" for language in languages]
+    for path, lines in zip(paths, zip(*pairs, strict=True), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return ",".join(map(str, paths))
+
+
+def write_numbered(folder, count, shards=3, seed=0, longest=30):
+    """Writes records whose first input id is the example's number + 10; returns their paths.
+
+    Lengths of the two sides are alike but not equal, as in real text.
+    """
+    generator = random.Random(seed)
+
+    def examples():
+        for number in range(count):
+            length = min(longest - 2, 1 + int(generator.lognormvariate(2, 0.6)))
+            other = max(1, min(longest - 1, round(length * generator.uniform(0.7, 1.4))))
+            yield {"inputs": [number + 10, *[5] * length, 1], "targets": [*[6] * other, 1]}
+
+    paths = [str(folder / f"numbered-train-{i:05d}-of-{shards:05d}") for i in range(shards)]
+    records.write_shards(examples(), paths, seed=seed)
+    return paths
