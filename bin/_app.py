@@ -47,6 +47,13 @@ class _PathParser(absl_flags.ArgumentParser):
         return "path"
 
 
+class _PathsParser(absl_flags.ListParser):
+    """A comma list of paths; `~` is expanded in each."""
+
+    def parse(self, argument):
+        return [os.path.expanduser(path) for path in super().parse(argument)]
+
+
 class Flags:
     """The flags of one command: absl's `DEFINE_…` functions on a set of their own, so that calls never meet.
 
@@ -68,6 +75,11 @@ class Flags:
     def DEFINE_path(self, name, default, help):
         """Declares a path; `~` is expanded. None or "": not given."""
         absl_flags.DEFINE(_PathParser(), name, default, help, flag_values=self.values)
+
+    def DEFINE_paths(self, name, default, help):
+        """Declares a comma list of paths; `~` is expanded in each."""
+        serializer = absl_flags.ListSerializer(",")
+        absl_flags.DEFINE(_PathsParser(), name, default, help, flag_values=self.values, serializer=serializer)
 
     def no_effect(self, name, reason, is_bool=False):
         """Declares a flag of tensor2tensor that means nothing here: accepted, one line of warning, not in --help."""

@@ -23,11 +23,11 @@ def define_flags(flags):
     flags.DEFINE_string("problem", None, "What to generate: a name, a comma list, or a prefix ending in *.")
     flags.DEFINE_path("data_dir", None, "Folder to write vocabulary and records to.")
     flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Folder of downloads and source files.")
-    flags.DEFINE_list(
+    flags.DEFINE_paths(
         "train_files", [], "translate_own: inputs,targets of the training corpus (.gz, .bz2, .xz), or a .tsv."
     )
-    flags.DEFINE_list("dev_files", [], "translate_own: likewise, to evaluate on while training.")
-    flags.DEFINE_list("test_files", [], "translate_own: likewise, for the end; may be left out.")
+    flags.DEFINE_paths("dev_files", [], "translate_own: likewise, to evaluate on while training.")
+    flags.DEFINE_paths("test_files", [], "translate_own: likewise, for the end; may be left out.")
     flags.DEFINE_integer("vocab_size", None, "translate_own: pieces of the shared vocabulary; 32000 when left out.")
     flags.DEFINE_list("languages", [], "translate_own: of inputs,targets, such as en,de; from the files' endings.")
     flags.DEFINE_list("exclude_problems", [], "Leave out problems whose name contains one of these.")
