@@ -37,11 +37,11 @@ class Residual(keras.layers.Layer):
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.supports_masking = True
 
-    def build(self, input_shape, value_shape=None):
+    def build(self, inputs_shape, value_shape=None):
         """Builds the wrapped layer and the normalisation. `value_shape`: of a second input such as a memory."""
         if not self.layer.built:
-            self.layer.build(*(s for s in (input_shape, value_shape) if s is not None))
-        self.normalization.build(input_shape)
+            self.layer.build(*(s for s in (inputs_shape, value_shape) if s is not None))
+        self.normalization.build(inputs_shape)
 
     def call(
         self,
@@ -78,9 +78,9 @@ class Residual(keras.layers.Layer):
             output = self.normalization(output)
         return output if rest is None else (output, *rest)
 
-    def compute_output_shape(self, input_shape, value_shape=None):
-        """Returns `input_shape`."""
-        return input_shape
+    def compute_output_shape(self, inputs_shape, value_shape=None):
+        """Returns `inputs_shape`."""
+        return inputs_shape
 
     def get_config(self):
         """Returns the constructor's arguments."""

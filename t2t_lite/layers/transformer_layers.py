@@ -87,12 +87,12 @@ class TransformerEncoderLayer(_TransformerLayer):
         activation: "relu", "gelu" or "swiglu".
     """
 
-    def build(self, input_shape):
+    def build(self, inputs_shape):
         """Builds the sub-layers."""
         self.self_attention = self._attention("self_attention")
         self.feed_forward = self._feed_forward()
-        self.self_attention.build(input_shape)
-        self.feed_forward.build(input_shape)
+        self.self_attention.build(inputs_shape)
+        self.feed_forward.build(inputs_shape)
 
     def call(self, inputs, attention_mask=None, return_attention_scores=False, training=None, mask=None):
         """Encodes.
@@ -116,9 +116,9 @@ class TransformerEncoderLayer(_TransformerLayer):
             return self.feed_forward(attended, training=training)
         return self.feed_forward(attended[0], training=training), attended[1]
 
-    def compute_output_shape(self, input_shape):
-        """Returns `input_shape`."""
-        return input_shape
+    def compute_output_shape(self, inputs_shape):
+        """Returns `inputs_shape`."""
+        return inputs_shape
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -128,16 +128,16 @@ class TransformerDecoderLayer(_TransformerLayer):
     Args: as `TransformerEncoderLayer`.
     """
 
-    def build(self, input_shape, memory_shape=None):
+    def build(self, inputs_shape, memory_shape=None):
         """Builds the sub-layers; without a memory there is no cross-attention (a language model's layer)."""
         self.self_attention = self._attention("self_attention")
-        self.self_attention.build(input_shape)
+        self.self_attention.build(inputs_shape)
         self.cross_attention = None
         if memory_shape is not None:
             self.cross_attention = self._attention("cross_attention")
-            self.cross_attention.build(input_shape, memory_shape)
+            self.cross_attention.build(inputs_shape, memory_shape)
         self.feed_forward = self._feed_forward()
-        self.feed_forward.build(input_shape)
+        self.feed_forward.build(inputs_shape)
 
     def init_cache(self, memory, empty_key, empty_value):
         """Returns the cache of this layer for `call`: the memory projected once, and no past.
@@ -206,6 +206,6 @@ class TransformerDecoderLayer(_TransformerLayer):
         results = (x, *([scores] if return_attention_scores else []), *([new_cache] if cache is not None else []))
         return results if len(results) > 1 else x
 
-    def compute_output_shape(self, input_shape, memory_shape=None):
-        """Returns `input_shape`."""
-        return input_shape
+    def compute_output_shape(self, inputs_shape, memory_shape=None):
+        """Returns `inputs_shape`."""
+        return inputs_shape

@@ -54,15 +54,23 @@ class RunLog:
             self._writers[folder] = tf.summary.create_file_writer(os.path.join(self._output_dir, folder))
         with self._writers[folder].as_default():
             for name, value in values.items():
-                tf.summary.scalar(name, value, step=int(step))
+                _write_summary("scalars", name, tf.constant(float(value)), step)
         self._writers[folder].flush()
 
     def text(self, step, name, markdown, folder=""):
         """Writes a text to TensorBoard."""
         self.scalars(step, {}, folder)
         with self._writers[folder].as_default():
-            tf.summary.text(name, markdown, step=int(step))
+            _write_summary("text", name, tf.constant(markdown), step)
         self._writers[folder].flush()
+
+
+def _write_summary(plugin, name, tensor, step):
+    """What tf.summary.scalar and .text do; those need the tensorboard package, which only the reader should need."""
+    metadata = tf.compat.v1.SummaryMetadata(
+        plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin), display_name=name
+    )
+    tf.summary.write(name, tensor, step=int(step), metadata=metadata)
 
 
 class Progress:
@@ -81,10 +89,11 @@ class Progress:
         self._terminal = sys.stderr.isatty()
         self._reset()
         self._pace = None  # seconds a step, over the last windows
+        self._first = True
 
     def _reset(self):
         self._window, self._cells, self._real, self._sentences = [], 0, 0, 0
-        self._started = time.monotonic()
+        self._started, self._untimed = time.monotonic(), 0
 
     def pause(self):
         """Context in which time does not count as training: checkpoints and evaluation."""
@@ -99,6 +108,9 @@ class Progress:
                 self._real += int(np.count_nonzero(ids))
             self._sentences += len(batch["targets"])
         self._window.append(metrics)
+        if self._first:  # tracing takes longer than many steps: it is no part of the speed
+            float(metrics["tokens"])
+            self._started, self._untimed, self._first = time.monotonic(), 1, False
         if step % self._every == 0 or step == self._train_steps:
             self.flush(step, learning_rate)
         elif self._terminal:
@@ -111,14 +123,15 @@ class Progress:
         sums = {key: sum(float(m[key]) for m in self._window) for key in ("objective", "nats", "tokens", "skipped")}
         seconds = max(time.monotonic() - self._started, 1e-9)
         tokens = max(sums["tokens"], 1.0)
-        pace = seconds / len(self._window)
+        timed = self._window[self._untimed :]
+        pace = seconds / max(len(timed), 1)
         self._pace = pace if self._pace is None else 0.5 * (self._pace + pace)
         values = {
             "loss": sums["nats"] / tokens,
             "perplexity": math.exp(min(sums["nats"] / tokens, 80.0)),
             "objective": sums["objective"] / tokens,
             "learning_rate": float(learning_rate),
-            "target_tokens_per_second": sums["tokens"] / seconds,
+            "target_tokens_per_second": sum(float(m["tokens"]) for m in timed) / seconds,
             "target_tokens_a_step": sums["tokens"] / len(self._window),
             "sentences_a_step": self._sentences / len(self._window),
             "padding": 1.0 - self._real / max(self._cells, 1),
