@@ -167,8 +167,9 @@ class Transformer(keras.Model):
             )
         if h.pos not in _POSITIONS:
             raise UserError(f"pos={h.pos}: expected one of {', '.join(_POSITIONS)}.")
+        heads = max(h.num_heads, 1)  # 0 is refused below, by the layers
         for name in ("attention_key_channels", "attention_value_channels"):
-            if h.get(name) % max(h.num_heads, 1):
+            if h.get(name) % heads:
                 raise UserError(f"{name}={h.get(name)}: expected a multiple of num_heads={h.num_heads}.")
         try:
             model = cls(
@@ -179,8 +180,8 @@ class Transformer(keras.Model):
                 num_heads=h.num_heads,
                 num_encoder_layers=h.num_encoder_layers or h.num_hidden_layers,
                 num_decoder_layers=h.num_decoder_layers or h.num_hidden_layers,
-                key_dim=h.attention_key_channels // h.num_heads or None,
-                value_dim=h.attention_value_channels // h.num_heads or None,
+                key_dim=h.attention_key_channels // heads or None,
+                value_dim=h.attention_value_channels // heads or None,
                 dropout=h.layer_prepostprocess_dropout,
                 attention_dropout=h.attention_dropout,
                 relu_dropout=h.relu_dropout,
@@ -196,7 +197,7 @@ class Transformer(keras.Model):
                 **kwargs,
             )
             model.build()
-        except (ValueError, ZeroDivisionError) as error:
+        except ValueError as error:
             raise UserError(f"hparams: {error}") from error
         return model
 
@@ -236,6 +237,7 @@ class Transformer(keras.Model):
 
         With `return_attention_scores` also "attention": a list, one [B, heads, S, S] a layer.
         """
+        self.build()
         inputs = ops.cast(inputs, "int32")
         mask = inputs != 0
         x = self._add_position(self.encoder_position, self.input_embedding(inputs))

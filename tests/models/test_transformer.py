@@ -1,0 +1,178 @@
+"""The Transformer: sizes of the paper, causality, padding, the cached step, saving, Keras' own training."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.models import Transformer
+from t2t_lite.training.losses import SmoothedCrossEntropy
+
+VOCAB = 20
+SMALL = {
+    "vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 4, "num_encoder_layers": 2,
+    "num_decoder_layers": 2,
+}  # fmt: skip
+OPTIONS = {
+    "paper": {},
+    "pre_norm": {"norm": "pre", "position_layout": "tensor2tensor"},
+    "learned": {"position": "learned", "max_position": 12},
+    "no_positions": {"position": "none"},
+    "untied_two_vocabularies": {"tie_embeddings": False, "target_vocab_size": 30},
+    "tied_two_vocabularies": {"target_vocab_size": 30},
+    "own_head_sizes": {"key_dim": 3, "value_dim": 5, "attention_bias": True},
+    "swiglu": {"activation": "swiglu", "position_layout": "marian"},
+    "depths": {"num_encoder_layers": 1, "num_decoder_layers": 3},
+}
+
+
+def example(rng, target_vocab=VOCAB):
+    inputs, targets = rng.integers(3, VOCAB, (3, 7)), rng.integers(3, target_vocab, (3, 6))
+    inputs[1, 4:] = 0
+    return inputs.astype("int32"), targets.astype("int32")
+
+
+def logits_of(model, inputs, targets):
+    return ops.convert_to_numpy(model({"inputs": inputs, "targets": targets}, training=False))
+
+
+@pytest.fixture(scope="module", params=OPTIONS.values(), ids=OPTIONS)
+def model(request):
+    keras.utils.set_random_seed(3)
+    return Transformer(**{**SMALL, **request.param})
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+@pytest.mark.parametrize("name, expected", [("transformer_base_v1", 63_045_632), ("transformer_big_v1", 214_171_648)])
+def test_parameters_of_the_paper(name, expected):
+    model = registry.model("transformer").from_hparams(registry.hparams(name), 37_000)
+    assert sum(int(np.prod(w.shape)) for w in model.trainable_weights) == expected
+
+
+def test_later_targets_change_no_earlier_logit(model, rng):
+    inputs, targets = example(rng)
+    changed = targets.copy()
+    changed[:, 3:] = 4
+    before, after = logits_of(model, inputs, targets), logits_of(model, inputs, changed)
+    np.testing.assert_array_equal(before[:, :4], after[:, :4])  # position 3 sees targets before 3
+    assert np.abs(before[:, 4:] - after[:, 4:]).max() > 1e-4
+
+
+def test_padding_changes_no_logit(model, rng):
+    inputs, targets = example(rng)
+    padded = logits_of(model, np.pad(inputs, ((0, 0), (0, 5))), np.pad(targets, ((0, 0), (0, 4))))
+    np.testing.assert_allclose(padded[:, :6], logits_of(model, inputs, targets), atol=1e-5)
+
+
+@pytest.mark.parametrize("max_length", [9, None], ids=["static", "growing"])
+def test_cached_steps_equal_the_full_pass(model, max_length, rng):
+    inputs, targets = example(rng)
+    full, beam = logits_of(model, inputs, targets), 2
+    cache = model.init_cache(model.encode(inputs), max_length, beam)
+    ids = np.zeros(3 * beam, "int32")
+    for i in range(targets.shape[1]):
+        logits, cache = model.decode_step(ops.convert_to_tensor(ids), ops.convert_to_tensor(i, "int32"), cache)
+        logits = ops.convert_to_numpy(logits).reshape(3, beam, -1)
+        np.testing.assert_allclose(logits, np.tile(full[:, i : i + 1], (1, beam, 1)), atol=1e-5)
+        ids = np.repeat(targets[:, i], beam)
+
+
+def test_beams_read_their_own_history(rng):
+    """Two histories change places between the beams at every step, as a search would do by reordering."""
+    model = Transformer(**SMALL)
+    inputs, targets = example(rng)
+    histories = [targets, example(rng)[1]]
+    full = [logits_of(model, inputs, history) for history in histories]
+    cache = model.init_cache(model.encode(inputs), 9, 2)
+    ids, swap = np.zeros(6, "int32"), ops.convert_to_tensor([1, 0], "int32")
+    for i in range(6):
+        logits, cache = model.decode_step(ops.convert_to_tensor(ids), ops.convert_to_tensor(i, "int32"), cache)
+        logits = ops.convert_to_numpy(logits).reshape(3, 2, -1)
+        for beam in range(2):
+            np.testing.assert_allclose(logits[:, beam], full[beam][:, i], atol=1e-5)
+        cache["beams"] = {"ancestry": ops.take(cache["beams"]["ancestry"], swap, axis=1)}
+        histories, full = histories[::-1], full[::-1]
+        ids = np.stack([history[:, i] for history in histories], axis=1).reshape(-1)
+
+
+def test_without_positions_the_encoder_is_equivariant(rng):
+    model = Transformer(**SMALL, position="none")
+    inputs = rng.integers(3, VOCAB, (1, 7)).astype("int32")
+    order = rng.permutation(7)
+    hidden = ops.convert_to_numpy(model.encode(inputs)["hidden"])
+    permuted = ops.convert_to_numpy(model.encode(inputs[:, order])["hidden"])
+    np.testing.assert_allclose(permuted, hidden[:, order], atol=1e-5)
+
+
+def test_saved_and_loaded_without_custom_objects(model, tmp_path, rng):
+    inputs, targets = example(rng)
+    expected = logits_of(model, inputs, targets)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(logits_of(loaded, inputs, targets), expected)
+
+
+def test_attention_weights_of_every_layer_and_head(model, rng):
+    inputs, targets = example(rng)
+    weights = model.attention_weights({"inputs": inputs, "targets": targets})
+    assert [w.shape for w in weights["encoder"]] == [(3, 4, 7, 7)] * model.config["num_encoder_layers"]
+    assert [w.shape for w in weights["decoder"]] == [(3, 4, 6, 6)] * model.config["num_decoder_layers"]
+    for w in weights["memory"]:
+        w = ops.convert_to_numpy(w)
+        np.testing.assert_allclose(w.sum(-1), 1.0, atol=1e-5)
+        assert w[1, :, :, 4:].max() < 1e-6  # padding is not seen
+
+
+def test_gradient_reaches_every_weight(model, rng):
+    import tensorflow as tf
+
+    inputs, targets = example(rng)
+    with tf.GradientTape() as tape:
+        logits = model({"inputs": inputs, "targets": targets}, training=True)
+        loss = tf.reduce_sum(logits * tf.random.stateless_normal(logits.shape, (1, 2)))
+    for weight, gradient in zip(
+        model.trainable_weights, tape.gradient(loss, [w.value for w in model.trainable_weights]), strict=True
+    ):
+        assert gradient is not None, weight.path
+        assert float(tf.reduce_sum(tf.abs(tf.convert_to_tensor(gradient)))) > 0, weight.path
+
+
+def test_trains_through_compile_and_fit(rng):
+    keras.utils.set_random_seed(5)
+    model = Transformer(**SMALL, dropout=0.0)
+    inputs, targets = example(rng)
+    model.compile(optimizer=keras.optimizers.Adam(0.01), loss=SmoothedCrossEntropy(0.1))
+    history = model.fit({"inputs": inputs, "targets": targets}, targets, epochs=30, batch_size=3, verbose=0)
+    assert history.history["loss"][-1] < 0.5 * history.history["loss"][0]
+
+
+def test_mixed_bfloat16_gives_float32_logits(rng):
+    model = Transformer(**SMALL, dtype="mixed_bfloat16")
+    logits = model({"inputs": example(rng)[0], "targets": example(rng)[1]})
+    assert keras.backend.standardize_dtype(logits.dtype) == "float32"
+    assert all(w.dtype == "float32" for w in model.trainable_weights)
+
+
+@pytest.mark.parametrize(
+    "overrides, words",
+    [
+        ("num_heads=3", "num_heads=3"),
+        ("hidden_size=0", "hidden_size=0"),
+        ("layer_prepostprocess_dropout=-0.1", "rate=-0.1"),
+        ("layer_postprocess_sequence=xyz", "layer_postprocess_sequence=xyz"),
+        ("pos=sines", "pos=sines"),
+        ("position_layout=other", "layout='other'"),
+        ("attention_key_channels=7", "attention_key_channels=7"),
+        ("num_heads=0", "num_heads"),
+    ],
+)
+def test_bad_hyperparameters_are_named(overrides, words):
+    hparams = registry.hparams("transformer_tiny").parse(overrides)
+    with pytest.raises(UserError, match=words):
+        registry.model("transformer").from_hparams(hparams, VOCAB)
