@@ -62,7 +62,7 @@ def training_batches(
 
     Returns:
         A `tf.data.Dataset` of {"inputs": int32 [rows, longest of inputs], "targets": int32 [rows, longest of targets]},
-        padded with 0.
+        padded with 0. Make one iterator of it: `shuffle` gives a second one of the same data set another order.
 
     Raises:
         UserError: a file is damaged or missing, or no example has a length within the limits.
@@ -73,7 +73,7 @@ def training_batches(
     files = tf.data.Dataset.from_tensor_slices(list(paths))
     if shuffle:
         files = files.shuffle(len(paths), seed=seed)
-    serialized = files.interleave(tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN)
+    serialized = _interleaved(files)
     if shuffle:
         serialized = serialized.shuffle(pool_size, seed=seed + 1)
     parse = _parser(was_reversed, was_copy, vocab_size, paths)
@@ -130,6 +130,11 @@ def _check_ids(path, feature, ids, vocab_size):
         )
 
 
+def _interleaved(files):
+    """Returns the serialized examples of a data set of paths, some files at a time, in a fixed order."""
+    return files.interleave(tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN)
+
+
 def _parse(serialized):
     """String [n] -> ragged int32 inputs and targets [n, (length)]."""
     example = tf.io.parse_example(serialized, _SPEC)
@@ -159,9 +164,7 @@ def _largest(ragged):
 
 def _pool_size(paths, batch_size, longest, min_length):
     """Returns the number of examples in a pool, from the lengths of a sample. Reads the first records of some files."""
-    sample = tf.data.Dataset.from_tensor_slices(list(paths)).interleave(
-        tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN
-    )
+    sample = _interleaved(tf.data.Dataset.from_tensor_slices(list(paths)))
     with records.naming_damage(paths[0] if len(paths) == 1 else f"{paths[0]} and its like"):
         batches = list(sample.take(_SAMPLE).batch(_SAMPLE).map(_parse))
         if not batches:

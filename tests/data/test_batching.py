@@ -1,0 +1,193 @@
+import collections
+import itertools
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.data import batching, records
+from t2t_lite.errors import UserError
+from tests.data import corpus
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    return corpus.write_numbered(tmp_path_factory.mktemp("records"), 2000)
+
+
+def numbers(batch):
+    return (batch["inputs"][:, 0].numpy() - 10).tolist()
+
+
+def take(dataset, count):
+    return list(itertools.islice(iter(dataset), count))
+
+
+def same(first, second):
+    return len(first) == len(second) and all(
+        np.array_equal(a[key], b[key]) for a, b in zip(first, second, strict=True) for key in ("inputs", "targets")
+    )
+
+
+def test_a_batch_is_padded_int32_within_the_budget(paths):
+    originals = {example["inputs"][0] - 10: example for example in records.read_examples(paths)}
+    for batch in take(batching.training_batches(paths, batch_size=256), 100):
+        for key in ("inputs", "targets"):
+            assert batch[key].dtype == tf.int32
+            longest = max(len(originals[n][key]) for n in numbers(batch))
+            assert batch[key].shape == (len(numbers(batch)), longest)
+            for n, row in zip(numbers(batch), batch[key].numpy(), strict=True):
+                assert row.tolist() == originals[n][key] + [0] * (longest - len(originals[n][key]))
+        assert len(numbers(batch)) * max(batch["inputs"].shape[1], batch["targets"].shape[1]) <= 256
+
+
+@pytest.mark.parametrize("pool_size", [None, 300, 2000])
+def test_every_example_comes_once_an_epoch(paths, pool_size):
+    """Far into the stream each example has come as often as any other, save for what waits in pools and buffers."""
+    batches = take(batching.training_batches(paths, batch_size=512, pool_size=pool_size), 300)
+    counts = collections.Counter(n for batch in batches for n in numbers(batch))
+    epochs = sum(counts.values()) / 2000
+    assert epochs > 5
+    assert set(counts) == set(range(2000))
+    waiting = (pool_size or 2000) / 2000  # one pool is cut while these batches are counted
+    assert max(counts.values()) <= epochs + waiting + 1
+    assert min(counts.values()) >= epochs - waiting - 1
+
+
+def test_an_epoch_boundary_loses_and_repeats_nothing(paths):
+    """Without shuffling, pools follow the passes over the data exactly: one pool of all examples is one epoch."""
+    stream = iter(batching.training_batches(paths, batch_size=512, pool_size=2000, shuffle=False))
+    counts, epochs = collections.Counter(), 0
+    while epochs < 3:
+        counts.update(numbers(next(stream)))
+        # Carrying the last batch of a pool over moves it behind the boundary, and nothing else.
+        assert max(counts.values()) - min(counts[n] for n in range(2000)) <= 2
+        epochs = sum(counts.values()) / 2000
+    rest = list(itertools.islice(stream, 2))
+    counts.update(n for batch in rest for n in numbers(batch))
+    assert all(count in (2, 3, 4) for count in counts.values())
+
+
+def test_fill_is_high(paths):
+    real = cells = 0
+    for batch in take(batching.training_batches(paths, batch_size=256), 300):
+        real += sum(int(np.count_nonzero(batch[key])) for key in batch)
+        cells += sum(batch[key].shape.num_elements() for key in batch)
+    assert real / cells >= 0.90
+
+
+def test_no_batch_is_a_leftover(paths):
+    """The ragged last batch of a pool is carried on, so every batch uses its budget."""
+    for batch in take(batching.training_batches(paths, batch_size=256, pool_size=500), 200):
+        assert len(numbers(batch)) * max(batch["inputs"].shape[1], batch["targets"].shape[1]) > 256 - 2 * 30
+
+
+def test_the_seed_decides_the_order(paths):
+    first, again, other = (take(batching.training_batches(paths, batch_size=256, seed=seed), 40) for seed in (7, 7, 8))
+    assert same(first, again)
+    assert not same(first, other)
+    lengths = [batch["inputs"].shape[1] for batch in first]
+    assert lengths != sorted(lengths) and lengths != sorted(lengths, reverse=True)
+
+
+def test_epochs_differ(paths):
+    batches = take(batching.training_batches(paths, batch_size=512), 120)
+    groups = [frozenset(numbers(batch)) for batch in batches]
+    assert len(set(groups)) > 0.9 * len(groups)
+
+
+@pytest.mark.parametrize("position", [0, 1, 57, 200])
+def test_a_restored_iterator_goes_on_identically(paths, tmp_path, position):
+    """At the start, in mid-pool, after epochs; prefetched batches that nobody took are not lost."""
+    arguments = {"batch_size": 256, "seed": 3, "pool_size": 700}
+    iterator = iter(batching.training_batches(paths, **arguments))
+    for _ in range(position):
+        next(iterator)
+    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    expected = list(itertools.islice(iterator, 150))
+    restored = iter(batching.training_batches(paths, **arguments))
+    tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
+    assert same(list(itertools.islice(restored, 150)), expected)
+
+
+def test_the_saved_state_is_small(paths, tmp_path):
+    iterator = iter(batching.training_batches(paths, batch_size=4096))
+    next(iterator)
+    tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 50e6
+
+
+def test_lengths_outside_the_limits_are_left_out_and_counted(paths):
+    lengths = {example["inputs"][0] - 10: max(map(len, example.values())) for example in records.read_examples(paths)}
+    kept = {n for n, length in lengths.items() if 6 <= length <= 12}
+    assert 0 < len(kept) < 2000
+    assert batching.count_dropped(paths, max_length=12, min_length=6) == (len(kept), 2000 - len(kept))
+    batches = take(batching.training_batches(paths, batch_size=512, max_length=12, min_length=6), 200)
+    assert {n for batch in batches for n in numbers(batch)} == kept
+    evaluated = batching.evaluation_batches(paths, batch_size=512, max_length=12, min_length=6)
+    assert sorted(n for batch in evaluated for n in numbers(batch)) == sorted(kept)
+
+
+def test_what_cannot_fit_into_a_batch_is_dropped_in_training_and_kept_in_evaluation(paths):
+    longest = max(max(map(len, example.values())) for example in records.read_examples(paths))
+    batch_size = longest - 1
+    batches = take(batching.training_batches(paths, batch_size=batch_size, max_length=0), 50)
+    assert max(batch[key].shape[1] for batch in batches for key in batch) <= batch_size
+    evaluated = list(batching.evaluation_batches(paths, batch_size=batch_size))
+    assert sorted(n for batch in evaluated for n in numbers(batch)) == list(range(2000))
+
+
+def test_evaluation_is_one_pass_in_a_fixed_order(paths):
+    first, again = (list(batching.evaluation_batches(paths, batch_size=300)) for _ in range(2))
+    assert same(first, again)
+    assert sorted(n for batch in first for n in numbers(batch)) == list(range(2000))
+    assert all(batch["targets"].dtype == tf.int32 for batch in first)
+
+
+@pytest.mark.parametrize(
+    ("flags", "inputs", "targets"),
+    [
+        ({}, [5, 6, 1], [7, 1]),
+        ({"was_reversed": True}, [7, 1], [5, 6, 1]),
+        ({"was_copy": True}, [5, 6, 1], [5, 6, 1]),
+        ({"was_reversed": True, "was_copy": True}, [7, 1], [7, 1]),
+    ],
+)
+def test_reversed_and_copied(tmp_path, flags, inputs, targets):
+    path = str(tmp_path / "one")
+    records.write_shards([{"inputs": [5, 6, 1], "targets": [7, 1]}], [path], seed=0)
+    for dataset in (batching.evaluation_batches, batching.training_batches):
+        batch = next(iter(dataset([path], batch_size=6, **flags)))
+        assert batch["inputs"].numpy()[0].tolist() == inputs
+        assert batch["targets"].numpy()[0].tolist() == targets
+
+
+def test_a_corpus_smaller_than_a_batch_still_gives_batches(tmp_path):
+    (path,) = corpus.write_numbered(tmp_path, 3, shards=1)
+    batches = take(batching.training_batches([path], batch_size=200), 20)
+    assert set(numbers(batches[0])) == {0, 1, 2}
+    assert all(len(numbers(batch)) > 3 for batch in batches)
+
+
+def test_no_example_within_the_limits(paths):
+    with pytest.raises(UserError, match="no example has between 0 and 1 ids"):
+        batching.training_batches(paths, batch_size=100, max_length=1)
+    assert batching.count_dropped(paths, max_length=1) == (0, 2000)
+
+
+def test_ids_outside_the_vocabulary(paths):
+    with pytest.raises(UserError, match=r"id \d+ in inputs is outside the vocabulary of 100"):
+        batching.count_dropped(paths, vocab_size=100)
+    assert batching.count_dropped(paths, vocab_size=2010) == (2000, 0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="outside the vocabulary of 100"):
+        take(batching.training_batches(paths, batch_size=100, vocab_size=100), 1)
+    assert take(batching.training_batches(paths, batch_size=100, vocab_size=2010), 1)
+
+
+def test_damaged_records_are_named_before_training(paths, tmp_path):
+    bad = tmp_path / "bad-train-00000-of-00001"
+    bad.write_bytes(pathlib.Path(paths[0]).read_bytes()[:-5])
+    for read in (batching.count_dropped, lambda files: batching.training_batches(files, batch_size=100)):
+        with pytest.raises(UserError, match="bad-train-00000-of-00001: damaged"):
+            read([str(bad)])
