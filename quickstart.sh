@@ -2,7 +2,7 @@
 # The whole job on the embedded phrasebook, by the commands of the README: data, training, averaging, translations of
 # sentences never seen, BLEU, and a SavedModel that answers. All goes to quickstart/; what is there is used again,
 # so a run that was stopped continues. To begin anew: rm -r quickstart.
-set -euo pipefail
+set -Eeuo pipefail
 cd "$(dirname "$0")"
 
 OUT=${QUICKSTART_DIR:-quickstart}

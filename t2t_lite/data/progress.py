@@ -13,10 +13,12 @@ class Progress:
     Args:
         title: what is being done.
         unit: what is counted, in the plural.
+        total: how many there are; None: not known.
     """
 
-    def __init__(self, title, unit):
+    def __init__(self, title, unit, total=None):
         self.count = 0
+        self._total = "" if total is None else f" of {total:,}"
         self.title, self._unit = title, unit
         self._start = self._shown = time.monotonic()
         self._on_terminal = sys.stderr.isatty()
@@ -45,7 +47,7 @@ class Progress:
 
     def _line(self):
         seconds = max(time.monotonic() - self._start, 1e-3)
-        return f"{self.title}: {self.count:,} {self._unit}, {self.count / seconds:,.0f} a second"
+        return f"{self.title}: {self.count:,}{self._total} {self._unit}, {self.count / seconds:,.0f} a second"
 
     def done(self):
         """Leaves a last, plain line."""
