@@ -13,7 +13,7 @@ from t2t_lite.decoding.full_pass import decodable
 # Sentences of more ids than this share a batch with proportionally fewer others: the cache grows with both.
 _LONG = 128
 # Compiling a search for one shape costs as much as running this many batches of it saves.
-_BATCHES_TO_PAY = 12
+_BATCHES_TO_PAY = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,11 +185,11 @@ def bucket_rows(count, most):
 
 
 def bucket_width(length):
-    """Returns the width that `length` ids are padded to: a multiple of 8 up to 64, of 16 up to 128, and so on.
+    """Returns the width that `length` ids are padded to: 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, …
 
-    Each width is compiled on its own; this way there are few, and at most one eighth is wasted on long ones.
+    Each width is compiled on its own, so there are few; padding costs little, since only the encoder sees it.
     """
-    step = max(8, 2 ** math.ceil(math.log2(max(length, 1))) // 8)
+    step = max(8, 2 ** math.ceil(math.log2(max(length, 1))) // 4)
     return -(-length // step) * step
 
 

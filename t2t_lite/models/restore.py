@@ -137,7 +137,7 @@ def _restore(checkpoint, model):
         saved.assert_existing_objects_matched().expect_partial()
     except UserError:
         raise
-    except (tf.errors.OpError, AssertionError, ValueError) as error:
+    except (tf.errors.OpError, AssertionError, ValueError, IndexError) as error:  # IndexError: read past the end
         raise UserError(
             f"{checkpoint}: damaged, or a part of it is missing: {str(error).splitlines()[0]} "
             "Copy it again, or name an earlier one by --checkpoint_path."

@@ -1,0 +1,48 @@
+"""A run directory as t2t-trainer leaves it, in two seconds: a small model with random weights."""
+
+import keras
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.models.run_config import build_model, write_run_config
+from t2t_lite.models.weights import trackable_weights
+from t2t_lite.training.run_directory import copy_vocabulary
+
+TEXT = "the red house is old and a green tree was new der rote Haus ist alt und ein grün Baum war neu"
+SENTENCES = [" ".join(TEXT.split()[i * k % 22] for k in range(1, 3 + i % 7)) + "." for i in range(60)]
+
+
+def make_run(folder, steps=(100,), seed=0, **hparams):
+    """Writes data into <folder>/data and a run with one checkpoint a step into <folder>/run; returns the latter."""
+    data, output_dir = folder / "data", folder / "run"
+    data.mkdir(parents=True)
+    texts = {}
+    for name in ("a.en", "a.de"):
+        texts[name] = folder / name
+        texts[name].write_text("".join(f"{sentence}\n" for sentence in SENTENCES), encoding="utf-8")
+    pair = [str(path) for path in texts.values()]
+    problem = registry.problem("translate_own")
+    problem.configure(train_files=pair, dev_files=pair, vocab_size=330)
+    problem.generate_data(str(data), str(folder))
+    encoders = problem.get_feature_encoders(str(data))
+    settings = {"num_hidden_layers": 1, "hidden_size": 16, "filter_size": 32, "num_heads": 2} | hparams
+    config = {
+        "problem": "translate_own",
+        "model": "transformer",
+        "hparams_set": "transformer_tiny",
+        "vocab_size": encoders["inputs"].vocab_size,
+        "target_vocab_size": None,
+        "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
+        "usr_dir": "",
+        "hparams": registry.hparams("transformer_tiny").override_from_dict(settings).values(),
+    }
+    output_dir.mkdir()
+    write_run_config(str(output_dir), config)
+    copy_vocabulary(problem.vocabulary_files(str(data)), str(output_dir))
+    for step in steps:
+        keras.utils.set_random_seed(seed + step)
+        model = build_model(config)
+        checkpoint = tf.train.Checkpoint(model=trackable_weights(model))
+        manager = tf.train.CheckpointManager(checkpoint, str(output_dir), max_to_keep=5, checkpoint_name="model.ckpt")
+        manager.save(checkpoint_number=step)
+    return output_dir

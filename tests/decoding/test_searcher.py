@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.decoding.options import SearchOptions
+from t2t_lite.decoding.searcher import Searcher, bucket_rows, bucket_width, plan_batches
+from tests.decoding.scripted import ScriptedModel, numpy_search
+
+
+def sources_of(count, longest=30, seed=0):
+    draw = np.random.default_rng(seed)
+    return [[*draw.integers(2, 11, draw.integers(0, longest)).tolist(), 1] for _ in range(count)]
+
+
+def test_results_come_in_the_order_of_the_sources():
+    model, sources = ScriptedModel(spread=1.0), sources_of(21)
+    found = Searcher(model).search(sources, SearchOptions(batch_size=4, extra_length=5))
+    for source, results in zip(sources, found, strict=True):
+        expected = numpy_search(model, source, len(source) + 5, 4, 0.6)[0]
+        assert results[0].ids == [i for i in expected[1] if i != 1]
+        assert results[0].score == pytest.approx(expected[0], rel=1e-4)
+        assert results[0].ended == expected[2]
+
+
+def test_compiled_or_not_the_results_are_equal():
+    model, sources = ScriptedModel(spread=1.0, end_bias=-1.0), sources_of(9, longest=15)
+    options = {"batch_size": 4, "extra_length": 20, "beam_size": 3, "n_best": 3}
+    graph = Searcher(model).search(sources, SearchOptions(compile=False, **options))
+    compiled = Searcher(model).search(sources, SearchOptions(compile=True, **options))
+    for ours, theirs in zip(graph, compiled, strict=True):
+        assert [r.ids for r in ours] == [r.ids for r in theirs]
+        assert [r.score for r in ours] == pytest.approx([r.score for r in theirs], abs=1e-4)
+
+
+def test_small_inputs_are_not_compiled_and_large_ones_are(monkeypatch):
+    monkeypatch.setattr("t2t_lite.decoding.searcher._BATCHES_TO_PAY", 3)
+    searcher, sources = Searcher(ScriptedModel()), [[2, 3, 1]] * 2
+    options = SearchOptions(batch_size=1, extra_length=2)
+    searcher.search(sources, options)
+    assert not searcher._compiled
+    searcher.search(sources, options)  # those that came before count
+    assert len(searcher._compiled) == 1
+    searcher.search(sources, options)
+    assert len(searcher._compiled) == 1
+
+
+def test_nothing_is_traced_twice():
+    class Counting(ScriptedModel):
+        traces = 0
+
+        def encode(self, inputs):
+            self.traces += 1
+            return super().encode(inputs)
+
+    model = Counting()
+    searcher = Searcher(model)
+    for seed in range(3):
+        searcher.search(sources_of(5, seed=seed), SearchOptions(compile=False, alpha=seed / 3, extra_length=seed))
+    assert model.traces == 1
+
+
+def test_present_weights_are_used():
+    model = ScriptedModel()
+    model.bias = tf.Variable(model.bias)
+    searcher, sources = Searcher(model), [[2, 3, 1]]
+    for compile in (False, True):
+        options = SearchOptions(compile=compile, extra_length=3)
+        model.bias.assign(50.0 * tf.one_hot(1, 11))
+        assert searcher.search(sources, options)[0][0].ids == []
+        model.bias.assign(50.0 * tf.one_hot(7, 11))
+        assert set(searcher.search(sources, options)[0][0].ids) == {7}
+
+
+def test_outputs_end_at_the_last_position():
+    sources = [[2, 3, 1], [2] * 9 + [1]]
+    model = ScriptedModel(end_bias=-100.0, longest=12)
+    for compile in (False, True):
+        found = Searcher(model, max_position=12).search(sources, SearchOptions(extra_length=4, compile=compile))
+        assert [len(results[0].ids) for results in found] == [7, 12]
+        assert not found[0][0].ended
+
+
+def test_plan_batches():
+    lengths = [3, 50, 7, 200, 3, 1000, 12]
+    batches = plan_batches(lengths, batch_size=4)
+    assert sorted(at for batch in batches for at in batch) == list(range(7))
+    assert batches == [[5], [3, 1], [6, 2, 0, 4]]  # longest first; long ones have fewer companions
+    assert plan_batches([], 4) == []
+
+
+def test_buckets():
+    assert [bucket_rows(n, 32) for n in (1, 2, 4, 5, 9, 17, 32)] == [1, 4, 4, 8, 16, 32, 32]
+    assert bucket_rows(3, 2) == 2
+    widths = {bucket_width(n) for n in range(1, 1025)}
+    assert len(widths) <= 16 and max(widths) == 1024
+    assert all(n <= bucket_width(n) <= max(n + 7, 1.5 * n) for n in range(1, 1025))

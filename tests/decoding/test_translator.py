@@ -1,0 +1,192 @@
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import t2t_lite
+from t2t_lite.config import HParams
+from t2t_lite.data.vocabulary import ByteTextEncoder
+from t2t_lite.decoding.beam_search import beam_search
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.models.transformer import Transformer
+from tests.decoding.scripted import ScriptedModel
+
+TEXTS = [
+    "the red house.",
+    "",
+    "a tree",
+    " \u2003\t",
+    "old and new and old and new.",
+    "Grün\u2028und \U0001f600 neu",
+    "x",
+]
+
+
+@pytest.fixture(scope="module")
+def translator(run_dir):
+    return Translator.load(str(run_dir))
+
+
+def of_random_weights(**hparams):
+    hparams = HParams(num_hidden_layers=1, hidden_size=16, filter_size=32, num_heads=2, **hparams)
+    encoder = ByteTextEncoder()
+    model = Transformer.from_hparams(hparams, vocab_size=encoder.vocab_size)
+    return Translator(model, {"inputs": encoder, "targets": encoder}, hparams)
+
+
+def test_results_are_in_input_order_and_independent_of_their_neighbours(translator):
+    together = translator.translate(TEXTS, n_best=4, extra_length=8)
+    for text, translation in zip(TEXTS, together, strict=True):
+        (alone,) = translator.translate([text], n_best=4, extra_length=8)
+        assert [h.ids for h in alone.hypotheses] == [h.ids for h in translation.hypotheses]
+        assert alone.score == pytest.approx(translation.score, abs=1e-4)
+
+
+def test_blank_gives_blank(translator):
+    for translation in translator.translate(["", " ", "\u2003\t", "\x1f"], n_best=2):
+        assert (translation.text, translation.score, translation.tokens) == ("", 0.0, [])
+        assert len(translation.hypotheses) == 1 and not translation.truncated
+
+
+def test_a_translation_is_one_thing_in_three_forms(translator):
+    encoder = translator.encoders["targets"]
+    for translation in translator.translate(["the red house.", "a tree"], n_best=3, extra_length=4):
+        assert [h.score for h in translation.hypotheses] == sorted(
+            (h.score for h in translation.hypotheses), reverse=True
+        )
+        for h in translation.hypotheses:
+            assert h.text == encoder.decode(h.ids)
+            assert h.tokens == encoder.pieces(h.ids)
+            assert len(h.ids) <= 20
+
+
+@pytest.mark.parametrize("extra_length", [0, 3])
+def test_the_limit_is_the_sentence_s_own_length_and_extra_length(extra_length):
+    model = ScriptedModel(vocab_size=258, end_bias=-100.0, longest=128)
+    encoders = {"inputs": ByteTextEncoder(), "targets": ByteTextEncoder()}
+    found = Translator(model, encoders, HParams()).translate(["ab", "a" * 40, "abc"], extra_length=extra_length)
+    assert [len(t.hypotheses[0].ids) for t in found] == [n + 1 + extra_length for n in (2, 40, 3)]  # EOS counts
+    assert not any(t.hypotheses[0].ended for t in found)
+
+
+@pytest.mark.parametrize("pos, before, after", [("timing", "n", "da"), ("emb", "none", "dan")])
+def test_compiled_and_not_compiled_give_the_same(pos, before, after):
+    translator = of_random_weights(pos=pos, layer_preprocess_sequence=before, layer_postprocess_sequence=after)
+    texts = ["abc", "hello", "", "zz"]
+    graph = translator.translate(texts, n_best=4, extra_length=10, compile=False)
+    compiled = translator.translate(texts, n_best=4, extra_length=10, compile=True)
+    for ours, theirs in zip(graph, compiled, strict=True):
+        assert [h.ids for h in ours.hypotheses] == [h.ids for h in theirs.hypotheses]
+        assert ours.score == pytest.approx(theirs.score, abs=1e-4)
+
+
+@pytest.mark.parametrize("mode", ["graph", "xla"])
+def test_the_cached_search_equals_full_passes(mode):
+    """The same search over a model whose cached step is hidden, and therefore not used."""
+    translator = of_random_weights()
+
+    class Plain:
+        def __call__(self, features, training):
+            return translator.model(features, training=training)
+
+    plain = Translator(Plain(), translator.encoders, translator.hparams)
+    options = {"n_best": 4, "extra_length": 6, "compile": mode == "xla"}
+    texts = ["abc", "hello"]
+    cached, full = translator.translate(texts, **options), plain.translate(texts, **options)
+    for ours, theirs in zip(cached, full, strict=True):
+        assert [h.ids for h in ours.hypotheses] == [h.ids for h in theirs.hypotheses]
+        assert ours.score == pytest.approx(theirs.score, abs=1e-4)
+
+
+def test_translate_ids_is_translate_without_text(translator):
+    encoder = translator.encoders["inputs"]
+    ids = [[*encoder.encode(text), 1] for text in TEXTS if text.strip()]
+    padded = [row + [0] * 3 for row in ids]
+    expected = [t.hypotheses[0].ids for t in translator.translate([t for t in TEXTS if t.strip()], extra_length=5)]
+    assert translator.translate_ids(ids, extra_length=5) == expected
+    assert translator.translate_ids(np.array(padded, object), extra_length=5) == expected
+
+
+def test_ids_outside_the_vocabulary_are_refused(translator):
+    with pytest.raises(UserError, match="row 1: id 999 is outside the vocabulary of 330"):
+        translator.translate_ids([[5, 1], [999, 1]])
+
+
+def test_long_inputs_are_cut_and_flagged():
+    translator = of_random_weights(pos="emb", max_position=12)
+    assert translator.max_input_length == 12
+    kept, cut = translator.translate(["a" * 11, "a" * 12], extra_length=3)
+    assert not kept.truncated and cut.truncated
+    assert kept.text == cut.text
+    assert len(cut.hypotheses[0].ids) <= 12
+    assert translator.translate(["abcd"], max_input_length=3)[0].truncated
+    with pytest.raises(UserError, match="table of positions ends at 12"):
+        translator.translate(["a"], max_input_length=13)
+
+
+def test_a_very_long_line():
+    translator = of_random_weights()
+    (translation,) = translator.translate(["ab " * 33_000], beam_size=1, extra_length=0, max_input_length=100)
+    assert translation.truncated and len(translation.hypotheses[0].ids) <= 100
+
+
+def test_lone_surrogates_are_replaced(translator):
+    broken, replaced = translator.translate(["red \ud800 house", "red \ufffd house"], extra_length=2)
+    assert broken.text == replaced.text
+
+
+def test_mistakes_in_calls():
+    translator = of_random_weights()
+    with pytest.raises(TypeError, match="list of str"):
+        translator.translate("one string")
+    with pytest.raises(UserError, match="beam_size=0"):
+        translator.translate(["a"], beam_size=0)
+    with pytest.raises(TypeError, match="beamsize"):
+        translator.translate(["a"], beamsize=3)
+
+
+def test_progress_counts_every_sentence(translator):
+    done = []
+    translator.translate(TEXTS, extra_length=2, batch_size=2, on_progress=done.append)
+    assert sum(done) == len(TEXTS)
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_a_model_in_training_on_replicas(compile):
+    """The trainer translates with the model whose variables are mirrored; the weights change in between."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        translator = of_random_weights()
+    other = of_random_weights()
+    for _ in range(2):
+        for variable, value in zip(translator.model.weights, other.model.weights, strict=True):
+            variable.assign(value)
+        found = translator.translate(["abc", "hello"], extra_length=5, compile=compile)
+        assert [t.text for t in found] == [t.text for t in other.translate(["abc", "hello"], extra_length=5)]
+        for variable in other.model.weights:
+            variable.assign(-0.7 * variable)
+
+
+def test_loads_the_newest_checkpoint_or_the_one_named(run_dir):
+    newest, first = Translator.load(str(run_dir)), t2t_lite.Translator.load(f"{run_dir}/model.ckpt-100")
+    assert (newest.run.step, first.run.step) == (200, 100)
+    assert first.run.config["problem"] == "translate_own"
+    assert first.problem.languages == ("en", "de")
+    assert json.loads((run_dir / "hparams.json").read_text())["hparams"] == first.hparams.values()
+    text = ["the red house."]
+    assert newest.translate(text, extra_length=5)[0].score != first.translate(text, extra_length=5)[0].score
+
+
+def test_only_stock_operations_without_xla():
+    translator = of_random_weights()
+    search = tf.function(
+        lambda inputs, limit: beam_search(translator.model, inputs, limit),
+        input_signature=[tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)],
+        autograph=False,
+    )
+    graph = search.get_concrete_function().graph.as_graph_def()
+    names = {n.op for n in graph.node} | {n.op for f in graph.library.function for n in f.node_def}
+    assert "While" in names or "StatelessWhile" in names
+    assert not [name for name in names if "Xla" in name]
