@@ -1,0 +1,145 @@
+import os
+import shutil
+
+import pytest
+
+from tests.decoding.runs import make_run
+
+FAST = "--decode_hparams=extra_length=3"
+LINES = ["the red house.", "", "a tree\r", "Grün\u2028und neu", " \t", "old\x00\x01 and new"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "in.en"
+    path.write_bytes("\n".join(LINES).encode() + b"\n")
+    return path
+
+
+def test_help_is_quick_and_lists_the_flags(run_command):
+    result = run_command("t2t-decoder", "--help", timeout=20)
+    assert result.status == 0 and "--decode_from_file" in result.stdout and "--score_file" not in result.stdout
+
+
+def test_a_file_gives_a_file_of_as_many_lines(call_command, made, source, tmp_path):
+    result = call_command(
+        "t2t-decoder", f"--output_dir={made}", FAST, "--decode_from_file=in.en", "--decode-to-file=out.de"
+    )
+    assert result.status == 0 and result.stdout == ""
+    assert "6 sentences" in result.stderr and "written: out.de" in result.stderr
+    lines = (tmp_path / "out.de").read_bytes().decode().split("\n")
+    assert len(lines) == len(LINES) + 1 and lines[-1] == ""
+    assert [bool(line) for line in lines[:-1]] == [bool(line.strip()) for line in LINES]
+    assert sorted(os.listdir(tmp_path)) == ["in.en", "out.de"]
+    again = call_command("t2t-decoder", f"--output_dir={made}", f"{FAST},batch_size=1", "--decode_from_file=in.en",
+                         "--decode_to_file=-")  # fmt: skip
+    assert again.stdout.split("\n") == lines
+
+
+def test_the_output_has_tensor2tensor_s_name(call_command, made, source, tmp_path):
+    call_command("t2t-decoder", f"--checkpoint_path={made}/model.ckpt-100", f"{FAST},beam_size=2",
+                 f"--decode_from_file={source}", "--keep_timestamp")  # fmt: skip
+    output = tmp_path / "in.en.transformer.transformer_tiny.translate_own.beam2.alpha0.6.decodes"
+    assert output.stat().st_mtime == (made / "model.ckpt-100.index").stat().st_mtime
+
+
+def test_all_beams_with_scores(call_command, made, source):
+    settings = f"{FAST},beam_size=3,return_beams=true,write_beam_scores=true"
+    result = call_command(
+        "t2t-decoder", f"--output_dir={made}", settings, "--decode_from_file=in.en", "--decode_to_file=-"
+    )
+    fields = result.stdout.split("\n")[0].split("\t")
+    scores = [float(field) for field in fields[1::2]]
+    assert len(fields) in (2, 4, 6) and scores == sorted(scores, reverse=True)
+
+
+def test_standard_input_line_by_line(run_command, call_command, made, source):
+    by_file = call_command(
+        "t2t-decoder", f"--output_dir={made}", FAST, "--decode_from_file=in.en", "--decode_to_file=-"
+    )
+    by_pipe = run_command("t2t-decoder", f"--output_dir={made}", FAST, stdin=source.read_bytes().decode())
+    assert (by_pipe.status, by_pipe.stdout) == (0, by_file.stdout)
+    assert by_pipe.stdout.count("\n") == len(LINES)
+
+
+def test_interactive(run_command, made):
+    typed = "the red house.\n\ndl=zero\ndl=0\nthe red house.\nq\nnever read\n"
+    result = run_command("t2t-decoder", f"--output_dir={made}", "--decode_interactive", stdin=typed)
+    assert result.status == 0
+    first, blank, second = result.stdout.split("\n")[:-1]
+    assert blank == "" and len(second) <= len(first)
+    assert "INTERACTIVE" in result.stderr and "zero" in result.stderr
+
+
+def test_the_reference_is_scored(call_command, made, source, tmp_path):
+    args = ["t2t-decoder", f"--output_dir={made}", FAST, "--decode_from_file=in.en", "--decode_to_file=out"]
+    call_command(*args)
+    assert "BLEU_cased = 100.00" in call_command(*args, "--decode_reference=out").stderr
+
+
+def test_an_empty_file_gives_an_empty_file(call_command, made, tmp_path):
+    (tmp_path / "none").write_bytes(b"")
+    call_command("t2t-decoder", f"--output_dir={made}", "--decode_from_file=none", "--decode_to_file=out")
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+def test_long_lines_are_cut_and_reported(call_command, made, tmp_path):
+    (tmp_path / "in").write_text("a tree\n" + "is " * 50 + "\n" + "a" * 100_000 + "\n")
+    result = call_command("t2t-decoder", f"--output_dir={made}", f"{FAST},max_input_size=9,beam_size=1",
+                          "--decode_from_file=in", "--decode_to_file=out")  # fmt: skip
+    assert "in: cut off after 9 pieces: line 2, 3" in result.stderr
+    assert len((tmp_path / "out").read_text().splitlines()) == 3
+
+
+def test_flags_of_the_training_may_be_repeated(call_command, made, source):
+    result = call_command("t2t-decoder", f"--output_dir={made}", FAST, "--problem=translate_own", "--model=transformer",
+                          "--hparams_set=transformer_tiny", "--hparams=num_heads=2", f"--data_dir={made}",
+                          "--worker_gpu=1", "--decode_from_file=in.en", "--decode_to_file=out")  # fmt: skip
+    assert result.status == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    "flags, words",
+    [
+        (["--problem=algorithmic_identity_decimal40"], ["--problem", "translate_own"]),
+        (["--problem=translate_owm"], ["not registered", "translate_own"]),
+        (["--model=transfomer"], ["not registered", "transformer"]),
+        (["--hparams_set=transformer_base"], ["--hparams_set", "transformer_tiny"]),
+        (["--hparams=num_heads=4"], ["num_heads=4", "num_heads=2"]),
+        (["--decode_hparams=beam_sise=4"], ["beam_sise", "beam_size"]),
+        (["--decode_shards=2"], ["--decode_shards", "not available yet"]),
+        (["--score_file=x"], ["--score_file", "not available yet"]),
+        (["--decode_from_fil=x"], ["--decode_from_fil", "--decode_from_file"]),
+        (["--decode_from_file=nowhere"], ["nowhere", "no such file"]),
+        (["--decode_from_file=bad"], ["bad, line 2", "UTF-8"]),
+        (["--decode_to_file=no/folder/out"], ["no/folder/out", "cannot be written"]),
+        (["--decode_reference=bad.ref"], ["bad.ref", "1 lines", "6"]),
+        (["--output_dir=nowhere"], ["nowhere", "no such folder"]),
+    ],
+)
+def test_mistakes(call_command, assert_user_error, made, source, tmp_path, flags, words):
+    (tmp_path / "bad").write_bytes(b"good\n\xff\n")
+    (tmp_path / "bad.ref").write_bytes(b"one\n")
+    before = sorted(os.listdir(tmp_path))
+    args = {f.split("=")[0]: f for f in [f"--output_dir={made}", "--decode_from_file=in.en", "--decode_to_file=out"]}
+    args |= {f.split("=")[0]: f for f in flags}
+    assert_user_error(call_command("t2t-decoder", *args.values()), *words)
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_no_model_is_named(call_command, assert_user_error, source):
+    assert_user_error(call_command("t2t-decoder", "--decode_from_file=in.en"), "--output_dir")
+
+
+def test_a_vocabulary_of_another_run(call_command, assert_user_error, made, source, tmp_path):
+    run = shutil.copytree(made, tmp_path / "run")
+    (vocabulary,) = run.glob("*.model")
+    other = vocabulary.read_bytes().replace(b"house", b"horse")
+    vocabulary.write_bytes(other if other != vocabulary.read_bytes() else other + b"\x00")
+    result = call_command("t2t-decoder", "--output_dir=run", "--decode_from_file=in.en", "--decode_to_file=out")
+    assert_user_error(result, vocabulary.name)
