@@ -53,13 +53,14 @@ class TranslateOwn(TranslateProblem):
         vocab_size = _DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size
         if vocab_size < 300:
             raise UserError(f"--vocab_size={vocab_size}: too small; bytes alone take 256. Expected 1000 to 50000.")
+        described = {split: _described(split, paths) for split, paths in given.items() if paths}
         self._config_from = None
         self._config = {
             "format": 1,
             "problem": self.name,
             "languages": _checked_languages(languages, train_files),
             "vocab_size": vocab_size,
-            "files": {split: _described(split, paths) for split, paths in given.items() if paths},
+            "files": described,
         }
 
     def _read_config(self, data_dir):
@@ -121,8 +122,8 @@ class TranslateOwn(TranslateProblem):
             for _ in progress.watch(self.generate_samples(data_dir, tmp_dir, split)):
                 pass
             progress.done()
-        files.write_json(os.path.join(data_dir, "problem.json"), self._known_config)
         super().prepare_generation(data_dir, tmp_dir)
+        files.write_json(os.path.join(data_dir, "problem.json"), self._known_config)
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields the pairs of a split's files."""
@@ -151,7 +152,9 @@ def _described(split, paths):
     flag = f"--{_FLAGS[split]}={','.join(paths)}"
     is_tsv = len(paths) == 1 and corpora.without_packing(paths[0]).endswith(".tsv")
     if len(paths) != 2 and not is_tsv:
-        raise UserError(f"{flag}: {len(paths)} files. Expected two that go together (a.en,a.de), or one .tsv file.")
+        raise UserError(
+            f"{flag}: found {len(paths)}. Expected two files that go together (a.en,a.de), or one .tsv file."
+        )
     for path in paths:
         if not tf.io.gfile.exists(path):
             raise UserError(f"{flag}: no such file: {path}. Check the path.")

@@ -7,6 +7,7 @@ vocabulary that is there, another one learns its own.
 
 import itertools
 import logging
+import os
 
 import tensorflow as tf
 
@@ -33,8 +34,13 @@ def generate(problem, data_dir, tmp_dir):
     files.make_folder(data_dir)
     files.check_writable(data_dir)
     _begin(problem, data_dir, request)
-    problem.prepare_generation(data_dir, tmp_dir)
-    splits = _write_splits(problem, data_dir, tmp_dir)
+    try:
+        problem.prepare_generation(data_dir, tmp_dir)
+        splits = _write_splits(problem, data_dir, tmp_dir)
+    except BaseException:
+        if not any(_leftovers(problem, data_dir)):
+            tf.io.gfile.remove(problem.manifest_path(data_dir) + ".begun")
+        raise
     vocabulary = {
         feature: {"class": type(encoder).__name__, "size": encoder.vocab_size, "sha256": encoder.fingerprint}
         for feature, encoder in problem.feature_encoders(data_dir).items()
@@ -71,8 +77,7 @@ def find_finished(problem, data_dir, request):
         if there.get(key) != request[key]:
             raise UserError(
                 f"{data_dir} holds {problem.name} with {key} = {_shown(there.get(key))}, asked for is {key} = "
-                f"{_shown(request[key])}. Choose another --data_dir, or delete {problem.manifest_path(data_dir)} to "
-                "write it anew."
+                f"{_shown(request[key])}. Choose another --data_dir, or delete its files."
             )
     shards = [
         path
@@ -90,14 +95,33 @@ def _shown(value):
 
 
 def _begin(problem, data_dir, request):
-    """Notes the request; a vocabulary that another, unfinished request has learned is removed."""
+    """Notes the request; what another, unfinished request has left is removed.
+
+    Raises:
+        UserError: there are records that no request of ours has left, finished or not.
+    """
     path = problem.manifest_path(data_dir) + ".begun"
-    if tf.io.gfile.exists(path) and files.read_json(path) != request:
-        _LOGGER.info(f"{problem.name}: {data_dir} holds the unfinished output of another request; it is replaced")
-        for leftover in problem.learned_files(data_dir):
-            if tf.io.gfile.exists(leftover):
-                tf.io.gfile.remove(leftover)
+    learned, shards = _leftovers(problem, data_dir)
+    if tf.io.gfile.exists(path):
+        begun = files.read_json(path)
+        if begun["request"] != request:
+            _LOGGER.info(f"{problem.name}: {data_dir} holds the unfinished output of another request; it is replaced")
+            for file in [*shards, *([] if begun["vocabulary_was_there"] else learned)]:
+                tf.io.gfile.remove(file)
+        request = {**begun, "request": request}
+    else:
+        if shards and not problem.manifest(data_dir):
+            raise UserError(
+                f"{shards[0]}: records that t2t-datagen has not written. Choose another --data_dir, or delete them."
+            )
+        request = {"request": request, "vocabulary_was_there": bool(learned)}
     files.write_json(path, request)
+
+
+def _leftovers(problem, data_dir):
+    """Returns the vocabulary's files and the shards that are there."""
+    learned = [path for path in problem.learned_files(data_dir) if tf.io.gfile.exists(path)]
+    return learned, tf.io.gfile.glob(os.path.join(data_dir, f"{problem.dataset_filename()}-*-?????-of-?????"))
 
 
 def _write_splits(problem, data_dir, tmp_dir):

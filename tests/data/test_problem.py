@@ -1,0 +1,333 @@
+import pathlib
+from types import SimpleNamespace
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data import problem as problem_lib
+from t2t_lite.data import records, vocabulary
+from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
+from t2t_lite.errors import UserError
+from tests.data import corpus
+
+
+class ToyText(Text2TextProblem):
+    name = "toy_text"
+    approx_vocab_size = 300
+    is_generate_per_split = True
+    dataset_splits = [{"split": s, "shards": n} for s, n in ((DatasetSplit.TRAIN, 3), (DatasetSplit.EVAL, 1))]  # noqa: RUF012
+    language_pair = ("en", "de")
+    count = 60
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        pairs = corpus.sentence_pairs(self.count if dataset_split == DatasetSplit.TRAIN else 20, seed=dataset_split)
+        for inputs, targets in pairs:
+            yield {"inputs": inputs, "targets": targets}
+
+
+class ToyStream(ToyText):
+    """One stream for all splits, written with tensor2tensor's properties."""
+
+    name = "toy_stream"
+
+    @property
+    def approx_vocab_size(self):
+        return 300
+
+    @property
+    def is_generate_per_split(self):
+        return False
+
+
+class ToyWords(ToyText):
+    name = "toy_words"
+    vocab_type = VocabType.TOKEN
+    oov_token = "<UNK>"
+
+
+class ToyBytes(ToyText):
+    name = "toy_bytes"
+    vocab_type = VocabType.CHARACTER
+
+
+def files_in(folder):
+    return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
+
+
+def decoded(problem, data_dir, split):
+    encoders = problem.feature_encoders(data_dir)
+    for example in records.read_examples(problem.shard_paths(data_dir, split)):
+        assert example["inputs"][-1] == example["targets"][-1] == vocabulary.EOS_ID
+        yield tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
+
+
+@pytest.fixture(scope="module")
+def toy_dir(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("toy"))
+    ToyText().generate_data(folder, folder)
+    return folder
+
+
+@pytest.mark.parametrize("kind", [ToyText, ToyBytes, ToyWords])
+def test_the_records_hold_the_samples(tmp_path, kind):
+    if kind is ToyWords:
+        words = {word for pair in corpus.sentence_pairs(80) for side in pair for word in side.split()}
+        (tmp_path / "vocab.toy_words.tokens").write_text("\n".join(["<pad>", "<EOS>", "<UNK>", *sorted(words)]) + "\n")
+    problem = kind()
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+        expected = [tuple(sample.values()) for sample in problem.generate_samples(None, None, split)]
+        assert sorted(decoded(problem, str(tmp_path), split)) == sorted(expected)
+
+
+def test_files_have_tensor2tensors_names(toy_dir):
+    assert sorted(files_in(toy_dir)) == [
+        "toy_text-dev-00000-of-00001",
+        "toy_text-manifest.json",
+        "toy_text-train-00000-of-00003",
+        "toy_text-train-00001-of-00003",
+        "toy_text-train-00002-of-00003",
+        "vocab.toy_text.300.model",
+        "vocab.toy_text.300.vocab",
+    ]
+    problem = ToyText()
+    assert problem.training_filepaths("d", 2, False)[1] == "d/toy_text-unshuffled-train-00001-of-00002"
+    assert problem.dev_filepaths("d", 1, True) == ["d/toy_text-dev-00000-of-00001"]
+    assert problem.test_filepaths("d", 1, True) == ["d/toy_text-test-00000-of-00001"]
+    assert problem.filepattern("d", "infer") == "d/toy_text-dev*"
+    assert problem.filepattern("d", "train", shard=3) == "d/toy_text-train-00003*"
+
+
+def test_one_stream_is_dealt_over_all_splits(tmp_path):
+    problem = ToyStream()
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    train, dev = (list(decoded(problem, str(tmp_path), split)) for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL))
+    assert (len(train), len(dev)) == (45, 15)
+    assert sorted(train + dev) == sorted(corpus.sentence_pairs(60, seed=DatasetSplit.TRAIN))
+
+
+def test_generating_twice_gives_the_same_bytes(toy_dir, tmp_path):
+    ToyText().generate_data(str(tmp_path), str(tmp_path))
+    assert files_in(tmp_path) == files_in(toy_dir)
+
+
+def test_the_manifest_counts(toy_dir):
+    manifest = ToyText().manifest(toy_dir)
+    assert manifest["splits"]["train"]["examples"] == 60
+    assert manifest["splits"]["eval"]["examples"] == 20
+    examples = list(records.read_examples(ToyText().shard_paths(toy_dir, DatasetSplit.TRAIN)))
+    assert manifest["splits"]["train"]["tokens"]["targets"] == sum(len(example["targets"]) for example in examples)
+    encoder = ToyText().feature_encoders(toy_dir)["inputs"]
+    assert manifest["vocabulary"]["inputs"]["sha256"] == encoder.fingerprint
+    assert manifest["vocabulary"]["inputs"]["size"] == encoder.vocab_size == 300
+
+
+def test_max_cases_limits_each_split(tmp_path):
+    problem = ToyText()
+    problem.max_cases = 15
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    counts = {split: facts["examples"] for split, facts in problem.manifest(str(tmp_path))["splits"].items()}
+    assert counts == {"train": 15, "eval": 15}
+
+
+def test_pairs_with_a_blank_side_are_dropped_and_counted(tmp_path, caplog):
+    class Holes(ToyText):
+        name = "holes"
+
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield {"inputs": "  ", "targets": "x"}
+            yield from super().generate_samples(data_dir, tmp_dir, dataset_split)
+            yield {"inputs": "x", "targets": ""}
+
+    with caplog.at_level("INFO", logger="t2t_lite"):
+        Holes().generate_data(str(tmp_path), str(tmp_path))
+    facts = Holes().manifest(str(tmp_path))["splits"]["train"]
+    assert (facts["examples"], facts["dropped_empty"]) == (60, 2)
+    assert "holes: train: 2 pairs with a blank side left out" in caplog.text
+
+
+def test_no_samples_is_an_error_and_leaves_no_records(tmp_path):
+    class Nothing(ToyText):
+        name = "nothing"
+
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield from super().generate_samples(data_dir, tmp_dir, dataset_split) if dataset_split == "train" else ()
+
+    with pytest.raises(UserError, match="nothing: no example for the dev set"):
+        Nothing().generate_data(str(tmp_path), str(tmp_path))
+    assert not list(tmp_path.glob("*dev*"))
+    assert not (tmp_path / "nothing-manifest.json").exists()
+
+
+def test_finished_data_is_left_alone(tmp_path, caplog):
+    folder = str(tmp_path)
+    ToyText().generate_data(folder, folder)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    with caplog.at_level("INFO", logger="t2t_lite"):
+        ToyText().generate_data(folder, folder)
+    assert f"already in {folder} (60 train examples, 20 dev examples, vocabulary of 300); nothing to do" in caplog.text
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+def test_another_request_over_finished_data_is_refused(toy_dir):
+    before = files_in(toy_dir)
+    for name, value in (("random_seed", 5), ("max_cases", 7), ("approx_vocab_size", 400)):
+        problem = ToyText()
+        setattr(problem, name, value)
+        with pytest.raises(UserError, match=f"holds toy_text with .* asked for is .*{value}"):
+            problem.generate_data(toy_dir, toy_dir)
+    assert files_in(toy_dir) == before
+
+
+def test_stopped_generation_is_taken_up_again(tmp_path, toy_dir, monkeypatch):
+    folder = str(tmp_path)
+
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(records, "write_shards", stop)
+        with pytest.raises(KeyboardInterrupt):
+            ToyText().generate_data(folder, folder)
+    with pytest.raises(UserError, match=r"no such records. Run: t2t-datagen --problem=toy_text --data_dir="):
+        ToyText().shard_paths(folder, DatasetSplit.TRAIN)
+    ToyText().generate_data(folder, folder)
+    assert files_in(folder) == files_in(toy_dir)
+
+
+def test_what_another_stopped_request_learned_is_not_used(tmp_path, toy_dir, monkeypatch):
+    folder = str(tmp_path)
+    with monkeypatch.context() as context:
+        context.setattr(ToyText, "count", 30)  # another vocabulary under the same name
+        context.setattr(ToyText, "random_seed", 5)
+        context.setattr(records, "write_shards", lambda *args, **kwargs: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ToyText().generate_data(folder, folder)
+    assert (tmp_path / "vocab.toy_text.300.model").read_bytes() != files_in(toy_dir)["vocab.toy_text.300.model"]
+    ToyText().generate_data(folder, folder)
+    assert files_in(folder) == files_in(toy_dir)
+
+
+def test_a_vocabulary_of_the_users_own_is_used_and_kept(tmp_path, monkeypatch):
+    folder = str(tmp_path)
+    vocabulary.train_sentencepiece(["the text of the user"] * 9, folder + "/vocab.toy_text.300", 275)
+    own = (tmp_path / "vocab.toy_text.300.model").read_bytes()
+    with monkeypatch.context() as context:
+        context.setattr(ToyText, "random_seed", 5)
+        context.setattr(records, "write_shards", lambda *args, **kwargs: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ToyText().generate_data(folder, folder)
+    ToyText().generate_data(folder, folder)
+    assert (tmp_path / "vocab.toy_text.300.model").read_bytes() == own
+    assert ToyText().manifest(folder)["vocabulary"]["inputs"]["size"] == 275
+
+
+def test_records_of_another_origin_are_not_overwritten(tmp_path):
+    foreign = tmp_path / "toy_text-train-00000-of-00100"
+    foreign.write_bytes(b"from elsewhere")
+    with pytest.raises(UserError, match=r"toy_text-train-00000-of-00100: records that t2t-datagen has not written"):
+        ToyText().generate_data(str(tmp_path), str(tmp_path))
+    assert foreign.read_bytes() == b"from elsewhere"
+
+
+def test_a_deleted_shard_is_written_again(tmp_path, toy_dir):
+    ToyText().generate_data(str(tmp_path), str(tmp_path))
+    (tmp_path / "toy_text-train-00001-of-00003").unlink()
+    with pytest.raises(UserError, match="2 of 3 shards"):
+        ToyText().shard_paths(str(tmp_path), DatasetSplit.TRAIN)
+    ToyText().generate_data(str(tmp_path), str(tmp_path))
+    assert files_in(tmp_path) == files_in(toy_dir)
+
+
+def test_records_and_another_vocabulary_are_refused(tmp_path):
+    folder = str(tmp_path)
+    ToyText().generate_data(folder, folder)
+    ToyText().check_data(folder)
+    vocabulary.train_sentencepiece(["another text " * 20, "xyz uvw"] * 9, folder + "/vocab.toy_text.300", 275)
+    with pytest.raises(UserError, match=r"vocab.toy_text.300.model: this vocabulary \(275 entries.* \(300 entries"):
+        ToyText().check_data(folder)
+
+
+def test_a_missing_vocabulary_names_the_command(tmp_path):
+    with pytest.raises(
+        UserError, match=r"vocab.toy_text.300.model: no such vocabulary. Run: t2t-datagen --problem=toy"
+    ):
+        ToyText().feature_encoders(str(tmp_path))
+    with pytest.raises(UserError, match=r"vocab.toy_words.tokens: no such file"):
+        ToyWords().generate_data(str(tmp_path), str(tmp_path))
+
+
+def test_the_vocabulary_files_are_all_a_model_needs(tmp_path, toy_dir):
+    for path in ToyText().vocabulary_files(toy_dir):
+        (tmp_path / pathlib.Path(path).name).write_bytes(pathlib.Path(path).read_bytes())
+    there, here = (ToyText().feature_encoders(folder)["inputs"] for folder in (toy_dir, str(tmp_path)))
+    assert there.fingerprint == here.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("flags", "name", "languages", "sides"),
+    [
+        ({}, "toy_text", ("en", "de"), ("inputs", "targets")),
+        ({"was_reversed": True}, "toy_text_rev", ("de", "en"), ("targets", "inputs")),
+        ({"was_copy": True}, "toy_text_copy", ("en", "en"), ("inputs", "inputs")),
+        ({"was_reversed": True, "was_copy": True}, "toy_text_copy_rev", ("de", "de"), ("targets", "targets")),
+    ],
+)
+def test_reversed_and_copied(flags, name, languages, sides, monkeypatch):
+    encoders = {"inputs": "inputs", "targets": "targets"}
+    monkeypatch.setattr(ToyText, "feature_encoders", lambda self, data_dir: encoders)
+    problem = ToyText(**flags)
+    assert problem.full_name == name
+    assert problem.dataset_filename() == "toy_text"
+    assert problem.languages == languages
+    assert tuple(problem.get_feature_encoders("d").values()) == sides
+    assert tuple(problem.preprocess_example({"inputs": "inputs", "targets": "targets"}).values()) == sides
+    assert problem.feature_encoders("d") == encoders
+
+
+def test_max_length_never_exceeds_what_a_batch_holds():
+    def longest(max_length, batch_size):
+        return Problem().max_length(SimpleNamespace(max_length=max_length, batch_size=batch_size))
+
+    assert (longest(256, 4096), longest(0, 4096), longest(256, 100)) == (256, 4096, 100)
+
+
+def test_source_data_files_of_a_translation_problem(tmp_path):
+    class Ported(TranslateProblem):
+        name = "ported"
+        approx_vocab_size = 300
+        dataset_splits = [{"split": "train", "shards": 1}, {"split": "eval", "shards": 1}]  # noqa: RUF012
+
+        def source_data_files(self, dataset_split):
+            if dataset_split == DatasetSplit.TRAIN:
+                return [["http://x/a.tgz", ("a.en", "a.de")], ["", ("tsv", 1, 0, "b.tsv")]]
+            return [["http://x/dev.tgz", ("dev.en", "dev.de")]]
+
+    pairs = corpus.sentence_pairs(50)
+    corpus.write_corpus(tmp_path, "a", pairs[:30])
+    (tmp_path / "b.tsv").write_text("".join(f"{targets}\t{inputs}\n" for inputs, targets in pairs[30:]))
+    with pytest.raises(UserError, match=r"dev.en: no such file. Get it from http://x/dev.tgz and unpack it there"):
+        Ported().generate_data(str(tmp_path), str(tmp_path))
+    corpus.write_corpus(tmp_path, "dev", pairs[:5])
+    Ported().generate_data(str(tmp_path), str(tmp_path))
+    assert sorted(decoded(Ported(), str(tmp_path), DatasetSplit.TRAIN)) == sorted(pairs)
+
+
+def test_samples_for_the_vocabulary_are_drawn_from_all():
+    samples = list(range(1000))
+    drawn = problem_lib._draw(iter(samples), 100, seed=1)
+    assert len(set(drawn)) == 100
+    assert drawn == sorted(drawn)
+    assert 30 < sum(number < 500 for number in drawn) < 70
+    assert problem_lib._draw(iter(samples), 2000, seed=1) == samples
+
+
+def test_a_problem_of_a_user_is_registered_and_found():
+    @registry.register_problem("toy_registered")
+    class Registered(ToyText):
+        pass
+
+    try:
+        assert registry.problem("toy_registered_rev").full_name == "toy_registered_rev"
+    finally:
+        registry._problems.remove("toy_registered")

@@ -1,0 +1,65 @@
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data import records
+from t2t_lite.data.problem import DatasetSplit
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("algorithmic_identity_decimal40", lambda x: x), ("algorithmic_reverse_decimal40", lambda x: x[::-1])],
+)
+def test_targets_follow_the_rule(tmp_path, name, expected):
+    problem = registry.problem(name)
+    problem.max_cases = 300
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    encoder = problem.feature_encoders(str(tmp_path))["inputs"]
+    assert encoder.vocab_size == 12
+    lengths = set()
+    for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+        for example in records.read_examples(problem.shard_paths(str(tmp_path), split)):
+            inputs, targets = encoder.decode(example["inputs"]).split(), encoder.decode(example["targets"]).split()
+            assert targets == expected(inputs)
+            assert example["inputs"] == [*encoder.encode(" ".join(inputs)), 1]
+            lengths.add(len(inputs))
+    assert min(lengths) == 1
+    assert max(lengths) == 40
+    assert problem.eval_decode_metric == "exact_sequence_accuracy"
+    assert problem.vocabulary_files(str(tmp_path)) == []
+
+
+def test_the_dev_set_is_not_the_training_set():
+    problem = registry.problem("algorithmic_reverse_decimal40")
+    train, dev = (
+        [next(stream) for _ in range(50)]
+        for stream in (problem.generate_encoded_samples("", "", s) for s in (DatasetSplit.TRAIN, DatasetSplit.EVAL))
+    )
+    assert train != dev
+
+
+def test_stopped_between_two_splits(tmp_path, monkeypatch):
+    problem = registry.problem("algorithmic_identity_decimal40")
+    problem.max_cases = 20
+    write, calls = records.write_shards, []
+
+    def write_once(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return write(*args, **kwargs)
+
+    monkeypatch.setattr(records, "write_shards", write_once)
+    with pytest.raises(KeyboardInterrupt):
+        problem.generate_data(str(tmp_path), str(tmp_path))
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    assert len(problem.shard_paths(str(tmp_path), DatasetSplit.EVAL)) == 1
+
+
+def test_the_seed_decides():
+    def first(seed):
+        problem = registry.problem("algorithmic_identity_decimal40")
+        problem.random_seed = seed
+        stream = problem.generate_encoded_samples("", "", DatasetSplit.TRAIN)
+        return [next(stream) for _ in range(20)]
+
+    assert first(1) == first(1) != first(2)

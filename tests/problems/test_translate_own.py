@@ -1,0 +1,147 @@
+import gzip
+import json
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data import records
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
+from tests.data import corpus
+
+TRAIN, DEV, TEST = (corpus.sentence_pairs(count, seed) for seed, count in enumerate((200, 30, 20)))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The three corpora on disk, as arguments of `configure`."""
+    named = (("train_files", "train", TRAIN), ("dev_files", "dev", DEV), ("test_files", "test", TEST))
+    return {flag: corpus.write_corpus(tmp_path, name, pairs).split(",") for flag, name, pairs in named}
+
+
+def generated(folder, **arguments):
+    problem = registry.problem("translate_own")
+    problem.configure(**arguments)
+    problem.generate_data(str(folder), str(folder))
+    return problem
+
+
+def decoded(problem, folder, split):
+    encoders = problem.feature_encoders(str(folder))
+    examples = records.read_examples(problem.shard_paths(str(folder), split))
+    return sorted(tuple(encoders[side].decode(e[side]) for side in ("inputs", "targets")) for e in examples)
+
+
+def test_later_commands_need_the_data_folder_alone(tmp_path, files):
+    generated(tmp_path / "d", vocab_size=320, **files)
+    for path in tmp_path.glob("*.en"):
+        path.unlink()
+    problem = registry.problem("translate_own")
+    assert problem.feature_encoders(str(tmp_path / "d"))["inputs"].vocab_size == 320
+    assert problem.languages == ("en", "de")
+    assert problem.eval_decode_metric == "bleu"
+    for split, pairs in ((DatasetSplit.TRAIN, TRAIN), (DatasetSplit.EVAL, DEV), (DatasetSplit.TEST, TEST)):
+        assert decoded(problem, tmp_path / "d", split) == sorted(pairs)
+    reversed_problem = registry.problem("translate_own_rev")
+    reversed_problem.check_data(str(tmp_path / "d"))
+    assert reversed_problem.languages == ("de", "en")
+
+
+def test_problem_json_says_it_all(tmp_path, files):
+    generated(tmp_path / "d", vocab_size=320, **files)
+    written = json.loads((tmp_path / "d" / "problem.json").read_text())
+    assert written["languages"] == ["en", "de"]
+    assert written["vocab_size"] == 320
+    assert [facts["path"] for facts in written["files"]["train"]] == files["train_files"]
+
+
+def test_the_files_of_a_model_serve_elsewhere(tmp_path, files):
+    problem = generated(tmp_path / "d", vocab_size=320, **files)
+    (tmp_path / "run").mkdir()
+    for path in problem.vocabulary_files(str(tmp_path / "d")):
+        (tmp_path / "run" / path.split("/")[-1]).write_bytes(open(path, "rb").read())  # noqa: SIM115
+    elsewhere = registry.problem("translate_own")
+    encoder = elsewhere.get_feature_encoders(str(tmp_path / "run"))["targets"]
+    assert encoder.fingerprint == problem.feature_encoders(str(tmp_path / "d"))["targets"].fingerprint
+    assert elsewhere.languages == ("en", "de")
+
+
+def test_packed_and_tabbed_corpora_give_the_same_records(tmp_path, files):
+    plain = generated(tmp_path / "plain", vocab_size=320, **files)
+    for path in (*files["train_files"], *files["dev_files"]):
+        with open(path, "rb") as file:
+            (tmp_path / f"{path}.gz").write_bytes(gzip.compress(file.read()))
+    packed = [[f"{path}.gz" for path in files[flag]] for flag in ("train_files", "dev_files")]
+    (tmp_path / "all.tsv").write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in TRAIN))
+    variants = {
+        "packed": generated(tmp_path / "packed", train_files=packed[0], dev_files=packed[1], vocab_size=320),
+        "tabbed": generated(
+            tmp_path / "tabbed",
+            train_files=[str(tmp_path / "all.tsv")],
+            dev_files=files["dev_files"],
+            vocab_size=320,
+            languages=["en", "de"],
+        ),
+    }
+    expected = list(records.read_examples(plain.shard_paths(str(tmp_path / "plain"), DatasetSplit.TRAIN)))
+    for name, problem in variants.items():
+        found = list(records.read_examples(problem.shard_paths(str(tmp_path / name), DatasetSplit.TRAIN)))
+        assert found == expected
+        assert problem.languages == ("en", "de")
+
+
+def test_the_same_request_does_nothing_another_is_refused(tmp_path, files):
+    generated(tmp_path / "d", vocab_size=320, **files)
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in (tmp_path / "d").iterdir()}
+    generated(tmp_path / "d", vocab_size=320, **files)
+    registry.problem("translate_own").generate_data(str(tmp_path / "d"), "")
+    corpus.write_corpus(tmp_path, "more", TRAIN[:150])
+    changes = {
+        "vocab_size = 320, asked for is vocab_size = 330": {"vocab_size": 330},
+        "languages = en and de, asked for is languages = de and en": {"languages": ["de", "en"]},
+        "asked for is train_files = .*more.en": {"train_files": [str(tmp_path / "more.en"), str(tmp_path / "more.de")]},
+    }
+    for message, change in changes.items():
+        with pytest.raises(UserError, match=message):
+            generated(tmp_path / "d", **{"vocab_size": 320, **files, **change})
+    with open(files["train_files"][0], "a") as file:
+        file.write("one line more\n")
+    with pytest.raises(UserError, match="holds translate_own with train_files"):
+        generated(tmp_path / "d", vocab_size=320, **files)
+    assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in (tmp_path / "d").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"train_files": []}, "missing --train_files. Expected the corpus to learn from"),
+        ({"dev_files": []}, "missing --dev_files. Expected some 1,000 pairs"),
+        ({"train_files": ["a.en"]}, "--train_files=a.en: found 1. Expected two files"),
+        ({"train_files": ["a.en", "a.de", "a.fr"]}, "found 3. Expected two files that go together"),
+        ({"train_files": ["none.en", "none.de"]}, "--train_files=none.en,none.de: no such file: none.en"),
+        ({"test_files": ["/", "/"]}, "/ is a folder"),
+        ({"vocab_size": 10}, "--vocab_size=10: too small"),
+        ({"languages": ["en"]}, "--languages=en: expected two different codes"),
+        ({"languages": ["en", "en"]}, "--languages=en,en: expected two different codes"),
+    ],
+)
+def test_mistakes_in_the_flags(files, change, message):
+    with pytest.raises(UserError) as caught:
+        registry.problem("translate_own").configure(**{**files, **change})
+    assert message in str(caught.value)
+
+
+def test_languages_that_cannot_be_guessed(tmp_path, files):
+    paths = [str(tmp_path / name) for name in ("source.txt", "target.txt")]
+    for path, old in zip(paths, files["train_files"], strict=True):
+        with open(old) as file, open(path, "w") as copy:
+            copy.write(file.read())
+    with pytest.raises(UserError, match=r"the endings do not name two languages. Add --languages=en,de"):
+        registry.problem("translate_own").configure(train_files=paths, dev_files=files["dev_files"])
+
+
+def test_no_configuration_and_no_problem_json(tmp_path):
+    with pytest.raises(UserError, match=r"problem.json: no such file. .*t2t-datagen --problem=translate_own"):
+        registry.problem("translate_own").feature_encoders(str(tmp_path))
+    with pytest.raises(UserError, match="no corpus yet"):
+        _ = registry.problem("translate_own").dataset_splits
