@@ -1,0 +1,65 @@
+"""The loss against its definition with one-hot labels, and its gradient against automatic differentiation."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.training.losses import SmoothedCrossEntropy, cross_entropy
+
+RNG = np.random.default_rng(0)
+LOGITS = RNG.normal(size=(3, 4, 7)).astype("float32")
+TARGETS = np.array([[3, 4, 1, 0], [5, 1, 0, 0], [2, 2, 6, 1]], "int32")
+
+
+def by_definition(logits, smoothing):
+    """-Σ q log p less its smallest value, with q = 1 - ε on the label and ε / (V - 1) elsewhere."""
+    log_p = tf.nn.log_softmax(logits)
+    size = logits.shape[-1]
+    q = np.where(np.eye(size)[TARGETS], 1 - smoothing, smoothing / (size - 1)).astype("float32")
+    entropy = -np.sum(q * np.log(np.where(q > 0, q, 1)), -1)
+    return tf.reduce_sum((-tf.reduce_sum(q * log_p, -1) - entropy) * (TARGETS != 0))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.4])
+def test_equals_the_definition_and_its_gradient(smoothing):
+    logits = tf.constant(LOGITS)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(logits)
+        objective, _ = cross_entropy(logits, tf.constant(TARGETS), smoothing)
+        expected = by_definition(logits, smoothing)
+    np.testing.assert_allclose(objective, expected, rtol=1e-5)
+    np.testing.assert_allclose(tape.gradient(objective, logits), tape.gradient(expected, logits), atol=1e-6)
+
+
+def test_nats_are_the_plain_loss_whatever_the_smoothing():
+    _, nats = cross_entropy(tf.constant(LOGITS), tf.constant(TARGETS), 0.1)
+    np.testing.assert_allclose(nats, by_definition(tf.constant(LOGITS), 0.0), rtol=1e-5)
+
+
+def test_the_best_prediction_scores_zero():
+    q = np.where(np.eye(7)[TARGETS], 0.9, 0.1 / 6)
+    objective, _ = cross_entropy(tf.constant(np.log(q), tf.float32), tf.constant(TARGETS), 0.1)
+    assert abs(float(objective)) < 1e-5
+
+
+def test_padding_weighs_nothing():
+    more = np.pad(TARGETS, ((0, 1), (0, 2)))
+    logits = np.pad(LOGITS, ((0, 1), (0, 2), (0, 0)), constant_values=3.0)
+    for one, other in zip(
+        cross_entropy(tf.constant(logits), tf.constant(more), 0.1),
+        cross_entropy(tf.constant(LOGITS), tf.constant(TARGETS), 0.1),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_large_logits_do_not_overflow():
+    objective, nats = cross_entropy(tf.constant(LOGITS * 1e4), tf.constant(TARGETS), 0.1)
+    assert np.isfinite(objective) and np.isfinite(nats)
+
+
+def test_keras_loss_is_the_mean_over_tokens():
+    objective, _ = cross_entropy(tf.constant(LOGITS), tf.constant(TARGETS), 0.1)
+    loss = SmoothedCrossEntropy(0.1)
+    np.testing.assert_allclose(loss(TARGETS, LOGITS), objective / np.count_nonzero(TARGETS), rtol=1e-6)
+    assert SmoothedCrossEntropy.from_config(loss.get_config()).label_smoothing == 0.1

@@ -1,0 +1,75 @@
+"""Learning rates: the paper's formula, and tensor2tensor's figures."""
+
+import numpy as np
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.errors import UserError
+from t2t_lite.training.schedules import ProductSchedule
+
+
+def rate(hparams, step, train_steps=100_000):
+    return float(ProductSchedule(hparams, train_steps)(step - 1))
+
+
+@pytest.mark.parametrize("step", [1, 100, 3999, 4000, 4001, 100_000])
+def test_equation_3_of_the_paper(step):
+    expected = 512**-0.5 * min(step**-0.5, step * 4000**-1.5)
+    assert rate(registry.hparams("transformer_base_v1"), step) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name, step, expected",
+    [
+        ("transformer_base", 8000, 9.88e-4),
+        ("transformer_base", 300_000, 1.61e-4),
+        ("transformer_big", 8000, 6.99e-4),
+        ("transformer_tiny", 4000, 9.88e-4),
+        ("transformer_big_v1", 4000, 4.94e-4),
+    ],
+)
+def test_tensor2tensors_figures(name, step, expected):
+    assert rate(registry.hparams(name), step) == pytest.approx(expected, rel=4e-3)
+
+
+@pytest.mark.parametrize(
+    "schedule, step, expected",
+    [
+        ("constant", 7, 3.0),
+        ("constant * linear_warmup", 50, 1.5),
+        ("rsqrt_normalized_decay", 400, 0.5),
+        ("linear_decay", 900, 0.5),
+        ("linear_decay", 100, 1.0),
+        ("exp_decay", 300, 0.5),
+        ("cosdecay", 200, (1 + np.cos(np.pi)) / 2),
+        ("single_cycle_cos_decay", 550, 0.5),
+        ("multi_cycle_cos_decay", 200, 0.5),
+    ],
+)
+def test_each_factor(schedule, step, expected):
+    hparams = HParams().override_from_dict(
+        {
+            "learning_rate_schedule": schedule,
+            "learning_rate_constant": 3.0,
+            "learning_rate_warmup_steps": 100,
+            "learning_rate_decay_steps": 200,
+            "learning_rate_decay_rate": 0.5,
+        }
+    )
+    assert rate(hparams, step, train_steps=1000) == pytest.approx(expected, abs=1e-5)
+
+
+def test_unknown_factor_names_the_nearest():
+    with pytest.raises(UserError, match=r"unknown factor 'rsqrt_decai'. Nearest: rsqrt_decay"):
+        ProductSchedule(HParams().parse("learning_rate_schedule=constant*rsqrt_decai"), 100)
+
+
+def test_a_cycle_that_ends_before_the_warmup():
+    with pytest.raises(UserError, match="train_steps=10 must be more than learning_rate_warmup_steps=4000"):
+        ProductSchedule(HParams().parse("learning_rate_schedule=single_cycle_cos_decay"), 10)
+
+
+def test_saved_with_its_settings():
+    schedule = ProductSchedule(registry.hparams("transformer_tiny"), 1000)
+    assert float(ProductSchedule.from_config(schedule.get_config())(99)) == float(schedule(99))

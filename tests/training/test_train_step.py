@@ -1,0 +1,187 @@
+"""One step: eight replicas equal one, accumulation equals a larger batch; and mistakes in this would show."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.training.distribution import choose_replicas
+from t2t_lite.training.train_step import TrainStep, make_optimizer
+
+VOCAB = 30
+BATCHES = 24
+
+
+def stream(seed=0):
+    """Batches whose numbers of rows and of target tokens differ a lot."""
+    rng, batches = np.random.default_rng(seed), []
+    for i in range(BATCHES):
+        rows = rng.integers(1, 7)
+        inputs = rng.integers(3, VOCAB, (rows, rng.integers(3, 9)))
+        targets = rng.integers(3, VOCAB, (rows, rng.integers(2, 12)))
+        targets[0, 1 + i % 2 :] = 0
+        batches.append({"inputs": inputs.astype("int32"), "targets": targets.astype("int32")})
+    return batches
+
+
+def concatenated(batches):
+    """The same examples as one batch."""
+    joined = {}
+    for side in ("inputs", "targets"):
+        width = max(batch[side].shape[1] for batch in batches)
+        padded = [np.pad(batch[side], ((0, 0), (0, width - batch[side].shape[1]))) for batch in batches]
+        joined[side] = np.concatenate(padded)
+    return joined
+
+
+def settings(optimizer="sgd", dropout=0.0, accumulation=1, more=""):
+    rate = {"sgd": 1.0, "adam": 1e-3}[optimizer]
+    return registry.hparams("transformer_tiny").parse(
+        f"num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,attention_dropout={dropout},"
+        f"relu_dropout={dropout},layer_prepostprocess_dropout={dropout},optimizer={optimizer},"
+        f"learning_rate_schedule=constant,learning_rate_constant={rate},gradient_accumulation_steps={accumulation}{more}"
+    )
+
+
+def make_step(hparams, replicas=1, step_class=TrainStep):
+    chosen = choose_replicas(0, replicas)
+    keras.utils.set_random_seed(1)
+    with chosen.scope():
+        model = registry.model("transformer").from_hparams(hparams, VOCAB)
+        optimizer = make_optimizer(hparams, 100)
+        optimizer.build(model.trainable_variables)
+    return step_class(model, optimizer, chosen, hparams)
+
+
+def weights(step):
+    return np.concatenate([w.numpy().ravel() for w in step.model.trainable_variables])
+
+
+def as_tensors(batches):
+    return [{side: tf.constant(ids) for side, ids in batch.items()} for batch in batches]
+
+
+def trained(step, groups):
+    """Returns (weights before, weights after) one step a group of batches."""
+    before, read = weights(step), 0
+    for batches in groups:
+        metrics = step(as_tensors(batches), read)
+        assert float(metrics["skipped"]) == 0
+        read += len(batches)
+    return before, weights(step)
+
+
+def by(count):
+    batches = stream()
+    return [batches[i : i + count] for i in range(0, BATCHES, count)]
+
+
+def distance(one, other):
+    """How far the weights are apart, over how far the first have moved."""
+    np.testing.assert_array_equal(one[0], other[0])
+    return np.linalg.norm(one[1] - other[1]) / np.linalg.norm(one[1] - one[0])
+
+
+TOLERANCE = {"sgd": 1e-5, "adam": 1e-3}
+
+
+@pytest.fixture(scope="module", params=[("sgd", 0.0), ("sgd", 0.3), ("adam", 0.3)], ids=str)
+def accumulated(request):
+    """One replica that accumulates eight batches: what all others are compared with."""
+    optimizer, dropout = request.param
+    step = make_step(settings(optimizer, dropout, accumulation=8))
+    return optimizer, dropout, trained(step, by(8))
+
+
+@pytest.mark.slow
+def test_eight_replicas_train_as_one(accumulated):
+    optimizer, dropout, expected = accumulated
+    step = make_step(settings(optimizer, dropout), replicas=8)
+    assert distance(expected, trained(step, by(8))) <= TOLERANCE[optimizer]
+    assert step.traces == 1  # whatever the shapes
+
+
+@pytest.mark.slow
+def test_two_replicas_that_accumulate_train_as_one():
+    expected = trained(make_step(settings("sgd", 0.3, accumulation=4)), by(4)[:3])
+    step = make_step(settings("sgd", 0.3, accumulation=2), replicas=2)
+    assert distance(expected, trained(step, by(4)[:3])) <= TOLERANCE["sgd"]
+
+
+def test_accumulation_equals_the_concatenated_batch():
+    groups = by(4)[:3]
+    expected = trained(make_step(settings("sgd", accumulation=4)), groups)
+    assert distance(expected, trained(make_step(settings("sgd")), [[concatenated(g)] for g in groups])) <= 1e-5
+
+
+def test_gradients_of_replicas_add_up_to_those_of_the_concatenated_batch():
+    batches = stream()[:2]
+    two = make_step(settings(), replicas=2)
+    one = make_step(settings())
+    got = two.gradients(as_tensors(batches), 0)
+    expected = one.gradients(as_tensors([concatenated(batches)]), 0)
+    flat = [np.concatenate([tf.convert_to_tensor(g).numpy().ravel() for g in gs]) for gs in (got, expected)]
+    assert np.linalg.norm(flat[0] - flat[1]) <= 1e-5 * np.linalg.norm(flat[1])
+
+
+class DividesByLocalTokens(TrainStep):
+    """The mistake of most toolkits: each replica's mean, then the mean of the means."""
+
+    def _replica_gradients(self, replica, batches, tokens, first_batch):
+        local = tf.math.count_nonzero(batches[replica]["targets"], dtype=tf.float32)
+        return super()._replica_gradients(replica, batches, local * self.replicas.count, first_batch)
+
+
+class AveragesGradients(TrainStep):
+    """The mistake of a reduction by MEAN."""
+
+    def _replica_gradients(self, replica, batches, tokens, first_batch):
+        return super()._replica_gradients(replica, batches, tokens * self.replicas.count, first_batch)
+
+
+class SameMasksEverywhere(TrainStep):
+    """The mistake of keras.layers.Dropout under MirroredStrategy."""
+
+    def _replica_gradients(self, replica, batches, tokens, first_batch):
+        return super()._replica_gradients(replica, batches, tokens, first_batch - replica)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mutant, dropout", [(DividesByLocalTokens, 0.0), (AveragesGradients, 0.0), (SameMasksEverywhere, 0.3)]
+)
+def test_the_comparison_shows_mistakes(mutant, dropout):
+    expected = trained(make_step(settings("sgd", dropout, accumulation=2)), by(2)[:2])
+    right = trained(make_step(settings("sgd", dropout), replicas=2), by(2)[:2])
+    wrong = trained(make_step(settings("sgd", dropout), replicas=2, step_class=mutant), by(2)[:2])
+    assert distance(expected, right) <= TOLERANCE["sgd"]
+    assert distance(expected, wrong) > 1000 * TOLERANCE["sgd"]
+
+
+def test_a_step_that_is_not_finite_changes_nothing():
+    step = make_step(settings("adam"))
+    step.model.target_embedding.embeddings.assign(step.model.target_embedding.embeddings * np.inf)
+    before = weights(step)
+    metrics = step(as_tensors(stream()[:1]), 0)
+    assert float(metrics["skipped"]) == 1
+    np.testing.assert_array_equal(weights(step), before)
+    assert int(step.optimizer.iterations.numpy()) == 0
+
+
+def test_clipping_bounds_the_global_gradient():
+    batches = stream()[:1]
+    free, clipped = make_step(settings()), make_step(settings(more=",clip_grad_norm=0.01"))
+    before, after = trained(clipped, [batches])
+    assert np.linalg.norm(after - before) == pytest.approx(0.01, rel=1e-3)  # SGD at rate 1: the step is the gradient
+    before, after = trained(free, [batches])
+    assert np.linalg.norm(after - before) > 0.1
+
+
+def test_metrics_are_sums_over_real_tokens():
+    step = make_step(settings(more=",label_smoothing=0.0"))
+    batch = stream()[0]
+    metrics = step(as_tensors([batch]), 0)
+    assert float(metrics["tokens"]) == np.count_nonzero(batch["targets"])
+    assert float(metrics["objective"]) == pytest.approx(float(metrics["nats"]), rel=1e-5)
+    assert float(metrics["nats"]) / float(metrics["tokens"]) == pytest.approx(np.log(VOCAB), rel=0.3)
