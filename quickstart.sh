@@ -33,17 +33,20 @@ done_before $AVERAGE ||
 
 step "4. The test set, whose combinations of words training never showed, translated and scored"
 [[ -e $OUT/test.de ]] || {
-  echo "\$ python  # registry.problem(\"translate_ende_phrasebook\").generate_samples(…) -> $OUT/test.en, $OUT/test.de"
-  python - "$OUT/test.en" "$OUT/test.de" <<'PYTHON'
+  echo "\$ python  # the text of the test records -> $OUT/test.en, $OUT/test.de"
+  python - $DATA $OUT/test.en $OUT/test.de 2>$OUT/python.log <<'PYTHON' || { cat $OUT/python.log >&2; false; }
 import sys
 
 from t2t_lite import registry
-from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.records import read_examples
 
-pairs = list(registry.problem("translate_ende_phrasebook").generate_samples("", "", DatasetSplit.TEST))
-for side, path in zip(("inputs", "targets"), sys.argv[1:]):
+data_dir, *paths = sys.argv[1:]
+problem = registry.problem("translate_ende_phrasebook")
+encoders = problem.feature_encoders(data_dir)
+examples = list(read_examples(problem.shard_paths(data_dir, "test")))
+for side, path in zip(("inputs", "targets"), paths):
     with open(path, "w", encoding="utf-8") as file:
-        file.writelines(pair[side] + "\n" for pair in pairs)
+        file.writelines(encoders[side].decode(example[side]) + "\n" for example in examples)
 PYTHON
 }
 done_before $OUT/translation.de ||
@@ -75,7 +78,7 @@ answer = translate(inputs=tf.constant(["$(head -1 $OUT/test.en)"]))
 print(answer["outputs"].numpy()[0].decode(), answer["scores"].numpy()[0])
 PYTHON
 echo "\$ python $OUT/ask.py"
-python $OUT/ask.py 2>$OUT/ask.log || { cat $OUT/ask.log >&2; false; }
+python $OUT/ask.py 2>$OUT/python.log || { cat $OUT/python.log >&2; false; }
 
 cat <<END
 

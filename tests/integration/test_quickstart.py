@@ -10,13 +10,13 @@ SCRIPT = pathlib.Path(__file__).parents[2] / "quickstart.sh"
 
 # Each notes its call, fails where a file says so, and leaves what the script looks for. Times as t2t-avg-all sets them.
 STUBS = {
-    "t2t-datagen": "mkdir -p $DIR/data",
+    "t2t-datagen": "mkdir -p $DIR",
     "t2t-trainer": "mkdir -p $DIR/train",
     "t2t-avg-all": "mkdir -p $DIR/train/avg; touch -d '1 hour ago' $DIR/train/avg/model.ckpt-50.index",
     "t2t-decoder": "seq 2000 > $DIR/translation.de",
     "t2t-bleu": "echo 'BLEU_cased =  82.00'; echo 'sacreBLEU = 83.21 (nrefs:1|tok:13a)'",
     "t2t-exporter": "mkdir -p $DIR/export/1; touch $DIR/export/1/saved_model.pb",
-    "python": "if [ $1 = - ]; then seq 2000 | tee $2 > $3; else echo 'Das Haus ist alt.'; fi",
+    "python": "if [ $1 = - ]; then seq 2000 | tee $3 > $4; else echo 'Das Haus ist alt.'; fi",
 }
 
 
