@@ -139,7 +139,7 @@ def test_help_string_lists_every_name_under_its_first_word():
     }.items():
         assert names
         section = lines[lines.index(f"{kind}:") + 1 :]
-        section = section[: section.index("")]
+        section = section[: [*section, ""].index("")]
         assert [line.split("* ")[1] for line in section if "* " in line] == names
 
 
