@@ -14,8 +14,17 @@ from typing import NamedTuple
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, TranslateProblem
 from t2t_lite.problems import phrasebook_grammar as grammar
-from t2t_lite.problems.phrasebook_clauses import ACTIONS, GROUP_OF, OTHER, PERSONS, Clauses, pronoun_of, weighted
-from t2t_lite.problems.phrasebook_grammar import Clause, NounPhrase, Phrase, english, german
+from t2t_lite.problems.phrasebook_clauses import (
+    ACTIONS,
+    OTHER,
+    PERSONS,
+    Clauses,
+    literal,
+    object_phrase,
+    pronoun_of,
+    weighted,
+)
+from t2t_lite.problems.phrasebook_grammar import Clause, NounPhrase, english, german
 from t2t_lite.problems.phrasebook_lexicon import FEELINGS, NOUNS, VERBS
 from t2t_lite.problems.phrasebook_words import IT, MODALS, WHAT, WHO, YOU, I, Word
 
@@ -92,9 +101,9 @@ def home_of(combination):
 def combinations_of(frame, clause):
     """Yields the combinations that a clause is made of."""
     verb, subject = clause.verb, clause.subject
-    if verb in GROUP_OF:  # a verb of few frames would never be seen in one of them
+    if verb.group in ACTIONS:  # a verb of few frames would never be seen in one of them
         yield f"{frame}, {clause.tense} + {verb.de}"
-    if isinstance(subject, NounPhrase) and subject.noun.kind not in PERSONS and verb is not OTHER["be"]:
+    if isinstance(subject, NounPhrase) and subject.noun in verb.nouns:
         yield f"{subject.noun.en} + {verb.de}"
     for phrase in clause.phrases:
         if phrase.filler:
@@ -209,7 +218,7 @@ class Phrasebook(Clauses):
             main = self.clause(groups, tenses, is_negated, first, timed, fronted=0.5 if timed else 0)
             is_good = is_negated != (conjunction is _BECAUSE)
             cause = self._weather(is_good, "progressive") if is_weather else self._circumstance(main, second, is_good)
-        return _subordinate(main, conjunction, cause, is_fronted)
+        return subordinate(main, conjunction, cause, is_fronted)
 
     def _motive(self):
         """Somebody buys something because she needs it: the pronoun has the gender of the German noun."""
@@ -220,9 +229,9 @@ class Phrasebook(Clauses):
         wanted = thing and pronoun_of(thing)
         if not (motives and wanted and pronoun) or wanted is pronoun:
             return None
-        phrase = Phrase(wanted.english("acc"), wanted.german("acc"), grammar.PRONOUN, "", thing.noun.en)
+        phrase = object_phrase(wanted)._replace(filler=thing.noun.en)
         cause = Clause(pronoun, self.choose(motives), phrases=[phrase])
-        return _subordinate(main, ("because", "weil"), cause, False)
+        return subordinate(main, _BECAUSE, cause)
 
     def _condition(self):
         """If it rains, …; … if he has time."""
@@ -231,24 +240,23 @@ class Phrasebook(Clauses):
         is_fronted = self.happens(0.5)
         if self.happens(0.4) or pronoun is None:
             main = self.clause(_OUTDOORS, _CONDITIONED, 0.2, subject, timed=0)
-            return _subordinate(main, _IF, self._weather(not main.is_negated), is_fronted)
+            return subordinate(main, _IF, self._weather(not main.is_negated), is_fronted)
         first, second = (pronoun, subject) if is_fronted else (subject, pronoun)
         main = self.clause(ACTIONS, _CONDITIONED, 0.2, first, timed=0)
         condition = self._circumstance(main, second, is_good=not main.is_negated)
-        return _subordinate(main, _IF, condition, is_fronted)
+        return subordinate(main, _IF, condition, is_fronted)
 
     def _circumstance(self, main, subject, is_good):
         """What lets somebody do something, or keeps from it: has time, has no money, is tired…"""
         if is_good or self.happens(0.3):
             thing = NounPhrase(NOUNS["money" if main.verb.de in _COSTLY else "time"], "-" if is_good else "no")
-            phrase = Phrase(thing.english(), thing.german("acc"), grammar.INDEFINITE)
-            return Clause(subject, OTHER["have"], phrases=[phrase])
-        return Clause(subject, OTHER["be"], phrases=[self._predicate(("", ""), *self.choose(FEELINGS[:-1]))])
+            return Clause(subject, OTHER["have"], phrases=[object_phrase(thing)._replace(filler="")])
+        return Clause(subject, OTHER["be"], phrases=[literal(*self.choose(FEELINGS[:-1]))])
 
     def _weather(self, is_good, aspect=""):
         if self.happens(0.5):
             weather = NounPhrase(NOUNS["weather"], "the")
-            predicate = self._predicate(("", ""), *self.choose(_GOOD_WEATHER if is_good else _BAD_WEATHER))
+            predicate = literal(*self.choose(_GOOD_WEATHER if is_good else _BAD_WEATHER))
             return Clause(weather, OTHER["be"], phrases=[predicate])
         if is_good:
             return Clause(NounPhrase(NOUNS["sun"], "the"), OTHER["shine"], aspect=aspect)
@@ -266,7 +274,7 @@ class Phrasebook(Clauses):
             not asked
             or (clause.is_negated and asked != "why")
             or (asked == "who" and not is_person)
-            or (asked == "when" and (clause.time or clause.verb not in _TIMED))
+            or (asked == "when" and (clause.time or clause.verb.group not in _TIMED))
             or (asked != "who" and _is_odd_question(clause))
         ):
             return None
@@ -294,7 +302,7 @@ class Phrasebook(Clauses):
         return thing.english("acc"), thing.german("dat" if asked == "recipient" else "acc")
 
 
-_TIMED = {*GROUP_OF, *VERBS["schedule"]}  # verbs that "when" is asked with
+_TIMED = {*ACTIONS, "schedule"}  # groups of verbs that "when" is asked with
 _QUESTION_WORDS = {
     "why": ("why", "warum"),
     "when": ("when", "wann"),
@@ -320,16 +328,16 @@ def _join(first, second):
     return [*first, Word(",", "comma"), *second]
 
 
-def _subordinate(main, conjunction, subordinate, is_fronted):
-    """Returns what a frame's method returns for a main and a subordinate clause."""
-    if not main.verb.has_progressive:  # what is not intended (to forget, to see) has no such reasons
+def subordinate(main, conjunction, clause, is_fronted=False):
+    """Returns what a frame's method returns for a main and a subordinate clause; None where they do not fit."""
+    if not main.verb.has_progressive or main.adverb[:1] == ("never",):  # to forget, to see: there is no such reason
         return None
     en, de = conjunction
-    subordinate_words = german(subordinate, "last", [Word(de, "conj")])
+    words = german(clause, "last", [Word(de, "conj")])
     if is_fronted:
-        said = f"{en} {english(subordinate)}, {english(main)}"
-        words = _join(subordinate_words, german(main, "first"))
+        said = f"{en} {english(clause)}, {english(main)}"
+        words = _join(words, german(main, "first"))
     else:
-        said = f"{english(main)}{',' * (en == 'although')} {en} {english(subordinate)}"
-        words = _join(german(main), subordinate_words)
-    return [main, subordinate], said, words, "."
+        said = f"{english(main)}{',' * (en == 'although')} {en} {english(clause)}"
+        words = _join(german(main), words)
+    return [main, clause], said, words, "."

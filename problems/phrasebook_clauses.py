@@ -29,7 +29,6 @@ _OTHERS = {
     "lie": 3,
 }
 _ALL = ACTIONS + weighted(_OTHERS)
-GROUP_OF = {verb: group for group in ACTIONS for verb in VERBS[group]}
 OTHER = {verb.en: verb for verb in VERBS["other"]}
 
 # verbs whose object is a particular one: nobody tidies up "a room"
@@ -101,6 +100,34 @@ def pronoun_of(subject):
     return IT[subject.gender]
 
 
+def object_phrase(thing, case="acc"):
+    """Returns an object: a `NounPhrase` or a `Pronoun`, in the accusative or the dative ("dat")."""
+    if not isinstance(thing, NounPhrase):
+        return Phrase(thing.english(case), thing.german(case), grammar.PRONOUN)
+    if case == "dat":
+        slot, role = grammar.DATIVE, "recipient"
+    else:
+        slot, role = grammar.DEFINITE if thing.is_definite else grammar.INDEFINITE, "object"
+    return Phrase(thing.english(), thing.german(case), slot, role, thing.noun.en, thing)
+
+
+def place_phrase(place, is_goal=False):
+    """Returns where something happens, or where somebody goes, with the prepositions of the place."""
+    noun = place.noun
+    at_english, at_german, to_german = PLACES[noun]
+    if not is_goal:
+        en = f"{at_english} {place.english()}"
+        return Phrase(en, place.german_after(at_german, "dat"), grammar.PLACE, "place", noun.en)
+    case = "acc" if to_german in ("in", "auf") else "dat"
+    en = "home" if noun.en == "home" else f"to {place.english()}"
+    return Phrase(en, place.german_after(to_german, case), grammar.PLACE, "goal", noun.en)
+
+
+def literal(en, de, slot=grammar.PLACE, role="", filler=""):
+    """Returns a phrase of fixed words: a predicate, a price, a time."""
+    return Phrase(en, [Word(word, "adv") for word in de.split()], slot, role, filler)
+
+
 class Clauses:
     """Draws clauses; `generator` is a `random.Random`."""
 
@@ -136,7 +163,7 @@ class Clauses:
         style = self._set_time(clause, timed, fronted)
         if subject is None:
             clause.subject = self.person("definite" if clause.is_negated or clause.adverb else "subject")
-        clause.phrases = list(self._complements(GROUP_OF[verb], clause, style))
+        clause.phrases = list(self._complements(clause, style))
         return clause
 
     # Noun phrases and their places in a clause.
@@ -170,12 +197,8 @@ class Clauses:
             pass
         if noun.kind in PERSONS and self.happens(0.15):
             pronoun = self.choose([pronoun for pronoun in PRONOUNS if not _is_reflexive(pronoun, subject)])
-            return Phrase(pronoun.english("acc"), pronoun.german(case), grammar.PRONOUN)
-        thing = self._noun_phrase(noun, style, subject)
-        if case == "dat":
-            return Phrase(thing.english(), thing.german("dat"), grammar.DATIVE, "recipient", noun.en, thing)
-        slot = grammar.DEFINITE if thing.is_definite else grammar.INDEFINITE
-        return Phrase(thing.english(), thing.german("acc"), slot, "object", noun.en, thing)
+            return object_phrase(pronoun, case)
+        return object_phrase(self._noun_phrase(noun, style, subject), case)
 
     def _recipient(self, style, subject):
         style = {"object": "recipient"}.get(style, "definite")
@@ -184,13 +207,7 @@ class Clauses:
     def _place(self, noun, is_goal, subject):
         style = "private" if noun.kind == "interior" or noun.en == "garden" else "public"
         place = self._noun_phrase(noun, style, subject, adjective=0.2)
-        at_english, at_german, to_german = PLACES[noun]
-        if is_goal:
-            case = "acc" if to_german in ("in", "auf") else "dat"
-            en = "home" if noun.en == "home" else f"to {place.english()}"
-            return Phrase(en, place.german_after(to_german, case), grammar.PLACE, "goal", noun.en)
-        en = f"{at_english} {place.english()}"
-        return Phrase(en, place.german_after(at_german, "dat"), grammar.PLACE, "place", noun.en)
+        return place_phrase(place, is_goal)
 
     def _surface(self, case, subject):
         en, de, things = self.choose(_SURFACES)
@@ -223,7 +240,7 @@ class Clauses:
             if "day" in kinds and self.happens(2 * clock):
                 at, um = self._clock()
                 en, de = f"{en} {at}", f"{de} {um}"
-        return Phrase(en, [Word(word, "adv") for word in de.split()], grammar.TIME)
+        return literal(en, de, grammar.TIME)
 
     # Actions.
 
@@ -250,8 +267,8 @@ class Clauses:
         is_habit = is_present and (clause.adverb or (clause.time and not clause.aspect))
         return "habit" if is_habit else "object"
 
-    def _complements(self, group, clause, style):
-        verb, subject = clause.verb, clause.subject
+    def _complements(self, clause, style):
+        verb, subject, group = clause.verb, clause.subject, clause.verb.group
         if group in ("dative", "ditransitive"):
             recipient = self._recipient(style, subject)
             yield recipient if group == "dative" else recipient._replace(role="")
@@ -263,7 +280,7 @@ class Clauses:
             yield recipient._replace(en=f"to {recipient.en}", role="")
         if style == "object" and verb.de in ("kaufen", "verkaufen") and self.happens(0.3):
             en, de = self._amount(thing.noun_phrase.noun)
-            yield Phrase(f"for {en} euros", [Word(word, "adv") for word in ("für", de, "Euro")], grammar.COMPANION)
+            yield literal(f"for {en} euros", f"für {de} Euro", grammar.COMPANION)
         elif verb.places and self.happens({"motion": 1.0, "activity": 0.85}.get(group, 0.25)):
             yield self._place(self.choose(verb.places), group == "motion", subject)
             if verb.de in _VEHICLES and self.happens(0.3):
@@ -295,25 +312,23 @@ class Clauses:
         subject = self._noun_phrase(self.choose(_DESCRIBED), "definite", adjective=0)
         adjective = self.choose(ADJECTIVES[subject.noun])
         degree = ("", "") if adjective.en in _ABSOLUTE else self.choose((("", ""), ("very ", "sehr "), ("too ", "zu ")))
-        predicate = self._predicate(degree, adjective.en, adjective.de)
-        predicate = predicate._replace(filler=f"{subject.noun.en} + {adjective.en}")
+        predicate = literal(
+            degree[0] + adjective.en, degree[1] + adjective.de, filler=f"{subject.noun.en} + {adjective.en}"
+        )
         return Clause(subject, OTHER["be"], phrases=[predicate], is_negated=is_negated)
 
     def _feeling(self, subject, is_negated, fronted):
         clause = Clause(subject, OTHER["be"], is_negated=is_negated)
-        clause.phrases = [self._predicate(self.choose((("", ""), ("very ", "sehr "))), *self.choose(FEELINGS))]
+        (very, sehr), (en, de) = self.choose((("", ""), ("very ", "sehr "))), self.choose(FEELINGS)
+        clause.phrases = [literal(very + en, sehr + de)]
         if not is_negated and self.happens(0.25):
             clause.adverb = self.choose(_ADVERBS["present"])
         return clause
 
-    def _predicate(self, degree, en, de):
-        return Phrase(degree[0] + en, [Word(word, "adv") for word in (degree[1] + de).split()], grammar.PLACE)
-
     def _cost(self, subject, is_negated, fronted):
         subject = self._noun_phrase(self.choose(OTHER["cost"].nouns), "definite")
         en, de = self._amount(subject.noun)
-        price = Phrase(f"{en} euros", [Word(de, "adv"), Word("Euro", "adv")], grammar.PLACE, "price")
-        return Clause(subject, OTHER["cost"], phrases=[price])
+        return Clause(subject, OTHER["cost"], phrases=[literal(f"{en} euros", f"{de} Euro", role="price")])
 
     def _live(self, subject, is_negated, fronted):
         place = self._place(self.choose(OTHER["live"].places), False, subject)

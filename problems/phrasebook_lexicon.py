@@ -89,7 +89,7 @@ _VERBS = {
 buy bought bought | kaufen kauft hat gekauft | eatable drinkable print clothes vehicle thing device | city market town
 sell sold sold | verkaufen verkauft hat verkauft | clothes vehicle device furniture animal house ticket | market city
 look+for | suchen sucht hat gesucht | kin child dog cat thing clothes device book key ticket | interior garden hotel
-*find found found | finden findet hat gefunden | thing clothes animal book letter key photo | room garden park
+*find found found | finden findet hat gefunden | thing clothes animal book letter key knife photo | room garden park
 *see saw seen | sehen sieht hat gesehen | person youth animal vehicle transport | city park garden transit
 *hear heard heard | hören hört hat gehört | song dog bird horse
 read read read | lesen liest hat gelesen | text | library garden park café
@@ -102,7 +102,7 @@ pay+for paid paid | bezahlen bezahlt hat bezahlt | food dish drinkable clothes t
 try | probieren probiert hat probiert | eatable drinkable | eatery market
 wear wore worn | tragen trägt hat getragen | clothes
 carry | tragen trägt hat getragen | bag suitcase present table chair bottle
-wash | waschen wäscht hat gewaschen | shirt dress skirt sweater car dog apple tomato
+wash | waschen wäscht hat gewaschen | shirt dress skirt sweater car dog apple tomato knife
 clean | putzen putzt hat geputzt | opening interior shoes
 repair | reparieren repariert hat repariert | vehicle transport device chair table door window
 visit | besuchen besucht hat besucht | people city village museum church
@@ -134,7 +134,7 @@ prepare | vorbereiten bereitet vor hat vorbereitet | meeting party course concer
 """,
     # the same, but only in the present tense: a state has no progressive, and its perfect differs between the languages
     "state": """
-*need | brauchen braucht hat gebraucht | thing device clothes vehicle furniture ticket key doctor
+*need | brauchen braucht hat gebraucht | thing device clothes vehicle furniture ticket key knife doctor
 *have had had | haben hat hat gehabt | vehicle animal device question problem key
 *know knew known | kennen kennt hat gekannt | person youth city village museum restaurant song story
 *like | mögen mag hat gemocht | dish staple drinkable animal person youth city
@@ -336,7 +336,7 @@ def nouns(names):
     return tuple(noun for noun in NOUNS.values() if noun.en in members or noun.kind in members)
 
 
-def _read_verbs(table):
+def _read_verbs(group, table):
     for row in table.strip().splitlines():
         english, german, *columns = (column.strip() for column in row.split("|"))
         word, *irregular = english.split()
@@ -344,12 +344,12 @@ def _read_verbs(table):
         past, participle = irregular or [english_ed(en)] * 2
         de, third, *prefix, auxiliary, de_participle = german.split()
         yield Verb(
-            en, past, participle, particle or "", "_" in word, not word.startswith("*"),
+            group, en, past, participle, particle or "", "_" in word, not word.startswith("*"),
             de, third, "".join(prefix), auxiliary, de_participle, *map(nouns, [*columns, "", ""][:2]),
         )  # fmt: skip
 
 
-VERBS = {group: tuple(_read_verbs(table)) for group, table in _VERBS.items()}
+VERBS = {group: tuple(_read_verbs(group, table)) for group, table in _VERBS.items()}
 
 
 def _read_adjectives():

@@ -83,6 +83,7 @@ class Noun(NamedTuple):
 class Verb(NamedTuple):
     """A verb: English forms, German principal parts (`third` and `prefix`: ruft an), the nouns and places it takes."""
 
+    group: str
     en: str
     en_past: str
     en_participle: str
