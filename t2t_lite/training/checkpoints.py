@@ -83,8 +83,8 @@ class RunCheckpoints:
                 return path, damaged
             except UserError:
                 raise
-            except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError):
-                damaged.append(path)
+            except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError, IndexError):
+                damaged.append(path)  # IndexError: how the reader says "Read less bytes than requested"
             except (AssertionError, ValueError, tf.errors.InvalidArgumentError) as error:
                 raise UserError(
                     f"{path}: does not fit this model: {_first_line(error)} "

@@ -43,7 +43,8 @@ class Evaluator:
         self._translator = Translator(model, encoders, hparams, problem)
         self._sample = self._evenly_spaced(hparams.eval_decode_examples)
         ids = tf.TensorSpec([None, None], tf.int32)
-        self._sums = tf.function(self._batch_sums, input_signature=[{"inputs": ids, "targets": ids}])
+        signature = [{"inputs": ids, "targets": ids}]
+        self._sums = tf.function(self._batch_sums, input_signature=signature, autograph=False)
 
     def _batch_sums(self, batch):
         logits, targets = self.model(batch, training=False), batch["targets"]

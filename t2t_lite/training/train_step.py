@@ -57,9 +57,10 @@ class TrainStep:
         self.traces = 0
         ids = tf.TensorSpec([None, None], tf.int32)
         scalars = [tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int64)]
-        # One signature for all shapes: a trace of a base model takes ten seconds.
+        # One signature for all shapes: a trace of a base model takes ten seconds. Without autograph, which reads source
+        # files while the program runs: they may have been replaced by then.
         signature = [[{"inputs": ids, "targets": ids}] * self.batches_a_step, *scalars]
-        self._step = tf.function(self._traced_step, input_signature=signature)
+        self._step = tf.function(self._traced_step, input_signature=signature, autograph=False)
 
     def __call__(self, batches, first_batch):
         """Applies one update.
@@ -79,7 +80,9 @@ class TrainStep:
     def gradients(self, batches, first_batch):
         """Returns the global gradient of a step, a list beside the model's trainable variables; for inspection."""
         tokens = tf.add_n([tf.math.count_nonzero(batch["targets"], dtype=tf.float32) for batch in batches])
-        return tf.function(self._global_gradients)(batches, tokens, tf.constant(first_batch, tf.int64))[0]
+        return tf.function(self._global_gradients, autograph=False)(
+            batches, tokens, tf.constant(first_batch, tf.int64)
+        )[0]
 
     def _traced_step(self, batches, tokens, first_batch):
         self.traces += 1

@@ -1,6 +1,7 @@
 """The training loop: one device or several replicas, resumable at any moment (mirrors utils/trainer_lib.py)."""
 
 import dataclasses
+import io
 import logging
 import os
 import signal
@@ -120,6 +121,8 @@ class Trainer:
         """Everything that can be wrong with names, settings and data; writes nothing."""
         self._fill_in_from_earlier_run()
         hparams = self.hparams
+        # Before the data set is made: TensorFlow mixes its global seed into the order of shuffling.
+        keras.utils.set_random_seed(hparams.random_seed % 2**32)
         problem = registry.problem(self.problem)
         problem.check_data(self.data_dir)
         encoders = problem.get_feature_encoders(self.data_dir)
@@ -158,7 +161,6 @@ class Trainer:
     def _build(self, train_steps):
         """Makes the model, its optimizer and all that a checkpoint holds."""
         self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)
-        keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         with self._replicas.scope():
             self._model = build_model(self._config)
             self._optimizer = make_optimizer(self.hparams, train_steps)
@@ -304,8 +306,10 @@ class Trainer:
             return in_a_row
         path = os.path.join(self.output_dir, f"not-finite-step-{step}.npz")
         arrays = {f"{key}_{i}": batch[key].numpy() for i, batch in enumerate(batches) for key in batch}
+        packed = io.BytesIO()  # savez seeks, which remote files cannot
+        np.savez(packed, **arrays)
         with tf.io.gfile.GFile(path, "wb") as file:
-            np.savez(file, **arrays)
+            file.write(packed.getvalue())
         raise Failure(
             f"the loss or its gradient was not finite for {in_a_row} steps in a row, up to step {step}. The last batch "
             f"is in {path}. Lower learning_rate_constant, raise learning_rate_warmup_steps or set clip_grad_norm, and "

@@ -1,0 +1,221 @@
+"""The trainer: resuming is exact, settings cannot change unnoticed, a folder has one trainer."""
+
+import json
+import multiprocessing
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.training.checkpoints import list_checkpoints
+from t2t_lite.training.run_directory import locked
+from t2t_lite.training.trainer import Trainer
+
+PROBLEM = "algorithmic_reverse_decimal40"
+HPARAMS = (
+    "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,learning_rate_warmup_steps=10,"
+    "layer_prepostprocess_dropout=0.2,eval_decode_examples=3,eval_beam_size=1"
+)
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("data"))
+    problem = registry.problem(PROBLEM)
+    problem.max_cases = 120
+    problem.generate_data(folder, folder)
+    return folder
+
+
+def trainer(data_dir, output_dir, hparams=HPARAMS, **more):
+    return Trainer(
+        problem=PROBLEM,
+        hparams=registry.hparams("transformer_tiny").parse(hparams),
+        hparams_set="transformer_tiny",
+        data_dir=data_dir,
+        output_dir=str(output_dir),
+        **{"local_eval_frequency": 3, "log_step_count_steps": 2, "evaluate_while_training": False, **more},
+    )
+
+
+def state(output_dir, step):
+    """Weights, moments and counters of a checkpoint."""
+    reader = tf.train.load_checkpoint(os.path.join(output_dir, f"model.ckpt-{step}"))
+    keys = [k for k in reader.get_variable_to_shape_map() if k.startswith(("model/", "optimizer/", "batches_read"))]
+    return {key: reader.get_tensor(key) for key in keys}
+
+
+def assert_same(one, other):
+    assert one.keys() == other.keys()
+    for key in one:
+        np.testing.assert_array_equal(one[key], other[key], err_msg=key)
+
+
+def log(output_dir):
+    with open(os.path.join(output_dir, "train.log")) as file:
+        return [json.loads(line) for line in file]
+
+
+@pytest.fixture(scope="module")
+def whole(data_dir, tmp_path_factory):
+    """A run of seven steps without a break, with evaluations."""
+    folder = tmp_path_factory.mktemp("whole")
+    metrics = trainer(data_dir, folder, evaluate_while_training=True).train(7)
+    return folder, metrics
+
+
+def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, whole, tmp_path):
+    trainer(data_dir, tmp_path).train(3)
+    trainer(data_dir, tmp_path).train(5)
+    trainer(data_dir, tmp_path).train(7)
+    assert_same(state(tmp_path, 7), state(whole[0], 7))
+    resumed = [line for line in log(tmp_path) if line["event"] == "resume"]
+    assert [(line["step"], line["data_batch"]) for line in resumed] == [(3, 3), (5, 5)]
+
+
+def test_a_seed_gives_a_run_and_another_seed_another(data_dir, whole, tmp_path):
+    trainer(data_dir, tmp_path / "same").train(3)
+    trainer(data_dir, tmp_path / "other", HPARAMS + ",random_seed=5").train(3)
+    assert_same(state(tmp_path / "same", 3), state(whole[0], 3))
+    key = "model/embedding/embeddings/.ATTRIBUTES/VARIABLE_VALUE"
+    assert (state(tmp_path / "other", 3)[key] != state(whole[0], 3)[key]).any()
+
+
+def test_what_a_run_leaves(whole):
+    folder, metrics = whole
+    assert {"hparams.json", "checkpoint", "train.log"} <= set(os.listdir(folder))
+    assert any(name.startswith("events.out.tfevents") for name in os.listdir(folder))
+    config = json.loads((folder / "hparams.json").read_text())
+    assert (config["problem"], config["model"], config["hparams_set"]) == (PROBLEM, "transformer", "transformer_tiny")
+    assert config["hparams"]["hidden_size"] == 16
+    assert [os.path.basename(path) for path in list_checkpoints(str(folder))] == [
+        "model.ckpt-3",
+        "model.ckpt-6",
+        "model.ckpt-7",
+    ]
+    assert set(metrics) == {"loss", "perplexity", "token_accuracy", "exact_sequence_accuracy"}
+    assert metrics["perplexity"] == pytest.approx(np.exp(metrics["loss"]))
+    lines = log(folder)
+    assert [line["step"] for line in lines if line["event"] == "evaluation"] == [3, 6, 7]
+    progress = [line for line in lines if line["event"] == "progress"]
+    assert [line["step"] for line in progress] == [2, 4, 6, 7]
+    for line in progress:
+        assert line["loss"] > 0 and line["target_tokens_a_step"] <= 256 and 0 <= line["padding"] < 1
+
+
+def test_settings_are_remembered(data_dir, whole):
+    metrics = Trainer(data_dir=data_dir, output_dir=str(whole[0])).evaluate()
+    assert metrics == pytest.approx(whole[1], rel=1e-5)
+
+
+def test_only_the_newest_are_kept(data_dir, tmp_path):
+    trainer(data_dir, tmp_path, local_eval_frequency=1, keep_checkpoint_max=2).train(4)
+    assert [os.path.basename(path) for path in list_checkpoints(str(tmp_path))] == ["model.ckpt-3", "model.ckpt-4"]
+
+
+def test_architecture_cannot_change(data_dir, whole):
+    with pytest.raises(UserError, match=r"hidden_size: 16 -> 32.*another output_dir"):
+        trainer(data_dir, whole[0], HPARAMS.replace("hidden_size=16", "hidden_size=32")).train(9)
+
+
+def test_other_settings_change_only_when_allowed_and_are_recorded(data_dir, tmp_path):
+    trainer(data_dir, tmp_path).train(3)
+    changed = HPARAMS.replace("batch_size=256", "batch_size=200")
+    with pytest.raises(UserError, match=r"batch_size: 256 -> 200.*--allow_hparams_change"):
+        trainer(data_dir, tmp_path, changed).train(5)
+    trainer(data_dir, tmp_path, changed, allow_hparams_change=True).train(5)
+    [line] = [line for line in log(tmp_path) if line["event"] == "hparams_change"]
+    assert line["step"] == 3 and line["changed"] == {"batch_size": [256, 200]}
+    assert json.loads((tmp_path / "hparams.json").read_text())["hparams"]["batch_size"] == 200
+
+
+def test_another_problem_is_refused(data_dir, whole):
+    other = trainer(data_dir, whole[0])
+    other.problem = "algorithmic_identity_decimal40"
+    with pytest.raises(UserError, match="algorithmic_identity_decimal40"):
+        other.train(9)
+
+
+def test_damaged_newest_checkpoint_falls_back(data_dir, whole, tmp_path, caplog):
+    trainer(data_dir, tmp_path).train(6)
+    newest = tmp_path / "model.ckpt-6.data-00000-of-00001"
+    newest.write_bytes(newest.read_bytes()[:1000])
+    trainer(data_dir, tmp_path).train(7)
+    assert "model.ckpt-6: damaged" in caplog.text
+    assert_same(state(tmp_path, 7), state(whole[0], 7))
+
+
+def test_all_checkpoints_damaged(data_dir, tmp_path):
+    trainer(data_dir, tmp_path).train(3)
+    (tmp_path / "model.ckpt-3.data-00000-of-00001").write_bytes(b"")
+    with pytest.raises(UserError, match=r"no checkpoint can be read; tried model\.ckpt-3"):
+        trainer(data_dir, tmp_path).train(5)
+
+
+def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkeypatch):
+    trainer(data_dir, tmp_path).train(3)
+
+    def full(manager, checkpoint_number):
+        (tmp_path / f"model.ckpt-{checkpoint_number}.data-00000-of-00001").write_bytes(b"half")
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tf.train.CheckpointManager, "save", full)
+        with pytest.raises(Failure, match=r"step 6 could not be saved: No space left.*model.ckpt-3"):
+            trainer(data_dir, tmp_path).train(6)
+    assert not [name for name in os.listdir(tmp_path) if "ckpt-6" in name]
+    trainer(data_dir, tmp_path).train(7)
+    assert_same(state(tmp_path, 7), state(whole[0], 7))
+
+
+def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_the_batch(data_dir, tmp_path):
+    hparams = HPARAMS + ",learning_rate_constant=1e30,max_skipped_steps=3"
+    with pytest.raises(Failure, match=r"3 steps in a row.*not-finite-step-\d+.npz"):
+        trainer(data_dir, tmp_path, hparams).train(60)
+    [saved] = [name for name in os.listdir(tmp_path) if name.startswith("not-finite")]
+    assert set(np.load(tmp_path / saved)) == {"inputs_0", "targets_0"}
+
+
+def test_everything_longer_than_max_length(data_dir, tmp_path):
+    with pytest.raises(UserError, match=r"none of the 120 training examples .*max_length=1 "):
+        trainer(data_dir, tmp_path / "run", HPARAMS + ",max_length=1").train(3)
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_data(tmp_path):
+    with pytest.raises(UserError, match="t2t-datagen --problem=algorithmic_reverse_decimal40"):
+        trainer(str(tmp_path), tmp_path / "run").train(3)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_second_trainer_is_refused(tmp_path):
+    with locked(str(tmp_path)):
+        process = multiprocessing.get_context("spawn").Process(target=_enter, args=(str(tmp_path),))
+        process.start()
+        process.join(120)
+    assert process.exitcode == 2
+
+
+def _enter(folder):
+    try:
+        with locked(folder):
+            os._exit(0)
+    except UserError as error:
+        os._exit(2 if f"process {os.getppid()}" in str(error) else 1)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be written"), locked(str(tmp_path / "file" / "run")):
+        pass
+
+
+def test_replicas_read_the_same_stream(data_dir, tmp_path):
+    """Resumed on two replicas, the stream goes on where one replica stopped."""
+    trainer(data_dir, tmp_path).train(3)
+    trainer(data_dir, tmp_path, logical_cpus=2).train(5)
+    assert [line["data_batch"] for line in log(tmp_path) if line["event"] == "resume"] == [3]
+    assert int(state(tmp_path, 5)["batches_read/.ATTRIBUTES/VARIABLE_VALUE"]) == 3 + 2 * 2
