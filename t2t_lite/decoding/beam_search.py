@@ -262,8 +262,9 @@ def _run_growing(search, state):
 def _cache_shapes(model, memory, length, beam_size):
     """Returns the shapes of `model.init_cache(memory, length, beam_size)` without computing it."""
     specs = tf.nest.map_structure(lambda leaf: tf.TensorSpec(leaf.shape, leaf.dtype), memory)
-    abstract = tf.function(lambda memory: model.init_cache(memory, length, beam_size)).get_concrete_function(specs)
-    return tf.nest.map_structure(lambda leaf: _Shape(leaf.shape), abstract.structured_outputs)
+    abstract = tf.function(lambda memory: model.init_cache(memory, length, beam_size), autograph=False)
+    outputs = abstract.get_concrete_function(specs).structured_outputs
+    return tf.nest.map_structure(lambda leaf: _Shape(leaf.shape), outputs)
 
 
 class _Shape:
