@@ -26,7 +26,7 @@ from t2t_lite.problems.phrasebook_clauses import (
 )
 from t2t_lite.problems.phrasebook_grammar import Clause, NounPhrase, english, german
 from t2t_lite.problems.phrasebook_lexicon import FEELINGS, NOUNS, VERBS
-from t2t_lite.problems.phrasebook_words import IT, MODALS, WHAT, WHO, YOU, I, Word
+from t2t_lite.problems.phrasebook_words import IT, WHAT, WHO, YOU, I, Word
 
 PAIRS = {DatasetSplit.TRAIN: 100_000, DatasetSplit.EVAL: 1_000, DatasetSplit.TEST: 1_500}
 HELD_OUT_PERCENT = 5  # of the combinations, for dev and for test each
@@ -124,7 +124,7 @@ def _transitive(infinitives):
 
 _NEEDED = _transitive("kaufen suchen mitnehmen mieten reparieren")
 _LIKED = _transitive("kaufen bestellen probieren besuchen einladen fotografieren anrufen abholen")
-_PURPOSES = _transitive("kaufen verkaufen suchen besuchen treffen abholen fotografieren anschauen essen trinken fragen")
+_PURPOSES = _transitive("kaufen verkaufen suchen besuchen treffen abholen fotografieren anschauen fragen")
 _NEED, _LIKE, _LOVE = (
     next(verb for verb in VERBS["state"] if verb.de == infinitive) for infinitive in ("brauchen", "mögen", "lieben")
 )
@@ -184,7 +184,8 @@ class Phrasebook(Clauses):
         clause = self.clause(negated=0 if is_open else 0.15)
         if _thing(clause.subject) == _thing(main.subject):
             return None
-        if verb is OTHER["hope"] and clause.verb is OTHER["be"]:  # one does not hope that somebody is ill
+        is_hoped_for = clause.verb is not OTHER["be"] and clause.tense in ("present", "perfect", "can", "will")
+        if verb == "hope" and not is_hoped_for:
             return None
         if is_open and self.happens(0.4):
             question = self._ask(clause)
@@ -319,8 +320,8 @@ def _thing(subject):
 def _is_odd_question(clause):
     """Said of "Am I reading a book?" (but "Can I …?") and "Does every student …?"."""
     if isinstance(clause.subject, NounPhrase):
-        return clause.subject.determiner == "every"
-    return clause.subject is I and clause.tense not in MODALS
+        return clause.subject.determiner in ("every", "many", "a")
+    return clause.subject is I and clause.tense not in ("can", "should", "have to", "be allowed to")
 
 
 def _join(first, second):

@@ -81,7 +81,7 @@ _SURFACES = (
 )
 _VEHICLES = {"reisen": nouns("train bus car plane ship"), "kommen": nouns("train bus car bicycle")}
 _PRICES = {  # euros from, to, step; below 100 cents may follow
-    "eatable drinkable print item": (2, 15, 1),
+    "eatable drinkable print item": (2, 12, 1),
     "clothes thing": (20, 120, 5),
     "device furniture": (50, 950, 10),
     "vehicle animal": (500, 20_000, 250),
@@ -193,8 +193,9 @@ class Clauses:
         return NounPhrase(noun, determiner, is_plural, described, owner)
 
     def _object(self, options, case, style, subject):
-        while (noun := self.choose(options)) == getattr(subject, "noun", None):
-            pass
+        noun = self.choose(options)
+        while isinstance(subject, NounPhrase) and _is_odd_pair(subject.noun, noun):
+            noun = self.choose(options)
         if noun.kind in PERSONS and self.happens(0.15):
             pronoun = self.choose([pronoun for pronoun in PRONOUNS if not _is_reflexive(pronoun, subject)])
             return object_phrase(pronoun, case)
@@ -358,6 +359,11 @@ def _possessives(subject):
         own = {"m": "his", "f": "her", "p": "their"}.get(subject.gender)
         return (own,) * 9 + _POSSESSIVES if own else ("my", "your", "our")  # das Kind: English has his and her
     return (subject.possessive,) * 9 + _POSSESSIVES if subject in PRONOUNS else _POSSESSIVES
+
+
+def _is_odd_pair(subject, noun):
+    """Whether two nouns do not go together as subject and object: the same, or a child's own children."""
+    return subject is noun or (subject.kind == "youth" and noun.en in ("son", "daughter"))
 
 
 def _is_reflexive(pronoun, subject):

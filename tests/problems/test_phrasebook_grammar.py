@@ -38,6 +38,38 @@ GENDER = {noun: gender for gender, row in GENDERS.items() for noun in row.split(
 WEAK_NOUNS = {"Junge": "Jungen", "Kollege": "Kollegen", "Kunde": "Kunden", "Nachbar": "Nachbarn"}
 WEAK_NOUNS |= {"Student": "Studenten", "Tourist": "Touristen"}
 
+# Plurals that the rules of test_plurals_are_formed_by_rule_or_listed do not give.
+LISTED = """
+    Mann/Männer Kind/Kinder Arzt/Ärzte Gast/Gäste Sohn/Söhne Bruder/Brüder Mutter/Mütter Tochter/Töchter
+    Vogel/Vögel Apfel/Äpfel Ei/Eier Buch/Bücher Kleid/Kleider Hemd/Hemden Mantel/Mäntel Rock/Röcke Hut/Hüte
+    Spiel/Spiele Fahrrad/Fahrräder Motorrad/Motorräder Bus/Busse Zug/Züge Ball/Bälle Bild/Bilder Stuhl/Stühle
+    Bett/Betten Schrank/Schränke Haus/Häuser Stadt/Städte Dorf/Dörfer Garten/Gärten Bahnhof/Bahnhöfe
+    Museum/Museen Supermarkt/Supermärkte Krankenhaus/Krankenhäuser Markt/Märkte Flughafen/Flughäfen Wort/Wörter
+    Satz/Sätze Lied/Lieder
+"""
+PLURALS = dict(pair.split("/") for pair in words(LISTED))
+PLURALS |= {
+    noun: noun + "s" for noun in words("E-Mail Auto Foto Kamera Radio Park Restaurant Büro Kino Hotel Café Party")
+}
+
+# Third person and participle of the verbs that are not weak; "fangen … an" stands under anfangen.
+PRINCIPAL_PARTS = words("""
+    finden findet gefunden  sehen sieht gesehen  lesen liest gelesen  schreiben schreibt geschrieben
+    essen isst gegessen  trinken trinkt getrunken  tragen trägt getragen  waschen wäscht gewaschen
+    treffen trifft getroffen  verstehen versteht verstanden  vergessen vergisst vergessen  haben hat gehabt
+    verlieren verliert verloren  singen singt gesungen  anrufen ruft angerufen  einladen lädt eingeladen
+    mitbringen bringt mitgebracht  mitnehmen nimmt mitgenommen  anziehen zieht angezogen  kennen kennt gekannt
+    mögen mag gemocht  helfen hilft geholfen  geben gibt gegeben  leihen leiht geliehen  bringen bringt gebracht
+    empfehlen empfiehlt empfohlen  beschreiben beschreibt beschrieben  schlafen schläft geschlafen
+    sitzen sitzt gesessen  bleiben bleibt geblieben  ankommen kommt angekommen  aufstehen steht aufgestanden
+    zurückkommen kommt zurückgekommen  gehen geht gegangen  fahren fährt gefahren  fliegen fliegt geflogen
+    laufen läuft gelaufen  kommen kommt gekommen  abfahren fährt abgefahren  anfangen fängt angefangen
+    sein ist gewesen  liegen liegt gelegen  wissen weiß gewusst  scheinen scheint geschienen
+""")
+STRONG_VERBS = dict(
+    zip(PRINCIPAL_PARTS[::3], zip(PRINCIPAL_PARTS[1::3], PRINCIPAL_PARTS[2::3], strict=True), strict=True)
+)
+
 # What stands before an adjective, and the adjective's ending, in full: nominative, accusative, dative, genitive.
 CASES = ("nom", "acc", "dat", "gen")
 DETERMINERS = {
@@ -96,6 +128,34 @@ def test_nouns_have_their_gender_and_weak_nouns_their_ending(sentences):
             assert case == "nom" or singular not in WEAK_NOUNS or noun == WEAK_NOUNS[singular], phrase
         elif case == "dat":
             assert noun.endswith(("n", "s")), phrase
+
+
+def test_plurals_are_formed_by_rule_or_listed():
+    for noun in NOUNS.values():
+        if not (noun.de and noun.de_plural):
+            continue
+        if noun.de in PLURALS:
+            rule = PLURALS[noun.de]
+        elif noun.de in WEAK_NOUNS:
+            rule = WEAK_NOUNS[noun.de]
+        elif noun.gender == "f":
+            rule = noun.de + ("n" if re.search("(e|el|er)$", noun.de) else "en")
+        else:
+            rule = noun.de + ("" if re.search("(er|el|en|chen)$", noun.de) else "e")
+        assert noun.de_plural == rule
+
+
+def test_verbs_are_strong_as_listed_or_weak_by_rule():
+    for verb in (verb for group in VERBS.values() for verb in group):
+        third, participle = STRONG_VERBS.get(verb.de, (None, None))
+        if third is None:
+            stem = verb.de.removeprefix(verb.prefix).removesuffix("n").removesuffix("e")
+            third = stem + ("et" if re.search("([td]|gn)$", stem) else "t")
+            has_ge = not re.match("(be|ver|er|ge)", verb.de) and not stem.endswith("ier")
+            has_ge = has_ge and verb.de != "vorbereiten"
+            participle = verb.prefix + "ge" * has_ge + third
+        assert (verb.third, verb.participle) == (third, participle)
+        assert verb.auxiliary == ("ist" if verb.de in WITH_SEIN | {"sein"} else "hat")
 
 
 def test_determiners_and_adjectives_have_the_endings_of_the_tables(sentences):
