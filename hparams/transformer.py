@@ -66,3 +66,13 @@ def transformer_tiny():
     hparams.filter_size = 512
     hparams.num_heads = 4
     return hparams
+
+
+@register_hparams
+def transformer_quickstart():
+    """For `make quickstart`: learns the phrasebook in minutes on two CPU cores."""
+    hparams = transformer_tiny()
+    hparams.batch_size = 2048
+    hparams.learning_rate_warmup_steps = 500
+    hparams.eval_decode_examples = 100
+    return hparams
