@@ -44,7 +44,7 @@ def check(flags):
         raise UserError("missing --decode_from_file (a text file, or - for standard input) or --decode_interactive.")
     for name in ("decode_from_file", "decode_reference"):
         path = flags[name].value
-        if path and path != "-" and "://" not in path and not os.path.isfile(path):
+        if path and path != "-" and "://" not in path and not os.path.exists(path):
             raise UserError(f"--{name}={path}: no such file. Check the path.")
 
 

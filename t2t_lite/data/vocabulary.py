@@ -87,6 +87,11 @@ class TextEncoder:
         ids = tf.ragged.boolean_mask(ids, (ids >= self.num_reserved_ids) & (ids < self.vocab_size))
         return tf.strings.reduce_join(tf.strings.as_string(ids - self.num_reserved_ids), axis=-1, separator=" ")
 
+    @property
+    def tf_resources(self):
+        """What `tf_encode` and `tf_decode` need beside the graph, for an export to track: mostly nothing."""
+        return []
+
     def _visible(self, ids):
         """The ids that show: up to the first EOS, without padding, checked against the vocabulary's size."""
         found = []
@@ -182,12 +187,7 @@ class TokenTextEncoder(TextEncoder):
         """In a graph: string [batch] -> int32 ragged [batch, (length)]; words without an id are left out."""
         import tensorflow as tf
 
-        default = -1 if self._oov_id is None else self._oov_id
-        table = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(self._words, list(range(self.vocab_size)), value_dtype=tf.int32),
-            default,
-        )
-        ids = tf.ragged.map_flat_values(table.lookup, tf.strings.split(strings))
+        ids = tf.ragged.map_flat_values(self._table.lookup, tf.strings.split(strings))
         return tf.ragged.boolean_mask(ids, ids >= 0)
 
     def tf_decode(self, ids):
@@ -197,6 +197,20 @@ class TokenTextEncoder(TextEncoder):
         ids = tf_visible(ids)
         ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
         return tf.strings.reduce_join(tf.gather(tf.constant(self._words), ids), axis=-1, separator=" ")
+
+    @property
+    def tf_resources(self):
+        """The table of words."""
+        return [self._table]
+
+    @functools.cached_property
+    def _table(self):
+        import tensorflow as tf
+
+        default = -1 if self._oov_id is None else self._oov_id
+        with tf.init_scope():  # outside of any function that is being traced: an export has to track it
+            words = tf.lookup.KeyValueTensorInitializer(self._words, range(self.vocab_size), value_dtype=tf.int32)
+            return tf.lookup.StaticHashTable(words, default)
 
     def _piece(self, i):
         return self._words[i]

@@ -198,6 +198,6 @@ def _results(hypotheses, n_best):
     for ids, scores, ended in zip(*(tensor.numpy()[:, :n_best] for tensor in hypotheses), strict=True):
         yield [
             SearchResult(ids=[int(i) for i in row if i not in (PAD_ID, EOS_ID)], score=float(score), ended=bool(end))
-            for row, score, end in zip(ids, scores, ended, strict=True)
-            if score > -np.inf
+            for rank, (row, score, end) in enumerate(zip(ids, scores, ended, strict=True))
+            if score > -np.inf or rank == 0  # NaN, of a model that is broken, is still an answer
         ]

@@ -25,6 +25,9 @@ def input_lines(path):
     Raises:
         UserError: no such file, not readable, damaged, or not UTF-8 (the line is named). An empty file has no lines.
     """
+    if _is_device(path):
+        with open(path, "rb") as file:
+            return [line for lines in stream_lines(file.fileno(), path) for line in lines]
     with contextlib.suppress(tf.errors.OpError):
         if not tf.io.gfile.isdir(path) and tf.io.gfile.stat(path).length == 0:
             return []
@@ -83,12 +86,18 @@ def output_file(path):
     Raises:
         UserError: the file cannot be written; before anything else is done.
     """
+    if _is_device(path):  # renaming would replace it
+        with open(path, "wb") as file:
+            yield lambda text: file.write(text.encode("utf-8"))
+        return
     temporary = path + ".incomplete"
     try:
+        if tf.io.gfile.isdir(path):
+            raise UserError(f"{path}: is a folder. Expected a file to write.")
         file = tf.io.gfile.GFile(temporary, "wb")
         file.write(b"")  # opens it
         file.flush()
-    except (tf.errors.OpError, OSError) as error:
+    except tf.errors.OpError as error:
         raise UserError(f"{path}: cannot be written: {str(error).splitlines()[0]}") from None
     try:
         with file:
@@ -98,6 +107,11 @@ def output_file(path):
         with contextlib.suppress(tf.errors.OpError):
             tf.io.gfile.remove(temporary)
         raise
+
+
+def _is_device(path):
+    """Whether it is a pipe, a terminal or the like: neither a file nor a folder."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def stream_lines(descriptor, name):

@@ -51,6 +51,7 @@ class _TextTranslation(tf.Module):
     def __init__(self, translator, options, max_input_length):
         super().__init__()
         self.weights = [weight.value for weight in translator.model.weights]
+        self.resources = [resource for encoder in translator.encoders.values() for resource in encoder.tf_resources]
         self._translate = _text_function(translator, options, max_input_length)
 
     def signatures(self):

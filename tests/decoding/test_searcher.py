@@ -94,3 +94,12 @@ def test_buckets():
     widths = {bucket_width(n) for n in range(1, 1025)}
     assert len(widths) <= 16 and max(widths) == 1024
     assert all(n <= bucket_width(n) <= max(n + 7, 1.5 * n) for n in range(1, 1025))
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_a_model_that_is_broken_still_has_an_answer(compile):
+    """Weights that became NaN in training must not stop the evaluation."""
+    model = ScriptedModel()
+    model.bias[:] = np.nan
+    found = Searcher(model).search([[2, 1]] * 2, SearchOptions(extra_length=2, compile=compile))
+    assert [len(results) for results in found] == [1, 1] and not np.isfinite(found[0][0].score)

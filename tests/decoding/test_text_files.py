@@ -1,4 +1,5 @@
 import os
+import threading
 
 import pytest
 
@@ -79,6 +80,28 @@ def test_an_output_file_appears_when_it_is_whole(tmp_path):
 
 def test_an_output_file_that_cannot_be_written(tmp_path):
     with pytest.raises(UserError, match="cannot be written"), text_files.output_file(str(tmp_path / "no" / "out")):
+        pass
+
+
+def test_pipes_and_devices_are_files_too(tmp_path):
+    """As in --decode_from_file=<(zcat a.gz) --decode_to_file=/dev/null, which must not become a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"c\n\nd",), daemon=True)
+    writer.start()
+    assert text_files.input_lines(str(pipe)) == ["c", "", "d"]
+    writer.join()
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    with text_files.output_file(str(pipe)) as write:
+        write("a\n")
+    reader.join()
+    assert got == [b"a\n"] and os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_folder_is_no_output(tmp_path):
+    with pytest.raises(UserError, match="is a folder"), text_files.output_file(str(tmp_path)):
         pass
 
 

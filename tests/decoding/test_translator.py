@@ -71,6 +71,7 @@ def test_the_limit_is_the_sentence_s_own_length_and_extra_length(extra_length):
     assert not any(t.hypotheses[0].ended for t in found)
 
 
+@pytest.mark.slow  # compiles a whole model
 @pytest.mark.parametrize("pos, before, after", [("timing", "n", "da"), ("emb", "none", "dan")])
 def test_compiled_and_not_compiled_give_the_same(pos, before, after):
     translator = of_random_weights(pos=pos, layer_preprocess_sequence=before, layer_postprocess_sequence=after)
@@ -82,6 +83,7 @@ def test_compiled_and_not_compiled_give_the_same(pos, before, after):
         assert ours.score == pytest.approx(theirs.score, abs=1e-4)
 
 
+@pytest.mark.slow  # compiles whole models
 @pytest.mark.parametrize("mode", ["graph", "xla"])
 def test_the_cached_search_equals_full_passes(mode):
     """The same search over a model whose cached step is hidden, and therefore not used."""
@@ -153,6 +155,7 @@ def test_progress_counts_every_sentence(translator):
     assert sum(done) == len(TEXTS)
 
 
+@pytest.mark.slow  # compiles a whole model
 @pytest.mark.parametrize("compile", [False, True])
 def test_a_model_in_training_on_replicas(compile):
     """The trainer translates with the model whose variables are mirrored; the weights change in between."""
