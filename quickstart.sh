@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 OUT=${QUICKSTART_DIR:-quickstart}
 DATA=$OUT/data TRAIN=$OUT/train EXPORT=$OUT/export
 # Checkpoints are EVERY steps apart; the last five are averaged.
-STEPS=${QUICKSTART_STEPS:-3000} EVERY=${QUICKSTART_EVERY:-300}
+STEPS=${QUICKSTART_STEPS:-1500} EVERY=${QUICKSTART_EVERY:-150}
 AVERAGE=$TRAIN/avg/model.ckpt-$STEPS.index
 
 stopped() { echo "quickstart: stopped. Type make quickstart again: it continues where it was." >&2; }
