@@ -109,7 +109,7 @@ class Trainer:
             UserError: there is no checkpoint.
         """
         self._open_data()
-        self._build(train_steps=1)
+        self._build(train_steps=2**31)  # no schedule ends before it; the optimizer is not restored
         path, _ = self._checkpoints.restore_latest(skip=("optimizer", "iterator"))
         if path is None:
             raise UserError(f"--output_dir={self.output_dir}: no checkpoint to evaluate. Run t2t-trainer first.")
@@ -121,6 +121,7 @@ class Trainer:
         """Everything that can be wrong with names, settings and data; writes nothing."""
         self._fill_in_from_earlier_run()
         hparams = self.hparams
+        self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)  # before TensorFlow makes a tensor
         # Before the data set is made: TensorFlow mixes its global seed into the order of shuffling.
         keras.utils.set_random_seed(hparams.random_seed % 2**32)
         problem = registry.problem(self.problem)
@@ -160,7 +161,6 @@ class Trainer:
 
     def _build(self, train_steps):
         """Makes the model, its optimizer and all that a checkpoint holds."""
-        self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)
         with self._replicas.scope():
             self._model = build_model(self._config)
             self._optimizer = make_optimizer(self.hparams, train_steps)
