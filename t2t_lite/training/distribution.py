@@ -55,13 +55,13 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
             tf.config.experimental.set_memory_growth(gpu, True)
     if worker_gpu == 0:
         return Replicas(None, 1, f"devices: CPU (--worker_gpu=0; {len(gpus)} GPUs visible)")
+    if worker_gpu > max(len(gpus), 1):  # one that is not there is the default, and falls back to the CPU
+        raise UserError(f"--worker_gpu={worker_gpu}: only {len(gpus)} GPUs are visible. Expected at most that many.")
     if not gpus:
         built = "" if tf.test.is_built_with_cuda() else ", and this TensorFlow is built without CUDA"
         return Replicas(
             None, 1, f"devices: CPU: no GPU is visible{built} (for GPUs: pip install 't2t_lite[cuda]', then nvidia-smi)"
         )
-    if worker_gpu > len(gpus):
-        raise UserError(f"--worker_gpu={worker_gpu}: only {len(gpus)} GPUs are visible. Expected at most that many.")
     names = [gpu.name.removeprefix("/physical_device:") for gpu in gpus[:worker_gpu]]
     unused = f"; {len(gpus) - worker_gpu} more are visible (--worker_gpu)" if len(gpus) > worker_gpu else ""
     return _over([f"/{name}" for name in names], f"devices: {', '.join(names)}{unused}")

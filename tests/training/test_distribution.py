@@ -1,0 +1,43 @@
+"""Which devices a run uses, and what it says of them. (The machines that run these tests have no GPU.)"""
+
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.training.distribution import choose_replicas
+
+
+def test_without_a_gpu_the_cpu_is_used_and_the_reason_given():
+    replicas = choose_replicas(worker_gpu=1)
+    assert (replicas.strategy, replicas.count) == (None, 1)
+    assert "no GPU is visible" in replicas.description and "t2t_lite[cuda]" in replicas.description
+
+
+def test_logical_cpus_are_replicas():
+    replicas = choose_replicas(worker_gpu=1, logical_cpus=8)
+    assert replicas.count == replicas.strategy.num_replicas_in_sync == 8
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"worker_gpu": 2}, "--worker_gpu=2: only 0 GPUs are visible"),
+        ({"worker_gpu": -1}, "expected numbers from 0"),
+        ({"logical_cpus": 64}, "--logical_cpus=64: TensorFlow was started with 8"),
+    ],
+)
+def test_more_than_there_are(arguments, words):
+    with pytest.raises(UserError, match=words):
+        choose_replicas(**arguments)
+
+
+@pytest.mark.parametrize(
+    "config, words",
+    [
+        ('{"cluster": {"worker": ["a:1", "b:2"]}}', "several workers are not available yet"),
+        ("{", "TF_CONFIG: not JSON"),
+    ],
+)
+def test_several_machines_are_refused(monkeypatch, config, words):
+    monkeypatch.setenv("TF_CONFIG", config)
+    with pytest.raises(UserError, match=words):
+        choose_replicas()
