@@ -89,7 +89,7 @@ def run(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
-    from t2t_lite.models.restore import read_run_config
+    from t2t_lite.models.run_config import read_run_config
     from t2t_lite.training.trainer import Trainer
 
     if flags.inter_op_parallelism_threads:

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
+from t2t_lite.data.files import write_bytes
 from t2t_lite.errors import UserError
 from t2t_lite.layers import number_dropouts
 
@@ -34,10 +35,8 @@ def write_run_config(directory, config):
         config: dict of "problem", "model", "hparams_set" (names), "vocab_size", "target_vocab_size" (None: shared),
             "vocabulary_sha256" ({"inputs", "targets"}), "usr_dir" (str or "") and "hparams" (name -> value).
     """
-    path = os.path.join(directory, FILE_NAME)
-    with tf.io.gfile.GFile(path + ".incomplete", "w") as file:
-        file.write(json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n")
-    tf.io.gfile.rename(path + ".incomplete", path, overwrite=True)
+    text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
+    write_bytes(os.path.join(directory, FILE_NAME), text.encode())
 
 
 def read_run_config(directory):

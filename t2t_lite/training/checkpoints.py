@@ -111,12 +111,6 @@ def checkpoint_step(path):
     return int(match[1]) if match else 0
 
 
-def list_checkpoints(directory):
-    """Returns the paths (without suffix) of all complete checkpoints in a folder, by step."""
-    pattern = os.path.join(directory, f"{PREFIX}-*.index")
-    return sorted((path.removesuffix(".index") for path in tf.io.gfile.glob(pattern)), key=checkpoint_step)
-
-
 def average_checkpoints(paths, output_path):
     """Writes the mean of the models in several checkpoints (paper, section 6.1: the last 5, or 20).
 

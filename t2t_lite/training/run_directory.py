@@ -6,6 +6,7 @@ import os
 
 import tensorflow as tf
 
+from t2t_lite.data.files import read_bytes, write_bytes
 from t2t_lite.errors import UserError
 from t2t_lite.models.run_config import read_run_config, write_run_config
 
@@ -104,6 +105,4 @@ def settle_config(output_dir, config, allow_change):
 def copy_vocabulary(paths, output_dir):
     """Copies the files that a trained model needs beside it; each under a temporary name first."""
     for path in paths:
-        target = os.path.join(output_dir, os.path.basename(path))
-        tf.io.gfile.copy(path, target + ".incomplete", overwrite=True)
-        tf.io.gfile.rename(target + ".incomplete", target, overwrite=True)
+        write_bytes(os.path.join(output_dir, os.path.basename(path)), read_bytes(path))

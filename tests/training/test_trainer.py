@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.training.checkpoints import list_checkpoints
+from t2t_lite.training.checkpoints import checkpoint_step
 from t2t_lite.training.run_directory import locked
 from t2t_lite.training.trainer import Trainer
 
@@ -54,6 +54,11 @@ def assert_same(one, other):
         np.testing.assert_array_equal(one[key], other[key], err_msg=key)
 
 
+def checkpoints(output_dir):
+    """Names of the complete checkpoints, by step."""
+    return sorted((path.stem for path in output_dir.glob("model.ckpt-*.index")), key=checkpoint_step)
+
+
 def log(output_dir):
     with open(os.path.join(output_dir, "train.log")) as file:
         return [json.loads(line) for line in file]
@@ -91,7 +96,7 @@ def test_what_a_run_leaves(whole):
     config = json.loads((folder / "hparams.json").read_text())
     assert (config["problem"], config["model"], config["hparams_set"]) == (PROBLEM, "transformer", "transformer_tiny")
     assert config["hparams"]["hidden_size"] == 16
-    assert [os.path.basename(path) for path in list_checkpoints(str(folder))] == [
+    assert checkpoints(folder) == [
         "model.ckpt-3",
         "model.ckpt-6",
         "model.ckpt-7",
@@ -113,7 +118,7 @@ def test_settings_are_remembered(data_dir, whole):
 
 def test_only_the_newest_are_kept(data_dir, tmp_path):
     trainer(data_dir, tmp_path, local_eval_frequency=1, keep_checkpoint_max=2).train(4)
-    assert [os.path.basename(path) for path in list_checkpoints(str(tmp_path))] == ["model.ckpt-3", "model.ckpt-4"]
+    assert checkpoints(tmp_path) == ["model.ckpt-3", "model.ckpt-4"]
 
 
 def test_architecture_cannot_change(data_dir, whole):
