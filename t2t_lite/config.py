@@ -39,6 +39,11 @@ class HParams:
     pos: str = "timing"  # "timing" (sinusoids), "emb" (learned) or "none"
     position_layout: str = "interleaved"  # "interleaved" (the paper's), "marian" or "tensor2tensor"
     max_position: int = 1024  # rows of a learned position table
+    # "dot_product", "dot_product_relative" (Shaw et al. 2018) or "restricted" (paper, section 4)
+    self_attention_type: str = "dot_product"
+    max_relative_position: int = 0  # of dot_product_relative: where distances are clipped
+    add_relative_to_values: bool = False  # of dot_product_relative
+    attention_neighborhood: int = 0  # of restricted: r, the positions that each one sees
 
     # Regularisation.
     layer_prepostprocess_dropout: float = 0.1

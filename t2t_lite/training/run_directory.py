@@ -17,7 +17,8 @@ _FIXED = (
     "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
     "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
     "norm_epsilon", "attention_bias", "ffn_activation", "shared_embedding_and_softmax_weights", "pos",
-    "position_layout", "max_position", "optimizer",
+    "position_layout", "max_position", "self_attention_type", "max_relative_position", "add_relative_to_values",
+    "attention_neighborhood", "optimizer",
 )  # fmt: skip
 # Those that decide the order of the data: after a change the stream begins anew.
 STREAM = ("batch_size", "max_length", "min_length", "random_seed")
