@@ -6,15 +6,21 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install quickstart test lint clean
+.PHONY: install quickstart test test-peers lint clean
 
 install: $(STAMP)
 
 # Installed again only when what it depends on has changed; the package itself is used from this folder.
-$(STAMP): setup.cfg pyproject.toml
+# What only comparisons need has an environment of its own; TORCH=torch==2.13.0 asks for one version.
+TORCH ?= torch
+PEERS_VENV := .venv-peers
+$(STAMP): PACKAGES = --editable '.[test]'
+$(PEERS_VENV)/.installed: PACKAGES = '$(TORCH)' --editable '.[test,peers]'
+
+$(STAMP) $(PEERS_VENV)/.installed: setup.cfg pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found. Install it, or: make PYTHON=/path/to/python3.11" >&2; exit 2; }
-	test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --editable '.[test]'
+	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet $(PACKAGES)
 	@touch $@
 
 quickstart: install
@@ -23,11 +29,15 @@ quickstart: install
 test: lint
 	$(VENV)/bin/pytest
 
+# Against PyTorch and Hugging Face on the same weights.
+test-peers: $(PEERS_VENV)/.installed
+	$(PEERS_VENV)/bin/pytest tests/peers
+
 lint: install
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 
-# What the other targets made, but for the virtual environment.
+# What the other targets made, but for the virtual environments.
 clean:
 	rm -rf build dist quickstart *.egg-info .pytest_cache .ruff_cache
-	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -not -path './.venv*/*' -prune -exec rm -rf {} +
