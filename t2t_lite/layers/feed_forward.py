@@ -1,11 +1,13 @@
 """Position-wise feed-forward network (paper, section 3.3)."""
 
+import functools
+
 import keras
 from keras import ops
 
 from t2t_lite.layers.dropout import Dropout
 
-_ACTIVATIONS = {"relu": ops.relu, "gelu": ops.gelu, "swiglu": ops.silu}
+_ACTIVATIONS = {"relu": ops.relu, "gelu": functools.partial(ops.gelu, approximate=False), "swiglu": ops.silu}
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -15,7 +17,8 @@ class FeedForward(keras.layers.Layer):
     Args:
         filter_size: int, d_ff, size of the inner layer.
         dropout: float in [0, 1), on the inner activations (tensor2tensor's relu_dropout; 0 in the paper).
-        activation: "relu" (the paper's), "gelu", or "swiglu" (silu(xW₁) · xV, Shazeer 2020: a third matrix).
+        activation: "relu" (the paper's), "gelu" (x Φ(x), not its tanh approximation), or "swiglu" (silu(xW₁) · xV,
+            Shazeer 2020: a third matrix).
 
     Raises:
         ValueError: `filter_size` is not positive, or the activation is unknown.

@@ -1,5 +1,7 @@
 """Each layer through the harness, and against the paper's equations written in NumPy."""
 
+import math
+
 import keras
 import numpy as np
 import pytest
@@ -130,6 +132,13 @@ class TestFeedForward:
         w1, b1 = array(layer.inner.kernel), array(layer.inner.bias)
         w2, b2 = array(layer.outer.kernel), array(layer.outer.bias)
         np.testing.assert_allclose(output, np.maximum(0, X @ w1 + b1) @ w2 + b2, atol=1e-5)
+
+    def test_gelu_is_the_exact_one(self):
+        layer = layers.FeedForward(16, activation="gelu")
+        output = array(layer(X))
+        inner = X @ array(layer.inner.kernel)
+        phi = 0.5 * (1 + np.vectorize(math.erf)(inner / np.sqrt(2)))
+        np.testing.assert_allclose(output, (inner * phi) @ array(layer.outer.kernel), atol=1e-5)
 
     def test_unknown_activation(self):
         with pytest.raises(ValueError, match="relu, gelu, swiglu"):
