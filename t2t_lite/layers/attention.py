@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
 
 MASKED = -1e9  # added to scores that must not be seen; finite, so that a row without any visible key is no NaN
@@ -13,7 +14,8 @@ class MultiHeadAttention(keras.layers.Layer):
     """softmax(QKᵀ / √d_k) V in `num_heads` heads (paper, equation 1 and section 3.2.2).
 
     Argument order and the meaning of masks are those of `keras.layers.MultiHeadAttention`: B is the batch, T the
-    query's length, S the key's; True in a mask means visible. To subclass, override `project` or `attend`.
+    query's length, S the key's; True in a mask means visible. To subclass, override `project` or `attend`; where
+    positions matter to `attend`, also `attend_cached`.
 
     Args:
         num_heads: int, h.
@@ -28,15 +30,14 @@ class MultiHeadAttention(keras.layers.Layer):
         (1, 5, 8)
 
     Raises:
-        ValueError: a size is not positive, or the hidden size is not a multiple of `num_heads` where a head's size
-            follows from it.
+        ValueError: a size is not positive, the rate is outside [0, 1), or the hidden size is not a multiple of
+            `num_heads` where a head's size follows from it.
     """
 
     def __init__(self, num_heads, key_dim=None, value_dim=None, dropout=0.0, use_bias=False, **kwargs):
         super().__init__(**kwargs)
-        for name, size in (("num_heads", num_heads), ("key_dim", key_dim), ("value_dim", value_dim)):
-            if size is not None and size < 1:
-                raise ValueError(f"`{name}` must be at least 1: received {name}={size}.")
+        check_sizes(num_heads=num_heads, key_dim=key_dim, value_dim=value_dim)
+        check_rates(dropout=dropout)
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim
@@ -106,11 +107,25 @@ class MultiHeadAttention(keras.layers.Layer):
         """
         # Scaling the queries, not the scores: oneDNN fuses the scaled product into a far slower kernel.
         query = query * ops.cast(self.query_size**-0.5, query.dtype)
-        scores = ops.cast(ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))), "float32")
-        if mask is not None:
-            scores = scores + ops.where(mask, 0.0, MASKED)
-        weights = ops.cast(ops.softmax(scores, axis=-1), value.dtype)
+        weights = masked_softmax(ops.matmul(query, ops.swapaxes(key, -1, -2)), mask)
         return ops.matmul(self.dropout(weights, training=training), value), weights
+
+    def attend_cached(self, query, key, value, mask, position, training):
+        """Attends from the T beams of one decoding step to all that is in the cache.
+
+        The base class does not care about positions, so this is `attend`. Override where they matter.
+
+        Args:
+            query: [B, heads, T, key_dim].
+            key, value: [B, heads, steps * T, size]: slot `p * T + beam` holds position p.
+            mask: bool, broadcastable to [B, heads, T, steps * T], or None.
+            position: int scalar, the queries' position.
+            training: bool.
+
+        Returns:
+            As `attend`.
+        """
+        return self.attend(query, key, value, mask, training)
 
     def memory_cache(self, value, key=None):
         """Projects a memory once, for cross-attention of many steps and beams: a `cache` for `call`.
@@ -160,21 +175,26 @@ class MultiHeadAttention(keras.layers.Layer):
             output [B, T, hidden]; with `return_attention_scores` also weights [B, heads, T, S]; with a `cache` also
             the new cache; as a tuple when there is more than the output.
         """
-        value = query if value is None else value
+        if value is None:
+            value, value_mask = query, query_mask if value_mask is None else value_mask
         heads = self.project(query, "query")
-        if cache is not None and "memory_key" in cache:
+        steps = cache is not None and "memory_key" not in cache  # decodes step by step
+        if cache is not None and not steps:
             keys, values = cache["memory_key"], cache["memory_value"]
         else:
             keys = self.project(value if key is None else key, "key")
             values = self.project(value, "value")
-            if cache is not None:
-                keys = _add_to_cache(cache["key"], keys, position)
-                values = _add_to_cache(cache["value"], values, position)
-                cache = {"key": keys, "value": values}
-        mask = _merge_masks(
-            ops.shape(heads)[2], ops.shape(keys)[2], attention_mask, use_causal_mask, value_mask, key_mask
-        )
-        output, weights = self.attend(heads, keys, values, mask, training)
+        if steps:
+            keys = _add_to_cache(cache["key"], keys, position)
+            values = _add_to_cache(cache["value"], values, position)
+            cache = {"key": keys, "value": values}
+        query_length, key_length = ops.shape(heads)[2], ops.shape(keys)[2]
+        mask = merge_masks(query_length, key_length, attention_mask, use_causal_mask, value_mask, key_mask)
+        if steps:
+            position = key_length // query_length - 1 if position is None else position
+            output, weights = self.attend_cached(heads, keys, values, mask, position, training)
+        else:
+            output, weights = self.attend(heads, keys, values, mask, training)
         results = [self.project(output, "output")]
         if return_attention_scores:
             results.append(weights)
@@ -207,8 +227,29 @@ def causal_mask(query_length, key_length):
     return ops.expand_dims(ops.arange(query_length), 1) >= ops.expand_dims(ops.arange(key_length), 0)
 
 
-def _merge_masks(query_length, key_length, attention_mask, use_causal_mask, *padding_masks):
-    """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S]; None when there is none."""
+def masked_softmax(scores, mask=None):
+    """Returns softmax over the last axis, computed in float32, nothing where `mask` is False.
+
+    A row without any visible key is uniform, not NaN.
+
+    Args:
+        scores: float [..., S].
+        mask: bool, broadcastable to `scores`, True where visible; or None.
+
+    Returns:
+        [..., S], of the dtype of `scores`.
+    """
+    logits = ops.cast(scores, "float32")
+    if mask is not None:
+        logits = logits + ops.where(mask, 0.0, MASKED)
+    return ops.cast(ops.softmax(logits, axis=-1), scores.dtype)
+
+
+def merge_masks(query_length, key_length, attention_mask, use_causal_mask, *padding_masks):
+    """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S]; None when there is none.
+
+    Args: as `MultiHeadAttention.call`; `padding_masks` are those of keys and values.
+    """
     masks = []
     if attention_mask is not None:
         attention_mask = ops.cast(attention_mask, "bool")

@@ -3,8 +3,11 @@
 import keras
 
 from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.feed_forward import FeedForward
+from t2t_lite.layers.relative_attention import RelativeAttention
 from t2t_lite.layers.residual import Residual
+from t2t_lite.layers.restricted_attention import RestrictedAttention
 
 
 class _TransformerLayer(keras.layers.Layer):
@@ -23,51 +26,72 @@ class _TransformerLayer(keras.layers.Layer):
         norm_epsilon=1e-5,
         attention_bias=False,
         activation="relu",
+        max_relative_position=None,
+        add_relative_to_values=False,
+        neighborhood=None,
+        attention_class=None,
         **kwargs,
     ):
+        options = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
-        self.options = {
-            "num_heads": num_heads,
-            "filter_size": filter_size,
-            "key_dim": key_dim,
-            "value_dim": value_dim,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "relu_dropout": relu_dropout,
-            "norm": norm,
-            "norm_epsilon": norm_epsilon,
-            "attention_bias": attention_bias,
-            "activation": activation,
-        }
+        self.options = {**options, "attention_class": _registered(attention_class)}
         self.supports_masking = True
+        check_rates(dropout=dropout, attention_dropout=attention_dropout, relu_dropout=relu_dropout)
+        if sum(option is not None for option in (max_relative_position, neighborhood, attention_class)) > 1:
+            raise ValueError(
+                "At most one of `max_relative_position`, `neighborhood` and `attention_class` can be given: received "
+                f"{max_relative_position}, {neighborhood} and {attention_class}."
+            )
+        if add_relative_to_values and max_relative_position is None:
+            raise ValueError("`add_relative_to_values` needs `max_relative_position`: received None.")
+        # Made here, not in build: a bad option is refused where it is written.
+        self.self_attention = self._residual(self._attention(for_self=True), "self_attention")
+        network = FeedForward(filter_size, relu_dropout, activation, dtype=self.dtype_policy, name="network")
+        self.feed_forward = self._residual(network, "feed_forward")
 
     def _residual(self, layer, name):
         o = self.options
         return Residual(layer, o["norm"], o["dropout"], o["norm_epsilon"], dtype=self.dtype_policy, name=name)
 
-    def _attention(self, name):
+    def _attention(self, for_self):
         o = self.options
-        layer = MultiHeadAttention(
-            o["num_heads"],
-            o["key_dim"],
-            o["value_dim"],
-            o["attention_dropout"],
-            o["attention_bias"],
-            dtype=self.dtype_policy,
-            name="attention",
-        )
-        return self._residual(layer, name)
-
-    def _feed_forward(self):
-        o = self.options
-        layer = FeedForward(
-            o["filter_size"], o["relu_dropout"], o["activation"], dtype=self.dtype_policy, name="network"
-        )
-        return self._residual(layer, "feed_forward")
+        common = {
+            "num_heads": o["num_heads"],
+            "key_dim": o["key_dim"],
+            "value_dim": o["value_dim"],
+            "dropout": o["attention_dropout"],
+            "use_bias": o["attention_bias"],
+            "dtype": self.dtype_policy,
+            "name": "attention",
+        }
+        if for_self and o["max_relative_position"] is not None:
+            return RelativeAttention(
+                max_relative_position=o["max_relative_position"],
+                add_relative_to_values=o["add_relative_to_values"],
+                **common,
+            )
+        if for_self and o["neighborhood"] is not None:
+            return RestrictedAttention(neighborhood=o["neighborhood"], **common)
+        return (o["attention_class"] or MultiHeadAttention)(**common)
 
     def get_config(self):
-        """Returns the constructor's arguments."""
-        return {**super().get_config(), **self.options}
+        """Returns the constructor's arguments; `attention_class` by its registered name."""
+        attention_class = self.options["attention_class"]
+        name = None if attention_class is None else keras.saving.get_registered_name(attention_class)
+        return {**super().get_config(), **self.options, "attention_class": name}
+
+
+def _registered(attention_class):
+    """Returns a class, given it or the name under which Keras knows it."""
+    if not isinstance(attention_class, str):
+        return attention_class
+    found = keras.saving.get_registered_object(attention_class)
+    if found is None:
+        raise ValueError(
+            f"`attention_class` {attention_class!r} is not registered: decorate the class with "
+            "@keras.saving.register_keras_serializable() and import its module first."
+        )
+    return found
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -85,12 +109,18 @@ class TransformerEncoderLayer(_TransformerLayer):
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
         activation: "relu", "gelu" or "swiglu".
+        max_relative_position: int: self-attention with relative positions, see `RelativeAttention`; None: without.
+        add_relative_to_values: bool, of `RelativeAttention`.
+        neighborhood: int, r: self-attention restricted to r positions, see `RestrictedAttention`; None: to none.
+        attention_class: a subclass of `MultiHeadAttention` to use instead, or the name under which it is registered
+            with Keras (which saving needs).
+
+    Raises:
+        ValueError: an option is out of its range, or several kinds of attention are asked for at once.
     """
 
     def build(self, inputs_shape):
         """Builds the sub-layers."""
-        self.self_attention = self._attention("self_attention")
-        self.feed_forward = self._feed_forward()
         self.self_attention.build(inputs_shape)
         self.feed_forward.build(inputs_shape)
 
@@ -125,18 +155,16 @@ class TransformerEncoderLayer(_TransformerLayer):
 class TransformerDecoderLayer(_TransformerLayer):
     """Masked self-attention, attention to the encoder's output, feed-forward network.
 
-    Args: as `TransformerEncoderLayer`.
+    Args: as `TransformerEncoderLayer`; `max_relative_position` and `neighborhood` are of the self-attention alone.
     """
 
     def build(self, inputs_shape, memory_shape=None):
         """Builds the sub-layers; without a memory there is no cross-attention (a language model's layer)."""
-        self.self_attention = self._attention("self_attention")
         self.self_attention.build(inputs_shape)
         self.cross_attention = None
         if memory_shape is not None:
-            self.cross_attention = self._attention("cross_attention")
+            self.cross_attention = self._residual(self._attention(for_self=False), "cross_attention")
             self.cross_attention.build(inputs_shape, memory_shape)
-        self.feed_forward = self._feed_forward()
         self.feed_forward.build(inputs_shape)
 
     def init_cache(self, memory, empty_key, empty_value):

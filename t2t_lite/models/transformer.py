@@ -13,14 +13,14 @@ from t2t_lite.layers import (
     TransformerEncoderLayer,
     number_dropouts,
 )
+from t2t_lite.layers.checks import check_rates, check_sizes
+from t2t_lite.models.arguments import in_hparams_words, transformer_arguments
 from t2t_lite.registry import register_model
 
-_NORMS = {("none", "dan"): "post", ("n", "da"): "pre"}
-_POSITIONS = {"timing": "sinusoidal", "emb": "learned", "none": "none"}
-
+_POSITIONS = ("sinusoidal", "learned", "none")
 _LAYER_OPTIONS = (
     "num_heads", "filter_size", "key_dim", "value_dim", "dropout", "attention_dropout", "relu_dropout", "norm",
-    "norm_epsilon", "attention_bias", "activation",
+    "norm_epsilon", "attention_bias", "activation", "max_relative_position", "add_relative_to_values", "neighborhood",
 )  # fmt: skip
 
 
@@ -49,8 +49,18 @@ class Transformer(keras.Model):
         position: "sinusoidal", "learned" (one table a side) or "none".
         position_layout: see `SinusoidalPositionEmbedding`.
         max_position: int, rows of a learned table.
+        max_relative_position: int: self-attention with relative positions, see `RelativeAttention`; None: without.
+        add_relative_to_values: bool, of `RelativeAttention`.
+        neighborhood: int, r: self-attention restricted to r positions, see `RestrictedAttention`; None: to none.
         tie_embeddings: bool: one matrix for inputs, targets and softmax (paper, section 3.4; with two vocabularies
             for targets and softmax); False: three.
+
+    Attributes:
+        attention_class: class attribute: a subclass of `MultiHeadAttention` that all layers use instead; set it in a
+            subclass of this model.
+
+    Raises:
+        ValueError: an argument is out of its range; the message has its name and value.
 
     Example:
         >>> model = Transformer(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2,
@@ -58,6 +68,8 @@ class Transformer(keras.Model):
         >>> model({"inputs": keras.ops.ones((1, 3)), "targets": keras.ops.ones((1, 4))}).shape
         (1, 4, 20)
     """
+
+    attention_class = None
 
     def __init__(
         self,
@@ -80,38 +92,30 @@ class Transformer(keras.Model):
         position="sinusoidal",
         position_layout="interleaved",
         max_position=1024,
+        max_relative_position=None,
+        add_relative_to_values=False,
+        neighborhood=None,
         tie_embeddings=True,
         **kwargs,
     ):
+        config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
-        if position not in _POSITIONS.values():
-            raise ValueError(f"`position` must be one of {', '.join(_POSITIONS.values())}: received {position!r}.")
-        self.config = {
-            "vocab_size": vocab_size,
-            "target_vocab_size": target_vocab_size,
-            "hidden_size": hidden_size,
-            "filter_size": filter_size,
-            "num_heads": num_heads,
-            "num_encoder_layers": num_encoder_layers,
-            "num_decoder_layers": num_decoder_layers,
-            "key_dim": key_dim,
-            "value_dim": value_dim,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "relu_dropout": relu_dropout,
-            "norm": norm,
-            "norm_epsilon": norm_epsilon,
-            "attention_bias": attention_bias,
-            "activation": activation,
-            "position": position,
-            "position_layout": position_layout,
-            "max_position": max_position,
-            "tie_embeddings": tie_embeddings,
-        }
+        self.config = config
+        check_sizes(
+            vocab_size=vocab_size,
+            target_vocab_size=target_vocab_size,
+            hidden_size=hidden_size,
+            num_encoder_layers=num_encoder_layers,
+            num_decoder_layers=num_decoder_layers,
+            max_position=max_position,
+        )
+        check_rates(dropout=dropout)
+        if position not in _POSITIONS:
+            raise ValueError(f"`position` must be one of {', '.join(_POSITIONS)}: received position={position!r}.")
         self.vocab_size = vocab_size
         self.target_vocab_size = target_vocab_size or vocab_size
-        layer_options = {name: self.config[name] for name in _LAYER_OPTIONS}
-        layer_options["dtype"] = self.dtype_policy
+        layer_options = {name: config[name] for name in _LAYER_OPTIONS}
+        layer_options |= {"attention_class": self.attention_class, "dtype": self.dtype_policy}
         one_matrix = tie_embeddings and target_vocab_size is None
         self.input_embedding = self._embedding(vocab_size, "embedding" if one_matrix else "input_embedding")
         self.target_embedding = (
@@ -158,47 +162,11 @@ class Transformer(keras.Model):
         Raises:
             UserError: a value that has no meaning here; the message names the hyperparameter.
         """
-        h = hparams
-        sequences = (h.layer_preprocess_sequence, h.layer_postprocess_sequence)
-        if sequences not in _NORMS:
-            raise UserError(
-                f"layer_preprocess_sequence={sequences[0]}, layer_postprocess_sequence={sequences[1]}: expected "
-                "none and dan (post-norm, the paper) or n and da (pre-norm)."
-            )
-        if h.pos not in _POSITIONS:
-            raise UserError(f"pos={h.pos}: expected one of {', '.join(_POSITIONS)}.")
-        heads = max(h.num_heads, 1)  # 0 is refused below, by the layers
-        for name in ("attention_key_channels", "attention_value_channels"):
-            if h.get(name) % heads:
-                raise UserError(f"{name}={h.get(name)}: expected a multiple of num_heads={h.num_heads}.")
         try:
-            model = cls(
-                vocab_size=vocab_size,
-                target_vocab_size=target_vocab_size,
-                hidden_size=h.hidden_size,
-                filter_size=h.filter_size,
-                num_heads=h.num_heads,
-                num_encoder_layers=h.num_encoder_layers or h.num_hidden_layers,
-                num_decoder_layers=h.num_decoder_layers or h.num_hidden_layers,
-                key_dim=h.attention_key_channels // heads or None,
-                value_dim=h.attention_value_channels // heads or None,
-                dropout=h.layer_prepostprocess_dropout,
-                attention_dropout=h.attention_dropout,
-                relu_dropout=h.relu_dropout,
-                norm=_NORMS[sequences],
-                norm_epsilon=h.norm_epsilon,
-                attention_bias=h.attention_bias,
-                activation=h.ffn_activation,
-                position=_POSITIONS[h.pos],
-                position_layout=h.position_layout,
-                max_position=h.max_position,
-                tie_embeddings=h.shared_embedding_and_softmax_weights,
-                dtype=h.dtype_policy,
-                **kwargs,
-            )
+            model = cls(vocab_size, target_vocab_size, **transformer_arguments(hparams), **kwargs)
             model.build()
         except ValueError as error:
-            raise UserError(f"hparams: {error}") from error
+            raise UserError(f"hparams: {in_hparams_words(error)}") from error
         return model
 
     def build(self, input_shape=None):

@@ -25,6 +25,9 @@ OPTIONS = {
     "own_head_sizes": {"key_dim": 3, "value_dim": 5, "attention_bias": True},
     "swiglu": {"activation": "swiglu", "position_layout": "marian"},
     "depths": {"num_encoder_layers": 1, "num_decoder_layers": 3},
+    "relative": {"max_relative_position": 2, "position": "none"},
+    "relative_values": {"max_relative_position": 3, "add_relative_to_values": True},
+    "restricted": {"neighborhood": 3},
 }
 
 
@@ -164,12 +167,17 @@ def test_mixed_bfloat16_gives_float32_logits(rng):
     [
         ("num_heads=3", "num_heads=3"),
         ("hidden_size=0", "hidden_size=0"),
-        ("layer_prepostprocess_dropout=-0.1", "rate=-0.1"),
+        ("layer_prepostprocess_dropout=-0.1", "layer_prepostprocess_dropout=-0.1"),
         ("layer_postprocess_sequence=xyz", "layer_postprocess_sequence=xyz"),
         ("pos=sines", "pos=sines"),
         ("position_layout=other", "layout='other'"),
         ("attention_key_channels=7", "attention_key_channels=7"),
         ("num_heads=0", "num_heads"),
+        ("self_attention_type=local", "self_attention_type=local: expected one of dot_product, dot_product_relative"),
+        ("self_attention_type=dot_product_relative", "max_relative_position=0"),
+        ("self_attention_type=restricted", "attention_neighborhood=0"),
+        ("num_hidden_layers=-1", "num_encoder_layers=-1"),
+        ("relu_dropout=1", "relu_dropout=1.0"),
     ],
 )
 def test_bad_hyperparameters_are_named(overrides, words):

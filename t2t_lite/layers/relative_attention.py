@@ -1,0 +1,115 @@
+"""Attention with relative positions (Shaw et al. 2018, "Self-Attention with Relative Position Representations")."""
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.attention import MultiHeadAttention, masked_softmax
+from t2t_lite.layers.checks import check_sizes
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class RelativeAttention(MultiHeadAttention):
+    """Self-attention that adds a learned vector for the distance j - i to key j, as query i sees it.
+
+    score(i, j) = q_i · (k_j + a_clip(j - i)) / √d_k, with distances clipped to ±max_relative_position (Shaw et al.,
+    equations 4 and 5); one table for all heads, as in tensor2tensor's `dot_product_attention_relative`
+    (layers/common_attention.py). No tensor of [T, S, d] is made: the queries' products with the vectors of all
+    distances, [T, T + S], are shifted row by row into place.
+
+    Args:
+        num_heads: int, h.
+        max_relative_position: int, k; longer distances share a vector.
+        add_relative_to_values: bool: also value j gets a vector for its distance (equation 3), from a table of its own.
+        key_dim, value_dim, dropout, use_bias: as `MultiHeadAttention`.
+
+    Raises:
+        ValueError: as `MultiHeadAttention`, or `max_relative_position` is less than 1.
+    """
+
+    def __init__(self, num_heads, max_relative_position, add_relative_to_values=False, **kwargs):
+        super().__init__(num_heads, **kwargs)
+        check_sizes(max_relative_position=max_relative_position)
+        self.max_relative_position = max_relative_position
+        self.add_relative_to_values = add_relative_to_values
+
+    def build(self, query_shape, value_shape=None, key_shape=None):
+        """Creates the projections and the tables of 2k + 1 vectors, Glorot uniform as in tensor2tensor."""
+        super().build(query_shape, value_shape, key_shape)
+        distances = 2 * self.max_relative_position + 1
+        self.key_table = self.add_weight(name="key_table", shape=(distances, self.query_size))
+        self.value_table = None
+        if self.add_relative_to_values:
+            self.value_table = self.add_weight(name="value_table", shape=(distances, self.value_size))
+
+    def attend(self, query, key, value, mask, training):
+        """Attends; arguments and results as `MultiHeadAttention.attend`."""
+        length, keys = ops.shape(query)[2], ops.shape(key)[2]
+        distances = ops.arange(1 - length, keys + 1, dtype="int32")  # the last one is never seen, see _shift_rows
+        return self._attend(query, key, value, mask, training, distances, _shift_rows, _shift_rows_back)
+
+    def attend_cached(self, query, key, value, mask, position, training):
+        """Attends from beams of one position; arguments and results as `MultiHeadAttention.attend_cached`."""
+        beams = ops.shape(query)[2]
+        steps = ops.shape(key)[2] // beams
+        distances = ops.arange(steps, dtype="int32") - ops.cast(position, "int32")
+
+        def to_slots(x):  # [..., steps] -> [..., steps * beams]
+            return ops.repeat(x, beams, axis=-1)
+
+        def to_steps(x):
+            return ops.sum(ops.reshape(x, (*ops.shape(x)[:-1], steps, beams)), axis=-1)
+
+        return self._attend(query, key, value, mask, training, distances, to_slots, to_steps)
+
+    def _attend(self, query, key, value, mask, training, distances, to_keys, to_distances):
+        """Attends, given all D distances that occur.
+
+        Args:
+            distances: int32 [D].
+            to_keys: function from what belongs to distances, [B, heads, T, D], to keys, [B, heads, T, S].
+            to_distances: its transpose: sums what belongs to keys up by distances.
+        """
+        limit = self.max_relative_position
+        rows = ops.clip(distances, -limit, limit) + limit
+
+        def vectors(table):
+            return ops.take(ops.cast(table, self.compute_dtype), rows, axis=0)  # [D, size]
+
+        query = query * ops.cast(self.query_size**-0.5, query.dtype)
+        scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
+        scores = scores + to_keys(ops.matmul(query, ops.transpose(vectors(self.key_table))))
+        weights = masked_softmax(scores, mask)
+        dropped = self.dropout(weights, training=training)
+        output = ops.matmul(dropped, value)
+        if self.value_table is not None:
+            output = output + ops.matmul(to_distances(dropped), vectors(self.value_table))
+        return output, weights
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "max_relative_position": self.max_relative_position,
+            "add_relative_to_values": self.add_relative_to_values,
+        }
+
+
+def _shift_rows(x):
+    """[B, heads, T, T + S] -> [B, heads, T, S]: element (i, j) is (i, j - i + T - 1) of `x`.
+
+    In the flattened matrix every row then begins one element earlier than the row before, in a matrix that is one
+    narrower: so this is a slice and a reshape (Huang et al. 2018, "Music Transformer").
+    """
+    batch, heads, length, width = ops.shape(x)
+    flat = ops.reshape(x, (batch, heads, length * width))
+    flat = flat[:, :, length - 1 : length - 1 + length * (width - 1)]
+    return ops.reshape(flat, (batch, heads, length, width - 1))[..., : width - length]
+
+
+def _shift_rows_back(x):
+    """[B, heads, T, S] -> [B, heads, T, T + S]: the transpose of `_shift_rows`."""
+    batch, heads, length, keys = ops.shape(x)
+    wide = ops.pad(x, ((0, 0), (0, 0), (0, 0), (0, length - 1)))
+    flat = ops.reshape(wide, (batch, heads, length * (keys + length - 1)))
+    flat = ops.pad(flat, ((0, 0), (0, 0), (length - 1, 1)))
+    return ops.reshape(flat, (batch, heads, length, keys + length))

@@ -1,0 +1,179 @@
+"""Self-attention restricted to a neighbourhood of r positions (paper, section 4)."""
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.attention import MultiHeadAttention, masked_softmax, merge_masks
+from t2t_lite.layers.checks import check_sizes
+
+_SMALLEST_BLOCK = 32  # shorter ones make many small matrix products
+_FEW_BLOCKS = 4  # up to here all scores cost no more than those of three blocks for each
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class RestrictedAttention(MultiHeadAttention):
+    """Self-attention in which every position sees a neighbourhood of r positions, centred on it.
+
+    Time and memory grow as r · n, not n² (paper, section 4 and table 1): queries are taken in blocks, and each block
+    attends to itself and its neighbours. At the ends of a sentence the neighbourhood is moved inwards, so that it
+    always has r positions (as in Hassani et al. 2023, "Neighborhood Attention Transformer"); so from r = n on this is
+    full attention. With a causal mask it is the r positions up to the output position. A sentence ends with its last
+    position that a mask leaves visible.
+
+    Sequences of few blocks, and calls that ask for the weights or give a mask for each query, are computed in full.
+
+    Args:
+        num_heads: int, h.
+        neighborhood: int, r; with an even r one more position to the left than to the right.
+        key_dim, value_dim, dropout, use_bias: as `MultiHeadAttention`.
+
+    Raises:
+        ValueError: as `MultiHeadAttention`, or `neighborhood` is less than 1, or a second sequence is given.
+    """
+
+    def __init__(self, num_heads, neighborhood, **kwargs):
+        super().__init__(num_heads, **kwargs)
+        check_sizes(neighborhood=neighborhood)
+        self.neighborhood = neighborhood
+
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        position=None,
+        return_attention_scores=False,
+        training=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+    ):
+        """Attends; arguments and results as `MultiHeadAttention.call`, without `value` and `key`."""
+        if value is not None or key is not None:
+            raise ValueError("RestrictedAttention is self-attention: received `value` or `key` beside `query`.")
+        if cache is not None:
+            return super().call(
+                query,
+                attention_mask=attention_mask,
+                cache=cache,
+                position=position,
+                return_attention_scores=return_attention_scores,
+                training=training,
+            )
+        heads = [self.project(query, role) for role in ("query", "key", "value")]
+        length = ops.shape(query)[1]
+        # [B, heads or 1, T or 1, T], without what is causal: that alone would cost n x n
+        mask = merge_masks(length, length, attention_mask, False, query_mask, value_mask, key_mask)
+
+        def in_full():
+            return self._attend_in_full(*heads, mask, use_causal_mask, training)
+
+        def in_blocks():
+            return self._attend_in_blocks(*heads, mask, use_causal_mask, training)
+
+        short = length <= _FEW_BLOCKS * self._block_length
+        if return_attention_scores:
+            output, weights = in_full()
+            return self.project(output, "output"), weights
+        if (mask is not None and mask.shape[1:3] != (1, 1)) or short is True:
+            output = in_full()[0]
+        elif short is False:
+            output = in_blocks()
+        else:  # the length is only known when the graph runs
+            output = ops.cond(short, lambda: in_full()[0], in_blocks)
+        return self.project(output, "output")
+
+    @property
+    def _block_length(self):
+        return max(self.neighborhood, _SMALLEST_BLOCK)
+
+    def _neighbors(self, i, j, end, causal):
+        """Returns whether position i sees position j (int32, broadcast together) in sentences that end at `end`."""
+        if causal:
+            return (j <= i) & (j > i - self.neighborhood) & (j >= 0)
+        first = ops.minimum(i - self.neighborhood // 2, end - self.neighborhood)
+        first = ops.maximum(first, 0)
+        return (j >= first) & (j < first + self.neighborhood)
+
+    def _attend_in_full(self, query, key, value, mask, causal, training):
+        """Attends with all scores made; arguments as `_attend_in_blocks`, returns also the weights."""
+        positions = ops.arange(ops.shape(query)[2], dtype="int32")
+        visible = self._neighbors(positions[:, None], positions, _end(mask, ops.shape(query)[2]), causal)
+        visible = visible if mask is None else ops.logical_and(visible, mask)
+        return self.attend(query, key, value, visible, training)
+
+    def _attend_in_blocks(self, query, key, value, mask, causal, training):
+        """Attends block by block.
+
+        Args:
+            query, key, value: [B, heads, T, size].
+            mask: bool [B, 1, 1, T] or None.
+            causal: bool.
+            training: bool.
+
+        Returns:
+            [B, heads, T, value_dim].
+        """
+        block = self._block_length
+        batch, heads, length, _ = ops.shape(query)
+        count = (length + block - 1) // block
+        # A neighbourhood reaches r - 1 positions back, and at a beginning as many ahead: never past the next block.
+        near = 2 if causal else 3
+        key, value = (_windows(x, block, count, near) for x in (key, value))  # [B, heads, count, near * block, size]
+        query = ops.pad(query, ((0, 0), (0, 0), (0, count * block - length), (0, 0)))
+        query = ops.reshape(query, (batch, heads, count, block, self.query_size))
+
+        first = ops.arange(count, dtype="int32")[:, None, None] * block
+        i = first + ops.arange(block, dtype="int32")[:, None]  # [count, block, 1]
+        j = first - block + ops.arange(near * block, dtype="int32")  # [count, 1, near * block]
+        end = _end(mask, length)
+        visible = self._neighbors(i, j, end if mask is None else end[..., None], causal)
+        if mask is not None:
+            seen = _windows(ops.cast(ops.swapaxes(mask, 2, 3), "int32"), block, count, near)
+            visible = ops.logical_and(visible, ops.swapaxes(seen, 3, 4) > 0)
+
+        query = query * ops.cast(self.query_size**-0.5, query.dtype)
+        weights = masked_softmax(ops.matmul(query, ops.swapaxes(key, 3, 4)), visible)
+        output = ops.matmul(self.dropout(weights, training=training), value)  # [B, heads, count, block, size]
+        return ops.reshape(output, (batch, heads, count * block, self.value_size))[:, :, :length]
+
+    def attend_cached(self, query, key, value, mask, position, training):
+        """Attends to the last r positions of the cache; arguments and results as `MultiHeadAttention.attend_cached`."""
+        beams, slots = ops.shape(query)[2], ops.shape(key)[2]
+        window = self.neighborhood * beams
+        size = min(slots, window) if isinstance(slots, int) else ops.minimum(slots, window)
+        first = ops.maximum(0, (position + 1) * beams - window)
+
+        def near(x, axis):
+            starts, sizes = [0] * 4, list(ops.shape(x))
+            starts[axis], sizes[axis] = first, size
+            return ops.slice(x, starts, sizes)
+
+        seen = None if mask is None else near(mask, 3)
+        return self.attend(query, near(key, 2), near(value, 2), seen, training)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "neighborhood": self.neighborhood}
+
+
+def _end(mask, length):
+    """Returns int32 [B, 1, 1, 1]: one past each sentence's last visible position; `length` where there is no mask."""
+    if mask is None:
+        return length
+    positions = ops.arange(1, length + 1, dtype="int32")
+    return ops.max(ops.where(mask, positions, 0), axis=(1, 2, 3), keepdims=True)
+
+
+def _windows(x, block, count, near):
+    """[B, h, T, size] -> [B, h, count, near * block, size]: each block with the one before and, if near is 3, after.
+
+    What lies outside of the sequence is 0.
+    """
+    batch, heads, length, size = ops.shape(x)
+    x = ops.pad(x, ((0, 0), (0, 0), (block, (count + near - 2) * block - length), (0, 0)))
+    shifted = [x[:, :, k * block : (k + count) * block] for k in range(near)]
+    return ops.concatenate([ops.reshape(s, (batch, heads, count, block, size)) for s in shifted], axis=3)

@@ -1,0 +1,89 @@
+"""What hyperparameters, under tensor2tensor's names, mean for the Transformer's constructor."""
+
+import re
+
+from t2t_lite.errors import UserError
+
+_NAMES = {  # argument: hyperparameter
+    "hidden_size": "hidden_size",
+    "filter_size": "filter_size",
+    "num_heads": "num_heads",
+    "dropout": "layer_prepostprocess_dropout",
+    "attention_dropout": "attention_dropout",
+    "relu_dropout": "relu_dropout",
+    "norm_epsilon": "norm_epsilon",
+    "attention_bias": "attention_bias",
+    "activation": "ffn_activation",
+    "position_layout": "position_layout",
+    "max_position": "max_position",
+    "tie_embeddings": "shared_embedding_and_softmax_weights",
+    "dtype": "dtype_policy",
+}
+_NORMS = {("none", "dan"): "post", ("n", "da"): "pre"}
+_POSITIONS = {"timing": "sinusoidal", "emb": "learned", "none": "none"}
+_SELF_ATTENTION = ("dot_product", "dot_product_relative", "restricted")
+
+
+def transformer_arguments(hparams):
+    """Returns the arguments of `Transformer` beside the sizes of the vocabularies.
+
+    Args:
+        hparams: HParams.
+
+    Raises:
+        UserError: a value that has no meaning here; the message names the hyperparameter.
+    """
+    h = hparams
+    sequences = (h.layer_preprocess_sequence, h.layer_postprocess_sequence)
+    if sequences not in _NORMS:
+        raise UserError(
+            f"layer_preprocess_sequence={sequences[0]}, layer_postprocess_sequence={sequences[1]}: expected "
+            "none and dan (post-norm, the paper) or n and da (pre-norm)."
+        )
+    if h.pos not in _POSITIONS:
+        raise UserError(f"pos={h.pos}: expected one of {', '.join(_POSITIONS)}.")
+    heads = max(h.num_heads, 1)  # 0 is refused later, by the layers
+    for name in ("attention_key_channels", "attention_value_channels"):
+        if h.get(name) % heads:
+            raise UserError(f"{name}={h.get(name)}: expected a multiple of num_heads={h.num_heads}.")
+    return {
+        **{argument: h.get(name) for argument, name in _NAMES.items()},
+        "num_encoder_layers": h.num_encoder_layers or h.num_hidden_layers,
+        "num_decoder_layers": h.num_decoder_layers or h.num_hidden_layers,
+        "key_dim": h.attention_key_channels // heads or None,
+        "value_dim": h.attention_value_channels // heads or None,
+        "norm": _NORMS[sequences],
+        "position": _POSITIONS[h.pos],
+        **_self_attention(h),
+    }
+
+
+def in_hparams_words(error):
+    """Returns the text of a `ValueError` of the constructor, with hyperparameters named instead of its arguments."""
+    text = str(error)
+    for argument, name in _NAMES.items():
+        text = re.sub(rf"(?<=`){argument}(?=`)|\b{argument}(?==)", name, text)
+    return text
+
+
+def _self_attention(h):
+    """Returns the arguments that say how positions attend to each other."""
+    kind = h.self_attention_type
+    if kind not in _SELF_ATTENTION:
+        raise UserError(f"self_attention_type={kind}: expected one of {', '.join(_SELF_ATTENTION)}.")
+    if kind == "dot_product_relative":
+        if h.max_relative_position < 1:
+            raise UserError(
+                f"max_relative_position={h.max_relative_position}: self_attention_type={kind} needs at least 1."
+            )
+        return {
+            "max_relative_position": h.max_relative_position,
+            "add_relative_to_values": h.add_relative_to_values,
+        }
+    if kind == "restricted":
+        if h.attention_neighborhood < 1:
+            raise UserError(
+                f"attention_neighborhood={h.attention_neighborhood}: self_attention_type={kind} needs at least 1."
+            )
+        return {"neighborhood": h.attention_neighborhood}
+    return {}

@@ -1,0 +1,223 @@
+"""What a model is made of and what training it costs, without data, GPU or weights: `t2t-trainer --describe`."""
+
+import concurrent.futures
+import dataclasses
+import itertools
+import math
+
+import keras
+
+from t2t_lite import registry
+from t2t_lite.models.cost import PAPER, SENTENCE, Flops, forward_flops, training_memory
+from t2t_lite.models.transformer import Transformer
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Layers of a model that are alike.
+
+    Attributes:
+        names: tuple of str, the layers.
+        weights: tuple of (str, tuple of int), names and shapes of one layer's weights.
+    """
+
+    names: tuple
+    weights: tuple
+
+    @property
+    def parameters(self):
+        """Of one of the layers."""
+        return sum(math.prod(shape) for _, shape in self.weights)
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """The answer of `describe`; `text()` prints it.
+
+    Attributes:
+        parts: list of Part, in the order of the model.
+        parameters: int, all trainable weights.
+        embedding_parameters: int, those of token embeddings and softmax.
+        flops: Flops of a forward pass; None for a model that is not a `Transformer`, as for `memory`.
+        memory: dict of bytes, see `training_memory`.
+        hparams: HParams.
+        hparams_set: str, "" where it is not known.
+        train_steps: int.
+        replicas: int.
+    """
+
+    parts: list
+    parameters: int
+    embedding_parameters: int
+    flops: Flops | None
+    memory: dict | None
+    hparams: object
+    hparams_set: str
+    train_steps: int
+    replicas: int
+
+    @property
+    def tokens_a_step(self):
+        """Tokens of either side that a step takes over all replicas, padding counted."""
+        return self.hparams.batch_size * self.replicas * self.hparams.gradient_accumulation_steps
+
+    @property
+    def schedule_flops(self):
+        """Operations of the whole training."""
+        return self.train_steps * self.flops.training(self.tokens_a_step, self.tokens_a_step)
+
+    def text(self):
+        """Returns the description as lines of text."""
+        return "\n".join([*_parts_text(self), "", *_cost_text(self)])
+
+
+def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None):
+    """Makes a registered model whose weights have shapes but no values: at once, and in no memory.
+
+    A model that can't be made so, or is only built when it is called on data, is made with its values.
+
+    Args:
+        model_class: a registered class with `from_hparams`.
+        hparams: HParams.
+        vocab_size: int, ids of the inputs.
+        target_vocab_size: int; None: shared with the inputs.
+
+    Raises:
+        UserError: a hyperparameter without meaning for the model.
+    """
+
+    def make():
+        model = model_class.from_hparams(hparams, vocab_size, target_vocab_size)
+        if not model.built or not model.weights:
+            ids = keras.ops.ones((1, 2), "int32")
+            model({"inputs": ids, "targets": ids}, training=False)
+        return model
+
+    def make_shapes():
+        with keras.StatelessScope(initialize_variables=False):
+            return make()
+
+    # Keras notes variables without values for later, when the thread's next scope ends. This thread has none.
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        try:
+            return thread.submit(make_shapes).result()
+        except Exception:  # a mistake in the hyperparameters is raised again by the next line, anything else is not
+            return make()
+
+
+def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1):
+    """Describes a model and its training.
+
+    Args:
+        model: keras.Model, built, with or without values: see `shapes_only`.
+        hparams: HParams it was made from.
+        hparams_set: str, name of their set, for the paper's own estimate of its cost; "": not known.
+        train_steps: int.
+        replicas: int.
+
+    Returns:
+        Description.
+
+    Example:
+        >>> hparams = registry.hparams("transformer_base_v1")
+        >>> model = shapes_only(registry.model("transformer"), hparams, vocab_size=37000)
+        >>> describe(model, hparams).parameters
+        63045632
+    """
+    known = isinstance(model, Transformer)
+    embeddings = {id(e): e for e in (model.input_embedding, model.target_embedding, model.softmax)} if known else {}
+    return Description(
+        parts=_parts(model),
+        parameters=sum(math.prod(w.shape) for w in model.trainable_weights),
+        embedding_parameters=sum(math.prod(e.embeddings.shape) for e in embeddings.values()),
+        flops=forward_flops(model) if known else None,
+        memory=training_memory(model, hparams) if known else None,
+        hparams=hparams,
+        hparams_set=hparams_set,
+        train_steps=train_steps,
+        replicas=replicas,
+    )
+
+
+def _parts(model):
+    """Returns the model's layers with weights; neighbours of the same class and shapes in one Part."""
+    layers = [layer for layer in model.layers if layer.trainable_weights]
+    found, inside = [], {id(w) for layer in layers for w in layer.trainable_weights}
+    for _, alike in itertools.groupby(layers, key=lambda layer: (type(layer), _weights(layer))):
+        alike = list(alike)
+        found.append(Part(tuple(layer.name for layer in alike), _weights(alike[0])))
+    own = tuple((w.name, tuple(w.shape)) for w in model.trainable_weights if id(w) not in inside)
+    return found + ([Part((model.name,), own)] if own else [])
+
+
+def _weights(layer):
+    return tuple((w.path.removeprefix(f"{layer.path}/"), tuple(w.shape)) for w in layer.trainable_weights)
+
+
+def _parts_text(d):
+    rows = [("layer", "shape", "parameters")]
+    for part in d.parts:
+        many = len(part.names) > 1
+        name = f"{part.names[0]} … {part.names[-1]}, each" if many else part.names[0]
+        rows.append((name, "", f"{part.parameters:,}"))
+        rows += [(f"  {name}", " x ".join(map(str, shape)), "") for name, shape in part.weights]
+    rows.append(("total", "", f"{d.parameters:,}"))
+    if d.embedding_parameters:
+        rows.append(("  embeddings", "", f"{d.embedding_parameters:,}"))
+        rows.append(("  all others", "", f"{d.parameters - d.embedding_parameters:,}"))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    return [f"{a:{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in rows]
+
+
+def _cost_text(d):
+    if d.flops is None:
+        return ["operations and memory: only counted for the Transformer and its subclasses"]
+    tokens, accumulation = d.tokens_a_step, d.hparams.gradient_accumulation_steps
+    pairs = [
+        (f"operations in matrix products, for sentences of {SENTENCE} + {SENTENCE} tokens", ""),
+        ("  forward, a source token", _number(d.flops.source)),
+        ("  forward, a target token", _number(d.flops.target)),
+        ("  training, a source and a target token", _number(d.flops.training(1, 1))),
+        (f"  a step of {tokens:,} source + {tokens:,} target tokens", _number(d.flops.training(tokens, tokens))),
+        (f"  {d.train_steps:,} steps", _number(d.schedule_flops)),
+        *_paper_pairs(d),
+        ("", ""),
+        (
+            f"memory a replica, estimated, for {d.hparams.batch_size:,} source + {d.hparams.batch_size:,} target tokens",
+            "",
+        ),
+        *((f"  {name}", _size(size)) for name, size in d.memory.items()),
+        ("  sum", _size(sum(d.memory.values()))),
+    ]
+    width = max(len(name) for name, value in pairs if value)
+    lines = [f"{name:{width}}  {value:>8}" if value else name for name, value in pairs]
+    if accumulation > 1 or d.replicas > 1:
+        at = lines.index(next(line for line in lines if line.startswith("  a step of")))
+        lines[at] += f"  ({d.hparams.batch_size:,} x {d.replicas} replicas x accumulation {accumulation})"
+    return lines
+
+
+def _paper_pairs(d):
+    """The paper's estimate beside what its schedule comes to by our count, for the sets that it is of, unchanged."""
+    paper = PAPER.get(d.hparams_set)
+    if paper is None or d.hparams != registry.hparams(d.hparams_set):
+        return []
+    counted = paper.steps * d.flops.training(paper.tokens, paper.tokens)
+    return [
+        ("", ""),
+        (
+            f"the paper's estimate (section 6.1): {paper.hours:g} h x {paper.gpus} GPUs x {paper.sustained:.1e}/s",
+            _number(paper.flops),
+        ),
+        (f"  counted for its {paper.steps:,} steps of {paper.tokens:,} + {paper.tokens:,} tokens", _number(counted)),
+        ("  so the GPUs did, of what it reckons with", f"{counted / paper.flops:.0%}"),
+    ]
+
+
+def _number(value):
+    return f"{value:.2e}".replace("e+", "e")
+
+
+def _size(size):
+    """1.5 GB; GB are 10^9 bytes."""
+    return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
