@@ -1,0 +1,26 @@
+"""The paper's equations written plainly in NumPy, to compare layers with."""
+
+import numpy as np
+from keras import ops
+
+
+def array(tensor):
+    return ops.convert_to_numpy(tensor)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def attention_in_numpy(layer, query, value, visible):
+    """MultiHead(Q, K, V) of section 3.2.2, head by head; `visible` is bool, broadcastable to [B, T, S]."""
+    heads, outputs = layer.num_heads, []
+    wq, wk, wv = (array(getattr(layer, f"{role}_projection").kernel) for role in ("query", "key", "value"))
+    for i in range(heads):
+        k_columns = slice(i * layer.query_size, (i + 1) * layer.query_size)
+        v_columns = slice(i * layer.value_size, (i + 1) * layer.value_size)
+        q, k, v = query @ wq[:, k_columns], value @ wk[:, k_columns], value @ wv[:, v_columns]
+        scores = q @ k.transpose(0, 2, 1) / np.sqrt(layer.query_size)
+        outputs.append(softmax(np.where(visible, scores, -np.inf)) @ v)
+    return np.concatenate(outputs, -1) @ array(layer.output_projection.kernel)

@@ -1,0 +1,145 @@
+"""Restricted attention against full attention with the neighbourhood as its mask, written out in NumPy."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import layers
+from tests.layers.equations import array, attention_in_numpy
+from tests.layers.harness import check_layer
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(2, 6, 8)).astype("float32")
+LONG = RNG.normal(size=(2, 203, 8)).astype("float32")  # computed in blocks of 32
+
+
+def neighborhood(length, r, causal=False, end=None):
+    """bool [length, length]: row i has the r positions around i, moved inwards at the ends; written as loops."""
+    end = length if end is None else end
+    visible = np.zeros((length, length), bool)
+    for i in range(length):
+        first = i - r + 1 if causal else min(max(i - r // 2, 0), max(end - r, 0))
+        for j in range(max(first, 0), min(first + r, i + 1 if causal else end)):
+            visible[i, j] = True
+    return visible
+
+
+def test_neighborhood_of_three():
+    assert neighborhood(5, 3).astype(int).tolist() == [
+        [1, 1, 1, 0, 0],
+        [1, 1, 1, 0, 0],
+        [0, 1, 1, 1, 0],
+        [0, 0, 1, 1, 1],
+        [0, 0, 1, 1, 1],
+    ]
+    assert neighborhood(4, 2, causal=True).astype(int).tolist() == [
+        [1, 0, 0, 0],
+        [1, 1, 0, 0],
+        [0, 1, 1, 0],
+        [0, 0, 1, 1],
+    ]
+
+
+@pytest.mark.parametrize("x", [X, LONG], ids=["in_full", "in_blocks"])
+def test_contract(x, tmp_path):
+    check_layer(layers.RestrictedAttention, {"num_heads": 2, "neighborhood": 3}, x, 4, tmp_path)
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["centred", "causal"])
+@pytest.mark.parametrize("r", [1, 2, 5, 31, 40])
+@pytest.mark.parametrize("length", [6, 163, 203])
+def test_equals_full_attention_under_the_mask(length, r, causal):
+    x = LONG[:, :length]
+    layer = layers.RestrictedAttention(2, neighborhood=r)
+    output = array(layer(x, use_causal_mask=causal))
+    np.testing.assert_allclose(output, attention_in_numpy(layer, x, x, neighborhood(length, r, causal)), atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("extra", [0, 1, 500])
+@pytest.mark.parametrize("x", [X, LONG])
+def test_a_neighborhood_of_all_is_full_attention(x, extra, causal):
+    layer, full = layers.RestrictedAttention(2, neighborhood=x.shape[1] + extra), layers.MultiHeadAttention(2)
+    full.build(x.shape)
+    layer.build(x.shape)
+    layer.set_weights(full.get_weights())
+    expected = array(full(x, use_causal_mask=causal))
+    np.testing.assert_allclose(array(layer(x, use_causal_mask=causal)), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_padding_changes_nothing(causal):
+    """The neighbourhood ends with the sentence, not with the batch, in blocks as in full."""
+    layer = layers.RestrictedAttention(2, neighborhood=20)
+    mask = np.arange(203)[None, None] < np.array([[[203]], [[150]]])
+    padded = array(layer(LONG, attention_mask=mask, use_causal_mask=causal))[1, :150]
+    alone = array(layer(LONG[1:, :150], use_causal_mask=causal))[0]
+    short = attention_in_numpy(layer, LONG[1:, :150], LONG[1:, :150], neighborhood(150, 20, causal))[0]
+    np.testing.assert_allclose(padded, alone, atol=1e-5)
+    np.testing.assert_allclose(padded, short, atol=1e-5)
+
+
+def test_masks_carried_by_keras_are_used():
+    layer = layers.RestrictedAttention(2, neighborhood=20)
+    mask = np.arange(203)[None] < np.array([[203], [150]])
+    np.testing.assert_allclose(
+        array(layer(LONG, query_mask=mask))[1, :150],
+        array(layer(LONG, attention_mask=mask[:, None]))[1, :150],
+        atol=1e-6,
+    )
+
+
+def test_a_mask_for_each_query():
+    layer = layers.RestrictedAttention(2, neighborhood=40)
+    mask = RNG.random((203, 203)) > 0.3
+    mask |= np.eye(203, dtype=bool)
+    output = array(layer(LONG, attention_mask=mask))
+    np.testing.assert_allclose(output, attention_in_numpy(layer, LONG, LONG, mask & neighborhood(203, 40)), atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_on_request_are_those_of_the_neighborhood(causal):
+    layer = layers.RestrictedAttention(2, neighborhood=7)
+    output, weights = layer(LONG, use_causal_mask=causal, return_attention_scores=True)
+    assert weights.shape == (2, 2, 203, 203)
+    assert ((array(weights) > 0) == neighborhood(203, 7, causal)).all()
+    np.testing.assert_allclose(array(output), array(layer(LONG, use_causal_mask=causal)), atol=1e-5)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("r", [1, 4, 9])
+def test_cached_steps_of_two_beams_equal_one_causal_call(r, in_place):
+    layer = layers.RestrictedAttention(2, neighborhood=r)
+    full = array(layer(X, use_causal_mask=True))
+    slots = 12 if in_place else 0
+    cache = {name: np.zeros((1, 2, slots, 4), "float32") for name in ("key", "value")}
+    for i in range(6):  # the two sentences of X are the beams of one
+        seen = np.arange(max(slots, 2 * i + 2))
+        mask = (seen // 2 <= i) & (seen % 2 == np.arange(2)[:, None])
+        position = ops.convert_to_tensor(i, "int32") if in_place else None
+        output, cache = layer(X[:, i].reshape(1, 2, 8), attention_mask=mask[None], cache=cache, position=position)
+        np.testing.assert_allclose(array(output)[0], full[:, i], atol=1e-5)
+
+
+def test_a_cached_step_reads_r_positions_of_a_long_cache():
+    """What lies further back is not even read: NaN there does no harm."""
+    layer = layers.RestrictedAttention(2, neighborhood=3)
+    layer.build(X.shape)
+    past = RNG.normal(size=(2, 2, 8, 4)).astype("float32")
+    past[:, :, :3] = np.nan
+    mask = np.arange(8)[None, None] <= 5
+    output, _ = layer(
+        X[:, :1], attention_mask=mask, cache={"key": past, "value": past}, position=ops.convert_to_tensor(5, "int32")
+    )
+    assert np.isfinite(array(output)).all()
+
+
+@pytest.mark.parametrize("r", [0, -1, 2.5])
+def test_bad_neighborhood(r):
+    with pytest.raises(ValueError, match=f"neighborhood={r}"):
+        layers.RestrictedAttention(2, neighborhood=r)
+
+
+def test_a_second_sequence_is_refused():
+    with pytest.raises(ValueError, match="is self-attention"):
+        layers.RestrictedAttention(2, neighborhood=2)(X, X)
