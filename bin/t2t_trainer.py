@@ -2,8 +2,11 @@
 
 Running the same command again continues where the last checkpoint of --output_dir stands; --train_steps counts from
 the very beginning. A run remembers its problem, model and hyperparameters, which may be left out then.
+
+With --describe it prints what the model is made of and what training it costs; only --hparams_set is needed for that.
 """
 
+import contextlib
 import os
 import sys
 
@@ -30,6 +33,9 @@ def define_flags(flags):
     flags.DEFINE_integer("keep_checkpoint_max", 20, "How many recent checkpoints are kept.", lower_bound=1)
     flags.DEFINE_integer("keep_checkpoint_every_n_hours", 10000, "Keep one for good so often.", lower_bound=1)
     flags.DEFINE_integer("log_step_count_steps", 100, "Print a line of progress every so many steps.", lower_bound=1)
+    flags.DEFINE_bool("describe", False, "Print layers, parameters, operations and memory of the model, and stop.")
+    flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", lower_bound=1)
+    flags.DEFINE_integer("target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", lower_bound=1)
     flags.DEFINE_bool("allow_hparams_change", False, "Continue a run with other hyperparameters; noted in its log.")
     flags.DEFINE_integer("random_seed", None, "Seed of weights, data order and dropout; default: the set's.")
     flags.DEFINE_integer("worker_gpu", 1, "GPUs to train on; without one the CPU is used.", lower_bound=0)
@@ -81,11 +87,18 @@ def check(flags):
         )
     config = os.path.join(flags.output_dir or "", "hparams.json")
     remembers = flags.output_dir and ("://" in flags.output_dir or os.path.exists(config))
+    if flags.describe:
+        return _app.require(flags, *([] if remembers else ["hparams_set"]))
+    for name in ("vocab_size", "target_vocab_size"):
+        if flags[name].present:
+            raise UserError(f"--{name}={flags[name].value}: only for --describe; training takes the vocabulary's size.")
     _app.require(flags, "data_dir", "output_dir", *([] if remembers else ["problem", "hparams_set"]))
 
 
 def run(flags):
-    """Trains, or evaluates and prints the metrics."""
+    """Trains, or evaluates and prints the metrics, or describes the model."""
+    if flags.describe:
+        return _describe(flags)
     import tensorflow as tf
 
     from t2t_lite import registry
@@ -144,6 +157,52 @@ def _hparams(flags, before):
     if flags.random_seed is not None:
         hparams.random_seed = flags.random_seed
     return hparams
+
+
+def _describe(flags):
+    """Prints what the model is made of and what its training costs."""
+    import tensorflow as tf
+
+    from t2t_lite import registry
+    from t2t_lite.config import HParams
+    from t2t_lite.models.describe import describe, shapes_only
+    from t2t_lite.models.run_config import read_run_config
+
+    with contextlib.suppress(RuntimeError):  # TensorFlow is in use already, by whoever called
+        tf.config.set_visible_devices([], "GPU")  # another run may fill it
+    before = (flags.output_dir and read_run_config(flags.output_dir)) or {}
+    registry.import_usr_dir(before.get("usr_dir"))
+    hparams = _hparams(flags, before)
+    if hparams is None:
+        _app.require(flags, *([] if before else ["hparams_set"]))
+        hparams = HParams.from_dict(before["hparams"])
+    name = flags.model or before.get("model") or "transformer"
+    hparams_set = flags.hparams_set or before.get("hparams_set") or ""
+    vocab_size, target_vocab_size, where = _vocabulary_sizes(flags, before)
+    model = shapes_only(registry.model(name), hparams, vocab_size, target_vocab_size)
+    both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} of the targets" if target_vocab_size else "")
+    print(f"model {name}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n")
+    replicas = flags.logical_cpus or flags.worker_gpu or 1
+    print(describe(model, hparams, hparams_set, flags.train_steps, replicas).text())
+    return 0
+
+
+def _vocabulary_sizes(flags, before):
+    """Returns ids of the inputs, ids of the targets or None where they are shared, and where that is from."""
+    from t2t_lite import registry
+
+    problem = flags.problem and registry.problem(flags.problem)  # an unknown name is a mistake in any case
+    if flags.vocab_size:
+        return flags.vocab_size, flags.target_vocab_size, "--vocab_size"
+    if before:
+        return before["vocab_size"], flags.target_vocab_size or before["target_vocab_size"], flags.output_dir
+    if problem and flags.data_dir:
+        with contextlib.suppress(UserError):  # no vocabulary yet
+            encoders = problem.get_feature_encoders(flags.data_dir)
+            sizes = [encoders[side].vocab_size for side in ("inputs", "targets")]
+            shared = encoders["inputs"].fingerprint == encoders["targets"].fingerprint
+            return sizes[0], flags.target_vocab_size or (None if shared else sizes[1]), flags.data_dir
+    return 37_000, flags.target_vocab_size, "assumed; --vocab_size says another"
 
 
 def _generate_data(problem, usr_dir, flags):

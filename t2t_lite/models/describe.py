@@ -171,30 +171,26 @@ def _parts_text(d):
 
 def _cost_text(d):
     if d.flops is None:
-        return ["operations and memory: only counted for the Transformer and its subclasses"]
-    tokens, accumulation = d.tokens_a_step, d.hparams.gradient_accumulation_steps
+        return ["operations and memory: counted for the Transformer and its subclasses only"]
+    batch, tokens, accumulation = d.hparams.batch_size, d.tokens_a_step, d.hparams.gradient_accumulation_steps
+    step = f"  a step of {tokens:,} source + {tokens:,} target tokens"
+    if tokens != batch:
+        step += f" ({d.replicas} replicas, accumulation {accumulation})"
     pairs = [
-        (f"operations in matrix products, for sentences of {SENTENCE} + {SENTENCE} tokens", ""),
+        (f"operations in matrix products, sentences of {SENTENCE} + {SENTENCE} tokens", ""),
         ("  forward, a source token", _number(d.flops.source)),
         ("  forward, a target token", _number(d.flops.target)),
         ("  training, a source and a target token", _number(d.flops.training(1, 1))),
-        (f"  a step of {tokens:,} source + {tokens:,} target tokens", _number(d.flops.training(tokens, tokens))),
+        (step, _number(d.flops.training(tokens, tokens))),
         (f"  {d.train_steps:,} steps", _number(d.schedule_flops)),
         *_paper_pairs(d),
         ("", ""),
-        (
-            f"memory a replica, estimated, for {d.hparams.batch_size:,} source + {d.hparams.batch_size:,} target tokens",
-            "",
-        ),
+        (f"memory a replica, estimated, {batch:,} source + {batch:,} target tokens", ""),
         *((f"  {name}", _size(size)) for name, size in d.memory.items()),
         ("  sum", _size(sum(d.memory.values()))),
     ]
     width = max(len(name) for name, value in pairs if value)
-    lines = [f"{name:{width}}  {value:>8}" if value else name for name, value in pairs]
-    if accumulation > 1 or d.replicas > 1:
-        at = lines.index(next(line for line in lines if line.startswith("  a step of")))
-        lines[at] += f"  ({d.hparams.batch_size:,} x {d.replicas} replicas x accumulation {accumulation})"
-    return lines
+    return [f"{name:{width}}  {value:>9}" if value else name for name, value in pairs]
 
 
 def _paper_pairs(d):
@@ -203,14 +199,13 @@ def _paper_pairs(d):
     if paper is None or d.hparams != registry.hparams(d.hparams_set):
         return []
     counted = paper.steps * d.flops.training(paper.tokens, paper.tokens)
+    estimate = f"  {paper.hours:g} h x {paper.gpus} GPUs x {_number(paper.sustained)} operations/s"
     return [
         ("", ""),
-        (
-            f"the paper's estimate (section 6.1): {paper.hours:g} h x {paper.gpus} GPUs x {paper.sustained:.1e}/s",
-            _number(paper.flops),
-        ),
+        ("the paper's estimate (section 6.1)", ""),
+        (estimate, _number(paper.flops)),
         (f"  counted for its {paper.steps:,} steps of {paper.tokens:,} + {paper.tokens:,} tokens", _number(counted)),
-        ("  so the GPUs did, of what it reckons with", f"{counted / paper.flops:.0%}"),
+        ("  utilisation that this implies", f"{counted / paper.flops:.0%}"),
     ]
 
 

@@ -1,0 +1,219 @@
+"""The sets: what each changes, its size beside the paper's, and its learning rate beside tensor2tensor's."""
+
+import functools
+import math
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.hparams import transformer as sets
+from t2t_lite.models import Transformer
+from t2t_lite.models.describe import shapes_only
+from t2t_lite.training.schedules import ProductSchedule
+
+BIG = {"hidden_size": 1024, "filter_size": 4096, "num_heads": 16}
+TINY = {"num_hidden_layers": 2, "hidden_size": 128, "filter_size": 512, "num_heads": 4}
+
+# name -> (parent, what it changes)
+CHANGES = {
+    "transformer_big_v1": ("transformer_base_v1", {**BIG, "layer_prepostprocess_dropout": 0.3}),
+    "transformer_big_enfr_v1": ("transformer_big_v1", {"layer_prepostprocess_dropout": 0.1}),
+    "transformer_parsing_v1": (
+        "transformer_base_v1",
+        {
+            "num_hidden_layers": 4,
+            "hidden_size": 1024,
+            "attention_dropout": 0.2,
+            "layer_prepostprocess_dropout": 0.2,
+        },
+    ),
+    "transformer_h1": ("transformer_base_v1", {"num_heads": 1}),
+    "transformer_h4": ("transformer_base_v1", {"num_heads": 4}),
+    "transformer_h16": ("transformer_base_v1", {"num_heads": 16}),
+    "transformer_h32": ("transformer_base_v1", {"num_heads": 32}),
+    "transformer_k128": ("transformer_base_v1", {"attention_key_channels": 128}),
+    "transformer_k256": ("transformer_base_v1", {"attention_key_channels": 256}),
+    "transformer_l2": ("transformer_base_v1", {"num_hidden_layers": 2}),
+    "transformer_l4": ("transformer_base_v1", {"num_hidden_layers": 4}),
+    "transformer_l8": ("transformer_base_v1", {"num_hidden_layers": 8}),
+    "transformer_hs256": ("transformer_base_v1", {"hidden_size": 256}),
+    "transformer_hs1024": ("transformer_base_v1", {"hidden_size": 1024}),
+    "transformer_ff1024": ("transformer_base_v1", {"filter_size": 1024}),
+    "transformer_ff4096": ("transformer_base_v1", {"filter_size": 4096}),
+    "transformer_dr0": ("transformer_base_v1", {"layer_prepostprocess_dropout": 0.0}),
+    "transformer_dr2": ("transformer_base_v1", {"layer_prepostprocess_dropout": 0.2}),
+    "transformer_ls0": ("transformer_base_v1", {"label_smoothing": 0.0}),
+    "transformer_ls2": ("transformer_base_v1", {"label_smoothing": 0.2}),
+    "transformer_learned_positions": ("transformer_base_v1", {"pos": "emb"}),
+    "transformer_base_v2": (
+        "transformer_base_v1",
+        {
+            "layer_preprocess_sequence": "n",
+            "layer_postprocess_sequence": "da",
+            "norm_epsilon": 1e-6,
+            "position_layout": "tensor2tensor",
+            "attention_dropout": 0.1,
+            "relu_dropout": 0.1,
+            "learning_rate_constant": 2.0,
+            "learning_rate_warmup_steps": 8000,
+        },
+    ),
+    "transformer_base_v3": ("transformer_base_v2", {"optimizer_adam_beta2": 0.997}),
+    "transformer_base": ("transformer_base_v3", {}),
+    "transformer_big": ("transformer_base", {**BIG, "layer_prepostprocess_dropout": 0.3, "batch_size": 2048}),
+    "transformer_big_single_gpu": (
+        "transformer_big",
+        {"layer_prepostprocess_dropout": 0.1, "learning_rate_warmup_steps": 16000},
+    ),
+    "transformer_base_single_gpu": (
+        "transformer_base",
+        {
+            "batch_size": 1024,
+            "learning_rate_schedule": "constant*linear_warmup*rsqrt_decay",
+            "learning_rate_constant": 0.1,
+            "learning_rate_warmup_steps": 16000,
+        },
+    ),
+    "transformer_base_multistep8": ("transformer_base", {"gradient_accumulation_steps": 8}),
+    "transformer_tiny": ("transformer_base", TINY),
+    "transformer_small": ("transformer_tiny", {"hidden_size": 256, "filter_size": 1024}),
+    "transformer_l10": ("transformer_base", {"num_hidden_layers": 10}),
+    "transformer_relative": (
+        "transformer_base",
+        {"pos": "none", "self_attention_type": "dot_product_relative", "max_relative_position": 20},
+    ),
+    "transformer_relative_tiny": ("transformer_relative", TINY),
+    "transformer_parsing_base": (
+        "transformer_base",
+        {
+            "attention_dropout": 0.2,
+            "layer_prepostprocess_dropout": 0.2,
+            "max_length": 512,
+            "learning_rate_warmup_steps": 16000,
+            "hidden_size": 1024,
+            "shared_embedding_and_softmax_weights": False,
+        },
+    ),
+    "transformer_parsing_big": (
+        "transformer_big",
+        {"max_length": 512, "learning_rate_warmup_steps": 4000, "layer_prepostprocess_dropout": 0.1},
+    ),
+    "transformer_quickstart": (
+        "transformer_tiny",
+        {"batch_size": 2048, "learning_rate_warmup_steps": 500, "eval_decode_examples": 100},
+    ),
+}
+ALL = ["transformer_base_v1", *CHANGES]
+
+# The paper's table 3, last column: millions of parameters, given where they differ from base's 65.
+PAPER_MILLIONS = {
+    "transformer_h1": 65, "transformer_h4": 65, "transformer_h16": 65, "transformer_h32": 65,
+    "transformer_k128": 58, "transformer_k256": 60, "transformer_l2": 36, "transformer_l4": 50, "transformer_l8": 80,
+    "transformer_hs256": 28, "transformer_hs1024": 168, "transformer_ff1024": 53, "transformer_ff4096": 90,
+    "transformer_dr0": 65, "transformer_dr2": 65, "transformer_ls0": 65, "transformer_ls2": 65,
+}  # fmt: skip
+PAPER_VOCABULARY = 40_800  # what makes base 65 million; the paper says "about 37000"
+
+
+@functools.cache
+def model(name):
+    return shapes_only(Transformer, registry.hparams(name), 37_000)
+
+
+def parameters(name, vocab_size=37_000):
+    """Of a set that ties its embeddings, where another size is asked for."""
+    here = sum(math.prod(w.shape) for w in model(name).trainable_weights)
+    return here + (vocab_size - 37_000) * registry.hparams(name).hidden_size
+
+
+def test_every_set_is_checked_here():
+    assert set(ALL) == {name for name in vars(sets) if name.startswith("transformer_")}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_set_changes_what_it_says_and_nothing_else(name):
+    parent, changes = CHANGES[name]
+    values, inherited = registry.hparams(name).values(), registry.hparams(parent).values()
+    assert {key: value for key, value in values.items() if value != inherited[key]} == changes
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_set_is_a_function_that_makes_a_fresh_one(name):
+    make = getattr(sets, name)
+    make().hidden_size = 1
+    assert make() == registry.hparams(name)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_set_builds_and_has_a_learning_rate(name):
+    assert parameters(name) > 0
+    assert float(ProductSchedule(registry.hparams(name), 100_000)(0)) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    {
+        "transformer_base_v1": (64, 64), "transformer_big_v1": (64, 64), "transformer_h1": (512, 512),
+        "transformer_h4": (128, 128), "transformer_h16": (32, 32), "transformer_h32": (16, 16),
+        "transformer_k128": (16, 64), "transformer_k256": (32, 64), "transformer_hs256": (32, 32),
+        "transformer_hs1024": (128, 128),
+    }.items(),
+)  # fmt: skip
+def test_sizes_of_a_head_are_table_3s(name, head):
+    attentions = [layer.self_attention.layer for layer in model(name).encoder_layers + model(name).decoder_layers]
+    attentions += [layer.cross_attention.layer for layer in model(name).decoder_layers]
+    assert {(a.query_size, a.value_size) for a in attentions} == {head}
+
+
+def test_base_and_big_have_the_papers_sizes():
+    assert parameters("transformer_base_v1") == 63_045_632
+    assert parameters("transformer_big_v1") == 214_171_648
+    assert parameters("transformer_base_v1", PAPER_VOCABULARY) == pytest.approx(65e6, abs=0.5e6)
+    assert parameters("transformer_big_v1") == pytest.approx(213e6, abs=1.5e6)
+
+
+@pytest.mark.parametrize("name", PAPER_MILLIONS)
+def test_variants_differ_from_base_as_in_table_3(name):
+    difference = parameters(name, PAPER_VOCABULARY) - parameters("transformer_base_v1", PAPER_VOCABULARY)
+    assert difference == pytest.approx((PAPER_MILLIONS[name] - 65) * 1e6, abs=1e6)
+
+
+def test_learned_positions_are_two_tables():
+    tables = 2 * 1024 * 512
+    assert parameters("transformer_learned_positions") - parameters("transformer_base_v1") == tables
+
+
+STEPS = (1, 1_000, 4_000, 8_000, 16_000, 100_000, 300_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "rates"),
+    {  # as tensor2tensor gives them; of the last two, equation 3 of the paper
+        "transformer_base": (1.24e-7, 1.24e-4, 4.94e-4, 9.88e-4, 6.99e-4, 2.80e-4, 1.61e-4),
+        "transformer_big": (8.73e-8, 8.73e-5, 3.49e-4, 6.99e-4, 4.94e-4, 1.98e-4, 1.14e-4),
+        "transformer_base_single_gpu": (4.94e-8, 4.94e-5, 1.98e-4, 3.95e-4, 7.91e-4, 3.16e-4, 1.83e-4),
+        "transformer_big_single_gpu": (3.09e-8, 3.09e-5, 1.24e-4, 2.47e-4, 4.94e-4, 1.98e-4, 1.14e-4),
+        "transformer_tiny": (2.47e-7, 2.47e-4, 9.88e-4, 1.98e-3, 1.40e-3, 5.59e-4, 3.23e-4),
+        "transformer_base_v1": (1.75e-7, 1.75e-4, 6.99e-4, 4.94e-4, 3.49e-4, 1.40e-4, 8.07e-5),
+        "transformer_big_v1": (1.24e-7, 1.24e-4, 4.94e-4, 3.49e-4, 2.47e-4, 9.88e-5, 5.71e-5),
+    }.items(),
+)
+def test_learning_rates(name, rates):
+    schedule = ProductSchedule(registry.hparams(name), 300_000)
+    assert [float(schedule(step - 1)) for step in STEPS] == pytest.approx(rates, rel=5e-3)  # three digits are given
+
+
+@pytest.mark.parametrize(
+    ("name", "same_as"),
+    {
+        "transformer_base_v2": "transformer_base",
+        "transformer_base_multistep8": "transformer_base",
+        "transformer_relative": "transformer_base",
+        "transformer_relative_tiny": "transformer_tiny",
+        "transformer_l10": "transformer_base",
+    }.items(),
+)
+def test_sets_with_the_learning_rate_of_another(name, same_as):
+    rates = [ProductSchedule(registry.hparams(n), 300_000) for n in (name, same_as)]
+    for step in STEPS:
+        assert float(rates[0](step - 1)) == float(rates[1](step - 1))
