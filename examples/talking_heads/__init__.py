@@ -1,0 +1,46 @@
+"""An attention of your own, trained by the commands: talking heads (Shazeer et al. 2020, arXiv 2003.02436).
+
+The heads' scores are mixed before the softmax and their weights after it, by two matrices that are learned. They start
+as identities, which is plain attention. Nothing but what is below needs to be written; the folder is a `--t2t_usr_dir`:
+
+    t2t-datagen --problem=algorithmic_reverse_decimal40 --data_dir=data
+    t2t-trainer --t2t_usr_dir=examples/talking_heads --model=talking_heads_transformer \
+      --problem=algorithmic_reverse_decimal40 --hparams_set=transformer_tiny --data_dir=data --output_dir=train \
+      --train_steps=1000
+    echo "3 1 4 1 5" | t2t-decoder --output_dir=train
+"""
+
+import keras
+from keras import ops
+
+from t2t_lite import registry
+from t2t_lite.layers import MultiHeadAttention
+from t2t_lite.layers.attention import masked_softmax
+from t2t_lite.models import Transformer
+
+
+@keras.saving.register_keras_serializable("talking_heads")
+class TalkingHeadsAttention(MultiHeadAttention):
+    """Multi-head attention whose heads see each other's scores and weights."""
+
+    def build(self, query_shape, value_shape=None, key_shape=None):
+        """Creates the projections and the two mixing matrices [heads, heads]."""
+        super().build(query_shape, value_shape, key_shape)
+        square = (self.num_heads, self.num_heads)
+        self.mix_scores = self.add_weight(name="mix_scores", shape=square, initializer="identity")
+        self.mix_weights = self.add_weight(name="mix_weights", shape=square, initializer="identity")
+
+    def attend(self, query, key, value, mask, training):
+        """As in the base class, with a mixing over heads on each side of the softmax."""
+        scores = ops.matmul(query * self.query_size**-0.5, ops.swapaxes(key, -1, -2))
+        weights = masked_softmax(ops.einsum("bhts,hg->bgts", scores, self.mix_scores), mask)
+        weights = ops.einsum("bhts,hg->bgts", weights, self.mix_weights)
+        return ops.matmul(self.dropout(weights, training=training), value), weights
+
+
+@registry.register_model
+@keras.saving.register_keras_serializable("talking_heads")
+class TalkingHeadsTransformer(Transformer):
+    """The Transformer with talking heads in every attention."""
+
+    attention_class = TalkingHeadsAttention
