@@ -5,12 +5,13 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.outputs import OutputsOnRequest
 
 MASKED = -1e9  # added to scores that must not be seen; finite, so that a row without any visible key is no NaN
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
     """softmax(QKᵀ / √d_k) V in `num_heads` heads (paper, equation 1 and section 3.2.2).
 
     Argument order and the meaning of masks are those of `keras.layers.MultiHeadAttention`: B is the batch, T the
@@ -153,6 +154,7 @@ class MultiHeadAttention(keras.layers.Layer):
         query_mask=None,
         value_mask=None,
         key_mask=None,
+        mask=None,
     ):
         """Attends.
 
@@ -169,14 +171,18 @@ class MultiHeadAttention(keras.layers.Layer):
                 appended. (T is 1, or the number of beams, whose slots of one step lie side by side.)
             return_attention_scores: bool.
             training: bool.
-            query_mask, value_mask, key_mask: bool [B, T] or [B, S]: masks that Keras carries with tensors.
+            query_mask, value_mask, key_mask: bool [B, T] or [B, S]: masks that Keras carries with tensors; `mask` is
+                its name for that of `query` where no other tensor is given.
 
         Returns:
             output [B, T, hidden]; with `return_attention_scores` also weights [B, heads, T, S]; with a `cache` also
             the new cache; as a tuple when there is more than the output.
         """
+        query_mask = mask if query_mask is None else query_mask
         if value is None:
-            value, value_mask = query, query_mask if value_mask is None else value_mask
+            value = query
+            if cache is None and value_mask is None:  # in a cache there are other keys than those of the query
+                value_mask = query_mask
         heads = self.project(query, "query")
         steps = cache is not None and "memory_key" not in cache  # decodes step by step
         if cache is not None and not steps:
@@ -201,10 +207,6 @@ class MultiHeadAttention(keras.layers.Layer):
         if cache is not None:
             results.append(cache)
         return tuple(results) if len(results) > 1 else results[0]
-
-    def compute_mask(self, query, value=None, query_mask=None, **kwargs):
-        """Returns the query's mask: the output has its positions."""
-        return query_mask
 
     def compute_output_shape(self, query_shape, value_shape=None, key_shape=None):
         """Returns the query's shape."""

@@ -1,6 +1,9 @@
 """What all layers require of their arguments."""
 
+import math
 import numbers
+
+import keras
 
 
 def check_sizes(**sizes):
@@ -15,3 +18,26 @@ def check_rates(**rates):
     for name, rate in rates.items():
         if not isinstance(rate, numbers.Real) or not 0 <= rate < 1:
             raise ValueError(f"`{name}` must be a rate in [0, 1): received {name}={rate!r}.")
+
+
+def check_positive(**values):
+    """Raises `ValueError` for a number that is not finite and above 0."""
+    for name, value in values.items():
+        if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < value < math.inf:
+            raise ValueError(f"`{name}` must be a number above 0: received {name}={value!r}.")
+
+
+def is_known(tensor):
+    """Returns whether the values of a tensor can be looked at now: not in a graph that is being traced."""
+    if not keras.ops.is_tensor(tensor):
+        return True  # a Python or NumPy number
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        return hasattr(tensor, "numpy")  # eager tensors alone have it
+    if backend == "jax":
+        import jax
+
+        return not isinstance(tensor, jax.core.Tracer)
+    import torch
+
+    return not (tensor.is_meta or torch.compiler.is_compiling())

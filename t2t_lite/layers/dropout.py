@@ -1,9 +1,12 @@
 """Dropout whose masks are a pure function of a seed, so that a run replays exactly on any number of replicas."""
 
+import random
 import threading
 
 import keras
 from keras import ops
+
+from t2t_lite.layers.checks import check_rates
 
 _LAYERS_A_RUN = 4096  # layer indices of different run seeds do not meet below this
 _scope = threading.local()  # a distribution strategy runs each replica's function in a thread of its own
@@ -70,10 +73,11 @@ class Dropout(keras.layers.Layer):
 
     def __init__(self, rate, seed=None, **kwargs):
         super().__init__(**kwargs)
-        if not 0 <= rate < 1:
-            raise ValueError(f"`rate` of dropout must be in [0, 1): received rate={rate}.")
+        check_rates(rate=rate)
         self.rate = rate
         self.seed = seed
+        # PyTorch's own dropout, which Keras takes where no seed is given, would not ask the generator at all.
+        seed = random.randint(1, 10**9) if seed is None else seed  # drawn as Keras does
         self.seed_generator = ScopedSeed(seed) if rate > 0 else None
         self.supports_masking = True
         self.built = True

@@ -5,6 +5,7 @@ import functools
 import keras
 from keras import ops
 
+from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
 
 _ACTIVATIONS = {"relu": ops.relu, "gelu": functools.partial(ops.gelu, approximate=False), "swiglu": ops.silu}
@@ -21,13 +22,13 @@ class FeedForward(keras.layers.Layer):
             Shazeer 2020: a third matrix).
 
     Raises:
-        ValueError: `filter_size` is not positive, or the activation is unknown.
+        ValueError: `filter_size` is not positive, the rate is outside [0, 1), or the activation is unknown.
     """
 
     def __init__(self, filter_size, dropout=0.0, activation="relu", **kwargs):
         super().__init__(**kwargs)
-        if filter_size < 1:
-            raise ValueError(f"`filter_size` must be at least 1: received filter_size={filter_size}.")
+        check_sizes(filter_size=filter_size)
+        check_rates(dropout=dropout)
         if activation not in _ACTIVATIONS:
             raise ValueError(f"`activation` must be one of {', '.join(_ACTIVATIONS)}: received {activation!r}.")
         self.filter_size = filter_size

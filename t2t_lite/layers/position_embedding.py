@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from t2t_lite.layers.checks import check_sizes, is_known
+
 LAYOUTS = ("interleaved", "marian", "tensor2tensor")
 
 
@@ -37,7 +39,7 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         half = self.hidden_size // 2
         intervals = max(half - 1, 1) if self.layout == "tensor2tensor" else half
         frequencies = (10000.0 ** (-np.arange(half) / intervals)).astype("float32")
-        angles = ops.cast(positions, "float32")[..., None] * frequencies
+        angles = ops.multiply(ops.cast(positions, "float32")[..., None], frequencies)
         if self.layout == "interleaved":
             pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
             encodings = ops.reshape(pairs, (*ops.shape(angles)[:-1], self.hidden_size))
@@ -74,14 +76,16 @@ class LearnedPositionEmbedding(keras.layers.Layer):
     Args:
         max_length: int, rows of the table.
 
+    A graph whose lengths are only known when it runs cannot raise `ValueError`. There a longer sequence is an error of
+    the backend's (a slice beyond its tensor), and a later `position` gives NaN; neither is clamped to the last row.
+
     Raises:
-        ValueError: `max_length` is not positive, or a sequence is longer than the table.
+        ValueError: `max_length` is not positive; or a sequence is longer than the table, or `position` beyond it.
     """
 
     def __init__(self, max_length, **kwargs):
         super().__init__(**kwargs)
-        if max_length < 1:
-            raise ValueError(f"`max_length` must be at least 1: received max_length={max_length}.")
+        check_sizes(max_length=max_length)
         self.max_length = max_length
         self.supports_masking = True
 
@@ -94,11 +98,21 @@ class LearnedPositionEmbedding(keras.layers.Layer):
         """Adds the vectors; arguments as `SinusoidalPositionEmbedding.call`."""
         table = ops.cast(self.table, self.compute_dtype)
         if position is not None:
-            return inputs + ops.take(table, ops.reshape(position, (1,)), axis=0)[None]
-        length = ops.shape(inputs)[1]
-        if isinstance(length, int) and length > self.max_length:
-            raise ValueError(f"The sequence has {length} positions, the learned table {self.max_length} (max_length).")
-        return inputs + table[None, :length]
+            if is_known(position):
+                self._check(int(position) + 1)
+            row = ops.take(table, ops.reshape(position, (1,)), axis=0)
+            # Compiled, the line above reads the last row for whatever lies beyond it.
+            return inputs + ops.where(ops.less(position, self.max_length), row, float("nan"))[None]
+        length, hidden_size = ops.shape(inputs)[1:]
+        if isinstance(length, int):
+            self._check(length)
+        return inputs + ops.slice(table, (0, 0), (length, hidden_size))[None]
+
+    def _check(self, length):
+        if length > self.max_length:
+            raise ValueError(
+                f"A sequence of {length} positions is longer than the learned table: max_length={self.max_length}."
+            )
 
     def compute_output_shape(self, input_shape):
         """Returns `input_shape`."""

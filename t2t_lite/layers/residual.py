@@ -3,11 +3,13 @@
 import keras
 from keras import ops
 
+from t2t_lite.layers.checks import check_positive, check_rates
 from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.outputs import OutputsOnRequest
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class Residual(keras.layers.Layer):
+class Residual(OutputsOnRequest, keras.layers.Layer):
     """Wraps a layer: LayerNorm(x + Dropout(layer(x))), the paper's post-norm, or x + Dropout(layer(LayerNorm(x))).
 
     Arguments of attention go to the wrapped layer. Where that returns a tuple, the connection is made
@@ -20,13 +22,15 @@ class Residual(keras.layers.Layer):
         norm_epsilon: float, added to the variance.
 
     Raises:
-        ValueError: `norm` is neither "post" nor "pre".
+        ValueError: `norm` is neither "post" nor "pre", the rate is outside [0, 1), or `norm_epsilon` is not above 0.
     """
 
     def __init__(self, layer, norm="post", dropout=0.0, norm_epsilon=1e-5, **kwargs):
         super().__init__(**kwargs)
         if norm not in ("post", "pre"):
             raise ValueError(f"`norm` must be 'post' or 'pre': received norm={norm!r}.")
+        check_rates(dropout=dropout)
+        check_positive(norm_epsilon=norm_epsilon)
         self.layer = layer
         self.norm = norm
         self.dropout_rate = dropout

@@ -50,6 +50,7 @@ class RestrictedAttention(MultiHeadAttention):
         query_mask=None,
         value_mask=None,
         key_mask=None,
+        mask=None,
     ):
         """Attends; arguments and results as `MultiHeadAttention.call`, without `value` and `key`."""
         if value is not None or key is not None:
@@ -65,6 +66,7 @@ class RestrictedAttention(MultiHeadAttention):
             )
         heads = [self.project(query, role) for role in ("query", "key", "value")]
         length = ops.shape(query)[1]
+        query_mask = mask if query_mask is None else query_mask
         # [B, heads or 1, T or 1, T], without what is causal: that alone would cost n x n
         mask = merge_masks(length, length, attention_mask, False, query_mask, value_mask, key_mask)
 

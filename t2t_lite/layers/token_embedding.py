@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from t2t_lite.layers.checks import check_sizes, is_known
+
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class TokenEmbedding(keras.layers.Layer):
@@ -21,9 +23,7 @@ class TokenEmbedding(keras.layers.Layer):
 
     def __init__(self, vocab_size, hidden_size, mask_zero=False, **kwargs):
         super().__init__(**kwargs)
-        for name, size in (("vocab_size", vocab_size), ("hidden_size", hidden_size)):
-            if size < 1:
-                raise ValueError(f"`{name}` must be at least 1: received {name}={size}.")
+        check_sizes(vocab_size=vocab_size, hidden_size=hidden_size)
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
         self.mask_zero = mask_zero
@@ -77,13 +77,7 @@ def check_ids(ids, vocab_size):
 
     There a bad id would be clamped or read as zeros, silently; so ids are also checked where they enter.
     """
-    if keras.backend.backend() == "tensorflow":
-        known = hasattr(ids, "numpy")  # eager tensors alone have it
-    elif keras.backend.backend() == "jax":
-        known = hasattr(ids, "addressable_shards")  # tracers do not
-    else:
-        known = not getattr(ids, "is_meta", False)
-    if not known or 0 in ids.shape:
+    if not is_known(ids) or 0 in ids.shape:
         return
     low, high = int(ops.min(ids)), int(ops.max(ids))
     if low < 0 or high >= vocab_size:

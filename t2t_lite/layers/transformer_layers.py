@@ -1,16 +1,18 @@
 """The encoder's and the decoder's layer (paper, section 3.1)."""
 
 import keras
+from keras import ops
 
-from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.attention import MultiHeadAttention, merge_masks
 from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.feed_forward import FeedForward
+from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.relative_attention import RelativeAttention
 from t2t_lite.layers.residual import Residual
 from t2t_lite.layers.restricted_attention import RestrictedAttention
 
 
-class _TransformerLayer(keras.layers.Layer):
+class _TransformerLayer(OutputsOnRequest, keras.layers.Layer):
     """What encoder and decoder layers share: their options and how their sub-layers are made."""
 
     def __init__(
@@ -132,13 +134,13 @@ class TransformerEncoderLayer(_TransformerLayer):
             attention_mask: bool [B, S, S] or [B, 1, S], True where visible.
             return_attention_scores: bool.
             training: bool.
-            mask: bool [B, S], the mask that Keras carries with `inputs`.
+            mask: bool [B, S], the mask that Keras carries with `inputs`; hides positions beside `attention_mask`.
 
         Returns:
             [B, S, hidden]; with `return_attention_scores` also the weights [B, heads, S, S].
         """
-        if mask is not None and attention_mask is None:
-            attention_mask = mask[:, None, :]
+        if mask is not None:
+            attention_mask = merge_masks(ops.shape(inputs)[1], ops.shape(inputs)[1], attention_mask, False, mask)
         attended = self.self_attention(
             inputs, attention_mask=attention_mask, return_attention_scores=return_attention_scores, training=training
         )
@@ -196,7 +198,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             inputs: [B, T, hidden].
             memory: [B, S, hidden], the encoder's output; not needed with a `cache`.
             attention_mask: bool, which positions see which; None: earlier ones and itself.
-            memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible.
+            memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible; or [B, S], as Keras carries it.
             cache: from `init_cache` or an earlier call: T positions (or beams) of one step are decoded and added.
             position: int scalar, where in the cache, see `MultiHeadAttention.call`.
             return_attention_scores: bool.
@@ -229,6 +231,8 @@ class TransformerDecoderLayer(_TransformerLayer):
             position=position,
         )
         if self.cross_attention is not None:
+            if memory_mask is not None and len(memory_mask.shape) == 2:
+                memory_mask = memory_mask[:, None, :]
             x = attend("memory", self.cross_attention, x, value=memory, attention_mask=memory_mask)
         x = self.feed_forward(x, training=training)
         results = (x, *([scores] if return_attention_scores else []), *([new_cache] if cache is not None else []))

@@ -1,0 +1,16 @@
+"""Symbolic calls of layers that return more than their output on request."""
+
+import keras
+
+
+class OutputsOnRequest:
+    """Mixed into a layer whose `call` takes `return_attention_scores` and `cache`.
+
+    Keras takes the shape of a symbolic call's result from `compute_output_shape`, which is that of the output alone.
+    """
+
+    def compute_output_spec(self, *args, **kwargs):
+        """Returns what `call` would, symbolic: found by tracing it where more than the output is asked for."""
+        if kwargs.get("return_attention_scores") or kwargs.get("cache") is not None:
+            return keras.Operation.compute_output_spec(self, *args, **kwargs)
+        return super().compute_output_spec(*args, **kwargs)

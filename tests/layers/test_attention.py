@@ -1,0 +1,167 @@
+"""Multi-head attention against section 3.2 of the paper, its masks, its caches and what can be overridden."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import layers
+from tests.layers.backend import compiled
+from tests.layers.equations import array, attention_in_numpy
+from tests.layers.harness import MEMORY, X, check_layer
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("call", [{}, {"value": MEMORY}], ids=["self", "cross"])
+def test_contract(call, tmp_path):
+    check_layer(layers.MultiHeadAttention, {"num_heads": 2, "dropout": 0.1}, X, 4, tmp_path, **call)
+
+
+@pytest.mark.parametrize("sizes", [{}, {"key_dim": 3, "value_dim": 5}])
+def test_paper_equation(sizes):
+    layer = layers.MultiHeadAttention(2, **sizes)
+    output = array(layer(X, MEMORY))
+    np.testing.assert_allclose(output, attention_in_numpy(layer, X, MEMORY, True), atol=1e-5)
+
+
+def test_causal_mask():
+    layer = layers.MultiHeadAttention(2)
+    output = array(layer(X, use_causal_mask=True))
+    visible = np.tril(np.ones((5, 5), bool))
+    np.testing.assert_allclose(output, attention_in_numpy(layer, X, X, visible), atol=1e-5)
+
+
+def test_mask_in_two_three_and_four_dimensions():
+    mask = RNG.random((5, 7)) > 0.4
+    mask[:, 0] = True
+    layer = layers.MultiHeadAttention(2)
+    layer.build(X.shape, MEMORY.shape)
+    expected = attention_in_numpy(layer, X, MEMORY, mask)
+    for m in (mask, np.tile(mask, (2, 1, 1)), np.tile(mask, (2, 2, 1, 1))):
+        np.testing.assert_allclose(array(layer(X, MEMORY, attention_mask=m)), expected, atol=1e-5)
+
+
+def test_keras_masks_are_used():
+    layer = layers.MultiHeadAttention(2)
+    value_mask = np.array([[True] * 4 + [False] * 3, [True] * 7])
+    output = array(layer(X, MEMORY, value_mask=value_mask))
+    np.testing.assert_allclose(output, attention_in_numpy(layer, X, MEMORY, value_mask[:, None]), atol=1e-5)
+
+
+def test_one_mask_hides_the_keys_of_self_attention():
+    layer = layers.MultiHeadAttention(2)
+    mask = np.arange(5) < np.array([[3], [5]])
+    output = array(layer(X, mask=mask))
+    np.testing.assert_allclose(output, attention_in_numpy(layer, X, X, mask[:, None]), atol=1e-5)
+
+
+def test_a_mask_of_the_query_hides_nothing_in_a_cache():
+    layer = layers.MultiHeadAttention(2)
+    layer.build(X.shape)
+    cache = layer.memory_cache(ops.convert_to_tensor(MEMORY))
+    output, _ = layer(X, cache=cache, mask=np.zeros((2, 5), bool))
+    np.testing.assert_allclose(array(output), array(layer(X, MEMORY)), atol=1e-6)
+
+
+def test_a_row_without_visible_keys_is_finite():
+    layer = layers.MultiHeadAttention(2)
+    assert np.isfinite(array(layer(X, MEMORY, attention_mask=np.zeros((2, 5, 7), bool)))).all()
+
+
+def test_weights_sum_to_one_and_output_is_the_same_with_them():
+    layer = layers.MultiHeadAttention(2)
+    output, weights = layer(X, MEMORY, return_attention_scores=True)
+    assert weights.shape == (2, 2, 5, 7)
+    np.testing.assert_allclose(array(weights).sum(-1), 1.0, atol=1e-6)
+    np.testing.assert_array_equal(array(output), array(layer(X, MEMORY)))
+
+
+def test_weights_in_a_functional_model():
+    layer = layers.MultiHeadAttention(2)
+    query, value = keras.Input((None, 8)), keras.Input((None, 8))
+    model = keras.Model([query, value], layer(query, value, return_attention_scores=True))
+    for found, expected in zip(model([X, MEMORY]), layer(X, MEMORY, return_attention_scores=True), strict=True):
+        np.testing.assert_allclose(array(found), array(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_cached_steps_equal_one_causal_call(in_place):
+    layer = layers.MultiHeadAttention(2)
+    full = array(layer(X, use_causal_mask=True))
+    slots = 5 if in_place else 0
+    cache = {name: np.zeros((2, 2, slots, 4), "float32") for name in ("key", "value")}
+    for i in range(5):
+        mask = np.arange(max(slots, i + 1))[None, None] <= i
+        position = ops.convert_to_tensor(i, "int32") if in_place else None
+        output, cache = layer(X[:, i : i + 1], attention_mask=mask, cache=cache, position=position)
+        np.testing.assert_allclose(array(output)[:, 0], full[:, i], atol=1e-5)
+
+
+def test_a_cached_step_compiled_equals_the_eager_one():
+    layer = layers.MultiHeadAttention(2)
+    layer.build(X.shape)
+    past = RNG.normal(size=(2, 2, 5, 4)).astype("float32")
+
+    def step(x, key, value, mask, position):
+        return layer(x, attention_mask=mask, cache={"key": key, "value": value}, position=position)[0]
+
+    arguments = (X[:, :1], past, past, np.ones((2, 1, 5), bool), np.array(3, "int32"))
+    eager = step(*map(ops.convert_to_tensor, arguments))
+    np.testing.assert_allclose(array(compiled(step, *arguments)), array(eager), atol=1e-6)
+
+
+def test_memory_cache_equals_attending_to_the_memory():
+    layer = layers.MultiHeadAttention(2)
+    full = array(layer(X, MEMORY))
+    output, _ = layer(X, cache=layer.memory_cache(ops.convert_to_tensor(MEMORY)))
+    np.testing.assert_allclose(array(output), full, atol=1e-6)
+
+
+def test_attend_can_be_overridden():
+    class Uniform(layers.MultiHeadAttention):
+        def attend(self, query, key, value, mask, training):
+            weights = ops.ones_like(ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))) / ops.shape(key)[2]
+            return ops.matmul(weights, value), weights
+
+    output = array(Uniform(2)(X, MEMORY))
+    np.testing.assert_allclose(output, np.tile(output[:, :1], (1, 5, 1)), atol=1e-6)
+
+
+def test_project_can_be_overridden():
+    """Keys that are the queries' projection: one matrix less, and scores that are symmetric."""
+
+    class SharedKeys(layers.MultiHeadAttention):
+        def project(self, x, role):
+            return super().project(x, "query" if role == "key" else role)
+
+    layer = SharedKeys(2)
+    _, weights = layer(X, return_attention_scores=True)
+    plain = layers.MultiHeadAttention(2)
+    plain.build(X.shape)
+    plain.set_weights(layer.get_weights())
+    plain.key_projection.kernel.assign(plain.query_projection.kernel)
+    np.testing.assert_allclose(array(weights), array(plain(X, return_attention_scores=True)[1]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"num_heads": 0}, "num_heads=0"),
+        ({"num_heads": -1}, "num_heads=-1"),
+        ({"num_heads": 2.5}, "num_heads=2.5"),
+        ({"num_heads": 2, "key_dim": 0}, "key_dim=0"),
+        ({"num_heads": 2, "value_dim": -3}, "value_dim=-3"),
+        ({"num_heads": 2, "dropout": -0.1}, "dropout=-0.1"),
+        ({"num_heads": 2, "dropout": 1.0}, "dropout=1.0"),
+        ({"num_heads": 2, "dropout": float("nan")}, "dropout=nan"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        layers.MultiHeadAttention(**arguments)
+
+
+def test_heads_that_do_not_divide():
+    with pytest.raises(ValueError, match=r"num_heads=3. Nearest valid num_heads: (2|4)"):
+        layers.MultiHeadAttention(3)(X)

@@ -1,0 +1,71 @@
+"""Token embedding and the softmax that shares its matrix: section 3.4 of the paper."""
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_lite import layers
+from tests.layers.equations import array
+from tests.layers.harness import X, check_layer
+
+IDS = np.array([[3, 4, 0], [5, 0, 0]], "int32")
+
+
+def test_contract(tmp_path):
+    init = {"vocab_size": 9, "hidden_size": 8, "mask_zero": True}
+    check_layer(layers.TokenEmbedding, init, IDS, 1, tmp_path)
+
+
+def test_scaled_by_the_root_of_the_size_and_zero_at_padding():
+    layer = layers.TokenEmbedding(9, 8)
+    output = array(layer(IDS))
+    np.testing.assert_allclose(output[0, 0], array(layer.embeddings)[3] * np.sqrt(8), rtol=1e-6)
+    assert (output[IDS == 0] == 0).all()
+
+
+def test_tied_softmax():
+    layer = layers.TokenEmbedding(9, 8)
+    layer.build()
+    np.testing.assert_allclose(array(layer(X, reverse=True)), X @ array(layer.embeddings).T, atol=1e-5)
+
+
+def test_a_tied_functional_model_is_saved_with_one_matrix(tmp_path):
+    layer, ids = layers.TokenEmbedding(9, 8), keras.Input((None,), dtype="int32")
+    logits = layer(layer(ids), reverse=True)
+    assert logits.shape == (None, None, 9)
+    model = keras.Model(ids, logits)
+    model.save(tmp_path / "tied.keras")
+    loaded = keras.saving.load_model(tmp_path / "tied.keras")
+    assert len(loaded.weights) == 1
+    np.testing.assert_array_equal(array(loaded(IDS)), array(model(IDS)))
+
+
+def test_logits_are_float32_in_mixed_precision():
+    layer = layers.TokenEmbedding(9, 8, dtype="mixed_bfloat16")
+    layer.build()
+    assert keras.backend.standardize_dtype(layer(X, reverse=True).dtype) == "float32"
+    assert layer(keras.Input((None, 8)), reverse=True).dtype == "float32"
+
+
+def test_initial_embeddings_have_unit_variance_after_scaling():
+    layer = layers.TokenEmbedding(500, 64)
+    assert 0.97 < array(layer(np.arange(1, 500)[None])).std() < 1.03
+
+
+def test_without_mask_zero_no_mask_is_carried():
+    assert layers.TokenEmbedding(9, 8).compute_mask(IDS) is None
+
+
+@pytest.mark.parametrize("bad", [-1, 9])
+def test_an_id_outside_the_vocabulary_is_named(bad):
+    with pytest.raises(ValueError, match=rf"id {bad} is outside the vocabulary: ids must be in \[0, 9\)"):
+        layers.TokenEmbedding(9, 8)(np.array([[1, bad]]))
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [((0, 8), "vocab_size=0"), ((-5, 8), "vocab_size=-5"), ((9.5, 8), "vocab_size=9.5"), ((9, 0), "hidden_size=0")],
+)
+def test_bad_arguments_are_named(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        layers.TokenEmbedding(*arguments)

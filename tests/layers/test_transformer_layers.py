@@ -1,0 +1,100 @@
+"""The encoder's and the decoder's layer: their contract, causality, masks, and what is refused."""
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_lite import layers
+from tests.layers.equations import array
+from tests.layers.harness import MEMORY, X, check_layer
+
+SMALL = {"num_heads": 2, "filter_size": 16}
+IDS = np.array([[3, 4, 0], [5, 0, 0]])
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_encoder_contract(norm, tmp_path):
+    check_layer(layers.TransformerEncoderLayer, {**SMALL, "norm": norm}, X, 4 + 2 + 4 + 2, tmp_path)
+
+
+def test_decoder_contract(tmp_path):
+    check_layer(layers.TransformerDecoderLayer, SMALL, X, 4 + 2 + 4 + 2 + 4 + 2, tmp_path, memory=MEMORY)
+
+
+def test_decoder_without_memory_is_a_language_models_layer(tmp_path):
+    layer, output = check_layer(layers.TransformerDecoderLayer, SMALL, X, 4 + 2 + 4 + 2, tmp_path)
+    changed = X.copy()
+    changed[:, 3:] = 0
+    np.testing.assert_allclose(array(layer(changed))[:, :3], output[:, :3], atol=1e-6)
+
+
+def test_decoder_attends_to_its_memory():
+    layer = layers.TransformerDecoderLayer(2, 16)
+    output, scores = layer(X, MEMORY, return_attention_scores=True)
+    assert scores["memory"].shape == (2, 2, 5, 7)
+    assert np.abs(array(layer(X, MEMORY * 2)) - array(output)).max() > 1e-3
+
+
+def test_attention_weights_in_a_functional_model():
+    encoder, decoder = layers.TransformerEncoderLayer(2, 16), layers.TransformerDecoderLayer(2, 16)
+    inputs, targets = keras.Input((None, 8)), keras.Input((None, 8))
+    memory, encoder_scores = encoder(inputs, return_attention_scores=True)
+    output, decoder_scores = decoder(targets, memory, return_attention_scores=True)
+    model = keras.Model([inputs, targets], {"output": output, "encoder": encoder_scores, **decoder_scores})
+    found = model([MEMORY, X])
+    shapes = {name: tuple(x.shape) for name, x in found.items()}
+    assert shapes == {"output": (2, 5, 8), "encoder": (2, 2, 7, 7), "self": (2, 2, 5, 5), "memory": (2, 2, 5, 7)}
+    np.testing.assert_allclose(array(found["output"]), array(decoder(X, encoder(MEMORY))), atol=1e-5)
+
+
+def test_a_mask_that_the_inputs_carry():
+    ids = keras.Input((None,), dtype="int32")
+    embedded = layers.TokenEmbedding(9, 8, mask_zero=True)(ids)
+    model = keras.Model(ids, layers.TransformerEncoderLayer(2, 16)(embedded))
+    longer = np.pad(IDS, ((0, 0), (0, 4)))
+    np.testing.assert_allclose(array(model(longer))[:, :1], array(model(IDS))[:, :1], atol=1e-5)
+
+
+def test_a_mask_given_beside_an_attention_mask():
+    """Both hide: the result is that of their conjunction."""
+    layer = layers.TransformerEncoderLayer(2, 16)
+    mask, attention_mask = np.arange(5) < np.array([[4], [5]]), np.tril(np.ones((2, 5, 5), bool))
+    both = array(layer(X, mask=mask, attention_mask=attention_mask))
+    np.testing.assert_allclose(both, array(layer(X, attention_mask=attention_mask & mask[:, None])), atol=1e-6)
+
+
+def test_a_mask_that_the_memory_carries():
+    ids, targets = keras.Input((None,), dtype="int32"), keras.Input((None, 8))
+    embedded = layers.TokenEmbedding(9, 8, mask_zero=True)(ids)
+    model = keras.Model([ids, targets], layers.TransformerDecoderLayer(2, 16)(targets, embedded))
+    longer = np.pad(IDS, ((0, 0), (0, 4)))
+    np.testing.assert_allclose(array(model([longer, X])), array(model([IDS, X])), atol=1e-5)
+
+
+@pytest.mark.parametrize("layer", [layers.TransformerEncoderLayer, layers.TransformerDecoderLayer])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"num_heads": 0},
+        {"num_heads": 2.5},
+        {"filter_size": 0},
+        {"key_dim": 0},
+        {"value_dim": -1},
+        {"dropout": -0.1},
+        {"attention_dropout": 1.0},
+        {"relu_dropout": -1},
+        {"norm": "both"},
+        {"norm_epsilon": 0.0},
+        {"activation": "tanh"},
+        {"max_relative_position": 0},
+        {"neighborhood": 0},
+        {"neighborhood": -2},
+        {"attention_class": "tests>Unknown"},
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_named(layer, arguments):
+    (name, value), *_ = arguments.items()
+    with pytest.raises(ValueError, match=name) as error:
+        layer(**{**SMALL, **arguments})
+    assert str(value) in str(error.value)
