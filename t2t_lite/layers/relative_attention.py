@@ -13,8 +13,8 @@ class RelativeAttention(MultiHeadAttention):
 
     score(i, j) = q_i · (k_j + a_clip(j - i)) / √d_k, with distances clipped to ±max_relative_position (Shaw et al.,
     equations 4 and 5); one table for all heads, as in tensor2tensor's `dot_product_attention_relative`
-    (layers/common_attention.py). No tensor of [T, S, d] is made: the queries' products with the vectors of all
-    distances, [T, T + S], are shifted row by row into place.
+    (layers/common_attention.py). No tensor of [T, S, d] is made: the queries' products with the 2k + 1 vectors are
+    widened to [T, T + S] and shifted row by row into place.
 
     Args:
         num_heads: int, h.
@@ -44,45 +44,35 @@ class RelativeAttention(MultiHeadAttention):
     def attend(self, query, key, value, mask, training):
         """Attends; arguments and results as `MultiHeadAttention.attend`."""
         length, keys = ops.shape(query)[2], ops.shape(key)[2]
-        distances = ops.arange(1 - length, keys + 1, dtype="int32")  # the last one is never seen, see _shift_rows
+        distances = ops.arange(1 - length, keys + 1, dtype="int32")  # the last is never seen, see _shift_rows
         return self._attend(query, key, value, mask, training, distances, _shift_rows, _shift_rows_back)
 
     def attend_cached(self, query, key, value, mask, position, training):
         """Attends from beams of one position; arguments and results as `MultiHeadAttention.attend_cached`."""
-        beams = ops.shape(query)[2]
-        steps = ops.shape(key)[2] // beams
-        distances = ops.arange(steps, dtype="int32") - ops.cast(position, "int32")
-
-        def to_slots(x):  # [..., steps] -> [..., steps * beams]
-            return ops.repeat(x, beams, axis=-1)
-
-        def to_steps(x):
-            return ops.sum(ops.reshape(x, (*ops.shape(x)[:-1], steps, beams)), axis=-1)
-
-        return self._attend(query, key, value, mask, training, distances, to_slots, to_steps)
+        slots = ops.arange(ops.shape(key)[2], dtype="int32")
+        distances = slots // ops.shape(query)[2] - ops.cast(position, "int32")
+        return self._attend(query, key, value, mask, training, distances, _as_it_is, _as_it_is)
 
     def _attend(self, query, key, value, mask, training, distances, to_keys, to_distances):
-        """Attends, given all D distances that occur.
+        """Attends, given the D distances that occur.
 
         Args:
             distances: int32 [D].
             to_keys: function from what belongs to distances, [B, heads, T, D], to keys, [B, heads, T, S].
-            to_distances: its transpose: sums what belongs to keys up by distances.
+            to_distances: its transpose: sums up by distances what belongs to keys.
         """
         limit = self.max_relative_position
-        rows = ops.clip(distances, -limit, limit) + limit
-
-        def vectors(table):
-            return ops.take(ops.cast(table, self.compute_dtype), rows, axis=0)  # [D, size]
-
+        # Products with this matrix of zeros and ones, not a gather: that one's gradient is a slow scatter.
+        rows = ops.one_hot(ops.clip(distances, -limit, limit) + limit, 2 * limit + 1, dtype=query.dtype)  # [D, 2k + 1]
         query = query * ops.cast(self.query_size**-0.5, query.dtype)
-        scores = ops.matmul(query, ops.swapaxes(key, -1, -2))
-        scores = scores + to_keys(ops.matmul(query, ops.transpose(vectors(self.key_table))))
+        relative = ops.matmul(query, ops.transpose(ops.cast(self.key_table, query.dtype)))  # [B, heads, T, 2k + 1]
+        scores = ops.matmul(query, ops.swapaxes(key, -1, -2)) + to_keys(ops.matmul(relative, ops.transpose(rows)))
         weights = masked_softmax(scores, mask)
         dropped = self.dropout(weights, training=training)
         output = ops.matmul(dropped, value)
         if self.value_table is not None:
-            output = output + ops.matmul(to_distances(dropped), vectors(self.value_table))
+            by_row = ops.matmul(to_distances(dropped), rows)
+            output = output + ops.matmul(by_row, ops.cast(self.value_table, value.dtype))
         return output, weights
 
     def get_config(self):
@@ -94,6 +84,10 @@ class RelativeAttention(MultiHeadAttention):
         }
 
 
+def _as_it_is(x):
+    return x
+
+
 def _shift_rows(x):
     """[B, heads, T, T + S] -> [B, heads, T, S]: element (i, j) is (i, j - i + T - 1) of `x`.
 
@@ -102,8 +96,10 @@ def _shift_rows(x):
     """
     batch, heads, length, width = ops.shape(x)
     flat = ops.reshape(x, (batch, heads, length * width))
-    flat = flat[:, :, length - 1 : length - 1 + length * (width - 1)]
-    return ops.reshape(flat, (batch, heads, length, width - 1))[..., : width - length]
+    # ops.slice, not indexing: its gradient is one padding
+    flat = ops.slice(flat, (0, 0, length - 1), (batch, heads, length * (width - 1)))
+    rows = ops.reshape(flat, (batch, heads, length, width - 1))
+    return ops.slice(rows, (0, 0, 0, 0), (batch, heads, length, width - length))
 
 
 def _shift_rows_back(x):

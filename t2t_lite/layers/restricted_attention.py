@@ -173,9 +173,10 @@ def _end(mask, length):
 def _windows(x, block, count, near):
     """[B, h, T, size] -> [B, h, count, near * block, size]: each block with the one before and, if near is 3, after.
 
-    What lies outside of the sequence is 0.
+    Before the first block comes the last one: what is outside of the sequence must be masked.
     """
     batch, heads, length, size = ops.shape(x)
-    x = ops.pad(x, ((0, 0), (0, 0), (block, (count + near - 2) * block - length), (0, 0)))
-    shifted = [x[:, :, k * block : (k + count) * block] for k in range(near)]
-    return ops.concatenate([ops.reshape(s, (batch, heads, count, block, size)) for s in shifted], axis=3)
+    x = ops.pad(x, ((0, 0), (0, 0), (0, count * block - length), (0, 0)))
+    x = ops.reshape(x, (batch, heads, count, block, size))
+    # Rolled, not sliced: the gradient of a slice fills a whole tensor with zeros first.
+    return ops.concatenate([ops.roll(x, 1, axis=2), x, ops.roll(x, -1, axis=2)][:near], axis=3)
