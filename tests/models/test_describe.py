@@ -1,0 +1,219 @@
+"""--describe's library: shapes without values, operations and memory against what a traced step really has."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.errors import UserError
+from t2t_lite.models import Transformer
+from t2t_lite.models.cost import PAPER, forward_flops, training_memory
+from t2t_lite.models.describe import describe, shapes_only
+from t2t_lite.training.losses import cross_entropy
+
+VOCAB, ROWS, LENGTH = 50, 7, 11  # a batch has 77 tokens: no weight has a multiple of it elements
+SMALL = HParams().parse("hidden_size=32,filter_size=80,num_heads=4,num_hidden_layers=1")
+RELATIVE = "self_attention_type=dot_product_relative,max_relative_position=2,pos=none"
+OPTIONS = {
+    "paper": "",
+    "tensor2tensor": "layer_preprocess_sequence=n,layer_postprocess_sequence=da,attention_dropout=0.1,relu_dropout=0.1",
+    "no_dropout": "layer_prepostprocess_dropout=0",
+    "own_head_sizes": "attention_key_channels=12,attention_value_channels=20,attention_bias=1",
+    "depths": "num_encoder_layers=2,num_decoder_layers=3",
+    "untied": "shared_embedding_and_softmax_weights=0,pos=emb",
+    "gelu": "ffn_activation=gelu",
+    "swiglu": "ffn_activation=swiglu,relu_dropout=0.1",
+    "relative": RELATIVE,
+    "relative_values": RELATIVE + ",add_relative_to_values=1,attention_dropout=0.1",
+    "restricted": "self_attention_type=restricted,attention_neighborhood=16",
+    "bfloat16": "dtype_policy=mixed_bfloat16,attention_dropout=0.1",
+}
+
+
+def trace(hparams, source_length, target_length):
+    """Returns a model, the operations of its training step on a batch, and how many of them are the forward pass."""
+    model, forward = Transformer.from_hparams(hparams, VOCAB), []
+
+    def step(inputs, targets):
+        with tf.GradientTape() as tape:
+            logits = model({"inputs": inputs, "targets": targets}, training=True)
+            loss, _ = cross_entropy(logits, targets, hparams.label_smoothing)
+        forward.append(len(tf.compat.v1.get_default_graph().get_operations()))
+        variables = [v.value for v in model.trainable_variables]
+        return tape.gradient(loss, variables, unconnected_gradients="zero")
+
+    signature = [tf.TensorSpec([ROWS, length], tf.int32) for length in (source_length, target_length)]
+    graph = tf.function(step, input_signature=signature, autograph=False).get_concrete_function().graph
+    return model, graph.get_operations(), forward[0]
+
+
+def matrix_product_flops(operations):
+    """2 · (elements of the result) · (what is summed over), of every matrix product in a graph."""
+    flops = 0
+    for op in operations:
+        assert op.type != "Einsum"
+        if "MatMul" in op.type:
+            left, turned = op.inputs[0].shape, op.get_attr("transpose_a" if op.type == "MatMul" else "adj_x")
+            flops += 2 * math.prod(op.outputs[0].shape) * left[-2 if turned else -1]
+    return flops
+
+
+@pytest.fixture(scope="module", params=OPTIONS)
+def traced(request):
+    hparams = SMALL.parse(OPTIONS[request.param])
+    spread = 0.1 if request.param.startswith("relative") else 0  # see forward_flops
+    return hparams, spread, *trace(hparams, LENGTH, LENGTH)
+
+
+def test_operations_are_those_of_the_traced_step(traced):
+    _, spread, model, operations, forward = traced
+    counted = forward_flops(model, LENGTH, LENGTH)
+    expected = matrix_product_flops(operations[:forward])
+    assert ROWS * LENGTH * (counted.source + counted.target) == pytest.approx(expected, rel=spread)
+    training = counted.training(ROWS * LENGTH, ROWS * LENGTH)
+    assert training == pytest.approx(matrix_product_flops(operations), rel=spread or 1e-9)
+
+
+def test_either_side_counts_its_own_tokens():
+    model, operations, forward = trace(SMALL.parse(OPTIONS["depths"]), LENGTH, 4)
+    counted = forward_flops(model, LENGTH, 4)
+    assert ROWS * (LENGTH * counted.source + 4 * counted.target) == matrix_product_flops(operations[:forward])
+
+
+def test_operations_of_base_in_closed_form():
+    d, filter_size, n = 512, 2048, 25
+    flops = forward_flops(shapes_only(Transformer, registry.hparams("transformer_base_v1"), 37_000))
+    attended = 4 * d * n  # scores and weighted sums of a query
+    assert flops.source == 6 * (2 * (4 * d * d + 2 * d * filter_size + 2 * d * d) + attended)
+    assert flops.target == 6 * (2 * (4 * d * d + 2 * d * d + 2 * d * filter_size) + 2 * attended) + 2 * d * 37_000
+
+
+def test_restricted_attention_counts_its_neighborhood():
+    full, restricted = (
+        forward_flops(shapes_only(Transformer, SMALL.parse(changes), VOCAB), 1000, 1000)
+        for changes in ("", "self_attention_type=restricted,attention_neighborhood=10")
+    )
+    saved = 4 * 32 * (1000 - 10)  # scores and sums, channels, positions that are not seen
+    assert (full.source - restricted.source, full.target - restricted.target) == (saved, saved)
+
+
+def test_memory_is_what_the_traced_step_keeps_for_its_gradients(traced):
+    hparams, _, model, operations, forward = traced
+    before, kept = set(operations[:forward]), {}
+    for tensor in (tensor for op in operations[forward:] for tensor in op.inputs):
+        while tensor.op.type in ("Reshape", "Identity", "ExpandDims") and tensor.op in before:  # the same memory
+            tensor = tensor.op.inputs[0]
+        elements = math.prod(tensor.shape) if tensor.shape.is_fully_defined() else 0
+        if tensor.op in before and elements % (ROWS * LENGTH) == 0:  # not a weight, nor a copy of one
+            kept[tensor.name] = elements * tensor.dtype.size
+    estimate = training_memory(model, hparams.parse(f"batch_size={ROWS * LENGTH}"), LENGTH, LENGTH)
+    logits = estimate["logits"] / 3  # of the three, only the logits themselves are there before the backward pass
+    assert sum(kept.values()) == pytest.approx(estimate["activations"] + logits, rel=0.1)
+
+
+def test_memory_of_weights_gradients_and_optimizer():
+    model = shapes_only(Transformer, SMALL, VOCAB)
+    weights = sum(math.prod(w.shape) for w in model.trainable_weights)
+    base = training_memory(model, SMALL)
+    assert (base["weights"], base["optimizer"]) == (4 * weights, 8 * weights)
+    assert base["gradients"] == 4 * (weights + VOCAB * 32)
+    assert training_memory(model, SMALL.parse("optimizer=sgd"))["optimizer"] == 0
+    accumulated = training_memory(model, SMALL.parse("gradient_accumulation_steps=3"))
+    assert accumulated["gradients"] == base["gradients"] + 4 * weights
+
+
+@pytest.mark.parametrize("changes", OPTIONS.values(), ids=OPTIONS)
+def test_shapes_only_are_the_real_shapes_without_values(changes):
+    hparams = SMALL.parse(changes)
+    shapes, real = shapes_only(Transformer, hparams, VOCAB, 30), Transformer.from_hparams(hparams, VOCAB, 30)
+    assert [tuple(w.shape) for w in shapes.weights] == [tuple(w.shape) for w in real.weights]
+    with keras.StatelessScope():
+        pass  # when one ends, Keras gives values to all variables that it noted down: not to these
+    assert all(w._value is None for w in shapes.weights)
+
+
+class _Called(keras.Model):
+    """Has weights only once it is called."""
+
+    def __init__(self, hparams, vocab_size):
+        super().__init__()
+        self.embedding = keras.layers.Embedding(vocab_size, hparams.hidden_size)
+        self.dense = keras.layers.Dense(vocab_size)
+
+    @classmethod
+    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
+        return cls(hparams, vocab_size)
+
+    def call(self, inputs, training=None):
+        return self.dense(self.embedding(inputs["targets"]))
+
+
+class _WithValues(_Called):
+    """Has a weight that can't be made without its value."""
+
+    def __init__(self, hparams, vocab_size):
+        super().__init__(hparams, vocab_size)
+        self.scale = keras.Variable(np.ones(3, "float32"))
+
+
+@pytest.mark.parametrize(("model_class", "more"), [(_Called, 0), (_WithValues, 3)])
+def test_a_users_own_model_is_described_too(model_class, more):
+    model = shapes_only(model_class, SMALL, VOCAB)
+    described = describe(model, SMALL)
+    assert described.parameters == VOCAB * 32 + 33 * VOCAB + more
+    assert sum(part.parameters for part in described.parts) == described.parameters
+    assert (described.flops, described.memory) == (None, None)
+    assert "counted for the Transformer" in described.text()
+
+
+def test_a_mistake_in_the_hyperparameters_is_the_models_own():
+    with pytest.raises(UserError, match="num_heads=3"):
+        shapes_only(Transformer, SMALL.parse("num_heads=3"), VOCAB)
+
+
+@pytest.mark.parametrize("changes", ["", OPTIONS["depths"], OPTIONS["untied"], OPTIONS["tensor2tensor"]])
+def test_parts_add_up(changes):
+    hparams = SMALL.parse(changes)
+    described = describe(shapes_only(Transformer, hparams, VOCAB, 30), hparams)
+    assert sum(len(part.names) * part.parameters for part in described.parts) == described.parameters
+    matrices = 2 if hparams.shared_embedding_and_softmax_weights else 3
+    assert described.embedding_parameters == (VOCAB + (matrices - 1) * 30) * 32
+    depths = (hparams.num_encoder_layers or 1, hparams.num_decoder_layers or 1)
+    for side, depth in zip(("encoder_0", "decoder_0"), depths, strict=True):
+        (part,) = [part for part in described.parts if part.names[0] == side]
+        assert len(part.names) == depth
+
+
+@pytest.mark.parametrize(
+    ("name", "paper", "counted"), [("transformer_base_v1", 3.3e18, 9.5e17), ("transformer_big_v1", 2.3e19, 9.6e18)]
+)
+def test_the_papers_estimate_is_reproduced_beside_the_count(name, paper, counted):
+    assert PAPER[name].flops == pytest.approx(paper, rel=0.01)  # table 2
+    hparams = registry.hparams(name)
+    model = shapes_only(Transformer, hparams, 37_000)
+    text = describe(model, hparams, name).text()
+    (line,) = [line for line in text.splitlines() if "counted for its" in line]
+    assert float(line.split()[-1]) == pytest.approx(counted, rel=0.01)
+    # Six operations for each weight in a matrix and pair of tokens, and a hundredth more for attention.
+    weights = sum(math.prod(w.shape) for w in model.trainable_weights)
+    assert float(line.split()[-1]) == pytest.approx(6 * weights * PAPER[name].steps * 25_000, rel=0.02)
+    (line,) = [line for line in text.splitlines() if "utilisation" in line]
+    assert float(line.split()[-1].removesuffix("%")) == pytest.approx(100 * counted / paper, abs=1)
+
+
+def test_the_papers_estimate_is_only_for_its_own_models():
+    changed = registry.hparams("transformer_base_v1").parse("num_hidden_layers=1")
+    assert "the paper" not in describe(shapes_only(Transformer, changed, VOCAB), changed, "transformer_base_v1").text()
+
+
+def test_the_schedule_counts_steps_replicas_and_accumulation():
+    hparams = SMALL.parse("batch_size=100,gradient_accumulation_steps=3")
+    model = shapes_only(Transformer, hparams, VOCAB)
+    described = describe(model, hparams, train_steps=10, replicas=2)
+    assert described.tokens_a_step == 600
+    assert described.schedule_flops == 10 * 3 * 600 * sum((described.flops.source, described.flops.target))
+    assert "600 source + 600 target tokens (2 replicas, accumulation 3)" in described.text()
