@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install quickstart test test-peers lint clean
+.PHONY: install quickstart test test-peers lint docs clean
 
 install: $(STAMP)
 
@@ -36,6 +36,10 @@ test-peers: $(PEERS_VENV)/.installed
 lint: install
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+
+# The generated part of docs/hparams_sets.md.
+docs: install
+	$(VENV)/bin/python docs/make_hparams_sets.py
 
 # What the other targets made, but for the virtual environments.
 clean:

@@ -1,0 +1,39 @@
+"""docs/hparams_sets.md: the table is what `make docs` writes, and the names it says are not here are not."""
+
+import pathlib
+import re
+import runpy
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "hparams_sets.md").read_text(encoding="utf-8")
+
+
+def section(title):
+    return PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def test_the_table_is_fresh():
+    fresh = runpy.run_path(str(DOCS / "make_hparams_sets.py"))["page"](PAGE)
+    assert fresh == PAGE, "docs/hparams_sets.md is not what `make docs` writes"
+
+
+def test_the_table_has_every_set():
+    named = set(re.findall(r"^\| `(\w+)` \|", section("All sets"), re.MULTILINE))
+    assert named == set(registry.list_hparams("transformer_"))
+
+
+@pytest.mark.parametrize("column", [0, 2], ids=["tensor2tensor", "here"])
+def test_names_are_declared_where_the_page_says(column):
+    """The first column names what is not declared here, the third what is there instead."""
+    rows = re.findall(r"^\|( `.*)\|$", section("tensor2tensor's hyperparameters that are not here"), re.MULTILINE)
+    cells = [row.split("|")[column] for row in rows]
+    assert len(cells) > 20
+    assert "learning_rate" in cells[0]
+    declared = {name: name in HParams() for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    known_words = {"learning_rate"}  # the third column explains by it
+    assert {name for name, found in declared.items() if found != (column == 2)} <= known_words

@@ -1,0 +1,44 @@
+"""How weights begin, as docs/hparams_sets.md says."""
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_lite.config import HParams
+from t2t_lite.models import Transformer
+
+SIZES = HParams().parse("hidden_size=96,filter_size=160,num_heads=4,num_hidden_layers=1,pos=emb,attention_bias=1")
+CHANGES = "attention_key_channels=48,self_attention_type=dot_product_relative,max_relative_position=40"
+
+
+@pytest.fixture(scope="module")
+def weights():
+    """Path -> value, of a model with every kind of weight."""
+    keras.utils.set_random_seed(5)
+    model = Transformer.from_hparams(SIZES.parse(CHANGES), 500)
+    return {weight.path: keras.ops.convert_to_numpy(weight) for weight in model.trainable_weights}
+
+
+def test_matrices_are_glorot_uniform_each_by_its_own_size(weights):
+    matrices = {path: w for path, w in weights.items() if path.endswith(("kernel", "key_table"))}
+    assert len(matrices) == 3 * 4 + 2 * 2 + 2
+    for path, matrix in matrices.items():
+        limit = np.sqrt(6 / sum(matrix.shape))
+        assert np.abs(matrix).max() == pytest.approx(limit, rel=0.01), path
+        assert matrix.std() == pytest.approx(limit / np.sqrt(3), rel=0.05), path
+        assert abs(matrix.mean()) < 0.05 * limit, path
+
+
+def test_embeddings_and_learned_positions_are_normal_with_unit_variance_after_scaling(weights):
+    tables = {path: w for path, w in weights.items() if path.endswith(("embeddings", "/table"))}
+    assert len(tables) == 3
+    for path, table in tables.items():
+        assert table.std() * np.sqrt(96) == pytest.approx(1, rel=0.02), path
+        assert np.abs(table).max() > 3.5 * table.std(), path  # neither uniform nor cut off at two deviations
+
+
+def test_biases_are_0_and_scales_1(weights):
+    vectors = {path: w for path, w in weights.items() if w.ndim == 1}
+    assert len(vectors) == 3 * 4 + 2 * 2 + 5 * 2
+    for path, vector in vectors.items():
+        np.testing.assert_array_equal(vector, 1.0 if path.endswith("gamma") else 0.0, path)
