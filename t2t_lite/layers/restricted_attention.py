@@ -20,7 +20,8 @@ class RestrictedAttention(MultiHeadAttention):
     full attention. With a causal mask it is the r positions up to the output position. A sentence ends with its last
     position that a mask leaves visible.
 
-    Sequences of few blocks, and calls that ask for the weights or give a mask for each query, are computed in full.
+    Sequences that are known to be short, and calls that ask for the weights or give a mask for each query, are computed
+    in full.
 
     Args:
         num_heads: int, h.
@@ -70,27 +71,20 @@ class RestrictedAttention(MultiHeadAttention):
         # [B, heads or 1, T or 1, T], without what is causal: that alone would cost n x n
         mask = merge_masks(length, length, attention_mask, False, query_mask, value_mask, key_mask)
 
-        def in_full():
-            return self._attend_in_full(*heads, mask, use_causal_mask, training)
+        for_each_query = mask is not None and mask.shape[1:3] != (1, 1)
+        # (Not a condition in the graph where the length is only known there: TensorFlow 2.21's optimizer makes
+        # wrong graphs of this one.)
+        short = isinstance(length, int) and length <= _FEW_BLOCKS * self._block_length(length)
+        if return_attention_scores or for_each_query or short:
+            output, weights = self._attend_in_full(*heads, mask, use_causal_mask, training)
+        else:
+            output, weights = self._attend_in_blocks(*heads, mask, use_causal_mask, training), None
+        output = self.project(output, "output")
+        return (output, weights) if return_attention_scores else output
 
-        def in_blocks():
-            return self._attend_in_blocks(*heads, mask, use_causal_mask, training)
-
-        short = length <= _FEW_BLOCKS * self._block_length
-        if return_attention_scores:
-            output, weights = in_full()
-            return self.project(output, "output"), weights
-        if (mask is not None and mask.shape[1:3] != (1, 1)) or short is True:
-            output = in_full()[0]
-        elif short is False:
-            output = in_blocks()
-        else:  # the length is only known when the graph runs
-            output = ops.cond(short, lambda: in_full()[0], in_blocks)
-        return self.project(output, "output")
-
-    @property
-    def _block_length(self):
-        return max(self.neighborhood, _SMALLEST_BLOCK)
+    def _block_length(self, length):
+        block = max(self.neighborhood, _SMALLEST_BLOCK)
+        return min(block, length) if isinstance(length, int) else ops.minimum(block, length)
 
     def _neighbors(self, i, j, end, causal):
         """Returns whether position i sees position j (int32, broadcast together) in sentences that end at `end`."""
@@ -119,8 +113,8 @@ class RestrictedAttention(MultiHeadAttention):
         Returns:
             [B, heads, T, value_dim].
         """
-        block = self._block_length
         batch, heads, length, _ = ops.shape(query)
+        block = self._block_length(length)
         count = (length + block - 1) // block
         # A neighbourhood reaches r - 1 positions back, and at a beginning as many ahead: never past the next block.
         near = 2 if causal else 3

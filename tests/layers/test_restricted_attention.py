@@ -1,5 +1,6 @@
 """Restricted attention against full attention with the neighbourhood as its mask, written out in NumPy."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -52,7 +53,12 @@ def test_equals_full_attention_under_the_mask(length, r, causal):
     x = LONG[:, :length]
     layer = layers.RestrictedAttention(2, neighborhood=r)
     output = array(layer(x, use_causal_mask=causal))
-    np.testing.assert_allclose(output, attention_in_numpy(layer, x, x, neighborhood(length, r, causal)), atol=1e-5)
+    expected = attention_in_numpy(layer, x, x, neighborhood(length, r, causal))
+    np.testing.assert_allclose(output, expected, atol=1e-5)
+    # A length that is only known when the graph runs.
+    inputs = keras.Input((None, 8))
+    unknown = keras.Model(inputs, layer(inputs, use_causal_mask=causal)).predict(x, verbose=0)
+    np.testing.assert_allclose(unknown, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("causal", [False, True])
