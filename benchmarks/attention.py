@@ -3,7 +3,8 @@
 Usage: python benchmarks/attention.py [--rounds N] > result.json
 
 For each comparison the two layers take turns in one process, and the median of the ratios of neighbouring turns is
-given; memory is the growth of the peak resident set in a process of its own that runs one layer.
+given. `keras` is keras.layers.MultiHeadAttention; `_bare` layers are without their projections. Memory is the growth of
+the peak resident set in a process of its own that runs one layer.
 """
 
 import argparse
@@ -22,12 +23,34 @@ HIDDEN_SIZE, NUM_HEADS, NEIGHBORHOOD, MAX_RELATIVE_POSITION = 512, 8, 64, 20
 
 def make_step(kind, batch, length):
     """Returns a function without arguments that runs forward and backward of a layer once."""
-    import t2t_lite  # noqa: F401  (first: it sets TensorFlow up)
+    import t2t_lite  # noqa: F401, I001  (first: it sets TensorFlow up)
+    import keras
     import tensorflow as tf
 
     from t2t_lite import layers
 
+    class Bare:
+        """Attention without its projections: splits into heads and merges them."""
+
+        def _add_projection(self, role, input_size, output_size):
+            pass
+
+        def project(self, x, role):
+            batch, length = tf.shape(x)[0], tf.shape(x)[2 if role == "output" else 1]
+            if role == "output":
+                return tf.reshape(tf.transpose(x, (0, 2, 1, 3)), (batch, length, HIDDEN_SIZE))
+            return tf.transpose(tf.reshape(x, (batch, length, NUM_HEADS, HIDDEN_SIZE // NUM_HEADS)), (0, 2, 1, 3))
+
+    class BareFull(Bare, layers.MultiHeadAttention):
+        pass
+
+    class BareRestricted(Bare, layers.RestrictedAttention):
+        pass
+
     layer = {
+        "full_bare": lambda: BareFull(NUM_HEADS),
+        "restricted_bare": lambda: BareRestricted(NUM_HEADS, neighborhood=NEIGHBORHOOD),
+        "keras": lambda: keras.layers.MultiHeadAttention(NUM_HEADS, HIDDEN_SIZE // NUM_HEADS, use_bias=False),
         "full": lambda: layers.MultiHeadAttention(NUM_HEADS),
         "restricted": lambda: layers.RestrictedAttention(NUM_HEADS, neighborhood=NEIGHBORHOOD),
         "relative": lambda: layers.RelativeAttention(NUM_HEADS, MAX_RELATIVE_POSITION),
@@ -35,8 +58,9 @@ def make_step(kind, batch, length):
             NUM_HEADS, MAX_RELATIVE_POSITION, add_relative_to_values=True
         ),
     }[kind]()
-    layer.build((batch, length, HIDDEN_SIZE))
-    x = tf.random.normal((batch, length, HIDDEN_SIZE))
+    shape = (batch, length, HIDDEN_SIZE)
+    layer.build(*([shape, shape] if kind == "keras" else [shape]))
+    x = tf.random.normal(shape)
     weights = [w.value for w in layer.trainable_weights]
 
     # Unknown sizes, as in training.
@@ -44,7 +68,7 @@ def make_step(kind, batch, length):
     def step(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
-            output = layer(x)
+            output = layer(x, x) if kind == "keras" else layer(x)
             loss = tf.reduce_sum(output * output)
         return [tf.reduce_sum(tf.convert_to_tensor(g)) for g in tape.gradient(loss, [x, *weights])]
 
@@ -110,7 +134,10 @@ def main():
         measure_peak(kind, int(batch), int(length))
         return
     print(json.dumps({"machine": platform.processor() or platform.machine(), "cores": os.cpu_count()}))
-    print(json.dumps(compare("full", "restricted", 1, 4096, options.rounds)), flush=True)
+    for length in (4096, 8192):
+        print(json.dumps(compare("full", "restricted", 1, length, options.rounds)), flush=True)
+    print(json.dumps(compare("keras", "restricted", 1, 4096, options.rounds)), flush=True)
+    print(json.dumps(compare("full_bare", "restricted_bare", 1, 4096, options.rounds)), flush=True)
     print(json.dumps(compare("restricted", "full", 8, 512, options.rounds)), flush=True)
     for kind in ("relative", "relative_values"):
         print(json.dumps(compare(kind, "full", 16, 256, options.rounds)), flush=True)
