@@ -33,7 +33,7 @@ def define_flags(flags):
     flags.DEFINE_integer("keep_checkpoint_max", 20, "How many recent checkpoints are kept.", lower_bound=1)
     flags.DEFINE_integer("keep_checkpoint_every_n_hours", 10000, "Keep one for good so often.", lower_bound=1)
     flags.DEFINE_integer("log_step_count_steps", 100, "Print a line of progress every so many steps.", lower_bound=1)
-    flags.DEFINE_bool("describe", False, "Print layers, parameters, operations and memory of the model, and stop.")
+    flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs and memory of the model, and stop.")
     flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", lower_bound=1)
     flags.DEFINE_integer("target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", lower_bound=1)
     flags.DEFINE_bool("allow_hparams_change", False, "Continue a run with other hyperparameters; noted in its log.")

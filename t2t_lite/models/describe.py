@@ -171,13 +171,13 @@ def _parts_text(d):
 
 def _cost_text(d):
     if d.flops is None:
-        return ["operations and memory: counted for the Transformer and its subclasses only"]
+        return ["FLOPs and memory: counted for the Transformer and its subclasses only"]
     batch, tokens, accumulation = d.hparams.batch_size, d.tokens_a_step, d.hparams.gradient_accumulation_steps
     step = f"  a step of {tokens:,} source + {tokens:,} target tokens"
     if tokens != batch:
         step += f" ({d.replicas} replicas, accumulation {accumulation})"
     pairs = [
-        (f"operations in matrix products, sentences of {SENTENCE} + {SENTENCE} tokens", ""),
+        (f"FLOPs of matrix products, sentences of {SENTENCE} + {SENTENCE} tokens", ""),
         ("  forward, a source token", _number(d.flops.source)),
         ("  forward, a target token", _number(d.flops.target)),
         ("  training, a source and a target token", _number(d.flops.training(1, 1))),
@@ -199,7 +199,7 @@ def _paper_pairs(d):
     if paper is None or d.hparams != registry.hparams(d.hparams_set):
         return []
     counted = paper.steps * d.flops.training(paper.tokens, paper.tokens)
-    estimate = f"  {paper.hours:g} h x {paper.gpus} GPUs x {_number(paper.sustained)} operations/s"
+    estimate = f"  {paper.hours:g} h x {paper.gpus} GPUs x {_number(paper.sustained)} FLOP/s"
     return [
         ("", ""),
         ("the paper's estimate (section 6.1)", ""),
