@@ -45,7 +45,6 @@ def is_valid(text):
     return True
 
 
-@keras.saving.register_keras_serializable("examples")
 class LanguageModel(keras.Model):
     """A decoder without an encoder: int ids [batch, length] -> logits, each from the ids before it."""
 

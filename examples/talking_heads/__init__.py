@@ -6,7 +6,7 @@ as identities, which is plain attention. Nothing but what is below needs to be w
     t2t-datagen --problem=algorithmic_reverse_decimal40 --data_dir=data
     t2t-trainer --t2t_usr_dir=examples/talking_heads --model=talking_heads_transformer \
       --problem=algorithmic_reverse_decimal40 --hparams_set=transformer_tiny --data_dir=data --output_dir=train \
-      --train_steps=1000
+      --train_steps=1500 --hparams=batch_size=1024,learning_rate_warmup_steps=500
     echo "3 1 4 1 5" | t2t-decoder --output_dir=train
 """
 

@@ -11,8 +11,10 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
+from t2t_lite import registry
 from t2t_lite.models.restore import open_run
 from t2t_lite.problems import algorithmic
+from tests.layers.harness import check_layer
 
 pytestmark = pytest.mark.slow  # they train
 
@@ -94,6 +96,13 @@ def test_talking_heads_cached_steps_equal_the_full_pass(talking_heads):
         logits, cache = model.decode_step(ops.convert_to_tensor(ids), ops.convert_to_tensor(i, "int32"), cache)
         np.testing.assert_allclose(ops.convert_to_numpy(logits), full[:, i], atol=1e-5)
         ids = targets[:, i]
+
+
+def test_talking_heads_keep_the_contract_of_a_layer(tmp_path):
+    registry.import_usr_dir(str(EXAMPLES / "talking_heads"))
+    layer_class = sys.modules["talking_heads"].TalkingHeadsAttention
+    x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    check_layer(layer_class, {"num_heads": 2}, x, 4 + 2, tmp_path)
 
 
 def test_talking_heads_take_at_most_twenty_lines():
