@@ -141,6 +141,11 @@ class Trainer:
         }
         paths = problem.shard_paths(self.data_dir, DatasetSplit.TRAIN)
         longest = problem.max_length(hparams)
+        if hparams.pos == "emb" and not 0 < longest <= hparams.max_position:
+            raise UserError(
+                f"max_length={longest}: the learned table has max_position={hparams.max_position} positions. Expected "
+                "a max_length from 1 to that: lower it, or raise max_position."
+            )
         self._examples, self._dropped = batching.count_dropped(paths, longest, hparams.min_length, max(sizes))
         if not self._examples:
             raise UserError(

@@ -190,6 +190,28 @@ def test_everything_longer_than_max_length(data_dir, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_max_length_beyond_the_learned_positions(data_dir, tmp_path):
+    with pytest.raises(UserError, match=r"max_length=256: the learned table has max_position=100 positions"):
+        trainer(data_dir, tmp_path / "run", HPARAMS + ",pos=emb,max_position=100").train(3)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "pos=emb,max_position=64,max_length=64",
+        "pos=none,self_attention_type=dot_product_relative,max_relative_position=4,add_relative_to_values=true",
+        "self_attention_type=restricted,attention_neighborhood=5,shared_embedding_and_softmax_weights=false",
+    ],
+)
+def test_kinds_of_attention_and_positions_train_and_resume(data_dir, tmp_path, options):
+    trainer(data_dir, tmp_path / "whole", f"{HPARAMS},{options}").train(4)
+    trainer(data_dir, tmp_path / "parts", f"{HPARAMS},{options}").train(2)
+    metrics = trainer(data_dir, tmp_path / "parts", f"{HPARAMS},{options}", evaluate_while_training=True).train(4)
+    assert_same(state(tmp_path / "parts", 4), state(tmp_path / "whole", 4))
+    assert np.isfinite(metrics["loss"])
+
+
 def test_no_data(tmp_path):
     with pytest.raises(UserError, match="t2t-datagen --problem=algorithmic_reverse_decimal40"):
         trainer(str(tmp_path), tmp_path / "run").train(3)
