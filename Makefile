@@ -6,18 +6,25 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install quickstart test test-peers lint docs clean
+.PHONY: install quickstart test test-backends test-peers lint docs clean
 
 install: $(STAMP)
 
 # Installed again only when what it depends on has changed; the package itself is used from this folder.
-# What only comparisons need has an environment of its own; TORCH=torch==2.13.0 asks for one version.
+# What only comparisons and other backends need has environments of its own; TORCH=torch==2.13.0 asks for one version.
 TORCH ?= torch
 PEERS_VENV := .venv-peers
 $(STAMP): PACKAGES = --editable '.[test]'
 $(PEERS_VENV)/.installed: PACKAGES = '$(TORCH)' --editable '.[test,peers]'
+# Without what the package requires, for that includes TensorFlow.
+BACKENDS_VENV := .venv-backends
+$(BACKENDS_VENV)/.installed: PACKAGES = --no-deps --editable . && \
+	$(PYTHON) -c "$(BACKENDS_NEEDS)" | $(@D)/bin/pip install --quiet '$(TORCH)' --requirement /dev/stdin
+BACKENDS_NEEDS := import configparser; c = configparser.ConfigParser(); c.read('setup.cfg'); \
+	print(c['options.extras_require']['backends']); \
+	print(*(n for n in c['options']['install_requires'].splitlines() if n.startswith('keras')))
 
-$(STAMP) $(PEERS_VENV)/.installed: setup.cfg pyproject.toml
+$(STAMP) $(PEERS_VENV)/.installed $(BACKENDS_VENV)/.installed: setup.cfg pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found. Install it, or: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet $(PACKAGES)
@@ -28,6 +35,12 @@ quickstart: install
 
 test: lint
 	$(VENV)/bin/pytest
+
+# Layers and models with JAX and with PyTorch.
+test-backends: $(BACKENDS_VENV)/.installed
+	for backend in jax torch; do \
+		KERAS_BACKEND=$$backend $(BACKENDS_VENV)/bin/pytest tests/layers tests/models/test_transformer.py tests/backends \
+		|| exit; done
 
 # Against PyTorch and Hugging Face on the same weights.
 test-peers: $(PEERS_VENV)/.installed

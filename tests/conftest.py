@@ -1,4 +1,4 @@
-"""What all tests share: a quiet TensorFlow on the CPU, with eight logical devices for the tests of distribution."""
+"""What all tests share: a quiet backend on the CPU; of TensorFlow, eight logical devices for tests of distribution."""
 
 import os
 import sys
@@ -7,6 +7,8 @@ import sys
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+if os.environ["KERAS_BACKEND"] == "jax":  # compiles much here, and computes little
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 LOGICAL_CPUS = 8
 
@@ -16,7 +18,7 @@ def pytest_collection_finish():
 
     Where no collected test module has imported TensorFlow it is not imported here either: that takes ten seconds.
     """
-    if "tensorflow" in sys.modules:
+    if "tensorflow" in sys.modules and os.environ["KERAS_BACKEND"] == "tensorflow":
         import tensorflow as tf
 
         cpu = tf.config.list_physical_devices("CPU")[0]

@@ -53,7 +53,7 @@ class ScopedSeed(keras.random.SeedGenerator):
         batch_index, run_seed = words
         # Two words of 31 bits is what Keras hands on to TensorFlow: one for the batch, one for run and layer.
         layer_word = (run_seed * _LAYERS_A_RUN + self.index) % (2**31 - 2)
-        return ops.stack([batch_index, ops.cast(layer_word, batch_index.dtype)])
+        return ops.stack([ops.cast(word, self.state.dtype) for word in (batch_index, layer_word)])
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
