@@ -122,14 +122,17 @@ class TrainStep:
     def _replica_gradients(self, replica, batches, tokens, first_batch):
         """The sums over one replica's accumulated batches."""
         variables = [v.value for v in self.model.trainable_variables]
-        sums = None
+        sums = ()
         for i in range(replica * self.accumulation, (replica + 1) * self.accumulation):
+            # One after another: TensorFlow would run them side by side, and keep the activations of all.
+            with tf.control_dependencies(tf.nest.flatten(sums)):
+                batch = tf.nest.map_structure(tf.identity, batches[i])
             with tf.GradientTape() as tape, dropout_seed(first_batch + i, self.hparams.random_seed):
-                logits = self.model(batches[i], training=True)
-                objective, nats = cross_entropy(logits, batches[i]["targets"], self.hparams.label_smoothing)
+                logits = self.model(batch, training=True)
+                objective, nats = cross_entropy(logits, batch["targets"], self.hparams.label_smoothing)
                 loss = objective / tokens
             # The look-up's gradient is sparse, the tied softmax's dense; they add up, and reduce, only as dense ones.
             gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables, unconnected_gradients="zero")]
             one = (gradients, objective, nats)
-            sums = one if sums is None else tf.nest.map_structure(tf.add, sums, one)
+            sums = one if not sums else tf.nest.map_structure(tf.add, sums, one)
         return sums
