@@ -7,6 +7,7 @@ Over finished data it does nothing. A run that was stopped is started again by t
 """
 
 import fnmatch
+import inspect
 import logging
 import os
 import random
@@ -34,29 +35,31 @@ def define_flags(flags):
     flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")
     flags.DEFINE_integer("max_cases", 0, "Largest number of examples in a split; 0: all.", lower_bound=0)
     flags.DEFINE_integer("random_seed", 429459, "Seed of everything drawn; the same seed gives the same files.")
+    flags.DEFINE_integer("num_workers", None, "Processes that encode; default: one a core.", lower_bound=1)
     flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py, imported for what it registers.")
     flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
     flags.not_yet("num_shards", 0, "Set dataset_splits in the problem.")
     flags.not_yet("task_id", -1, "A problem is generated as a whole.")
     flags.not_yet("task_id_start", -1, "A problem is generated as a whole.")
     flags.not_yet("task_id_end", -1, "A problem is generated as a whole.")
-    flags.no_effect("num_concurrent_processes", "a problem is generated in one process")
+    flags.no_effect("num_concurrent_processes", "use --num_workers")
 
 
 def check(flags):
     """Raises `UserError` for a mistake that needs no import to be seen."""
     _app.require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
-    own = [f"--{name}" for name in _OWN_FLAGS if flags[name].present]
-    if own and flags.problem.removesuffix("_rev") != "translate_own":
-        raise UserError(f"{', '.join(own)}: only for --problem=translate_own, found --problem={flags.problem}.")
 
 
 def run(flags):
     """Generates the selected problems, one after the other."""
+    from t2t_lite import registry
+
     names = _selected(flags.problem, flags.exclude_problems)
     if flags.only_list:
         print("\n".join(names))
         return
+    for name in names:
+        _own_arguments(registry.problem(name), flags)  # a mistake shows before any work
     for name in names:
         _generate(name, flags)
 
@@ -82,6 +85,16 @@ def _selected(wanted, excluded):
     return names
 
 
+def _own_arguments(problem, flags):
+    """Returns what of the flags about the user's own files goes to the problem's `configure`; {}: none are given."""
+    given = {name: flags[name].value for name in _OWN_FLAGS if flags[name].present}
+    accepted = inspect.signature(problem.configure).parameters if hasattr(problem, "configure") else ()
+    if wrong := [f"--{name}" for name in given if name not in accepted]:
+        only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "It brings its own data."
+        raise UserError(f"{', '.join(wrong)}: not for --problem={problem.name}. {only}")
+    return given
+
+
 def _generate(name, flags):
     import numpy as np
 
@@ -94,8 +107,9 @@ def _generate(name, flags):
     problem = registry.problem(name)
     problem.random_seed = flags.random_seed
     problem.max_cases = flags.max_cases
-    if any(flags[own].present for own in _OWN_FLAGS):
-        problem.configure(**{own: flags[own].value for own in _OWN_FLAGS})
+    problem.num_workers = flags.num_workers or os.cpu_count() or 1
+    if arguments := _own_arguments(problem, flags):
+        problem.configure(**arguments)
     data_dir = os.path.normpath(flags.data_dir) if "://" not in flags.data_dir else flags.data_dir
     files.make_folder(flags.tmp_dir)
     problem.generate_data(data_dir, flags.tmp_dir)

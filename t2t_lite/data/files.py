@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import io
 import json
 
 from t2t_lite.errors import UserError
@@ -22,18 +23,66 @@ def read_bytes(path):
         raise UserError(f"{path}: no permission to read it. Change its permissions.") from None
 
 
+def open_stream(path):
+    """Returns a buffered, seekable binary file for reading; any file system that `tf.io.gfile` knows.
+
+    Opening never fails: what is wrong with the file is raised by TensorFlow (`tf.errors`) at the first read.
+    """
+    return io.BufferedReader(_GFileReader(path), buffer_size=1 << 20)
+
+
+class _GFileReader(io.RawIOBase):
+    """A `tf.io.gfile` file for Python's own buffered and unpacking readers."""
+
+    def __init__(self, path):
+        import tensorflow as tf
+
+        self._file = tf.io.gfile.GFile(path, "rb")
+
+    def readable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        self._file.seek(offset, whence)
+        return self._file.tell()
+
+    def tell(self):
+        return self._file.tell()
+
+    def close(self):
+        self._file.close()
+        super().close()
+
+
 def write_bytes(path, data):
     """Writes a file under a temporary name, then renames it: on a failure the old file is whole."""
     import tensorflow as tf
 
     temporary = path + ".incomplete"
-    try:
+    with removed_on_failure(temporary):
         with tf.io.gfile.GFile(temporary, "wb") as file:
             file.write(data)
         tf.io.gfile.rename(temporary, path, overwrite=True)
+
+
+@contextlib.contextmanager
+def removed_on_failure(path):
+    """Context that removes a file which it could not finish."""
+    import tensorflow as tf
+
+    try:
+        yield
     except BaseException:
         with contextlib.suppress(tf.errors.OpError):
-            tf.io.gfile.remove(temporary)
+            tf.io.gfile.remove(path)
         raise
 
 

@@ -1,23 +1,26 @@
 """Writes a problem's vocabulary, shards and manifest, once.
 
 A manifest with the request alone is written first, under a name that ends in `.begun`; the full one comes when all
-else is there. So a manifest means finished data, and what was begun tells how to go on: the same request keeps the
-vocabulary that is there, another one learns its own.
+else is there. So a manifest means finished data, and what was begun tells how to go on: the same request goes on with
+the vocabulary and the chunks that are there, another one begins anew. Either way the files come out the same.
 """
 
+import hashlib
+import inspect
 import itertools
 import logging
 import os
 
 import tensorflow as tf
 
-from t2t_lite.data import files, records
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
+from t2t_lite import __version__
+from t2t_lite.data import files, sharding
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Text2TextProblem
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FORMAT = 1  # raise it when the same request gives other files
+_FORMAT = 2  # raise it when the same request gives other files
 
 
 def generate(problem, data_dir, tmp_dir):
@@ -29,6 +32,7 @@ def generate(problem, data_dir, tmp_dir):
     request = make_request(problem)
     manifest = find_finished(problem, data_dir, request)
     if manifest:
+        _end(problem, data_dir)
         _LOGGER.info(f"{problem.name}: already in {data_dir} ({_summary(manifest)}); nothing to do")
         return
     files.make_folder(data_dir)
@@ -39,15 +43,15 @@ def generate(problem, data_dir, tmp_dir):
         splits = _write_splits(problem, data_dir, tmp_dir)
     except BaseException:
         if not any(_leftovers(problem, data_dir)):
-            tf.io.gfile.remove(problem.manifest_path(data_dir) + ".begun")
+            tf.io.gfile.remove(_begun_path(problem, data_dir))
         raise
     vocabulary = {
         feature: {"class": type(encoder).__name__, "size": encoder.vocab_size, "sha256": encoder.fingerprint}
         for feature, encoder in problem.feature_encoders(data_dir).items()
     }
-    manifest = {"request": request, "splits": splits, "vocabulary": vocabulary}
+    manifest = {"version": __version__, "request": request, "splits": splits, "vocabulary": vocabulary}
     files.write_json(problem.manifest_path(data_dir), manifest)
-    tf.io.gfile.remove(problem.manifest_path(data_dir) + ".begun")
+    _end(problem, data_dir)
     _LOGGER.info(f"{problem.name}: written to {data_dir} ({_summary(manifest)})")
 
 
@@ -95,33 +99,53 @@ def _shown(value):
 
 
 def _begin(problem, data_dir, request):
-    """Notes the request; what another, unfinished request has left is removed.
+    """Notes the request; what is there and not of its making is removed.
 
     Raises:
         UserError: there are records that no request of ours has left, finished or not.
     """
-    path = problem.manifest_path(data_dir) + ".begun"
     learned, shards = _leftovers(problem, data_dir)
-    if tf.io.gfile.exists(path):
-        begun = files.read_json(path)
-        if begun["request"] != request:
-            _LOGGER.info(f"{problem.name}: {data_dir} holds the unfinished output of another request; it is replaced")
-            for file in [*shards, *([] if begun["vocabulary_was_there"] else learned)]:
-                tf.io.gfile.remove(file)
-        request = {**begun, "request": request}
-    else:
-        if shards and not problem.manifest(data_dir):
-            raise UserError(
-                f"{shards[0]}: records that t2t-datagen has not written. Choose another --data_dir, or delete them."
-            )
-        request = {"request": request, "vocabulary_was_there": bool(learned)}
-    files.write_json(path, request)
+    begun = {"request": request, "source": _source(problem), "vocabulary_was_there": bool(learned)}
+    if tf.io.gfile.exists(_begun_path(problem, data_dir)):
+        before = files.read_json(_begun_path(problem, data_dir))
+        begun["vocabulary_was_there"] = before["vocabulary_was_there"]
+        if before == begun:
+            return
+        _LOGGER.info(f"{problem.name}: {data_dir} holds the unfinished output of another request; it is replaced")
+        shards += [] if before["vocabulary_was_there"] else learned
+    elif any("-of-" in path and ".chunk-" not in path for path in shards) and not problem.manifest(data_dir):
+        raise UserError(
+            f"{shards[0]}: records that t2t-datagen has not written. Choose another --data_dir, or delete them."
+        )
+    for path in shards:
+        tf.io.gfile.remove(path)
+    files.write_json(_begun_path(problem, data_dir), begun)
+
+
+def _end(problem, data_dir):
+    """Removes what only an unfinished generation needs."""
+    if tf.io.gfile.exists(_begun_path(problem, data_dir)):
+        for split in problem.dataset_splits:
+            sharding.remove_chunks(problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True))
+        tf.io.gfile.remove(_begun_path(problem, data_dir))
+
+
+def _begun_path(problem, data_dir):
+    return problem.manifest_path(data_dir) + ".begun"
+
+
+def _source(problem):
+    """Returns the SHA-256 of the problem's module: what an older one has begun must not be continued."""
+    try:
+        return hashlib.sha256(inspect.getsource(inspect.getmodule(type(problem))).encode()).hexdigest()
+    except (OSError, TypeError):
+        return ""
 
 
 def _leftovers(problem, data_dir):
-    """Returns the vocabulary's files and the shards that are there."""
+    """Returns the vocabulary's files, and the shards and chunks that are there."""
     learned = [path for path in problem.learned_files(data_dir) if tf.io.gfile.exists(path)]
-    return learned, tf.io.gfile.glob(os.path.join(data_dir, f"{problem.dataset_filename()}-*-?????-of-?????"))
+    return learned, tf.io.gfile.glob(os.path.join(data_dir, f"{problem.dataset_filename()}-*-?????-of-?????*"))
 
 
 def _write_splits(problem, data_dir, tmp_dir):
@@ -140,30 +164,41 @@ def _write(problem, data_dir, tmp_dir, shards):
     split = next(iter(shards)) if problem.is_generate_per_split else DatasetSplit.TRAIN
     progress = Progress(f"{problem.name}: {' and '.join(map(FILE_TAGS.get, shards))}", "examples")
     problem.dropped_empty = 0
-    tokens = {"inputs": 0, "targets": 0}
+    samples, encode = _samples(problem, data_dir, tmp_dir, split)
 
-    def examples():
-        stream = problem.generate_encoded_samples(data_dir, tmp_dir, split)
-        for example in progress.watch(itertools.islice(stream, problem.max_cases or None)):
-            for feature in tokens:
-                tokens[feature] += len(example.get(feature, ()))
-            yield example
+    def watched():
+        yield from progress.watch(itertools.islice(samples, problem.max_cases or None))
         if not progress.count:
             raise UserError(
                 f"{problem.name}: no example for the {FILE_TAGS[split]} set. Expected at least one pair of sentences."
             )
 
     paths = [path for split_paths in shards.values() for path in split_paths]
-    counts = iter(records.write_shards(examples(), paths, seed=problem.random_seed))
+    written = iter(
+        sharding.write_shards(
+            watched(), paths, seed=problem.random_seed, encode=encode, num_workers=problem.num_workers
+        )
+    )
     progress.done()
     if problem.dropped_empty:
         _LOGGER.info(f"{progress.title}: {problem.dropped_empty:,} pairs with a blank side left out")
-    facts = {
-        split: {"shards": len(p), "examples": sum(itertools.islice(counts, len(p)))} for split, p in shards.items()
-    }
-    if len(facts) == 1:
-        facts[split] |= {"dropped_empty": problem.dropped_empty, "tokens": tokens}
+    facts = {}
+    for name, split_paths in shards.items():
+        of_shards = list(itertools.islice(written, len(split_paths)))
+        facts[name] = {
+            "shards": len(split_paths),
+            "examples": sum(shard["examples"] for shard in of_shards),
+            "tokens": {side: sum(shard["tokens"][side] for shard in of_shards) for side in ("inputs", "targets")},
+        }
+    facts[split]["dropped_empty"] = problem.dropped_empty
     return facts
+
+
+def _samples(problem, data_dir, tmp_dir, split):
+    """Returns (what is dealt over the shards, function that encodes a list of it or None where it is encoded)."""
+    if type(problem).generate_encoded_samples is Text2TextProblem.generate_encoded_samples:
+        return problem.generate_nonblank_samples(data_dir, tmp_dir, split), problem.sample_encoder(data_dir, tmp_dir)
+    return problem.generate_encoded_samples(data_dir, tmp_dir, split), None
 
 
 def _summary(manifest):

@@ -13,6 +13,7 @@ A problem of your own subclasses `Text2TextProblem` and writes `generate_samples
 """
 
 import enum
+import functools
 import logging
 import os
 import random
@@ -53,11 +54,13 @@ class Problem:
         name: the registered name, without suffixes; set by the registry.
         random_seed: what generation draws from; the same seed gives the same files.
         max_cases: largest number of examples in a split, 0: no limit.
+        num_workers: processes that encode; the files do not depend on it.
     """
 
     name = "problem"
     random_seed = 429459
     max_cases = 0
+    num_workers = 1
     vocab_type = None
 
     def __init__(self, was_reversed=False, was_copy=False):
@@ -71,6 +74,7 @@ class Problem:
     is_generate_per_split = True
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
+    decode_defaults = {}  # settings of the search that differ from `SearchOptions`, such as {"beam_size": 21}
 
     @property
     def dataset_splits(self):
@@ -218,6 +222,20 @@ class Problem:
         """Applies `preprocess_example` to a tf.data.Dataset of dicts."""
         return dataset.map(self.preprocess_example) if self.was_reversed or self.was_copy else dataset
 
+    def input_text(self, text):
+        """Returns what of a text given for decoding is encoded; the text itself unless a problem says otherwise."""
+        return text
+
+    def output_text(self, inputs, outputs, encoders):
+        """Returns what is shown of a decoded text; the text itself unless a problem says otherwise.
+
+        Args:
+            inputs: str, the text that was decoded from.
+            outputs: str, what the targets' vocabulary gives for the ids.
+            encoders: {"inputs", "targets"}, as `get_feature_encoders` returns them.
+        """
+        return outputs
+
     def max_length(self, model_hparams):
         """Returns the largest length of a training example, in ids with EOS, on either side.
 
@@ -306,16 +324,26 @@ class Text2TextProblem(Problem):
             yield from (sample[feature] for feature in ("inputs", "targets") if feature in sample)
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": ids, "targets": ids} ending in 1; pairs with a blank side are left out and counted."""
-        encode = self.get_or_create_vocab(data_dir, tmp_dir).encode
+        """Yields {"inputs": ids, "targets": ids} ending in 1; pairs with a blank side are left out and counted.
+
+        Where it is not overridden, generation encodes the samples itself, in several processes.
+        """
+        encode = self.sample_encoder(data_dir, tmp_dir)
+        for sample in self.generate_nonblank_samples(data_dir, tmp_dir, dataset_split):
+            yield from encode([sample])
+
+    def generate_nonblank_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields the samples that have text on both sides, and counts the others in `dropped_empty`."""
         for sample in self.generate_samples(data_dir, tmp_dir, dataset_split):
-            if not sample["inputs"].strip() or not sample["targets"].strip():
+            if sample["inputs"].strip() and sample["targets"].strip():
+                yield sample
+            else:
                 self.dropped_empty += 1
-                continue
-            yield {
-                "inputs": [*encode(self.inputs_prefix + sample["inputs"]), vocabulary.EOS_ID],
-                "targets": [*encode(self.targets_prefix + sample["targets"]), vocabulary.EOS_ID],
-            }
+
+    def sample_encoder(self, data_dir, tmp_dir):
+        """Returns a function of a list of samples that returns them as ids; it survives pickling."""
+        encoder = self.get_or_create_vocab(data_dir, tmp_dir)
+        return functools.partial(_encode, encoder, self.inputs_prefix, self.targets_prefix)
 
     def feature_encoders(self, data_dir):
         """Returns the vocabulary in `data_dir` for both sides. Raises `UserError` when it is not there."""
@@ -374,6 +402,16 @@ class TranslateProblem(Text2TextProblem):
 
         for url, members in sources:
             yield from corpora.read_members(tmp_dir, members, url)
+
+
+def _encode(encoder, inputs_prefix, targets_prefix, samples):
+    return [
+        {
+            "inputs": [*encoder.encode(inputs_prefix + sample["inputs"]), vocabulary.EOS_ID],
+            "targets": [*encoder.encode(targets_prefix + sample["targets"]), vocabulary.EOS_ID],
+        }
+        for sample in samples
+    ]
 
 
 def _draw(samples, count, seed):

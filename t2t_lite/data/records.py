@@ -3,9 +3,6 @@
 Mirrors tensor2tensor's generator_utils.py; the names of files are tensor2tensor's.
 """
 
-import contextlib
-import os
-import random
 import re
 
 import tensorflow as tf
@@ -16,7 +13,8 @@ from t2t_lite.errors import UserError
 def serialize(example):
     """Returns {"inputs": ids, "targets": ids} as the bytes of a `tf.train.Example`."""
     feature = {key: tf.train.Feature(int64_list=tf.train.Int64List(value=ids)) for key, ids in example.items()}
-    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+    # Deterministic: the features are a map, whose order differs from process to process.
+    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
 
 
 def parse(record):
@@ -25,63 +23,10 @@ def parse(record):
     return {key: list(features[key].int64_list.value) for key in sorted(features)}
 
 
-def write_shards(examples, paths, *, seed):
-    """Writes examples over shards, in an order that is shuffled by `seed`; streams, so the number does not matter.
-
-    Examples are dealt to the shards one by one, then each shard is shuffled by itself: memory is needed for the bytes
-    of one shard. No path exists before all are written (temporary names end in `.incomplete`).
-
-    Args:
-        examples: iterable of {"inputs": ids, "targets": ids}.
-        paths: of the shards.
-        seed: any int or string; the same examples, paths' number and seed give the same files.
-
-    Returns:
-        The number of examples in each shard.
-    """
-    dealt = [f"{path}.dealt.incomplete" for path in paths]
-    counts = [0] * len(paths)
-    writers = []
-    try:
-        writers += [tf.io.TFRecordWriter(path) for path in dealt]
-        for number, example in enumerate(examples):
-            writers[number % len(paths)].write(serialize(example))
-            counts[number % len(paths)] += 1
-        for writer in writers:
-            writer.close()
-        for path, source in zip(paths, dealt, strict=True):
-            _shuffle_file(source, f"{path}.incomplete", random.Random(f"{seed} {os.path.basename(path)}"))
-            tf.io.gfile.remove(source)
-        for path in paths:
-            tf.io.gfile.rename(f"{path}.incomplete", path, overwrite=True)
-    except BaseException:
-        _remove([*dealt, *(f"{path}.incomplete" for path in paths)], writers)
-        raise
-    return counts
-
-
-def _shuffle_file(source, path, generator):
-    records = list(_read(source))
-    generator.shuffle(records)
-    with tf.io.TFRecordWriter(path) as writer:
-        for record in records:
-            writer.write(record)
-
-
 def _read(path):
     """Yields the records of a file as bytes."""
     for batch in tf.data.TFRecordDataset(path).batch(1024).as_numpy_iterator():  # one by one it takes 10 times as long
         yield from batch
-
-
-def _remove(paths, writers):
-    """Takes away what a failed run has begun, as far as that is possible."""
-    for writer in writers:
-        with contextlib.suppress(tf.errors.OpError):  # the error that brought us here is the one to report
-            writer.close()
-    for path in paths:
-        with contextlib.suppress(tf.errors.OpError):
-            tf.io.gfile.remove(path)
 
 
 def read_examples(paths):

@@ -2,7 +2,7 @@
 
 import random
 
-from t2t_lite.data import records
+from t2t_lite.data import sharding
 
 _PAIRS = {
     "the": "das", "a": "ein", "small": "kleine", "green": "grüne", "old": "alte", "house": "Haus", "child": "Kind",
@@ -43,5 +43,5 @@ def write_numbered(folder, count, shards=3, seed=0, longest=30):
             yield {"inputs": [number + 10, *[5] * length, 1], "targets": [*[6] * other, 1]}
 
     paths = [str(folder / f"numbered-train-{i:05d}-of-{shards:05d}") for i in range(shards)]
-    records.write_shards(examples(), paths, seed=seed)
+    sharding.write_shards(examples(), paths, seed=seed)
     return paths

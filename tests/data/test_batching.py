@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data import batching, records
+from t2t_lite.data import batching, records, sharding
 from t2t_lite.errors import UserError
 from tests.data import corpus
 
@@ -156,7 +156,7 @@ def test_evaluation_is_one_pass_in_a_fixed_order(paths):
 )
 def test_reversed_and_copied(tmp_path, flags, inputs, targets):
     path = str(tmp_path / "one")
-    records.write_shards([{"inputs": [5, 6, 1], "targets": [7, 1]}], [path], seed=0)
+    sharding.write_shards([{"inputs": [5, 6, 1], "targets": [7, 1]}], [path], seed=0)
     for dataset in (batching.evaluation_batches, batching.training_batches):
         batch = next(iter(dataset([path], batch_size=6, **flags)))
         assert batch["inputs"].numpy()[0].tolist() == inputs

@@ -5,7 +5,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data import problem as problem_lib
-from t2t_lite.data import records, vocabulary
+from t2t_lite.data import records, sharding, vocabulary
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
 from t2t_lite.errors import UserError
 from tests.data import corpus
@@ -186,7 +186,7 @@ def test_stopped_generation_is_taken_up_again(tmp_path, toy_dir, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as context:
-        context.setattr(records, "write_shards", stop)
+        context.setattr(sharding, "write_shards", stop)
         with pytest.raises(KeyboardInterrupt):
             ToyText().generate_data(folder, folder)
     with pytest.raises(UserError, match=r"no such records. Run: t2t-datagen --problem=toy_text --data_dir="):
@@ -200,7 +200,7 @@ def test_what_another_stopped_request_learned_is_not_used(tmp_path, toy_dir, mon
     with monkeypatch.context() as context:
         context.setattr(ToyText, "count", 30)  # another vocabulary under the same name
         context.setattr(ToyText, "random_seed", 5)
-        context.setattr(records, "write_shards", lambda *args, **kwargs: 1 / 0)
+        context.setattr(sharding, "write_shards", lambda *args, **kwargs: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             ToyText().generate_data(folder, folder)
     assert (tmp_path / "vocab.toy_text.300.model").read_bytes() != files_in(toy_dir)["vocab.toy_text.300.model"]
@@ -214,7 +214,7 @@ def test_a_vocabulary_of_the_users_own_is_used_and_kept(tmp_path, monkeypatch):
     own = (tmp_path / "vocab.toy_text.300.model").read_bytes()
     with monkeypatch.context() as context:
         context.setattr(ToyText, "random_seed", 5)
-        context.setattr(records, "write_shards", lambda *args, **kwargs: 1 / 0)
+        context.setattr(sharding, "write_shards", lambda *args, **kwargs: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             ToyText().generate_data(folder, folder)
     ToyText().generate_data(folder, folder)

@@ -1,7 +1,7 @@
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import records
+from t2t_lite.data import records, sharding
 from t2t_lite.data.problem import DatasetSplit
 
 
@@ -40,7 +40,7 @@ def test_the_dev_set_is_not_the_training_set():
 def test_stopped_between_two_splits(tmp_path, monkeypatch):
     problem = registry.problem("algorithmic_identity_decimal40")
     problem.max_cases = 20
-    write, calls = records.write_shards, []
+    write, calls = sharding.write_shards, []
 
     def write_once(*args, **kwargs):
         calls.append(args)
@@ -48,7 +48,7 @@ def test_stopped_between_two_splits(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return write(*args, **kwargs)
 
-    monkeypatch.setattr(records, "write_shards", write_once)
+    monkeypatch.setattr(sharding, "write_shards", write_once)
     with pytest.raises(KeyboardInterrupt):
         problem.generate_data(str(tmp_path), str(tmp_path))
     problem.generate_data(str(tmp_path), str(tmp_path))

@@ -1,0 +1,200 @@
+"""Deals a stream of samples over shuffled shards: in bounded memory, in several processes, and to be continued.
+
+The stream is cut into chunks. Each is encoded and dealt to the shards by itself, and kept in a file beside them; then
+every shard is put together from its part of all chunks, and shuffled in memory. Where a sample goes follows from the
+seed and its place in the stream alone: neither the number of processes nor an interruption changes a byte.
+"""
+
+import collections
+import concurrent.futures
+import contextlib
+import errno
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import random
+import struct
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.data import files
+from t2t_lite.data.records import serialize
+from t2t_lite.errors import UserError
+
+_CHUNK = 2**14  # samples
+_FRAME = 16  # bytes that a TFRecord adds: length, its checksum, the data's checksum
+
+
+def write_shards(samples, paths, *, seed, encode=None, num_workers=1):
+    """Writes samples over shards, in an order that is shuffled by `seed`.
+
+    A chunk or shard that is there is taken as written by an earlier call with the same arguments. The chunks stay, for
+    whoever must still note what was written: see `remove_chunks`. After an error in the samples they are removed.
+
+    Args:
+        samples: iterable of {"inputs": ids, "targets": ids}; with `encode`, of anything that can be pickled.
+        paths: of the shards; memory is needed for the bytes of one, in each process.
+        seed: any int or string; the same samples, number of paths and seed give the same files.
+        encode: function of a list of samples that returns a list of {"inputs": ids, "targets": ids}; it must survive
+            pickling.
+        num_workers: int, processes beside this one; 1: this one does it all, as it does for a single chunk.
+
+    Returns:
+        For each shard {"examples": their number, "tokens": {"inputs": …, "targets": …}}.
+
+    Raises:
+        UserError: the samples are not those that earlier chunks were made of.
+    """
+    for path in tf.io.gfile.glob(f"{_chunk_path(paths, '*')}.incomplete"):
+        tf.io.gfile.remove(path)
+    try:
+        with contextlib.ExitStack() as stack:
+            run = _Runner(num_workers, stack)
+            indexes = run.all(_chunk_tasks(samples, paths, seed, encode))
+            run.all(_shard_tasks(indexes, paths, seed))
+    except Exception as error:
+        if not _is_disk_full(error):  # what is finished then serves when there is room again
+            remove_chunks(paths)
+        raise
+    return [
+        {
+            "examples": sum(index["examples"][shard] for index in indexes),
+            "tokens": {side: sum(index["tokens"][side][shard] for index in indexes) for side in ("inputs", "targets")},
+        }
+        for shard in range(len(paths))
+    ]
+
+
+def remove_chunks(paths):
+    """Removes what `write_shards` has left beside the shards `paths`."""
+    for path in tf.io.gfile.glob(_chunk_path(paths, "*")):
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.remove(path)
+
+
+def _chunk_path(paths, number):
+    return f"{paths[0]}.chunk-{number}"
+
+
+def _is_disk_full(error):
+    return isinstance(error, tf.errors.ResourceExhaustedError) or getattr(error, "errno", None) == errno.ENOSPC
+
+
+class _Runner:
+    """Calls functions, here or in other processes, never far ahead of what is finished."""
+
+    def __init__(self, num_workers, stack):
+        self._num_workers = num_workers
+        self._stack = stack
+        self._pool = None
+
+    def all(self, tasks):
+        """Returns the results of all (function, *arguments), in their order; the first one runs in this process."""
+        tasks = iter(tasks)
+        results = [function(*arguments) for function, *arguments in itertools.islice(tasks, 1)]
+        waiting = collections.deque()
+        for function, *arguments in tasks:
+            if self._num_workers < 2:
+                results.append(function(*arguments))
+                continue
+            if len(waiting) == 2 * self._num_workers:
+                results.append(waiting.popleft().result())
+            waiting.append(self._start().submit(function, *arguments))
+        return results + [future.result() for future in waiting]
+
+    def _start(self):
+        if self._pool is None:
+            # Not forked: TensorFlow has threads by now.
+            context = multiprocessing.get_context("spawn")
+            self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context)
+            self._stack.callback(self._pool.shutdown, cancel_futures=True)
+        return self._pool
+
+
+def _chunk_tasks(samples, paths, seed, encode):
+    samples = iter(samples)
+    for number in itertools.count():
+        chunk = list(itertools.islice(samples, _CHUNK))
+        if not chunk:
+            return
+        path = _chunk_path(paths, f"{number:05d}")
+        if tf.io.gfile.exists(f"{path}.json"):
+            yield _read_index, path, len(chunk)
+        else:
+            yield _write_chunk, path, chunk, len(paths), f"{seed} {number}", encode
+
+
+def _read_index(path, samples):
+    index = files.read_json(f"{path}.json")
+    if index["samples"] != samples:
+        raise UserError(
+            f"{path}: was made of {index['samples']:,} samples, now there are {samples:,}: the source has changed "
+            "since t2t-datagen was stopped. Run it again: it begins anew."
+        )
+    return index
+
+
+def _write_chunk(path, samples, shards, seed, encode):
+    """Writes a file of TFRecords, sorted by shard, and what is in it."""
+    examples = samples if encode is None else encode(samples)
+    dealt = _deal(len(examples), shards, seed)
+    index = {
+        "samples": len(samples),
+        "examples": np.bincount(dealt, minlength=shards).tolist(),
+        "bytes": [0] * shards,
+        "tokens": {"inputs": [0] * shards, "targets": [0] * shards},
+    }
+    with files.removed_on_failure(f"{path}.incomplete"), tf.io.TFRecordWriter(f"{path}.incomplete") as writer:
+        for at in np.argsort(dealt, kind="stable").tolist():
+            example, shard = examples[at], dealt[at]
+            record = serialize(example)
+            writer.write(record)
+            index["bytes"][shard] += len(record) + _FRAME
+            for side, tokens in index["tokens"].items():
+                tokens[shard] += len(example.get(side, ()))
+    tf.io.gfile.rename(f"{path}.incomplete", path, overwrite=True)
+    files.write_bytes(f"{path}.json", json.dumps(index).encode())  # last: a chunk that has it is whole
+    return index
+
+
+def _deal(count, shards, seed):
+    """Returns the shard of each example: in every run of as many examples as shards, each shard once."""
+    draw = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()))
+    rounds = draw.permuted(np.tile(np.arange(shards), (-(-count // shards), 1)), axis=1)
+    return rounds.reshape(-1)[:count]
+
+
+def _shard_tasks(indexes, paths, seed):
+    offsets = [list(itertools.accumulate(index["bytes"], initial=0)) for index in indexes]
+    for shard, path in enumerate(paths):
+        parts = [
+            (_chunk_path(paths, f"{number:05d}"), begin[shard], begin[shard + 1] - begin[shard])
+            for number, begin in enumerate(offsets)
+        ]
+        yield _write_shard, path, parts, f"{seed} {os.path.basename(path)}"
+
+
+def _write_shard(path, parts, seed):
+    """Puts a shard together of (path of a chunk, first byte, number of bytes)."""
+    if tf.io.gfile.exists(path):
+        return
+    records = []
+    for chunk, begin, size in parts:
+        with tf.io.gfile.GFile(chunk, "rb") as file:
+            file.seek(begin)
+            records += _split(file.read(size))
+    random.Random(seed).shuffle(records)
+    files.write_bytes(path, b"".join(records))
+
+
+def _split(data):
+    """Returns the TFRecords in some bytes, each with its frame."""
+    records, begin = [], 0
+    while begin < len(data):
+        end = begin + _FRAME + struct.unpack_from("<Q", data, begin)[0]
+        records.append(data[begin:end])
+        begin = end
+    return records

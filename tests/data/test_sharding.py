@@ -1,0 +1,147 @@
+"""Shards: everything once, shuffled by the seed alone, whatever the processes and the interruptions."""
+
+import pathlib
+
+import pytest
+import tensorflow as tf
+
+from t2t_lite.data import records, sharding
+from t2t_lite.errors import UserError
+
+EXAMPLES = [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in range(50)]
+
+
+def as_ids(numbers):
+    """Encodes; at the top of the module, so that it can be pickled."""
+    return [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in numbers]
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(sharding, "_CHUNK", 8)
+
+
+def paths_in(folder, shards=3):
+    folder.mkdir(exist_ok=True)
+    return [str(folder / f"p-train-{i:05d}-of-{shards:05d}") for i in range(shards)]
+
+
+def contents(folder):
+    """The shards' bytes; chunks are not looked at."""
+    return [pathlib.Path(path).read_bytes() for path in paths_in(folder)]
+
+
+def write(folder, samples=EXAMPLES, **options):
+    return sharding.write_shards(iter(samples), paths_in(folder), **{"seed": 1, **options})
+
+
+def test_what_is_written_is_read(tmp_path):
+    facts = write(tmp_path)
+    assert sum(shard["examples"] for shard in facts) == 50
+    assert max(shard["examples"] for shard in facts) - min(shard["examples"] for shard in facts) <= 7  # chunks
+    assert all(
+        shard["tokens"] == {"inputs": 2 * shard["examples"], "targets": 3 * shard["examples"]} for shard in facts
+    )
+    found = list(records.read_examples(paths_in(tmp_path)))
+    assert sorted(found, key=lambda example: example["inputs"]) == EXAMPLES
+    assert found != EXAMPLES, "not shuffled"
+    sharding.remove_chunks(paths_in(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"p-train-0000{i}-of-00003" for i in range(3)]
+
+
+def test_few_examples_are_dealt_evenly(tmp_path):
+    assert [shard["examples"] for shard in write(tmp_path, EXAMPLES[:3])] == [1, 1, 1]
+
+
+def test_the_seed_decides_the_order(tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", "another")):
+        write(tmp_path / name, seed=seed)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b") != contents(tmp_path / "c")
+
+
+@pytest.mark.slow  # two processes that import TensorFlow
+def test_processes_do_not_matter(tmp_path):
+    alone = write(tmp_path / "alone")
+    others = write(tmp_path / "others", range(50), encode=as_ids, num_workers=2)
+    assert alone == others
+    assert contents(tmp_path / "alone") == contents(tmp_path / "others")
+
+
+@pytest.mark.parametrize("stop_at", [0, 1, 8, 30, 49])
+def test_what_was_stopped_goes_on(tmp_path, stop_at):
+    encoded = []
+
+    def encode(numbers):
+        encoded.extend(numbers)
+        return as_ids(numbers)
+
+    def until_stopped():
+        yield from range(stop_at)
+        raise KeyboardInterrupt
+
+    whole = write(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "parts", until_stopped(), encode=encode)
+    assert write(tmp_path / "parts", range(50), encode=encode) == whole
+    assert encoded == list(range(50))  # nothing is done twice
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_stopped_while_shards_are_put_together(tmp_path, monkeypatch):
+    write(tmp_path / "whole")
+    put_together = sharding._write_shard
+
+    def stop_at_the_second(path, *arguments):
+        if "00001" in path:
+            raise KeyboardInterrupt
+        put_together(path, *arguments)
+
+    with monkeypatch.context() as context:
+        context.setattr(sharding, "_write_shard", stop_at_the_second)
+        with pytest.raises(KeyboardInterrupt):
+            write(tmp_path / "parts")
+    write(tmp_path / "parts")
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_another_source_is_noticed(tmp_path):
+    def until_stopped():
+        yield from EXAMPLES[:20]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path, until_stopped())
+    with pytest.raises(UserError, match="was made of 8 samples, now there are 5: the source has changed"):
+        write(tmp_path, EXAMPLES[:5])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_bad_sample_leaves_nothing(tmp_path):
+    def samples():
+        yield from EXAMPLES
+        raise UserError("line 51 is bad")
+
+    with pytest.raises(UserError, match="line 51"):
+        write(tmp_path, samples())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_on_a_full_disk_what_is_finished_stays(tmp_path, monkeypatch):
+    class FullWriter(tf.io.TFRecordWriter):
+        def __init__(self, path):
+            self.path = path
+            super().__init__(path)
+
+        def write(self, record):
+            if "chunk-00002" in self.path:
+                raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+            super().write(record)
+
+    with monkeypatch.context() as context:
+        context.setattr(tf.io, "TFRecordWriter", FullWriter)
+        with pytest.raises(tf.errors.ResourceExhaustedError):
+            write(tmp_path / "parts")
+    assert not list((tmp_path / "parts").glob("*.incomplete"))
+    write(tmp_path / "parts")
+    write(tmp_path / "whole")
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
