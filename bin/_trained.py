@@ -17,6 +17,19 @@ def check(flags):
         _app.require(flags, "output_dir")
 
 
+def decode_defaults(flags):
+    """Returns what of the search's settings the problem of the trained model has other defaults for, a dict.
+
+    Raises:
+        UserError: there is no such model.
+    """
+    from t2t_lite import registry
+    from t2t_lite.models.restore import find_checkpoint, read_config_of
+
+    config = read_config_of(find_checkpoint(flags.checkpoint_path or flags.output_dir))
+    return registry.problem(config["problem"]).decode_defaults
+
+
 def load_translator(flags):
     """Returns the Translator of --checkpoint_path or --output_dir.
 

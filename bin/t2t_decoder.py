@@ -26,7 +26,8 @@ def define_flags(flags):
         "",
         "name=value,… of beam_size=4 (1: greedy), alpha=0.6 (length penalty), extra_length=50 (longest output: that of "
         "the input and so many more pieces), batch_size=32 (sentences), return_beams, write_beam_scores, "
-        "max_input_size, identity_output, log_results, length_penalty=gnmt.",
+        "max_input_size, identity_output, log_results, length_penalty=gnmt. A parsing problem has its own defaults: "
+        "beam_size=21, alpha=0.3, extra_length=300.",
     )
     flags.DEFINE_bool("decode_interactive", False, "Translate what is typed, line by line; q quits.")
     flags.DEFINE_bool("keep_timestamp", False, "Give the output file the checkpoint's time.")
@@ -52,7 +53,7 @@ def run(flags):
     """Translates."""
     from t2t_lite.decoding.options import DecodeHParams
 
-    settings = DecodeHParams.parse(flags.decode_hparams)
+    settings = DecodeHParams.parse(flags.decode_hparams, defaults=_trained.decode_defaults(flags))
     if flags.decode_interactive:
         return _interactive(_trained.load_translator(flags), settings)
     if flags.decode_from_file in ("", "-"):

@@ -41,7 +41,7 @@ def run(flags):
     from t2t_lite.decoding.options import DecodeHParams
     from t2t_lite.export.saved_model import export_saved_model
 
-    settings = DecodeHParams.parse(flags.decode_hparams)
+    settings = DecodeHParams.parse(flags.decode_hparams, defaults=_trained.decode_defaults(flags))
     translator = _trained.load_translator(flags)
     longest = settings.max_input_size
     if longest == -1:

@@ -18,6 +18,7 @@ _BUILT_IN = {
     "hparams": ["t2t_lite.hparams.transformer"],
     "problems": [
         "t2t_lite.problems.algorithmic",
+        "t2t_lite.problems.parsing",
         "t2t_lite.problems.phrasebook",
         "t2t_lite.problems.translate_own",
     ],

@@ -58,7 +58,8 @@ def training_batches(
         pool_size: examples in a pool; None: about 100 batches, no more than the data holds, and so few that the
             iterator's state stays below 50 MB.
         shuffle: False keeps the order of the files and of the sorted pools.
-        vocab_size: when given, a larger id makes the iterator raise `tf.errors.InvalidArgumentError`.
+        vocab_size: when given, a larger id makes the iterator raise `tf.errors.InvalidArgumentError`; one int, or a
+            pair for inputs and targets.
 
     Returns:
         A `tf.data.Dataset` of {"inputs": int32 [rows, longest of inputs], "targets": int32 [rows, longest of targets]},
@@ -149,7 +150,7 @@ def _parser(was_reversed, was_copy, vocab_size, paths):
         if was_copy:
             targets = inputs
         if vocab_size:
-            largest = tf.maximum(_largest(inputs), _largest(targets))
+            largest = tf.stack([_largest(inputs), _largest(targets)])  # against one size, or one a side
             message = f"{paths[0]} and its like: an id is outside the vocabulary of {vocab_size}"
             with tf.control_dependencies([tf.debugging.assert_less(largest, vocab_size, message)]):
                 inputs = tf.identity(inputs)

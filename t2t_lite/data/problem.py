@@ -17,6 +17,7 @@ import functools
 import logging
 import os
 import random
+import types
 
 from t2t_lite.data import files, vocabulary
 from t2t_lite.errors import UserError
@@ -74,7 +75,7 @@ class Problem:
     is_generate_per_split = True
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
-    decode_defaults = {}  # settings of the search that differ from `SearchOptions`, such as {"beam_size": 21}
+    decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
 
     @property
     def dataset_splits(self):

@@ -45,7 +45,7 @@ class SearchOptions:
 
 @dataclasses.dataclass
 class DecodeHParams:
-    """What `--decode_hparams` may set (tensor2tensor's utils/decoding.py); the defaults are the paper's.
+    """What `--decode_hparams` may set (tensor2tensor's utils/decoding.py); the defaults are the paper's translation's.
 
     Attributes:
         beam_size, alpha, extra_length, length_penalty: see `SearchOptions`. (tensor2tensor's extra_length is 100.)
@@ -69,14 +69,14 @@ class DecodeHParams:
     log_results: bool = False
 
     @classmethod
-    def parse(cls, text, where="--decode_hparams"):
-        """Reads `name=value,name=value`.
+    def parse(cls, text, where="--decode_hparams", defaults=()):
+        """Reads `name=value,name=value`; `defaults`, a dict, are a problem's own (`Problem.decode_defaults`).
 
         Raises:
             UserError: an unknown name (the nearest ones are named), a value of another type or out of range, or a
                 setting of tensor2tensor that is not available yet.
         """
-        kinds, made = typing.get_type_hints(cls), cls()
+        kinds, made = typing.get_type_hints(cls), cls(**dict(defaults))
         for name, value in parse_assignments(text, where).items():
             if name in _NO_EFFECT:
                 _LOGGER.warning("%s: %s has no effect: tensor2tensor does not read it for text either.", where, name)

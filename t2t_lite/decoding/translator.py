@@ -101,8 +101,8 @@ class Translator:
                 of a learned position table.
             on_progress: None, or a function that is told how many sentences each finished batch had.
             **options: of `SearchOptions`: beam_size=4, alpha=0.6, extra_length=50, batch_size=32,
-                length_penalty="gnmt", n_best=1, compile=None. An output has at most as many ids as its own input,
-                EOS included on both sides, plus extra_length.
+                length_penalty="gnmt", n_best=1, compile=None; a problem may have other defaults (`decode_defaults`).
+                An output has at most as many ids as its own input, EOS included on both sides, plus extra_length.
 
         Returns:
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
@@ -112,7 +112,7 @@ class Translator:
         """
         if isinstance(texts, str | bytes):
             raise TypeError(f"`texts` must be a list of str, received one {type(texts).__name__}.")
-        texts, options = [_valid_unicode(text) for text in texts], SearchOptions(**options)
+        texts, options = [self._prepared(text) for text in texts], self._options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
         encoder, decoder = self.encoders["inputs"], self.encoders["targets"]
         ids = {at: _encode(encoder, text, at) for at, text in enumerate(texts) if text.strip()}
@@ -123,7 +123,8 @@ class Translator:
         sources = [[*pieces[:longest], EOS_ID] for pieces in ids.values()]
         for at, results in zip(ids, self._searcher.search(sources, options, on_progress), strict=True):
             hypotheses = tuple(
-                Hypothesis(decoder.decode(r.ids), r.score, decoder.pieces(r.ids), r.ids, r.ended) for r in results
+                Hypothesis(self._shown(texts[at], r.ids), r.score, decoder.pieces(r.ids), r.ids, r.ended)
+                for r in results
             )
             translations[at] = Translation(hypotheses, truncated=len(ids[at]) > longest)
         return translations
@@ -150,7 +151,19 @@ class Translator:
             if wrong:
                 raise UserError(f"inputs, row {row}: id {wrong[0]} is outside the vocabulary of {size} ids.")
             sources.append([*ids[: longest - 1], EOS_ID])
-        return [results[0].ids for results in self._searcher.search(sources, SearchOptions(**options))]
+        return [results[0].ids for results in self._searcher.search(sources, self._options(options))]
+
+    def _options(self, given):
+        defaults = self.problem.decode_defaults if self.problem else {}
+        return SearchOptions(**{**defaults, **given})
+
+    def _prepared(self, text):
+        text = _valid_unicode(text)
+        return self.problem.input_text(text) if self.problem else text
+
+    def _shown(self, text, ids):
+        outputs = self.encoders["targets"].decode(ids)
+        return self.problem.output_text(text, outputs, self.encoders) if self.problem else outputs
 
     def checked_length(self, length):
         """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.

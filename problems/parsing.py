@@ -1,0 +1,294 @@
+"""English constituency parsing (paper, section 6.3): a sentence's words in, its linearised tree out.
+
+    t2t-datagen --problem=parsing_english_own --train_files=a.mrg --dev_files=b.mrg --vocab_size=4000 --data_dir=D
+    t2t-datagen --problem=parsing_english_ptb16k --tmp_dir=TREEBANK --data_dir=D
+
+See `t2t_lite.data.trees` for the form of trees and of sequences. Words are spelled by SentencePiece pieces; labels are
+whole tokens, with a vocabulary of their own.
+"""
+
+import os
+import re
+import types
+
+from t2t_lite import registry
+from t2t_lite.data import files, trees, vocabulary
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Text2TextProblem
+from t2t_lite.data.progress import Progress
+from t2t_lite.errors import UserError
+
+_FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
+_DEFAULT_VOCAB_SIZE = 8000
+_BYTES_A_SHARD = 2**24
+_UNKNOWN_TOKEN = "<unk>"
+# WSJ sections as everybody splits them since Collins (1997).
+_WSJ_SECTIONS = {DatasetSplit.TRAIN: range(2, 22), DatasetSplit.EVAL: (22,), DatasetSplit.TEST: (23,)}
+_WSJ_FOLDERS = ("", "wsj", "parsed/mrg/wsj", "treebank_3/parsed/mrg/wsj", "combined/wsj")
+
+
+class ParsingProblem(Text2TextProblem):
+    """Sentences and their trees. Subclasses write `generate_trees` and `approx_vocab_size` (of the words' pieces)."""
+
+    is_generate_per_split = True
+    eval_decode_metric = "bracketing_f1"
+    decode_defaults = types.MappingProxyType({"beam_size": 21, "alpha": 0.3, "extra_length": 300})  # section 6.3
+
+    def generate_trees(self, data_dir, tmp_dir, dataset_split):
+        """Yields the normalised nltk Trees of a split."""
+        raise NotImplementedError(f"{type(self).__name__}: write generate_trees.")
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": words, "targets": tokens}, each joined by blanks."""
+        for tree in self.generate_trees(data_dir, tmp_dir, dataset_split):
+            words, tokens = trees.linearize(tree)
+            yield {"inputs": " ".join(words), "targets": " ".join(tokens)}
+
+    # Vocabularies.
+
+    def _paths(self, data_dir):
+        """Returns the paths of the model of the words' pieces and of the list of tokens."""
+        base = os.path.join(data_dir, f"vocab.{self.dataset_filename()}")
+        return f"{base}.inputs.{self.approx_vocab_size}.model", f"{base}.targets.tokens"
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Reads all trees once, so that a bad line is found before any work; then makes both vocabularies."""
+        import tensorflow as tf
+
+        lines, tokens = [], set()
+        for split in (described["split"] for described in self.dataset_splits):
+            progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "trees")
+            for sample in progress.watch(self.generate_samples(data_dir, tmp_dir, split)):
+                if split == DatasetSplit.TRAIN:
+                    lines.append(sample["inputs"])
+                    tokens.update(sample["targets"].split())
+            progress.done()
+        model, table = self._paths(data_dir)
+        if not tf.io.gfile.exists(model):
+            vocabulary.train_sentencepiece(lines, model.removesuffix(".model"), self.approx_vocab_size)
+        if not tf.io.gfile.exists(table):
+            entries = ["<pad>", "<EOS>", _UNKNOWN_TOKEN, *sorted(tokens)]
+            files.write_bytes(table, ("\n".join(entries) + "\n").encode())
+
+    def feature_encoders(self, data_dir):
+        """Returns the encoders of words and of tokens. Raises `UserError` where a file is missing."""
+        import tensorflow as tf
+
+        model, table = self._paths(data_dir)
+        for path in (model, table):
+            if not tf.io.gfile.exists(path):
+                raise UserError(
+                    f"{path}: no such vocabulary. Run: t2t-datagen --problem={self.name} --data_dir={data_dir}"
+                )
+        return {
+            "inputs": vocabulary.SentencePieceEncoder(model),
+            "targets": vocabulary.TokenTextEncoder(table, replace_oov=_UNKNOWN_TOKEN),
+        }
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": ids, "targets": ids} ending in 1; a token that training does not have becomes `<unk>`."""
+        encoders = self.feature_encoders(data_dir)
+        for sample in self.generate_samples(data_dir, tmp_dir, dataset_split):
+            yield {side: [*encoders[side].encode(sample[side]), vocabulary.EOS_ID] for side in ("inputs", "targets")}
+
+    def vocabulary_files(self, data_dir):
+        """Returns the paths of the vocabularies' files."""
+        model, table = self._paths(data_dir)
+        return [model, model.removesuffix(".model") + ".vocab", table]
+
+    def learned_files(self, data_dir):
+        """Returns the paths of the vocabularies' files, which are all made by generation."""
+        model, table = self._paths(data_dir)
+        return [model, model.removesuffix(".model") + ".vocab", table]
+
+    def generation_settings(self):
+        """Returns the size of the words' vocabulary."""
+        return {"vocab_size": self.approx_vocab_size}
+
+    # Text.
+
+    def input_text(self, text):
+        """Returns the sentence as the treebank has it: one blank between words, brackets as -LRB- and -RRB-."""
+        return text if self.was_reversed or self.was_copy else " ".join(trees.escape_words(text))
+
+    def output_text(self, inputs, outputs, encoders):
+        """Returns the tree over the words of `inputs` that the tokens in `outputs` make, repaired if need be."""
+        words = trees.escape_words(inputs)
+        if self.was_reversed or self.was_copy or not words:
+            return outputs
+        encoder = encoders["targets"]
+        entries = encoder.pieces(range(encoder.vocab_size))
+        phrases = {entry[1:] for entry in entries if len(entry) > 1 and entry.startswith("/")}
+        tokens = [trees.UNKNOWN_TAG if token == _UNKNOWN_TOKEN else token for token in outputs.split()]
+        return trees.to_line(trees.build_tree(tokens, words, phrases))
+
+
+@registry.register_problem
+class ParsingEnglishOwn(ParsingProblem):
+    """A treebank of the user's, one file of brackets a split: see `configure`."""
+
+    def __init__(self, was_reversed=False, was_copy=False):
+        super().__init__(was_reversed, was_copy)
+        self._config = None
+        self._config_from = None  # the data folder it was read from; None: given by `configure`
+
+    def configure(self, train_files=(), dev_files=(), test_files=(), vocab_size=None):
+        """Says what to generate from; the arguments are t2t-datagen's flags of these names.
+
+        Args:
+            train_files: [path] of the trees to learn from, plain or packed (`.gz`, `.bz2`, `.xz`).
+            dev_files: likewise; evaluated while training.
+            test_files: likewise; may be left out.
+            vocab_size: pieces that words are spelled with; None: 8000.
+
+        Raises:
+            UserError: a flag is missing or of another form, or a file does not exist.
+        """
+        given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
+        for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+            if not given[split]:
+                raise UserError(
+                    f"{self.name}: missing --{_FLAGS[split]}. Expected a file of bracketed trees, such as "
+                    f"--{_FLAGS[split]}={FILE_TAGS[split]}.mrg"
+                )
+        vocab_size = _DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size
+        if vocab_size < 300:
+            raise UserError(f"--vocab_size={vocab_size}: too small; bytes alone take 256. Expected 1000 to 16000.")
+        self._config = {
+            "format": 1,
+            "problem": self.name,
+            "vocab_size": vocab_size,
+            "files": {split: _described(split, paths) for split, paths in given.items() if paths},
+        }
+        self._config_from = None
+
+    def _config_path(self, data_dir):
+        return os.path.join(data_dir, f"{self.name}.json")
+
+    def _read_config(self, data_dir):
+        """Returns what `configure` said, else what the data folder says. Raises `UserError` where there is neither."""
+        import tensorflow as tf
+
+        if self._config is None or self._config_from not in (None, data_dir):
+            path = self._config_path(data_dir)
+            if not tf.io.gfile.exists(path):
+                raise UserError(
+                    f"{path}: no such file. Expected a folder written by: t2t-datagen --problem={self.name} "
+                    f"--train_files=train.mrg --dev_files=dev.mrg --data_dir={data_dir}"
+                )
+            self._config, self._config_from = files.read_json(path), data_dir
+        return self._config
+
+    @property
+    def _known_config(self):
+        if self._config is None:
+            raise UserError(f"{self.name}: no trees yet. Call configure(), or a method that takes the data folder.")
+        return self._config
+
+    @property
+    def approx_vocab_size(self):
+        """The vocabulary's size that was asked for."""
+        return self._known_config["vocab_size"]
+
+    @property
+    def dataset_splits(self):
+        """The splits that have a file; one shard for every 16 MiB of it."""
+        return [
+            {"split": split, "shards": 1 + facts["bytes"] // _BYTES_A_SHARD}
+            for split, facts in self._known_config["files"].items()
+        ]
+
+    def generation_settings(self):
+        """Returns vocabulary and files, whose change is refused over finished data."""
+        named = {_FLAGS[split]: [facts] for split, facts in self._known_config["files"].items()}
+        return {**super().generation_settings(), **named}
+
+    def generate_data(self, data_dir, tmp_dir, task_id=-1):
+        """See `Problem.generate_data`; without `configure`, generates again what the data folder says."""
+        self._read_config(data_dir)
+        super().generate_data(data_dir, tmp_dir, task_id)
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """See `ParsingProblem.prepare_generation`; then writes `<problem>.json`."""
+        super().prepare_generation(data_dir, tmp_dir)
+        files.write_json(self._config_path(data_dir), self._known_config)
+
+    def generate_trees(self, data_dir, tmp_dir, dataset_split):
+        """Yields the trees of a split's file."""
+        path = self._read_config(data_dir)["files"][dataset_split]["path"]
+        return (tree for tree, _ in trees.read_trees(path))
+
+    def feature_encoders(self, data_dir):
+        """See `ParsingProblem.feature_encoders`."""
+        self._read_config(data_dir)
+        return super().feature_encoders(data_dir)
+
+    def vocabulary_files(self, data_dir):
+        """Returns the paths of the vocabularies' files and of `<problem>.json`."""
+        self._read_config(data_dir)
+        return [self._config_path(data_dir), *super().vocabulary_files(data_dir)]
+
+    def learned_files(self, data_dir):
+        """Returns the paths of the vocabularies' files."""
+        self._read_config(data_dir)
+        return super().learned_files(data_dir)
+
+
+def _described(split, paths):
+    """Returns {"path", "bytes"} of a split's file; checks number and existence."""
+    import tensorflow as tf
+
+    flag = f"--{_FLAGS[split]}={','.join(paths)}"
+    if len(paths) != 1:
+        raise UserError(f"{flag}: found {len(paths)} files. Expected one file of bracketed trees.")
+    path = paths[0]
+    if not tf.io.gfile.exists(path):
+        raise UserError(f"{flag}: no such file: {path}. Check the path.")
+    if tf.io.gfile.isdir(path):
+        raise UserError(f"{flag}: {path} is a folder. Expected a file of bracketed trees.")
+    return {"path": path if "://" in path else os.path.abspath(path), "bytes": tf.io.gfile.stat(path).length}
+
+
+class _WallStreetJournal(ParsingProblem):
+    """The Penn Treebank's WSJ part: sections 02-21 to learn from, 22 dev, 23 test; from the user's licensed copy."""
+
+    @property
+    def dataset_splits(self):
+        """Ten shards of training trees, one of dev and of test."""
+        return [{"split": split, "shards": 10 if split == DatasetSplit.TRAIN else 1} for split in _WSJ_SECTIONS]
+
+    def generate_trees(self, data_dir, tmp_dir, dataset_split):
+        """Yields the trees of a split's sections, in the order of their names."""
+        for section in _WSJ_SECTIONS[dataset_split]:
+            for path in _section_files(tmp_dir, section):
+                for tree, _ in trees.read_trees(path):
+                    yield tree
+
+
+def _section_files(tmp_dir, section):
+    """Returns the sorted `.mrg` files of one section. Raises `UserError` that names the layout."""
+    import tensorflow as tf
+
+    for folder in _WSJ_FOLDERS:
+        pattern = os.path.join(tmp_dir, folder, f"{section:02d}", "*")
+        found = [path for path in tf.io.gfile.glob(pattern) if re.search(r"\.mrg(\.gz)?$", path, re.IGNORECASE)]
+        if found:
+            return sorted(found)
+    raise UserError(
+        f"--tmp_dir={tmp_dir}: no .mrg files of WSJ section {section:02d}. Expected your licensed copy of the Penn "
+        f"Treebank (LDC99T42), which is not shipped: {os.path.join(tmp_dir, 'wsj', '02', 'wsj_0200.mrg')} and so on, "
+        "folders 02 to 23, directly there or in parsed/mrg/wsj."
+    )
+
+
+@registry.register_problem
+class ParsingEnglishPtb8k(_WallStreetJournal):
+    """WSJ, with 8,192 pieces for the words."""
+
+    approx_vocab_size = 2**13
+
+
+@registry.register_problem
+class ParsingEnglishPtb16k(_WallStreetJournal):
+    """WSJ, with 16,384 pieces for the words (the paper's size)."""
+
+    approx_vocab_size = 2**14
