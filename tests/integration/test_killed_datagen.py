@@ -1,0 +1,57 @@
+"""t2t-datagen as a process that is killed again and again."""
+
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+
+PAIRS = 40_000  # three chunks
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder, draw = tmp_path_factory.mktemp("corpus"), random.Random(1)
+    words = ["".join(draw.choices("abcdefghijklmnop", k=draw.randint(1, 7))) for _ in range(500)]
+    for name, count in (("train", PAIRS), ("dev", 20)):
+        for side in ("en", "de"):
+            lines = (" ".join(draw.choices(words, k=draw.randint(3, 12))) for _ in range(count))
+            (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
+    return folder
+
+
+def start(corpus, data_dir, workers):
+    program = pathlib.Path(sys.executable).with_name("t2t-datagen")
+    flags = [
+        f"--train_files={corpus}/train.en,{corpus}/train.de",
+        f"--dev_files={corpus}/dev.en,{corpus}/dev.de",
+        "--vocab_size=600",
+        f"--num_workers={workers}",
+    ]
+    return subprocess.Popen(
+        [program, "--problem=translate_own", f"--data_dir={data_dir}", *flags], stderr=subprocess.PIPE, text=True
+    )
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.slow  # a process for each file that it is killed at
+def test_killed_at_any_file_the_result_is_that_of_one_run(corpus, tmp_path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    process = start(corpus, whole, 1)
+    assert process.wait(300) == 0, process.stderr.read()
+    for pattern in ("*chunk-00000.incomplete", "*chunk-00001.json", "*train-00000-of-0000[0-9]"):
+        process = start(corpus, parts, 2)
+        while not list(parts.glob(pattern)):
+            assert process.poll() is None, f"ended before {pattern}: {process.stderr.read()}"
+            time.sleep(0.002)
+        process.kill()
+        process.wait()
+        process.stderr.close()
+    process = start(corpus, parts, 2)
+    assert process.wait(300) == 0, process.stderr.read()
+    assert contents(parts) == contents(whole)
