@@ -30,7 +30,6 @@ class ParsingProblem(Text2TextProblem):
     """Sentences and their trees. Subclasses write `generate_trees` and `approx_vocab_size` (of the words' pieces)."""
 
     is_generate_per_split = True
-    eval_decode_metric = "bracketing_f1"
     decode_defaults = types.MappingProxyType({"beam_size": 21, "alpha": 0.3, "extra_length": 300})  # section 6.3
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
@@ -106,14 +105,23 @@ class ParsingProblem(Text2TextProblem):
 
     # Text.
 
+    @property
+    def _is_to_trees(self):
+        return not self.was_reversed and not self.was_copy
+
+    @property
+    def eval_decode_metric(self):
+        """Labelled bracketing F1; for `_rev` and `_copy` the share of outputs that are right."""
+        return "bracketing_f1" if self._is_to_trees else "exact_sequence_accuracy"
+
     def input_text(self, text):
         """Returns the sentence as the treebank has it: one blank between words, brackets as -LRB- and -RRB-."""
-        return text if self.was_reversed or self.was_copy else " ".join(trees.escape_words(text))
+        return " ".join(trees.escape_words(text)) if self._is_to_trees else text
 
     def output_text(self, inputs, outputs, encoders):
         """Returns the tree over the words of `inputs` that the tokens in `outputs` make, repaired if need be."""
         words = trees.escape_words(inputs)
-        if self.was_reversed or self.was_copy or not words:
+        if not self._is_to_trees or not words:
             return outputs
         encoder = encoders["targets"]
         entries = encoder.pieces(range(encoder.vocab_size))

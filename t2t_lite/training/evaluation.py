@@ -5,8 +5,10 @@ import math
 import tensorflow as tf
 
 from t2t_lite.data import batching
+from t2t_lite.data.trees import parse_tree
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.evalb import score_trees
 from t2t_lite.evaluation.scores import corpus_bleu
 from t2t_lite.training.losses import cross_entropy
 
@@ -15,8 +17,8 @@ class Evaluator:
     """Evaluates a model in training, at its present weights.
 
     Metrics are of real beam-search output, never of teacher-forced guesses (tensor2tensor's approx_bleu): "bleu" is
-    sacreBLEU, cased, 13a, of a sample of the dev set; "exact_sequence_accuracy" the share of outputs that are right to
-    the last id.
+    sacreBLEU, cased, 13a, of a sample of the dev set; "bracketing_f1" evalb's, of the same; "exact_sequence_accuracy"
+    the share of outputs that are right to the last id.
 
     Args:
         model: keras.Model.
@@ -69,7 +71,8 @@ class Evaluator:
 
         Returns:
             (metrics, translations): a dict of floats: "loss" (nats a target token), "perplexity", "token_accuracy"
-            (teacher-forced), and "bleu" or "exact_sequence_accuracy"; and a list of (input, output, reference) texts.
+            (teacher-forced), and "bleu", "bracketing_f1" or "exact_sequence_accuracy"; and a list of (input, output,
+            reference) texts.
         """
         nats, hits, tokens = 0.0, 0, 0
         batches = self._batches.take(self.max_batches) if self.max_batches else self._batches
@@ -93,12 +96,20 @@ class Evaluator:
         references = [[i for i in targets if i != 1] for _, targets in self._sample]
         source, target = self.encoders["inputs"], self.encoders["targets"]
         texts = [
-            (source.decode(inputs), target.decode(output), target.decode(reference))
+            self._texts(source.decode(inputs), target.decode(output), target.decode(reference))
             for (inputs, _), output, reference in zip(self._sample, outputs, references, strict=True)
         ]
         if self.problem.eval_decode_metric == "bleu":
             metrics["bleu"] = corpus_bleu([t[1] for t in texts], [t[2] for t in texts]).score
+        elif self.problem.eval_decode_metric == "bracketing_f1":
+            predicted, gold = ([parse_tree(text[side]) for text in texts] for side in (1, 2))
+            metrics["bracketing_f1"] = score_trees(gold, predicted)[0].f1
         else:
             right = sum(output == reference for output, reference in zip(outputs, references, strict=True))
             metrics["exact_sequence_accuracy"] = right / len(texts)
         return metrics, texts
+
+    def _texts(self, inputs, output, reference):
+        """Returns the three texts as a user of the model sees them."""
+        shown = (self.problem.output_text(inputs, text, self.encoders) for text in (output, reference))
+        return inputs, *shown
