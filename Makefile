@@ -18,11 +18,11 @@ $(STAMP): PACKAGES = --editable '.[test]'
 $(PEERS_VENV)/.installed: PACKAGES = '$(TORCH)' --editable '.[test,peers]'
 # Without what the package requires, for that includes TensorFlow.
 BACKENDS_VENV := .venv-backends
-$(BACKENDS_VENV)/.installed: PACKAGES = --no-deps --editable . && \
-	$(PYTHON) -c "$(BACKENDS_NEEDS)" | $(@D)/bin/pip install --quiet '$(TORCH)' --requirement /dev/stdin
+$(BACKENDS_VENV)/.installed: PACKAGES = '$(TORCH)' $(shell $(PYTHON) -c "$(BACKENDS_NEEDS)") && \
+	$(@D)/bin/pip install --quiet --no-deps --editable .
 BACKENDS_NEEDS := import configparser; c = configparser.ConfigParser(); c.read('setup.cfg'); \
-	print(c['options.extras_require']['backends']); \
-	print(*(n for n in c['options']['install_requires'].splitlines() if n.startswith('keras')))
+	keras = [n for n in c['options']['install_requires'].split('\n') if n.startswith('keras')]; \
+	print(*map(repr, c['options.extras_require']['backends'].split('\n')[1:] + keras))
 
 $(STAMP) $(PEERS_VENV)/.installed $(BACKENDS_VENV)/.installed: setup.cfg pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found. Install it, or: make PYTHON=/path/to/python3.11" >&2; exit 2; }
