@@ -51,7 +51,12 @@ class _GFileReader(io.RawIOBase):
         return len(data)
 
     def seek(self, offset, whence=io.SEEK_SET):
-        self._file.seek(offset, whence)
+        import tensorflow as tf
+
+        try:
+            self._file.seek(offset, whence)
+        except tf.errors.InvalidArgumentError:
+            raise OSError(errno.EINVAL, "before the file's beginning") from None
         return self._file.tell()
 
     def tell(self):

@@ -19,7 +19,7 @@ import os
 import random
 import types
 
-from t2t_lite.data import files, vocabulary
+from t2t_lite.data import files, subwords, vocabulary
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -305,7 +305,7 @@ class Text2TextProblem(Problem):
                 )
             owner = self.use_vocab_from_other_problem or self
             _LOGGER.info(f"learning a vocabulary of {self.approx_vocab_size} pieces: {path}")
-            vocabulary.train_sentencepiece(
+            subwords.train_sentencepiece(
                 owner.generate_text_for_vocab(data_dir, tmp_dir),
                 path.removesuffix(".model"),
                 owner.approx_vocab_size,
@@ -320,7 +320,7 @@ class Text2TextProblem(Problem):
         """
         samples = self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
         if self.max_samples_for_vocab:
-            samples = _draw(samples, self.max_samples_for_vocab, self.random_seed)
+            samples = draw(samples, self.max_samples_for_vocab, self.random_seed)
         for sample in samples:
             yield from (sample[feature] for feature in ("inputs", "targets") if feature in sample)
 
@@ -368,41 +368,12 @@ class Text2TextProblem(Problem):
         return {"vocabulary": None if self.vocab_type == VocabType.CHARACTER else self.vocab_filename}
 
 
-class TranslateProblem(Text2TextProblem):
-    """Sentences in two languages, by default from files that `source_data_files` names."""
+def __getattr__(name):
+    if name == "TranslateProblem":  # it builds on this module, and is imported from here
+        from t2t_lite.data.translate import TranslateProblem
 
-    is_generate_per_split = True
-    max_samples_for_vocab = 1_000_000  # pairs; more changes no merge that matters and costs memory
-
-    def source_data_files(self, dataset_split):
-        """Returns the corpora of a split, [[url, members], …], as in tensor2tensor.
-
-        Members are (source file, target file), plain or packed by gzip, bzip2 or xz, or ("tsv", source column, target
-        column, file). They are looked for in `tmp_dir`.
-        """
-        raise NotImplementedError(f"{type(self).__name__}: write source_data_files, or generate_samples.")
-
-    def vocab_data_files(self):
-        """Returns the corpora that the vocabulary is learned from; the training corpora by default."""
-        return self.source_data_files(DatasetSplit.TRAIN)
-
-    def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields the pairs of `source_data_files`."""
-        return self._read(self.source_data_files(dataset_split), tmp_dir)
-
-    def generate_text_for_vocab(self, data_dir, tmp_dir):
-        """Yields both sides of `vocab_data_files`, or of the training samples of a problem without such files."""
-        if type(self).generate_samples is not TranslateProblem.generate_samples:
-            yield from super().generate_text_for_vocab(data_dir, tmp_dir)
-            return
-        for sample in _draw(self._read(self.vocab_data_files(), tmp_dir), self.max_samples_for_vocab, self.random_seed):
-            yield from (sample["inputs"], sample["targets"])
-
-    def _read(self, sources, tmp_dir):
-        from t2t_lite.data import corpora
-
-        for url, members in sources:
-            yield from corpora.read_members(tmp_dir, members, url)
+        return TranslateProblem
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _encode(encoder, inputs_prefix, targets_prefix, samples):
@@ -415,7 +386,7 @@ def _encode(encoder, inputs_prefix, targets_prefix, samples):
     ]
 
 
-def _draw(samples, count, seed):
+def draw(samples, count, seed):
     """Returns `count` samples drawn evenly from an iterable, in its order (algorithm R); all for no count."""
     if not count:
         return list(samples)

@@ -92,7 +92,7 @@ def test_missing_files_and_folders_are_named(tmp_path):
         list(corpora.read_lines(str(tmp_path / "none")))
     with pytest.raises(UserError, match="is a folder"):
         list(corpora.read_lines(str(tmp_path)))
-    with pytest.raises(UserError, match=r"none.en: no such file. Get it from http://x/y.tgz"):
+    with pytest.raises(UserError, match=r"y.tgz: no such file. Get it from http://x/y.tgz and put it there"):
         list(corpora.read_members(str(tmp_path), ("none.en", "none.de"), "http://x/y.tgz"))
 
 

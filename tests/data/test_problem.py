@@ -5,7 +5,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data import problem as problem_lib
-from t2t_lite.data import records, sharding, vocabulary
+from t2t_lite.data import records, sharding, subwords, vocabulary
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
 from t2t_lite.errors import UserError
 from tests.data import corpus
@@ -210,7 +210,7 @@ def test_what_another_stopped_request_learned_is_not_used(tmp_path, toy_dir, mon
 
 def test_a_vocabulary_of_the_users_own_is_used_and_kept(tmp_path, monkeypatch):
     folder = str(tmp_path)
-    vocabulary.train_sentencepiece(["the text of the user"] * 9, folder + "/vocab.toy_text.300", 275)
+    subwords.train_sentencepiece(["the text of the user"] * 9, folder + "/vocab.toy_text.300", 275)
     own = (tmp_path / "vocab.toy_text.300.model").read_bytes()
     with monkeypatch.context() as context:
         context.setattr(ToyText, "random_seed", 5)
@@ -243,7 +243,7 @@ def test_records_and_another_vocabulary_are_refused(tmp_path):
     folder = str(tmp_path)
     ToyText().generate_data(folder, folder)
     ToyText().check_data(folder)
-    vocabulary.train_sentencepiece(["another text " * 20, "xyz uvw"] * 9, folder + "/vocab.toy_text.300", 275)
+    subwords.train_sentencepiece(["another text " * 20, "xyz uvw"] * 9, folder + "/vocab.toy_text.300", 275)
     with pytest.raises(UserError, match=r"vocab.toy_text.300.model: this vocabulary \(275 entries.* \(300 entries"):
         ToyText().check_data(folder)
 
@@ -301,12 +301,12 @@ def test_source_data_files_of_a_translation_problem(tmp_path):
         def source_data_files(self, dataset_split):
             if dataset_split == DatasetSplit.TRAIN:
                 return [["http://x/a.tgz", ("a.en", "a.de")], ["", ("tsv", 1, 0, "b.tsv")]]
-            return [["http://x/dev.tgz", ("dev.en", "dev.de")]]
+            return [["dev.tgz", ("dev.en", "dev.de")]]
 
     pairs = corpus.sentence_pairs(50)
     corpus.write_corpus(tmp_path, "a", pairs[:30])
     (tmp_path / "b.tsv").write_text("".join(f"{targets}\t{inputs}\n" for inputs, targets in pairs[30:]))
-    with pytest.raises(UserError, match=r"dev.en: no such file. Get it from http://x/dev.tgz and unpack it there"):
+    with pytest.raises(UserError, match=r"dev.tgz: no such file. Put it there"):
         Ported().generate_data(str(tmp_path), str(tmp_path))
     corpus.write_corpus(tmp_path, "dev", pairs[:5])
     Ported().generate_data(str(tmp_path), str(tmp_path))
@@ -315,11 +315,11 @@ def test_source_data_files_of_a_translation_problem(tmp_path):
 
 def test_samples_for_the_vocabulary_are_drawn_from_all():
     samples = list(range(1000))
-    drawn = problem_lib._draw(iter(samples), 100, seed=1)
+    drawn = problem_lib.draw(iter(samples), 100, seed=1)
     assert len(set(drawn)) == 100
     assert drawn == sorted(drawn)
     assert 30 < sum(number < 500 for number in drawn) < 70
-    assert problem_lib._draw(iter(samples), 2000, seed=1) == samples
+    assert problem_lib.draw(iter(samples), 2000, seed=1) == samples
 
 
 def test_a_problem_of_a_user_is_registered_and_found():

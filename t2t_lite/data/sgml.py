@@ -1,0 +1,85 @@
+"""Segments of the `.sgm` files of WMT's news tests: `<seg id="1">…</seg>` inside `<doc docid="…">`."""
+
+import itertools
+import re
+
+from t2t_lite.data import corpora
+from t2t_lite.errors import UserError
+
+_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
+_DOC_OR_SEG = re.compile(r"<(doc|seg)\b([^>]*)>", re.IGNORECASE)
+_SEG = re.compile(r"<seg\b", re.IGNORECASE)
+_SEG_END = re.compile(r"</seg\s*>", re.IGNORECASE)
+_ID = {name: re.compile(rf"\b{name}\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE) for name in ("docid", "id")}
+
+
+def unescape(text):
+    """Returns the text with SGML's five named entities and the numbered ones as characters.
+
+    Only these: the files are not HTML, and `html.unescape` also takes words such as `&copy` without a semicolon.
+    """
+    return _ENTITY.sub(_character, text) if "&" in text else text
+
+
+def _character(match):
+    name, decimal, hexadecimal = match.groups()
+    if name:
+        return _ENTITIES[name]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
+
+
+def read_segments(source):
+    """Yields ((id of the document, id of the segment), text) in the order of the file; ids are strings, "" if absent.
+
+    Args:
+        source: as `corpora.read_lines`.
+
+    Raises:
+        UserError: as `corpora.read_lines`; a segment without an end; or no segment at all.
+    """
+    doc, count, number = "", 0, 0
+    lines = enumerate(corpora.read_lines(source), 1)
+    for number, line in lines:
+        position = 0
+        while tag := _DOC_OR_SEG.search(line, position):
+            position = tag.end()
+            if tag[1].lower() == "doc":
+                doc = _attribute("docid", tag[2])
+                continue
+            begun = number
+            while not (end := _SEG_END.search(line, position)):
+                number, more = next(lines, (0, None))
+                if more is None or _SEG.search(_SEG_END.split(more)[0]):
+                    raise UserError(f"{source}, line {begun}: a segment without </seg>. Expected one. Get it again.")
+                line = f"{line[position:]} {more}"
+                position = 0
+            yield (doc, _attribute("id", tag[2])), unescape(line[position : end.start()])
+            count, position = count + 1, end.end()
+    if not count:
+        raise UserError(f'{source}: no segment in {number:,} lines. Expected lines such as <seg id="1">…</seg>.')
+
+
+def _attribute(name, text):
+    found = _ID[name].search(text)
+    return found[1] if found else ""
+
+
+def read_segment_pairs(inputs_source, targets_source):
+    """Yields {"inputs": str, "targets": str} of two `.sgm` files whose documents and segments go together.
+
+    Raises:
+        UserError: as `read_segments`; or the ids differ, or one file has more segments: the first difference is named.
+    """
+    sides = read_segments(inputs_source), read_segments(targets_source)
+    for number, (inputs, targets) in enumerate(itertools.zip_longest(*sides), 1):
+        if inputs is None or targets is None:
+            raise corpora.unequal(inputs_source, targets_source, inputs is None, number, sides, "segments")
+        if inputs[0] != targets[0]:
+            where = [f"segment {key[1]} of document {key[0]}" for key, _ in (inputs, targets)]
+            raise UserError(
+                f"{inputs_source} has {where[0]} as its segment number {number:,}, {targets_source} has {where[1]}. "
+                "Expected the same documents and segments in the same order."
+            )
+        yield {"inputs": corpora.clean(inputs[1]), "targets": corpora.clean(targets[1])}

@@ -1,0 +1,46 @@
+"""Small archives for tests, as published corpora are packed."""
+
+import io
+import tarfile
+import zipfile
+
+
+def write_tar(path, members, mode=None):
+    """Writes a tar of {name: bytes}; packed as the ending of the path says. A value of None makes a folder."""
+    if mode is None:
+        mode = "w" if path.name.endswith(".tar") else "w:" + path.name.rsplit(".", 1)[1].replace("tgz", "gz")
+    with tarfile.open(path, mode) as tar:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            if data is None:
+                info.type = tarfile.DIRTYPE
+            else:
+                info.size = len(data)
+            tar.addfile(info, io.BytesIO(data or b""))
+    return str(path)
+
+
+def write_zip(path, members):
+    """Writes a zip of {name: bytes}."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in members.items():
+            packed.writestr(name, data)
+    return str(path)
+
+
+def lines(texts):
+    """Returns the bytes of a text file with these lines."""
+    return "".join(f"{text}\n" for text in texts).encode()
+
+
+def sgm(texts, side="src", docs=2, start="<seg id="):
+    """Returns the bytes of a news test file with these texts as segments of some documents, escaped."""
+    out = [f'<{side}set setid="newstest2014" srclang="any" trglang="xx">']
+    size = -(-len(texts) // docs)
+    for number in range(docs):
+        out += [f'<doc sysid="{side}" docid="paper/{number}" genre="news" origlang="xx">', "<p>"]
+        for i, text in enumerate(texts[number * size : (number + 1) * size], 1):
+            escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+            out.append(f'{start}"{i}">{escaped}</seg>')
+        out += ["</p>", "</doc>"]
+    return lines([*out, f"</{side}set>"])
