@@ -4,13 +4,9 @@ Ids of every encoder: 0 padding, 1 end of sentence (EOS). Encoders return ids wi
 TensorFlow and tensorflow-text are imported at the first use in a graph.
 """
 
-import contextlib
 import functools
 import hashlib
-import io
-import os
 import re
-import tempfile
 
 from t2t_lite.data import files
 from t2t_lite.errors import UserError
@@ -18,6 +14,14 @@ from t2t_lite.errors import UserError
 PAD_ID = 0
 EOS_ID = 1
 UNK_ID = 2
+
+_BLANK = "\u2581"  # what SentencePiece writes for a blank
+_MOST_WORDS = 2**18
+# SHA-256 of SentencePiece's compiled rules: none ("identity"), and ours of `_normalization`.
+_RULES_OF_CHARACTERS = {
+    hashlib.sha256(b"").hexdigest(),
+    "b304547e497b78efb6a74008929eddfdba6529394057bf6c41a7d4150e4dc3ab",
+}
 
 
 class TextEncoder:
@@ -250,6 +254,7 @@ class SentencePieceEncoder(TextEncoder):
                 "--eos_id=1 --unk_id=2 --bos_id=-1."
             )
         super().__init__(p.vocab_size())
+        self._words = {}  # ids of words that were met
 
     @functools.cached_property
     def fingerprint(self):
@@ -258,7 +263,39 @@ class SentencePieceEncoder(TextEncoder):
 
     def encode(self, text):
         """Returns the ids of a string, without EOS."""
-        return self._processor.encode(text)
+        if not self._is_by_word or _BLANK in text:
+            return self._processor.encode(text)
+        ids = []
+        for word in text.split(" "):
+            if word not in self._words:
+                if len(self._words) >= _MOST_WORDS:
+                    self._words.clear()
+                self._words[word] = self._processor.encode(word)
+            ids += self._words[word]
+        return ids
+
+    @functools.cached_property
+    def _is_by_word(self):
+        """Whether a text's ids are those of its words, one after the other: words that come again need no search.
+
+        So it is when no piece goes beyond a blank and the normalisation looks at single characters, as it does in the
+        models that `train_sentencepiece` makes.
+        """
+        from sentencepiece import sentencepiece_model_pb2
+
+        proto = sentencepiece_model_pb2.ModelProto.FromString(self._model)
+        rule = proto.normalizer_spec
+        return (
+            hashlib.sha256(rule.precompiled_charsmap).hexdigest() in _RULES_OF_CHARACTERS
+            and rule.add_dummy_prefix
+            and rule.remove_extra_whitespaces
+            and rule.escape_whitespaces
+            and not proto.trainer_spec.treat_whitespace_as_suffix
+            and not any(_BLANK in piece.piece[1:] for piece in proto.pieces)
+        )
+
+    def __getstate__(self):
+        return {**self.__dict__, "_words": {}}
 
     def tf_encode(self, strings):
         """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
@@ -292,92 +329,3 @@ def tf_visible(ids):
 
     is_end = tf.cast(ids == EOS_ID, tf.int32)
     return tf.ragged.boolean_mask(ids, (tf.cumsum(is_end, axis=1) == 0) & (ids != PAD_ID))
-
-
-def train_sentencepiece(
-    lines, model_prefix, vocab_size, *, character_coverage=0.9999, normalization="identity", user_defined_symbols=()
-):
-    """Trains a BPE vocabulary with byte fallback and writes `<model_prefix>.model` and `.vocab`.
-
-    The same lines in the same order give the same files, whatever the machine. A character among the rarest 0.01 % of
-    the text gets no piece of its own; it is spelled by the pieces of its UTF-8 bytes, so nothing is ever unknown.
-
-    Args:
-        lines: iterable of strings, one sentence each. They are kept in memory while training.
-        model_prefix: path without its ending; any file system that `tf.io.gfile` knows.
-        vocab_size: number of pieces, the special ones and 256 bytes included.
-        character_coverage: share of the text's characters that get pieces of their own.
-        normalization: "identity" (control characters and line separators become blanks, all else stays), or one of
-            SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of blanks become one.
-        user_defined_symbols: strings that are always one piece, with the ids from 3 on.
-
-    Raises:
-        UserError: `vocab_size` is too large or too small for the text (the limit is named), or there is no text.
-    """
-    import sentencepiece
-
-    model = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder, _users_errors(vocab_size, model_prefix):
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_writer=model,
-            model_type="bpe",
-            vocab_size=vocab_size,
-            character_coverage=character_coverage,
-            byte_fallback=True,
-            **_normalization(normalization, folder),
-            pad_id=PAD_ID,
-            eos_id=EOS_ID,
-            unk_id=UNK_ID,
-            bos_id=-1,
-            user_defined_symbols=list(user_defined_symbols),
-            num_threads=4,  # a fixed number: the result must not depend on the machine
-            minloglevel=2,
-        )
-    model = _without_path(model.getvalue())
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    table = "".join(f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(processor.vocab_size()))
-    files.write_bytes(f"{model_prefix}.vocab", table.encode())
-    files.write_bytes(f"{model_prefix}.model", model)  # last: it is the one that counts as there
-
-
-def _normalization(name, folder):
-    """Returns SentencePiece's options. The rule is kept in the model file, so serving normalises as training did."""
-    if name != "identity":
-        return {"normalization_rule_name": name}
-    path = os.path.join(folder, "rule.tsv")
-    blanks = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]  # a NUL cannot be written in such a rule
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(f"{code:X}\t20\n" for code in blanks)
-    return {"normalization_rule_tsv": path}
-
-
-def _without_path(model):
-    """Takes the name of the rule's temporary file out of a model; the rule itself is in it, compiled."""
-    from sentencepiece import sentencepiece_model_pb2
-
-    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
-    proto.normalizer_spec.ClearField("normalization_rule_tsv")
-    return proto.SerializeToString(deterministic=True)
-
-
-@contextlib.contextmanager
-def _users_errors(vocab_size, model_prefix):
-    """Turns SentencePiece's errors about the text and the size into ones for users."""
-    name = os.path.basename(model_prefix)
-    try:
-        yield
-    except RuntimeError as error:
-        if match := re.search(r"too high.*<= (\d+)", str(error)):
-            raise UserError(
-                f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill. The largest possible size "
-                f"is {match[1]}: use --vocab_size={match[1]} or less, or more text."
-            ) from None
-        if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
-            raise UserError(
-                f"vocabulary {name}: {vocab_size} pieces are too few. The bytes and the characters of this corpus "
-                f"alone need {match[1]}: use a --vocab_size well above {match[1]}."
-            ) from None
-        if "sentences_.empty()" in str(error):
-            raise UserError(f"vocabulary {name}: there is no text to learn it from. Expected some lines.") from None
-        raise

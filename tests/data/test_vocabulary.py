@@ -1,7 +1,11 @@
+import pickle
+import random
+
 import pytest
 import tensorflow as tf
 
 from t2t_lite.data import vocabulary
+from t2t_lite.data.subwords import train_sentencepiece
 from t2t_lite.errors import UserError
 
 TEXTS = ["hello world", "", "größe 漢字 𝄞", "  two   blanks ", "never seen: Ωmega, \u201cquotes\u201d"]
@@ -10,7 +14,7 @@ TEXTS = ["hello world", "", "größe 漢字 𝄞", "  two   blanks ", "never see
 @pytest.fixture(scope="module")
 def subwords(tmp_path_factory):
     prefix = str(tmp_path_factory.mktemp("vocab") / "v")
-    vocabulary.train_sentencepiece(["hello world", "größe of a small world"] * 20, prefix, 300)
+    train_sentencepiece(["hello world", "größe of a small world"] * 20, prefix, 300)
     return vocabulary.SentencePieceEncoder(prefix + ".model")
 
 
@@ -89,7 +93,7 @@ def test_an_unknown_word_is_replaced_or_refused(words):
 def test_the_same_lines_give_the_same_files(tmp_path):
     lines = [f"word{i} the small world {i * i}" for i in range(500)]
     for name in ("a", "b"):
-        vocabulary.train_sentencepiece(lines, str(tmp_path / name), 400)
+        train_sentencepiece(lines, str(tmp_path / name), 400)
     for ending in (".model", ".vocab"):
         assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.model", "a.vocab", "b.model", "b.vocab"]
@@ -99,7 +103,7 @@ def test_the_same_lines_give_the_same_files(tmp_path):
 
 
 def test_the_fingerprint_tells_vocabularies_apart(tmp_path, subwords):
-    vocabulary.train_sentencepiece(["another text entirely"] * 5, str(tmp_path / "w"), 280)
+    train_sentencepiece(["another text entirely"] * 5, str(tmp_path / "w"), 280)
     other = vocabulary.SentencePieceEncoder(str(tmp_path / "w.model"))
     prints = {subwords.fingerprint, other.fingerprint, *(vocabulary.TextEncoder(n).fingerprint for n in (12, 13))}
     assert len(prints) == 4
@@ -107,7 +111,7 @@ def test_the_fingerprint_tells_vocabularies_apart(tmp_path, subwords):
 
 
 def test_reserved_tokens_are_whole_pieces(tmp_path):
-    vocabulary.train_sentencepiece(["a b c"] * 5, str(tmp_path / "v"), 267, user_defined_symbols=["<2de>", "<2fr>"])
+    train_sentencepiece(["a b c"] * 5, str(tmp_path / "v"), 267, user_defined_symbols=["<2de>", "<2fr>"])
     encoder = vocabulary.SentencePieceEncoder(str(tmp_path / "v.model"))
     assert encoder.pieces([3, 4]) == ["<2de>", "<2fr>"]
     assert 3 in encoder.encode("<2de> a b")
@@ -123,16 +127,16 @@ def test_reserved_tokens_are_whole_pieces(tmp_path):
 )
 def test_impossible_sizes(tmp_path, lines, size, message):
     with pytest.raises(UserError, match=message):
-        vocabulary.train_sentencepiece(lines, str(tmp_path / "vocab.p"), size)
+        train_sentencepiece(lines, str(tmp_path / "vocab.p"), size)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_largest_possible_size_is_possible(tmp_path):
     lines = ["hello world how are you"]
     with pytest.raises(UserError) as caught:
-        vocabulary.train_sentencepiece(lines, str(tmp_path / "v"), 9000)
+        train_sentencepiece(lines, str(tmp_path / "v"), 9000)
     largest = int(str(caught.value).split("largest possible size is ")[1].split(":")[0])
-    vocabulary.train_sentencepiece(lines, str(tmp_path / "v"), largest)
+    train_sentencepiece(lines, str(tmp_path / "v"), largest)
     assert vocabulary.SentencePieceEncoder(str(tmp_path / "v.model")).vocab_size == largest
 
 
@@ -157,3 +161,45 @@ def test_files_that_are_no_vocabulary(tmp_path):
     (tmp_path / "twice").write_text("<pad>\n<EOS>\na\na\n")
     with pytest.raises(UserError, match="twice: an entry occurs twice"):
         vocabulary.TokenTextEncoder(str(tmp_path / "twice"))
+
+
+def test_encoding_word_by_word_equals_encoding_the_text(subwords):
+    """Words are looked up once they are known; SentencePiece itself, on the whole text, is the oracle."""
+    assert subwords._is_by_word
+    draw = random.Random(3)
+    characters = [
+        *"abc größe  hello",
+        "\u2581",
+        "\t",
+        "\x00",
+        "\u3000",
+        "\u00a0",
+        "\u0301",
+        "\u2028",
+        "語",
+        "😀",
+        "\ud7ff",
+    ]
+    for _ in range(2000):
+        text = "".join(draw.choices(characters, k=draw.randint(0, 12)))
+        assert subwords.encode(text) == subwords._processor.encode(text), ascii(text)
+
+
+def test_words_that_are_kept_are_bounded(subwords, monkeypatch):
+    monkeypatch.setattr(vocabulary, "_MOST_WORDS", 3)
+    for number in range(10):
+        assert subwords.encode(f"a{number} b{number}") == subwords._processor.encode(f"a{number} b{number}")
+        assert len(subwords._words) <= 3
+
+
+def test_pieces_that_span_words_are_found(tmp_path):
+    prefix = str(tmp_path / "v")
+    train_sentencepiece(["a b c of the"] * 9, prefix, 280, user_defined_symbols=["of the"])
+    encoder = vocabulary.SentencePieceEncoder(f"{prefix}.model")
+    assert encoder.pieces(encoder.encode("a of the b")) == encoder._processor.encode("a of the b", out_type=str)
+
+
+def test_an_encoder_survives_pickling(subwords):
+    subwords.encode("hello")
+    copy = pickle.loads(pickle.dumps(subwords))
+    assert copy.encode("hello größe") == subwords.encode("hello größe")
