@@ -25,11 +25,18 @@ def define_flags(flags):
     flags.DEFINE_path("data_dir", None, "Folder to write vocabulary and records to.")
     flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Folder of downloads and source files.")
     flags.DEFINE_paths(
-        "train_files", [], "translate_own: inputs,targets of the training corpus (.gz, .bz2, .xz), or a .tsv."
+        "train_files",
+        [],
+        "translate_own: inputs,targets of the training corpus (.gz, .bz2, .xz), or a .tsv. parsing_english_own: one "
+        "file of bracketed trees.",
     )
-    flags.DEFINE_paths("dev_files", [], "translate_own: likewise, to evaluate on while training.")
-    flags.DEFINE_paths("test_files", [], "translate_own: likewise, for the end; may be left out.")
-    flags.DEFINE_integer("vocab_size", None, "translate_own: pieces of the shared vocabulary; 32000 when left out.")
+    flags.DEFINE_paths("dev_files", [], "Likewise, to evaluate on while training.")
+    flags.DEFINE_paths("test_files", [], "Likewise, for the end; may be left out.")
+    flags.DEFINE_integer(
+        "vocab_size",
+        None,
+        "translate_own: pieces of the shared vocabulary, 32000 when left out. parsing_english_own: of the words, 8000.",
+    )
     flags.DEFINE_list("languages", [], "translate_own: of inputs,targets, such as en,de; from the files' endings.")
     flags.DEFINE_list("exclude_problems", [], "Leave out problems whose name contains one of these.")
     flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")

@@ -84,6 +84,15 @@ def test_missing_flags_and_files(call_command, assert_user_error, tmp_path):
     assert_user_error(call_command("t2t-evalb", "--gold=a", "--predicted=b"), "a", "no such file")
 
 
+def test_flags_of_own_files_go_where_they_mean_something(call_command, assert_user_error):
+    command = ["t2t-datagen", "--data_dir=d"]
+    own = call_command(*command, "--problem=parsing_english_own", "--languages=en,de")
+    assert_user_error(own, "--languages", "parsing_english_own", "--train_files")
+    phrasebook = call_command(*command, "--problem=translate_ende_phrasebook", "--vocab_size=400")
+    assert_user_error(phrasebook, "--vocab_size", "translate_ende_phrasebook")
+    assert_user_error(call_command(*command, "--problem=parsing_english_own"), "t2t-datagen", "--train_files")
+
+
 @pytest.fixture(scope="module")
 def treebank():
     """60 trees of one form."""
