@@ -230,7 +230,7 @@ def causal_mask(query_length, key_length):
 
 
 def masked_softmax(scores, mask=None):
-    """Returns softmax over the last axis, computed in float32, nothing where `mask` is False.
+    """Returns softmax over the last axis, computed in float32 at least, nothing where `mask` is False.
 
     A row without any visible key is uniform, not NaN.
 
@@ -241,7 +241,7 @@ def masked_softmax(scores, mask=None):
     Returns:
         [..., S], of the dtype of `scores`.
     """
-    logits = ops.cast(scores, "float32")
+    logits = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
     if mask is not None:
         logits = logits + ops.where(mask, 0.0, MASKED)
     return ops.cast(ops.softmax(logits, axis=-1), scores.dtype)

@@ -67,6 +67,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
     def __init__(self, label_smoothing=0.1, name="smoothed_cross_entropy", **kwargs):
         super().__init__(name=name, reduction=None, **kwargs)
+        if not 0 <= label_smoothing < 1:
+            raise ValueError(f"`label_smoothing` must be in [0, 1): received label_smoothing={label_smoothing}.")
         self.label_smoothing = label_smoothing
 
     def call(self, y_true, y_pred):

@@ -53,6 +53,8 @@ class TrainStep:
         self.accumulation = hparams.gradient_accumulation_steps
         if self.accumulation < 1:
             raise UserError(f"gradient_accumulation_steps={self.accumulation}: expected 1 or more.")
+        if not 0 <= hparams.label_smoothing < 1:
+            raise UserError(f"label_smoothing={hparams.label_smoothing}: expected a share in [0, 1).")
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
         ids = tf.TensorSpec([None, None], tf.int32)

@@ -196,6 +196,12 @@ def test_a_max_length_beyond_the_learned_positions(data_dir, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("value", [-0.1, 1.0])
+def test_a_label_smoothing_that_is_no_share(data_dir, tmp_path, value):
+    with pytest.raises(UserError, match=rf"label_smoothing={value}: expected a share in \[0, 1\)"):
+        trainer(data_dir, tmp_path / "run", f"{HPARAMS},label_smoothing={value}").train(3)
+
+
 @pytest.mark.parametrize(
     "options",
     [
