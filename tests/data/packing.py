@@ -1,6 +1,8 @@
 """Small archives for tests, as published corpora are packed."""
 
 import io
+import os
+import socket
 import tarfile
 import zipfile
 
@@ -44,3 +46,16 @@ def sgm(texts, side="src", docs=2, start="<seg id="):
             out.append(f'{start}"{i}">{escaped}</seg>')
         out += ["</p>", "</doc>"]
     return lines([*out, f"</{side}set>"])
+
+
+def shut_out_the_world(monkeypatch, folder):
+    """No network for the test, and no prepared tensorflow-datasets set of the machine's own user."""
+    monkeypatch.setenv("TFDS_DATA_DIR", str(folder / "tfds"))
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+
+    def no_network(*args, **kwargs):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_network)

@@ -1,0 +1,147 @@
+"""From archives in the published layouts to records, through the command."""
+
+import json
+import os
+import random
+import re
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data import records
+from t2t_lite.data.problem import DatasetSplit
+from tests.data import packing
+
+SPLITS = (DatasetSplit.TRAIN, DatasetSplit.EVAL, DatasetSplit.TEST)
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    packing.shut_out_the_world(monkeypatch, tmp_path)
+
+
+def word_pairs(count, seed):
+    """Returns pairs over so many different words that 8,192 pieces can be learned of them."""
+    words = random.Random(0)
+    lexicon = ["".join(words.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(4000)]
+    draw = random.Random(seed)
+    pairs = []
+    for number in range(count):
+        chosen = draw.choices(lexicon, k=8)
+        pairs.append((f"{number} {' '.join(chosen)}", f"{' '.join(word[::-1] for word in chosen)} {number}"))
+    return pairs
+
+
+@pytest.fixture
+def ende_archives(tmp_path):
+    """Writes the archives of translate_ende_wmt*; returns {split: pairs}."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    pairs = {split: word_pairs(count, i) for i, (split, count) in enumerate(zip(SPLITS, (1200, 30, 20), strict=True))}
+
+    def write(archive, pattern, part, escape=packing.lines):
+        sides = dict(zip(("en", "de"), zip(*part, strict=True), strict=True))
+        members = {pattern.format(side): escape(texts) for side, texts in sides.items()}
+        packing.write_tar(folder / archive, {"training/other.fr-en.en": b"not this\n", **members})
+
+    train = pairs[DatasetSplit.TRAIN]
+    write("training-parallel-europarl-v7.tgz", "training/europarl-v7.de-en.{}", train[:500])
+    write("training-parallel-commoncrawl.tgz", "commoncrawl.de-en.{}", train[500:900])
+    write("training-parallel-nc-v9.tgz", "training/news-commentary-v9.de-en.{}", train[900:])
+    write("dev.tgz", "dev/newstest2013.{}", pairs[DatasetSplit.EVAL])
+    sides = [
+        packing.sgm(texts, side)
+        for texts, side in zip(zip(*pairs[DatasetSplit.TEST], strict=True), ("src", "ref"), strict=True)
+    ]
+    names = ("test-full/newstest2014-deen-src.en.sgm", "test-full/newstest2014-deen-ref.de.sgm")
+    packing.write_tar(folder / "test-full.tgz", dict(zip(names, sides, strict=True)))
+    return pairs
+
+
+GENERATE = ("t2t-datagen", "--problem=translate_ende_wmt8k", "--data_dir=d", "--tmp_dir=tmp", "--num_workers=1")
+
+
+def test_from_archives_to_records(tmp_path, ende_archives, call_command):
+    before = sorted(os.listdir(tmp_path / "tmp"))
+    result = call_command(*GENERATE)
+    assert result.status == 0, result.stderr
+    assert sorted(os.listdir(tmp_path / "tmp")) == before
+    assert len([line for line in result.stderr.splitlines() if "had News Commentary v13" in line]) == 1
+    assert "dev.tgz: " not in result.stderr, "an archive of unknown size is spoken of"
+    assert re.search(
+        r"europarl-v7.tgz: [\d,]+ bytes, the one published at http://www.statmt.org/\S+ has 657,632,379", result.stderr
+    )
+    problem = registry.problem("translate_ende_wmt8k")
+    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
+    assert encoders["inputs"].vocab_size == 8192
+    for split, shards in zip(SPLITS, (100, 1, 1), strict=True):
+        paths = problem.shard_paths(str(tmp_path / "d"), split)
+        assert len(paths) == shards
+        decoded = [
+            tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
+            for example in records.read_examples(paths)
+        ]
+        assert sorted(decoded) == sorted(ende_archives[split])
+    manifest = json.loads((tmp_path / "d" / "translate_ende_wmt8k-manifest.json").read_text())
+    assert {split: facts["examples"] for split, facts in manifest["splits"].items()} == {
+        "train": 1200,
+        "eval": 30,
+        "test": 20,
+    }
+    assert manifest["request"]["archives"]["test"] == ["test-full.tgz"]
+    again = call_command(*GENERATE)
+    assert again.status == 0
+    assert "nothing to do" in again.stderr
+
+
+def cut(path):
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def replace(member, data):
+    def change(path):
+        side = "en" if member.endswith(".en") else "de"
+        other = member[: -len(side)] + ("de" if side == "en" else "en")
+        packing.write_tar(path, {member: data, other: b"x\n" * 3})
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("archive", "change", "words"),
+    [
+        (
+            "training-parallel-commoncrawl.tgz",
+            os.remove,
+            ["the download failed (", "put it into", "as training-parallel-c"],
+        ),
+        (
+            "training-parallel-nc-v9.tgz",
+            cut,
+            ["news-commentary-v9.de-en", "damaged or cut short", "http://www.statmt.org/wmt14"],
+        ),
+        ("dev.tgz", replace("newstest2013.en", b"x\n"), ["no member dev/newstest2013.en", "Nearest: newstest2013.en"]),
+        (
+            "dev.tgz",
+            replace("dev/newstest2013.en", b"x\n"),
+            ["dev/newstest2013.de has 3 lines", "newstest2013.en has 1"],
+        ),
+        (
+            "dev.tgz",
+            replace("dev/newstest2013.de", b"a\n\xe4\n"),
+            ["dev.tgz, member dev/newstest2013.de, line 2: byte 0xe4"],
+        ),
+        ("dev.tgz", replace("../newstest2013.de", b"a\n"), ["dev.tgz: its member ../newstest2013.de points out"]),
+    ],
+)
+def test_mistakes_are_named_and_leave_nothing(tmp_path, ende_archives, call_command, archive, change, words):
+    change(tmp_path / "tmp" / archive)
+    result = call_command(*GENERATE)
+    assert result.status == 2, result.stderr
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("t2t-datagen: error: ")
+    assert "Traceback" not in result.stderr
+    for word in words:
+        assert word in last
+    assert os.listdir(tmp_path / "d") == []
