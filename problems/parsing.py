@@ -12,7 +12,7 @@ import re
 import types
 
 from t2t_lite import registry
-from t2t_lite.data import files, trees, vocabulary
+from t2t_lite.data import files, subwords, trees, vocabulary
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Text2TextProblem
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
@@ -63,15 +63,16 @@ class ParsingProblem(Text2TextProblem):
             progress.done()
         model, table = self._paths(data_dir)
         if not tf.io.gfile.exists(model):
-            vocabulary.train_sentencepiece(lines, model.removesuffix(".model"), self.approx_vocab_size)
+            subwords.train_sentencepiece(lines, model.removesuffix(".model"), self.approx_vocab_size)
         if not tf.io.gfile.exists(table):
             entries = ["<pad>", "<EOS>", _UNKNOWN_TOKEN, *sorted(tokens)]
             files.write_bytes(table, ("\n".join(entries) + "\n").encode())
 
     def feature_encoders(self, data_dir):
-        """Returns the encoders of words and of tokens. Raises `UserError` where a file is missing."""
+        """Returns the encoders of words and of tokens. Raises `UserError` where a file, or nltk, is missing."""
         import tensorflow as tf
 
+        trees.import_nltk()  # evaluation and decoding need it in the end; whoever lacks it should hear of it now
         model, table = self._paths(data_dir)
         for path in (model, table):
             if not tf.io.gfile.exists(path):
