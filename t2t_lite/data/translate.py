@@ -98,6 +98,7 @@ class TranslateProblem(Text2TextProblem):
         if folder := self._find_prepared(sources, tmp_dir):
             yield from downloads.read_prepared(folder, dataset_split, self.language_pair)
             return
-        downloads.provide(sources, tmp_dir, self.archive_checksums)
+        if not downloads.are_there(sources, tmp_dir):  # not called by way of `prepare_generation`
+            downloads.provide(sources, tmp_dir, self.archive_checksums)
         for url, members in sources:
             yield from corpora.read_members(tmp_dir, members, url)
