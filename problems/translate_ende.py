@@ -1,8 +1,8 @@
 """English to German on WMT14 (the paper, section 5.1; tensor2tensor's translate_ende.py)."""
 
 from t2t_lite import registry
-from t2t_lite.data.problem import VocabType
-from t2t_lite.problems.wmt_corpora import CorporaProblem
+from t2t_lite.data.problem import DatasetSplit, VocabType
+from t2t_lite.problems.wmt_corpora import PARACRAWL_4, CorporaProblem
 
 
 class _EndeWmt14(CorporaProblem):
@@ -47,3 +47,25 @@ class TranslateEndeWmtCharacters(_EndeUnderOldName):
     """UTF-8 bytes."""
 
     vocab_type = VocabType.CHARACTER
+
+
+@registry.register_problem
+class TranslateEndePc32k(CorporaProblem):
+    """ParaCrawl release 4 alone, with the vocabulary of `translate_ende_wmt32k`."""
+
+    language_pair = ("en", "de")
+    use_vocab_from_other_problem = TranslateEndeWmt32k()
+    test_corpora = ("newstest2014",)
+
+    def source_data_files(self, dataset_split):
+        """See `TranslateProblem.source_data_files`."""
+        last = [PARACRAWL_4] if dataset_split == DatasetSplit.TRAIN else []
+        return [*super().source_data_files(dataset_split), *last]
+
+
+@registry.register_problem
+class TranslateEndeWmtPc32k(TranslateEndePc32k):
+    """WMT14's corpora and ParaCrawl release 4, with the vocabulary of `translate_ende_wmt32k`."""
+
+    train_corpora = _EndeUnderOldName.train_corpora
+    differs_from_tensor2tensor = _EndeUnderOldName.differs_from_tensor2tensor

@@ -178,6 +178,12 @@ CZENG_1_6 = [
     ("tsv", 3, 2, "data.plaintext-format/*train.gz"),
 ]
 
+# English comes first in its units.
+PARACRAWL_4 = [
+    "https://s3.amazonaws.com/web-language-models/paracrawl/release4/en-de.bicleaner07.tmx.gz",
+    ("tmx", "en-de.bicleaner07.tmx.gz"),
+]
+
 CHECKSUMS = {
     f"{_STATMT}/wmt13/training-parallel-europarl-v7.tgz": (
         657_632_379,

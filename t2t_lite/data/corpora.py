@@ -109,12 +109,13 @@ def read_members(folder, members, url=""):
     Args:
         folder: where the files are looked for: the members unpacked, under their own names, else the archive under the
             last part of the URL. Nothing is written to it.
-        members: (inputs file, targets file), or ("tsv", inputs column, targets column, file or pattern). Files that
-            both end in `.sgm` hold segments (`sgml.read_segments`).
+        members: (inputs file, targets file), ("tsv", inputs column, targets column, file or pattern), or ("tmx", file).
+            Files that both end in `.sgm` hold segments (`sgml.read_segments`).
         url: where the archive comes from.
 
     Raises:
-        UserError: a file is not there, or as `read_pairs`, `read_tsv`, `sgml.read_segment_pairs` and `archives.Member`.
+        UserError: a file is not there, or as `read_pairs`, `read_tsv`, `sgml.read_segment_pairs`, `tmx.read_pairs` and
+            `archives.Member`.
     """
     sources = find_members(folder, members, url)
     if sources is None:
@@ -136,7 +137,8 @@ def find_members(folder, members, url):
     if members[0] == "tsv":
         paths = sorted(tf.io.gfile.glob(os.path.join(folder, members[3])))
     else:
-        paths = [os.path.join(folder, name) for name in members]
+        names = members[1:] if members[0] == "tmx" else members
+        paths = [os.path.join(folder, name) for name in names]
     if paths and all(map(tf.io.gfile.exists, paths)):
         return paths
     archive = os.path.join(folder, archive_name(url))
@@ -144,7 +146,7 @@ def find_members(folder, members, url):
         return None
     if members[0] == "tsv":
         return archive, members[3], url
-    return [archives.Member(archive, name, url) for name in members]
+    return [archives.Member(archive, name, url) for name in names]
 
 
 def _read_sources(members, sources):
@@ -152,6 +154,10 @@ def _read_sources(members, sources):
         columns = int(members[1]), int(members[2])
         for source in archives.matching_members(*sources) if isinstance(sources, tuple) else sources:
             yield from read_tsv(source, *columns, num_columns=None)
+    elif members[0] == "tmx":
+        from t2t_lite.data import tmx
+
+        yield from tmx.read_pairs(*sources)
     elif all(name.endswith(".sgm") for name in map(without_packing, members)):
         from t2t_lite.data import sgml
 

@@ -8,8 +8,8 @@ from t2t_lite.errors import UserError
 
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
-_DOC_OR_SEG = re.compile(r"<(doc|seg)\b([^>]*)>", re.IGNORECASE)
-_SEG = re.compile(r"<seg\b", re.IGNORECASE)
+_DOC = re.compile(r"<doc\b([^>]*)>", re.IGNORECASE)
+_SEG = re.compile(r"<seg\b([^>]*)>", re.IGNORECASE)
 _SEG_END = re.compile(r"</seg\s*>", re.IGNORECASE)
 _ID = {name: re.compile(rf"\b{name}\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE) for name in ("docid", "id")}
 
@@ -37,27 +37,41 @@ def read_segments(source):
         source: as `corpora.read_lines`.
 
     Raises:
+        UserError: as `scan_segments`.
+    """
+    for doc, _, seg, text in scan_segments(source, _DOC):
+        yield (_attribute("docid", doc), _attribute("id", seg)), text
+
+
+def scan_segments(source, container):
+    """Yields (attributes of the container, its number, attributes of the segment, text) for every `<seg>` of a file.
+
+    Args:
+        source: as `corpora.read_lines`.
+        container: compiled pattern of the tag around the segments; its first group is the attributes.
+
+    Raises:
         UserError: as `corpora.read_lines`; a segment without an end; or no segment at all.
     """
-    doc, count, number = "", 0, 0
+    attributes, containers, found, number = "", 0, False, 0
     lines = enumerate(corpora.read_lines(source), 1)
     for number, line in lines:
         position = 0
-        while tag := _DOC_OR_SEG.search(line, position):
-            position = tag.end()
-            if tag[1].lower() == "doc":
-                doc = _attribute("docid", tag[2])
-                continue
-            begun = number
+        while tag := _SEG.search(line, position):
+            for around in container.finditer(line, position, tag.start()):
+                attributes, containers = around[1], containers + 1
+            begun, position = number, tag.end()
             while not (end := _SEG_END.search(line, position)):
                 number, more = next(lines, (0, None))
                 if more is None or _SEG.search(_SEG_END.split(more)[0]):
                     raise UserError(f"{source}, line {begun}: a segment without </seg>. Expected one. Get it again.")
                 line = f"{line[position:]} {more}"
                 position = 0
-            yield (doc, _attribute("id", tag[2])), unescape(line[position : end.start()])
-            count, position = count + 1, end.end()
-    if not count:
+            yield attributes, containers, tag[1], unescape(line[position : end.start()])
+            found, position = True, end.end()
+        for around in container.finditer(line, position):
+            attributes, containers = around[1], containers + 1
+    if not found:
         raise UserError(f'{source}: no segment in {number:,} lines. Expected lines such as <seg id="1">…</seg>.')
 
 

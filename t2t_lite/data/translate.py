@@ -42,8 +42,8 @@ class TranslateProblem(Text2TextProblem):
         """Returns the corpora of a split, [[url, members], …], as in tensor2tensor.
 
         The URL is that of a `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` or `.zip` archive, or names one that is in
-        `tmp_dir`. Members are (inputs file, targets file) or ("tsv", inputs column, targets column, file or pattern);
-        plain, packed by gzip, bzip2 or xz, or both in `.sgm` form.
+        `tmp_dir`, or the one file itself. Members are (inputs file, targets file), both in `.sgm` form or plain;
+        ("tsv", inputs column, targets column, file or pattern); or ("tmx", file). All may be packed (gzip, bzip2, xz).
         """
         raise NotImplementedError(f"{type(self).__name__}: write source_data_files, or generate_samples.")
 

@@ -64,6 +64,7 @@ LAYOUT = {
         f"rapid2016.{pair}.{side}": side for pair in ("de-en", "en-et", "en-fi") for side in pair.split("-")
     },
     "newsdev2018-enet.tar.gz": {"newsdev2018-enet-src.en": "en", "newsdev2018-enet-ref.et": "et"},
+    "en-de.bicleaner07.tmx.gz": {"": "tmx"},
     "ro-en.tgz": {"europarl-v7.ro-en.en": "en", "europarl-v7.ro-en.ro": "ro"},
     "en-ro.txt.zip": {"README": "note", "SETIMES.en-ro.en": "en", "SETIMES.en-ro.ro": "ro"},
     "dev-romanian-updated.tgz": {
@@ -97,6 +98,8 @@ FAMILIES = {
     "ende_wmt": ("de", ["europarl-v7", "commoncrawl", "nc-v9"], ["dev.tgz"], ["test-full"]),
     "enfr_wmt": ("fr", ["commoncrawl", "europarl-v7", "nc-v9", "giga-fren", "un"], ["dev.tgz"], ["test-full"]),
     "enfr_wmt_small": ("fr", ["baseline-1M"], ["baseline-1M"], ["test-full"]),
+    "ende_pc": ("de", ["en-de.bicleaner"], ["dev.tgz"], ["test-full"]),
+    "ende_wmt_pc": ("de", ["europarl-v7", "commoncrawl", "nc-v9", "en-de.bicleaner"], ["dev.tgz"], ["test-full"]),
     "encs": ("cs", ["data-plaintext", "data-plaintext", "nc-v13", "commoncrawl", "europarl-v7"], ["dev.tgz"], []),
     "enes": ("es", ["commoncrawl", "europarl-v7", "un", "paracrawl-release1.en-es"], ["dev.tgz"], []),
     "enet": ("et", ["ep-v8", "paracrawl-release1.en-et", "rapid2016"], ["newsdev2018"], []),
@@ -134,22 +137,25 @@ def site(tmp_path_factory):
     """A folder with all archives."""
     folder = tmp_path_factory.mktemp("archives")
     for archive in LAYOUT:
-        write_archive(folder, archive)
+        if archive.endswith(".tmx.gz"):
+            (folder / archive).write_bytes(
+                gzip.compress(packing.tmx(*([f"{x} of {archive} R&D {i}" for i in range(3)] for x in ("en", "de"))))
+            )
+        else:
+            write_archive(folder, archive)
     return folder
 
 
 def names_of_family(family):
     wmt = f"translate_{family}" if "_" in family else f"translate_{family}_"
-    names = registry.list_problems(wmt)
-    return [name for name in names if "small" not in name or "small" in family]
+    special = [part for part in ("small", "_pc", "phrasebook") if part not in family]
+    return [name for name in registry.list_problems(wmt) if not any(part in name for part in special)]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_problem_reads_its_corpora_from_english(site, family):
     language, *splits = FAMILIES[family]
     for name in names_of_family(family):
-        if name.endswith("phrasebook"):
-            continue
         problem = registry.problem(name)
         assert problem.languages == ("en", language)
         for split, parts in zip(SPLITS, splits, strict=True):
@@ -160,9 +166,10 @@ def test_every_problem_reads_its_corpora_from_english(site, family):
                 archive = parts[number // 3]
                 assert re.match(rf"en of \S*{re.escape(archive)}", inputs), (name, inputs)
                 assert re.match(rf"{language} of \S*{re.escape(archive)}", targets), (name, targets)
-                # Plain text stays as it is, as in tensor2tensor; the entities of .sgm files are decoded.
+                # Plain text stays as it is, as in tensor2tensor; the entities of .sgm and .tmx files are decoded.
                 is_sgm = archive in ("test-full", "dev-romanian")
                 assert ('R&D "<x>"' in inputs) == is_sgm
+                assert (" R&D " in inputs) == (is_sgm or archive == "en-de.bicleaner")
                 assert inputs.split()[-1] == targets.split()[-1] == str(number % 3)
     assert sorted(os.listdir(site)) == sorted(LAYOUT), "something derived is kept"
 
