@@ -210,7 +210,7 @@ def _walk_zip(archive):
 
 
 def _again(url):
-    return f"Get the archive again{f' from {url}' if url else ''}."
+    return f"Delete the archive and get it again{f' from {url}' if url else ''}."
 
 
 @contextlib.contextmanager

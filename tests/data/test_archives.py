@@ -82,7 +82,7 @@ def test_a_missing_member_is_answered_with_the_nearest(tmp_path, ending):
     with pytest.raises(UserError, match=r"no member europarl-v7.de-en.en. Nearest: training/europarl-v7.de-en.en") as e:
         read(archive, "europarl-v7.de-en.en", "http://h/c.tgz")
     assert str(e.value).startswith(archive)
-    assert str(e.value).endswith("Get the archive again from http://h/c.tgz.")
+    assert str(e.value).endswith("Delete the archive and get it again from http://h/c.tgz.")
     with pytest.raises(UserError, match=r"no member zzz. It holds 2 files, first training/europarl-v7.de-en.en"):
         read(archive, "zzz")
 
@@ -116,7 +116,7 @@ def test_archives_that_are_cut_short(tmp_path, ending, share):
     with open(archive, "r+b") as file:
         file.truncate(int(os.path.getsize(archive) * share))
     with pytest.raises(
-        UserError, match=r"corpus.*: damaged or cut short \(.+\). Get the archive again from http://h/x"
+        UserError, match=r"corpus.*: damaged or cut short \(.+\). Delete the archive and get it again from http://h/x"
     ):
         read(archive, "a.en", "http://h/x")
 
