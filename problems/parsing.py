@@ -12,7 +12,7 @@ import re
 import types
 
 from t2t_lite import registry
-from t2t_lite.data import files, subwords, trees, vocabulary
+from t2t_lite.data import files, subwords, tag_alignment, trees, vocabulary
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Text2TextProblem
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
@@ -32,6 +32,10 @@ class ParsingProblem(Text2TextProblem):
     is_generate_per_split = True
     decode_defaults = types.MappingProxyType({"beam_size": 21, "alpha": 0.3, "extra_length": 300})  # section 6.3
 
+    def __init__(self, was_reversed=False, was_copy=False):
+        super().__init__(was_reversed, was_copy)
+        self._known_tags = {}  # read with the vocabularies; repairs trees
+
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
         """Yields the normalised nltk Trees of a split."""
         raise NotImplementedError(f"{type(self).__name__}: write generate_trees.")
@@ -45,40 +49,44 @@ class ParsingProblem(Text2TextProblem):
     # Vocabularies.
 
     def _paths(self, data_dir):
-        """Returns the paths of the model of the words' pieces and of the list of tokens."""
+        """Returns the paths of the model of the words' pieces, of the list of tokens and of the words' tags."""
         base = os.path.join(data_dir, f"vocab.{self.dataset_filename()}")
-        return f"{base}.inputs.{self.approx_vocab_size}.model", f"{base}.targets.tokens"
+        return f"{base}.inputs.{self.approx_vocab_size}.model", f"{base}.targets.tokens", f"{base}.tags.json"
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Reads all trees once, so that a bad line is found before any work; then makes both vocabularies."""
+        """Reads all trees once, so that a bad line is found before any work; then makes the vocabularies."""
         import tensorflow as tf
 
-        lines, tokens = [], set()
+        lines, tokens, tagged = [], set(), []
         for split in (described["split"] for described in self.dataset_splits):
             progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "trees")
-            for sample in progress.watch(self.generate_samples(data_dir, tmp_dir, split)):
+            for tree in progress.watch(self.generate_trees(data_dir, tmp_dir, split)):
                 if split == DatasetSplit.TRAIN:
-                    lines.append(sample["inputs"])
-                    tokens.update(sample["targets"].split())
+                    lines.append(" ".join(tree.leaves()))
+                    tokens.update(trees.linearize(tree)[1])
+                    tagged += tree.pos()
             progress.done()
-        model, table = self._paths(data_dir)
+        model, table, tags = self._paths(data_dir)
         if not tf.io.gfile.exists(model):
             subwords.train_sentencepiece(lines, model.removesuffix(".model"), self.approx_vocab_size)
         if not tf.io.gfile.exists(table):
             entries = ["<pad>", "<EOS>", _UNKNOWN_TOKEN, *sorted(tokens)]
             files.write_bytes(table, ("\n".join(entries) + "\n").encode())
+        if not tf.io.gfile.exists(tags):
+            files.write_json(tags, tag_alignment.learn_tags(tagged))
 
     def feature_encoders(self, data_dir):
         """Returns the encoders of words and of tokens. Raises `UserError` where a file, or nltk, is missing."""
         import tensorflow as tf
 
         trees.import_nltk()  # evaluation and decoding need it in the end; whoever lacks it should hear of it now
-        model, table = self._paths(data_dir)
-        for path in (model, table):
+        model, table, tags = self._paths(data_dir)
+        for path in (model, table, tags):
             if not tf.io.gfile.exists(path):
                 raise UserError(
                     f"{path}: no such vocabulary. Run: t2t-datagen --problem={self.name} --data_dir={data_dir}"
                 )
+        self._known_tags = files.read_json(tags)
         return {
             "inputs": vocabulary.SentencePieceEncoder(model),
             "targets": vocabulary.TokenTextEncoder(table, replace_oov=_UNKNOWN_TOKEN),
@@ -92,13 +100,12 @@ class ParsingProblem(Text2TextProblem):
 
     def vocabulary_files(self, data_dir):
         """Returns the paths of the vocabularies' files."""
-        model, table = self._paths(data_dir)
-        return [model, model.removesuffix(".model") + ".vocab", table]
+        model, table, tags = self._paths(data_dir)
+        return [model, model.removesuffix(".model") + ".vocab", table, tags]
 
     def learned_files(self, data_dir):
         """Returns the paths of the vocabularies' files, which are all made by generation."""
-        model, table = self._paths(data_dir)
-        return [model, model.removesuffix(".model") + ".vocab", table]
+        return ParsingProblem.vocabulary_files(self, data_dir)
 
     def generation_settings(self):
         """Returns the size of the words' vocabulary."""
@@ -128,7 +135,7 @@ class ParsingProblem(Text2TextProblem):
         entries = encoder.pieces(range(encoder.vocab_size))
         phrases = {entry[1:] for entry in entries if len(entry) > 1 and entry.startswith("/")}
         tokens = [trees.UNKNOWN_TAG if token == _UNKNOWN_TOKEN else token for token in outputs.split()]
-        return trees.to_line(trees.build_tree(tokens, words, phrases))
+        return trees.to_line(trees.build_tree(tokens, words, phrases, self._known_tags))
 
 
 @registry.register_problem

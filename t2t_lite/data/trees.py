@@ -14,6 +14,7 @@ import dataclasses
 import re
 
 from t2t_lite.data import corpora
+from t2t_lite.data.tag_alignment import align
 from t2t_lite.errors import UserError
 
 TOP = "TOP"
@@ -197,16 +198,16 @@ class _Phrase:
     children: list = dataclasses.field(default_factory=list)
 
 
-def build_tree(tokens, words, phrases=()):
+def build_tree(tokens, words, phrases=(), known_tags=None):
     """Returns the Tree `(TOP …)` of a sequence of tokens over exactly these words, whatever the tokens are.
 
-    A sequence that `is_valid` gives just its tree. Any other one is repaired from left to right:
+    A sequence that `is_valid` gives just its tree. Any other one is repaired:
 
-    1. `/X` closes the innermost open X and all that is open inside it; where no X is open it is left out.
-    2. A tag takes the next word; where no word is left, the tag is left out.
-    3. Words left at the end go into the innermost open phrase, or to the end of the last phrase where none is open,
-       with the tag NN.
-    4. What is open at the end is closed; a phrase without words is left out, and so is one that would be the 199th
+    1. Tags and words are aligned (`t2t_lite.data.tag_alignment`). A tag without a word is left out. A word without a
+       tag gets its most frequent one, or NN, and comes behind the word before it; at the end, into the innermost open
+       phrase, or to the end of the last phrase where none is open.
+    2. `/X` closes the innermost open X and all that is open inside it; where no X is open it is left out.
+    3. What is open at the end is closed; a phrase without words is left out, and so is one that would be the 199th
        inside of another.
 
     Args:
@@ -214,10 +215,18 @@ def build_tree(tokens, words, phrases=()):
         words: list of str, at least one.
         phrases: labels that open a phrase, beside those that some `/X` among the tokens closes; needed to tell
             phrases that are never closed from tags.
+        known_tags: what `tag_alignment.learn_tags` returns of the training trees; None: nothing is known.
     """
-    phrases = set(phrases) | _closed(tokens)
-    left = list(reversed(words))
-    stack = [_Phrase(TOP)]
+    phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}
+    tags = [token for token in tokens if token not in phrases and not _is_closing(token)]
+    pairs = list(reversed(align(tags, words, known_tags if len(tags) != len(words) else {})))
+    stack, tags_left = [_Phrase(TOP)], len(tags)
+
+    def put_words_alone(place):
+        while pairs and pairs[-1][0] is None:
+            word = pairs.pop()[1]
+            place.children.append((next(iter(known_tags.get(word, ())), UNKNOWN_TAG), word))
+
     for token in tokens:
         if _is_closing(token):
             labels = [phrase.label for phrase in stack]
@@ -229,12 +238,18 @@ def build_tree(tokens, words, phrases=()):
             phrase = _Phrase(token)
             stack[-1].children.append(phrase)
             stack.append(phrase)
-        elif left:
-            stack[-1].children.append((token, left.pop()))
+        else:
+            put_words_alone(stack[-1])  # only before the first tag
+            tag, word = pairs.pop()
+            if word is not None:
+                stack[-1].children.append((tag, word))
+            tags_left -= 1
+            if tags_left:
+                put_words_alone(stack[-1])
     place = stack[-1]
     if len(stack) == 1 and place.children and isinstance(place.children[-1], _Phrase):
         place = place.children[-1]
-    place.children += [(UNKNOWN_TAG, word) for word in reversed(left)]
+    put_words_alone(place)
     return _to_nltk(stack[0], import_nltk().Tree)
 
 

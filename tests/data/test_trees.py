@@ -117,12 +117,12 @@ def test_there_and_back(text):
 @pytest.mark.parametrize(
     ("tokens", "tree"),
     [
-        ("S NP DT NN /NP VP VBZ /S", "(TOP (S (NP (DT a) (NN b)) (VP (VBZ c))))"),  # rule 1: /S closes VP too
-        ("S NP DT NN /NP /PP VP VBZ /VP /S", "(TOP (S (NP (DT a) (NN b)) (VP (VBZ c))))"),  # rule 1: no PP is open
-        ("S NP DT NN /NP VP VBZ RB /VP /S", "(TOP (S (NP (DT a) (NN b)) (VP (VBZ c))))"),  # rule 2: a tag too many
-        ("S NP DT /NP VP VBZ /VP /S", "(TOP (S (NP (DT a)) (VP (VBZ b)) (NN c)))"),  # rule 3: one too few, all closed
-        ("S NP DT NN /NP VP", "(TOP (S (NP (DT a) (NN b)) (VP (NN c))))"),  # rules 3 and 4: cut off
-        ("S NP DT NN VBZ /NP VP /VP /S", "(TOP (S (NP (DT a) (NN b) (VBZ c))))"),  # rule 4: VP is empty
+        ("S NP DT NN /NP VP VBZ RB /VP /S", "(TOP (S (NP (DT a) (NN b)) (VP (VBZ c))))"),  # rule 1: a tag too many
+        ("S NP DT /NP VP VBZ /VP /S", "(TOP (S (NP (DT a)) (VP (VBZ b)) (NN c)))"),  # rule 1: one too few, all closed
+        ("S NP DT NN /NP VP VBZ /S", "(TOP (S (NP (DT a) (NN b)) (VP (VBZ c))))"),  # rule 2: /S closes VP too
+        ("S NP DT NN /NP /PP VP VBZ /VP /S", "(TOP (S (NP (DT a) (NN b)) (VP (VBZ c))))"),  # rule 2: no PP is open
+        ("S NP DT NN /NP VP", "(TOP (S (NP (DT a) (NN b)) (VP (NN c))))"),  # rules 1 and 3: cut off
+        ("S NP DT NN VBZ /NP VP /VP /S", "(TOP (S (NP (DT a) (NN b) (VBZ c))))"),  # rule 3: VP is empty
         ("", "(TOP (NN a) (NN b) (NN c))"),
         ("/S /NP", "(TOP (NN a) (NN b) (NN c))"),
         ("S " * 2000, None),
@@ -133,6 +133,36 @@ def test_any_tokens_become_a_tree_over_the_words(tokens, tree):
     assert not trees.is_valid(tokens.split(), 3, PHRASES)
     found = built(tokens, "a b c")
     assert found == tree or (tree is None and trees.parse_tree(found).leaves() == ["a", "b", "c"])
+
+
+KNOWN = {"": ["NN"], "the": ["DT"], "a": ["DT"], "cat": ["NN"], "sees": ["VBZ", "NNS"], ".": ["."]}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "tree"),
+    [
+        # The tag of cat is left out: without known tags VBZ would be cat's and all others one word early.
+        (
+            "S NP DT /NP VP VBZ NP DT NN /NP /VP . /S",
+            "(NP (DT the) (NN cat)) (VP (VBZ sees) (NP (DT a) (NN dog))) (. .)",
+        ),
+        # A tag too many in the middle, and a first word without one.
+        (
+            "S NP DT JJ NN /NP VP VBZ NP DT NN /NP /VP . /S",
+            "(NP (DT the) (NN cat)) (VP (VBZ sees) (NP (DT a) (NN dog))) (. .)",
+        ),
+        (
+            "S NP NN /NP VP VBZ NP DT NN /NP /VP . /S",
+            "(NP (DT the) (NN cat)) (VP (VBZ sees) (NP (DT a) (NN dog))) (. .)",
+        ),
+        # As many tags as words: the model's own, whatever is known.
+        ("S NN NN NN NN NN NN", "(NN the) (NN cat) (NN sees) (NN a) (NN dog) (NN .)"),
+    ],
+)
+def test_known_tags_find_the_words_of_tags(tokens, tree):
+    words = ["the", "cat", "sees", "a", "dog", "."]
+    found = trees.to_line(trees.build_tree(tokens.split(), words, PHRASES, KNOWN))
+    assert found == f"(TOP (S {tree}))"
 
 
 def test_an_empty_phrase_is_not_valid():

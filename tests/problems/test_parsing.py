@@ -63,6 +63,8 @@ def test_two_vocabularies(tmp_path, files):
     assert encoders["inputs"].vocab_size == 350
     tokens = ["<pad>", "<EOS>", "<unk>", ".", "/NP", "/S", "/VP", "DT", "NN", "NP", "S", "VBZ", "VP"]
     assert encoders["targets"].pieces(range(2, encoders["targets"].vocab_size)) == tokens[2:]
+    known = json.loads((tmp_path / "d" / "vocab.parsing_english_own.tags.json").read_text())
+    assert (known["sees"], known["cat"], known[""]) == (["VBZ"], ["NN"], ["NN"])
     assert (tmp_path / "d" / "vocab.parsing_english_own.targets.tokens").read_text().splitlines() == tokens
     manifest = json.loads((tmp_path / "d" / "parsing_english_own-manifest.json").read_text())
     assert manifest["vocabulary"]["targets"]["size"] == len(tokens)
