@@ -243,7 +243,7 @@ def masked_softmax(scores, mask=None):
     """
     logits = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
     if mask is not None:
-        logits = logits + ops.where(mask, 0.0, MASKED)
+        logits = ops.add(logits, ops.where(mask, 0.0, MASKED))  # not `+`: Keras knows how dtypes go together
     return ops.cast(ops.softmax(logits, axis=-1), scores.dtype)
 
 

@@ -11,7 +11,8 @@ LINES = ["the red house.", "", "a tree\r", "Grün\u2028und neu", " \t", "old\x00
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
+    # Of this seed: BLEU is 0 without four words in a row, and few random models write words.
+    return make_run(tmp_path_factory.mktemp("run"), steps=(100, 200), seed=10)
 
 
 @pytest.fixture
