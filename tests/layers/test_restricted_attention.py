@@ -53,12 +53,19 @@ def test_equals_full_attention_under_the_mask(length, r, causal):
     x = LONG[:, :length]
     layer = layers.RestrictedAttention(2, neighborhood=r)
     output = array(layer(x, use_causal_mask=causal))
-    expected = attention_in_numpy(layer, x, x, neighborhood(length, r, causal))
-    np.testing.assert_allclose(output, expected, atol=1e-5)
-    # A length that is only known when the graph runs.
+    np.testing.assert_allclose(output, attention_in_numpy(layer, x, x, neighborhood(length, r, causal)), atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["centred", "causal"])
+@pytest.mark.parametrize("r", [5, 40])
+def test_lengths_that_are_only_known_when_the_graph_runs(r, causal):
+    layer = layers.RestrictedAttention(2, neighborhood=r)
     inputs = keras.Input((None, 8))
-    unknown = keras.Model(inputs, layer(inputs, use_causal_mask=causal)).predict(x, verbose=0)
-    np.testing.assert_allclose(unknown, expected, atol=1e-5)
+    model = keras.Model(inputs, layer(inputs, use_causal_mask=causal))
+    for length in (1, 6, 163, 203):
+        x = LONG[:, :length]
+        expected = attention_in_numpy(layer, x, x, neighborhood(length, r, causal))
+        np.testing.assert_allclose(model.predict(x, verbose=0), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("causal", [False, True])
