@@ -13,8 +13,9 @@ import types
 
 from t2t_lite import registry
 from t2t_lite.data import files, subwords, tag_alignment, trees, vocabulary
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Text2TextProblem
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.progress import Progress
+from t2t_lite.data.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError
 
 _FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
@@ -91,12 +92,6 @@ class ParsingProblem(Text2TextProblem):
             "inputs": vocabulary.SentencePieceEncoder(model),
             "targets": vocabulary.TokenTextEncoder(table, replace_oov=_UNKNOWN_TOKEN),
         }
-
-    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": ids, "targets": ids} ending in 1; a token that training does not have becomes `<unk>`."""
-        encoders = self.feature_encoders(data_dir)
-        for sample in self.generate_samples(data_dir, tmp_dir, dataset_split):
-            yield {side: [*encoders[side].encode(sample[side]), vocabulary.EOS_ID] for side in ("inputs", "targets")}
 
     def vocabulary_files(self, data_dir):
         """Returns the paths of the vocabularies' files."""

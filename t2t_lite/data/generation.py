@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from t2t_lite import __version__
 from t2t_lite.data import files, sharding
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Text2TextProblem
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
 
@@ -113,9 +113,9 @@ def _begin(problem, data_dir, request):
             return
         _LOGGER.info(f"{problem.name}: {data_dir} holds the unfinished output of another request; it is replaced")
         shards += [] if before["vocabulary_was_there"] else learned
-    elif any("-of-" in path and ".chunk-" not in path for path in shards) and not problem.manifest(data_dir):
+    elif not problem.manifest(data_dir) and (records := [path for path in shards if ".chunk-" not in path]):
         raise UserError(
-            f"{shards[0]}: records that t2t-datagen has not written. Choose another --data_dir, or delete them."
+            f"{records[0]}: records that t2t-datagen has not written. Choose another --data_dir, or delete them."
         )
     for path in shards:
         tf.io.gfile.remove(path)
@@ -163,8 +163,8 @@ def _write(problem, data_dir, tmp_dir, shards):
     """Writes one stream of examples over the shards of one split, or of all; returns {split: facts}."""
     split = next(iter(shards)) if problem.is_generate_per_split else DatasetSplit.TRAIN
     progress = Progress(f"{problem.name}: {' and '.join(map(FILE_TAGS.get, shards))}", "examples")
-    problem.dropped_empty = 0
-    samples, encode = _samples(problem, data_dir, tmp_dir, split)
+    problem.removed.clear()
+    samples, encode = problem.samples_to_encode(data_dir, tmp_dir, split)
 
     def watched():
         yield from progress.watch(itertools.islice(samples, problem.max_cases or None))
@@ -180,8 +180,8 @@ def _write(problem, data_dir, tmp_dir, shards):
         )
     )
     progress.done()
-    if problem.dropped_empty:
-        _LOGGER.info(f"{progress.title}: {problem.dropped_empty:,} pairs with a blank side left out")
+    for reason, count in sorted(problem.removed.items()):
+        _LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
     facts = {}
     for name, split_paths in shards.items():
         of_shards = list(itertools.islice(written, len(split_paths)))
@@ -190,15 +190,8 @@ def _write(problem, data_dir, tmp_dir, shards):
             "examples": sum(shard["examples"] for shard in of_shards),
             "tokens": {side: sum(shard["tokens"][side] for shard in of_shards) for side in ("inputs", "targets")},
         }
-    facts[split]["dropped_empty"] = problem.dropped_empty
+    facts[split]["removed"] = dict(sorted(problem.removed.items()))
     return facts
-
-
-def _samples(problem, data_dir, tmp_dir, split):
-    """Returns (what is dealt over the shards, function that encodes a list of it or None where it is encoded)."""
-    if type(problem).generate_encoded_samples is Text2TextProblem.generate_encoded_samples:
-        return problem.generate_nonblank_samples(data_dir, tmp_dir, split), problem.sample_encoder(data_dir, tmp_dir)
-    return problem.generate_encoded_samples(data_dir, tmp_dir, split), None
 
 
 def _summary(manifest):

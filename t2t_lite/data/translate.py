@@ -12,8 +12,9 @@ class TranslateEnxyNews(TranslateProblem):
 import logging
 
 from t2t_lite.data import corpora, downloads
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Text2TextProblem, draw
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.progress import Progress
+from t2t_lite.data.text_problem import Text2TextProblem, draw
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")

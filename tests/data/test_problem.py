@@ -4,8 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import problem as problem_lib
-from t2t_lite.data import records, sharding, subwords, vocabulary
+from t2t_lite.data import records, sharding, subwords, text_problem, vocabulary
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
 from t2t_lite.errors import UserError
 from tests.data import corpus
@@ -142,8 +141,8 @@ def test_pairs_with_a_blank_side_are_dropped_and_counted(tmp_path, caplog):
     with caplog.at_level("INFO", logger="t2t_lite"):
         Holes().generate_data(str(tmp_path), str(tmp_path))
     facts = Holes().manifest(str(tmp_path))["splits"]["train"]
-    assert (facts["examples"], facts["dropped_empty"]) == (60, 2)
-    assert "holes: train: 2 pairs with a blank side left out" in caplog.text
+    assert (facts["examples"], facts["removed"]) == (60, {"empty": 2})
+    assert "holes: train: 2 left out (empty)" in caplog.text
 
 
 def test_no_samples_is_an_error_and_leaves_no_records(tmp_path):
@@ -315,11 +314,11 @@ def test_source_data_files_of_a_translation_problem(tmp_path):
 
 def test_samples_for_the_vocabulary_are_drawn_from_all():
     samples = list(range(1000))
-    drawn = problem_lib.draw(iter(samples), 100, seed=1)
+    drawn = text_problem.draw(iter(samples), 100, seed=1)
     assert len(set(drawn)) == 100
     assert drawn == sorted(drawn)
     assert 30 < sum(number < 500 for number in drawn) < 70
-    assert problem_lib.draw(iter(samples), 2000, seed=1) == samples
+    assert text_problem.draw(iter(samples), 2000, seed=1) == samples
 
 
 def test_a_problem_of_a_user_is_registered_and_found():

@@ -124,7 +124,7 @@ def test_odd_lines_do_not_shift_the_pairs(tmp_path, call_command):
         flags.append(f"--{split}_files={split}.en,{split}.de")
     result = call_command("t2t-datagen", "--problem=translate_own", "--data_dir=d", "--vocab_size=300", *flags)
     assert result.status == 0, result.stderr
-    assert "2 pairs with a blank side left out" in result.stderr
+    assert "2 left out (empty)" in result.stderr
     from t2t_lite import registry
 
     problem = registry.problem("translate_own")
