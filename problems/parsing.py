@@ -12,15 +12,14 @@ import re
 import types
 
 from t2t_lite import registry
-from t2t_lite.data import files, subwords, tag_alignment, trees, vocabulary
+from t2t_lite.data import files, own_files, subwords, tag_alignment, trees, vocabulary
+from t2t_lite.data.own_files import OwnFiles
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.progress import Progress
 from t2t_lite.data.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError
 
-_FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
 _DEFAULT_VOCAB_SIZE = 8000
-_BYTES_A_SHARD = 2**24
 _UNKNOWN_TOKEN = "<unk>"
 # WSJ sections as everybody splits them since Collins (1997).
 _WSJ_SECTIONS = {DatasetSplit.TRAIN: range(2, 22), DatasetSplit.EVAL: (22,), DatasetSplit.TEST: (23,)}
@@ -134,13 +133,10 @@ class ParsingProblem(Text2TextProblem):
 
 
 @registry.register_problem
-class ParsingEnglishOwn(ParsingProblem):
+class ParsingEnglishOwn(OwnFiles, ParsingProblem):
     """A treebank of the user's, one file of brackets a split: see `configure`."""
 
-    def __init__(self, was_reversed=False, was_copy=False):
-        super().__init__(was_reversed, was_copy)
-        self._config = None
-        self._config_from = None  # the data folder it was read from; None: given by `configure`
+    example_flags = "--train_files=train.mrg --dev_files=dev.mrg"
 
     def configure(self, train_files=(), dev_files=(), test_files=(), vocab_size=None):
         """Says what to generate from; the arguments are t2t-datagen's flags of these names.
@@ -155,108 +151,32 @@ class ParsingEnglishOwn(ParsingProblem):
             UserError: a flag is missing or of another form, or a file does not exist.
         """
         given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
-        for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
-            if not given[split]:
+        for split, paths in given.items():
+            flag = f"--{own_files.FLAGS[split]}"
+            if not paths and split != DatasetSplit.TEST:
                 raise UserError(
-                    f"{self.name}: missing --{_FLAGS[split]}. Expected a file of bracketed trees, such as "
-                    f"--{_FLAGS[split]}={FILE_TAGS[split]}.mrg"
+                    f"{self.name}: missing {flag}. Expected a file of bracketed trees, such as "
+                    f"{flag}={FILE_TAGS[split]}.mrg"
                 )
-        vocab_size = _DEFAULT_VOCAB_SIZE if vocab_size is None else vocab_size
-        if vocab_size < 300:
-            raise UserError(f"--vocab_size={vocab_size}: too small; bytes alone take 256. Expected 1000 to 16000.")
-        self._config = {
-            "format": 1,
-            "problem": self.name,
-            "vocab_size": vocab_size,
-            "files": {split: _described(split, paths) for split, paths in given.items() if paths},
-        }
-        self._config_from = None
-
-    def _config_path(self, data_dir):
-        return os.path.join(data_dir, f"{self.name}.json")
-
-    def _read_config(self, data_dir):
-        """Returns what `configure` said, else what the data folder says. Raises `UserError` where there is neither."""
-        import tensorflow as tf
-
-        if self._config is None or self._config_from not in (None, data_dir):
-            path = self._config_path(data_dir)
-            if not tf.io.gfile.exists(path):
+            if len(paths) > 1:
                 raise UserError(
-                    f"{path}: no such file. Expected a folder written by: t2t-datagen --problem={self.name} "
-                    f"--train_files=train.mrg --dev_files=dev.mrg --data_dir={data_dir}"
+                    f"{flag}={','.join(paths)}: found {len(paths)} files. Expected one file of bracketed trees."
                 )
-            self._config, self._config_from = files.read_json(path), data_dir
-        return self._config
-
-    @property
-    def _known_config(self):
-        if self._config is None:
-            raise UserError(f"{self.name}: no trees yet. Call configure(), or a method that takes the data folder.")
-        return self._config
-
-    @property
-    def approx_vocab_size(self):
-        """The vocabulary's size that was asked for."""
-        return self._known_config["vocab_size"]
-
-    @property
-    def dataset_splits(self):
-        """The splits that have a file; one shard for every 16 MiB of it."""
-        return [
-            {"split": split, "shards": 1 + facts["bytes"] // _BYTES_A_SHARD}
-            for split, facts in self._known_config["files"].items()
-        ]
-
-    def generation_settings(self):
-        """Returns vocabulary and files, whose change is refused over finished data."""
-        named = {_FLAGS[split]: [facts] for split, facts in self._known_config["files"].items()}
-        return {**super().generation_settings(), **named}
-
-    def generate_data(self, data_dir, tmp_dir, task_id=-1):
-        """See `Problem.generate_data`; without `configure`, generates again what the data folder says."""
-        self._read_config(data_dir)
-        super().generate_data(data_dir, tmp_dir, task_id)
-
-    def prepare_generation(self, data_dir, tmp_dir):
-        """See `ParsingProblem.prepare_generation`; then writes `<problem>.json`."""
-        super().prepare_generation(data_dir, tmp_dir)
-        files.write_json(self._config_path(data_dir), self._known_config)
+        self.remember(
+            {
+                "format": 1,
+                "problem": self.name,
+                "vocab_size": own_files.check_vocab_size(vocab_size, _DEFAULT_VOCAB_SIZE, "1000 to 16000"),
+                "files": {split: own_files.describe_files(split, paths)[0] for split, paths in given.items() if paths},
+            }
+        )
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
         """Yields the trees of a split's file."""
-        path = self._read_config(data_dir)["files"][dataset_split]["path"]
-        return (tree for tree, _ in trees.read_trees(path))
-
-    def feature_encoders(self, data_dir):
-        """See `ParsingProblem.feature_encoders`."""
-        self._read_config(data_dir)
-        return super().feature_encoders(data_dir)
-
-    def vocabulary_files(self, data_dir):
-        """Returns the paths of the vocabularies' files and of `<problem>.json`."""
-        self._read_config(data_dir)
-        return [self._config_path(data_dir), *super().vocabulary_files(data_dir)]
-
-    def learned_files(self, data_dir):
-        """Returns the paths of the vocabularies' files."""
-        self._read_config(data_dir)
-        return super().learned_files(data_dir)
-
-
-def _described(split, paths):
-    """Returns {"path", "bytes"} of a split's file; checks number and existence."""
-    import tensorflow as tf
-
-    flag = f"--{_FLAGS[split]}={','.join(paths)}"
-    if len(paths) != 1:
-        raise UserError(f"{flag}: found {len(paths)} files. Expected one file of bracketed trees.")
-    path = paths[0]
-    if not tf.io.gfile.exists(path):
-        raise UserError(f"{flag}: no such file: {path}. Check the path.")
-    if tf.io.gfile.isdir(path):
-        raise UserError(f"{flag}: {path} is a folder. Expected a file of bracketed trees.")
-    return {"path": path if "://" in path else os.path.abspath(path), "bytes": tf.io.gfile.stat(path).length}
+        self.read_config(data_dir)
+        for facts in self.files_of(dataset_split):
+            for tree, _ in trees.read_trees(facts["path"]):
+                yield tree
 
 
 class _WallStreetJournal(ParsingProblem):
