@@ -1,4 +1,4 @@
-"""Learns a SentencePiece vocabulary from text."""
+"""Learns a SentencePiece vocabulary from text, or takes over one that another tool has learned."""
 
 import contextlib
 import io
@@ -8,7 +8,11 @@ import tempfile
 
 from t2t_lite.data import files
 from t2t_lite.data.vocabulary import EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.data.word_counts import count_words
 from t2t_lite.errors import UserError
+
+# What "identity" makes blanks of; a NUL cannot be written in such a rule.
+_BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 
 
 def train_sentencepiece(
@@ -19,24 +23,36 @@ def train_sentencepiece(
     The same lines in the same order give the same files, whatever the machine. A character among the rarest 0.01 % of
     the text gets no piece of its own; it is spelled by the pieces of its UTF-8 bytes, so nothing is ever unknown.
 
+    No piece reaches over a blank, so the words and how often they occur are all that is needed: the pieces are those
+    that SentencePiece learns from the lines, in memory for the different words alone. When these are more than some
+    12 million characters together (a million words), the rarest are left out, and a log line says so: see
+    `count_words`.
+
     Args:
-        lines: iterable of strings, one sentence each. They are kept in memory while training.
+        lines: iterable of strings, one sentence each; those of more than 4,192 bytes are left out.
         model_prefix: path without its ending; any file system that `tf.io.gfile` knows.
         vocab_size: number of pieces, the special ones and 256 bytes included.
         character_coverage: share of the text's characters that get pieces of their own.
         normalization: "identity" (control characters and line separators become blanks, all else stays), or one of
             SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of blanks become one.
-        user_defined_symbols: strings that are always one piece, with the ids from 3 on.
+        user_defined_symbols: strings without blanks that are always one piece, with the ids from 3 on.
 
     Raises:
-        UserError: `vocab_size` is too large or too small for the text (the limit is named), or there is no text.
+        UserError: `vocab_size` is too large or too small for the text (the limit is named), there is no text, or a
+            symbol has a blank, occurs twice or is reserved.
     """
     import sentencepiece
 
+    # A tab separates words from counts below, so it separates words here, whatever the normalisation.
+    separators = {code: " " for code in _BLANKS} if normalization == "identity" else {9: " "}
+    _check_symbols(user_defined_symbols, model_prefix, separators)
+    counts = count_words(lines, separators)
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, _users_errors(vocab_size, model_prefix):
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
+            # Taken out one by one, so that a word is not in memory twice; SentencePiece sorts them.
+            sentence_iterator=("{}\t{}".format(*counts.popitem()) for _ in range(len(counts))),
+            input_format="tsv",
             model_writer=model,
             model_type="bpe",
             vocab_size=vocab_size,
@@ -51,11 +67,33 @@ def train_sentencepiece(
             num_threads=4,  # a fixed number: the result must not depend on the machine
             minloglevel=2,
         )
-    model = _without_path(model.getvalue())
+    _write(_without_traces(model.getvalue()), model_prefix)
+
+
+def _write(model, model_prefix):
+    import sentencepiece
+
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     table = "".join(f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(processor.vocab_size()))
     files.write_bytes(f"{model_prefix}.vocab", table.encode())
     files.write_bytes(f"{model_prefix}.model", model)  # last: it is the one that counts as there
+
+
+def _check_symbols(symbols, model_prefix, separators):
+    """Raises `UserError` for symbols that cannot be pieces, or only by reaching over words."""
+    for number, symbol in enumerate(symbols):
+        if not symbol or any(c in " \u2581\r\n" or ord(c) in separators for c in symbol):
+            found, expected = "has a blank or is empty", "symbols without blanks, such as <2de>"
+        elif symbol in symbols[:number]:
+            found, expected = "is given twice", "each symbol once"
+        elif re.fullmatch("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>", symbol):
+            found, expected = "is reserved", "a symbol that the vocabulary does not have anyway"
+        else:
+            continue
+        raise UserError(
+            f"vocabulary {os.path.basename(model_prefix)}: the user-defined symbol {symbol!r} {found}. Expected "
+            f"{expected}."
+        )
 
 
 def _normalization(name, folder):
@@ -63,18 +101,18 @@ def _normalization(name, folder):
     if name != "identity":
         return {"normalization_rule_name": name}
     path = os.path.join(folder, "rule.tsv")
-    blanks = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]  # a NUL cannot be written in such a rule
     with open(path, "w", encoding="utf-8") as file:
-        file.writelines(f"{code:X}\t20\n" for code in blanks)
+        file.writelines(f"{code:X}\t20\n" for code in _BLANKS)
     return {"normalization_rule_tsv": path}
 
 
-def _without_path(model):
-    """Takes the name of the rule's temporary file out of a model; the rule itself is in it, compiled."""
+def _without_traces(model):
+    """Takes out of a model the name of the rule's temporary file (the rule is in it, compiled) and of the format."""
     from sentencepiece import sentencepiece_model_pb2
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
+    proto.trainer_spec.ClearField("input_format")
     return proto.SerializeToString(deterministic=True)
 
 

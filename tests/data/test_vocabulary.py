@@ -193,8 +193,23 @@ def test_words_that_are_kept_are_bounded(subwords, monkeypatch):
 
 
 def test_pieces_that_span_words_are_found(tmp_path):
+    import sentencepiece
+
     prefix = str(tmp_path / "v")
-    train_sentencepiece(["a b c of the"] * 9, prefix, 280, user_defined_symbols=["of the"])
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a b c of the"] * 9),
+        model_prefix=prefix,
+        model_type="bpe",
+        vocab_size=280,
+        byte_fallback=True,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        normalization_rule_name="identity",
+        user_defined_symbols=["of the"],
+        minloglevel=2,
+    )
     encoder = vocabulary.SentencePieceEncoder(f"{prefix}.model")
     assert encoder.pieces(encoder.encode("a of the b")) == encoder._processor.encode("a of the b", out_type=str)
 
