@@ -13,7 +13,7 @@ import logging
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data import records
+from t2t_lite.data import records, split_facts
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -25,7 +25,6 @@ _SMALLEST_POOL = 2**13
 _BATCHES_AHEAD = 8
 _SAMPLE = 2**13  # records looked at for their mean length
 _STATE_BYTES = 45 * 2**20  # of the iterator in a checkpoint, as `_pool_size` estimates it; measured are four fifths
-_SPEC = {key: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for key in ("inputs", "targets")}
 
 
 def training_batches(
@@ -50,7 +49,7 @@ def training_batches(
         paths: of the record files.
         batch_size: tokens a batch: rows x the longest sentence of either side, padding included, is at most this.
         max_length: examples with more ids (EOS included) on a side are left out; 0, or more than `batch_size`: those
-            that do not fit into a batch alone. `count_dropped` says how many these are.
+            that do not fit into a batch alone.
         min_length: examples shorter than this on both sides are left out.
         seed: of the order; any int.
         was_reversed: swap inputs and targets.
@@ -104,47 +103,14 @@ def evaluation_batches(
     return pools.flat_map(sort_and_cut).prefetch(_BATCHES_AHEAD)
 
 
-def count_dropped(paths, max_length=0, min_length=0, vocab_size=None):
-    """Reads all records once and returns (examples kept, examples dropped) under these limits of length.
-
-    Raises:
-        UserError: a file is damaged or missing, or holds an id outside the vocabulary; file and id are named.
-    """
-    kept = dropped = 0
-    for path in paths:
-        with records.naming_damage(path):
-            for inputs, targets in tf.data.TFRecordDataset(path).batch(2**12).map(_parse, num_parallel_calls=2):
-                length = np.maximum(inputs.row_lengths(), targets.row_lengths())
-                fits = (length >= min_length) & (length <= (max_length or length.max()))
-                kept, dropped = kept + int(fits.sum()), dropped + int((~fits).sum())
-                for feature, ids in (("inputs", inputs), ("targets", targets)):
-                    _check_ids(path, feature, ids.flat_values.numpy(), vocab_size)
-    return kept, dropped
-
-
-def _check_ids(path, feature, ids, vocab_size):
-    if vocab_size and ids.size and not 0 <= ids.min() <= ids.max() < vocab_size:
-        wrong = ids.min() if ids.min() < 0 else ids.max()
-        raise UserError(
-            f"{path}: id {wrong} in {feature} is outside the vocabulary of {vocab_size}. Records and vocabulary do not "
-            "belong together: run t2t-datagen into an empty folder."
-        )
-
-
 def _interleaved(files):
     """Returns the serialized examples of a data set of paths, some files at a time, in a fixed order."""
     return files.interleave(tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN)
 
 
-def _parse(serialized):
-    """String [n] -> ragged int32 inputs and targets [n, (length)]."""
-    example = tf.io.parse_example(serialized, _SPEC)
-    return tf.cast(example["inputs"], tf.int32), tf.cast(example["targets"], tf.int32)
-
-
 def _parser(was_reversed, was_copy, vocab_size, paths):
     def parse(serialized):
-        inputs, targets = _parse(serialized)
+        inputs, targets = records.parse_batch(serialized)
         if was_reversed:
             inputs, targets = targets, inputs
         if was_copy:
@@ -166,15 +132,15 @@ def _largest(ragged):
 def _pool_size(paths, batch_size, longest, min_length):
     """Returns the number of examples in a pool, from the lengths of a sample. Reads the first records of some files."""
     sample = _interleaved(tf.data.Dataset.from_tensor_slices(list(paths)))
-    with records.naming_damage(paths[0] if len(paths) == 1 else f"{paths[0]} and its like"):
-        batches = list(sample.take(_SAMPLE).batch(_SAMPLE).map(_parse))
+    with records.naming_damage(*paths):
+        batches = list(sample.take(_SAMPLE).batch(_SAMPLE).map(records.parse_batch))
         if not batches:
             raise UserError(f"{paths[0]}: no record in it. Run t2t-datagen again.")
         inputs, targets = batches[0]
     inputs, targets = inputs.row_lengths().numpy(), targets.row_lengths().numpy()
     length = np.maximum(inputs, targets)
     fits = (length >= min_length) & (length <= longest)
-    if not fits.any() and sum(count_dropped(paths, longest, min_length)[:1]) == 0:
+    if not fits.any() and not split_facts.count_kept(split_facts.read_facts(paths)["lengths"], longest, min_length)[0]:
         raise UserError(
             f"{paths[0]}: no example has between {min_length} and {longest} ids on its longer side. Raise max_length "
             "or batch_size."

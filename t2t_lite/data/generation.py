@@ -14,7 +14,7 @@ import os
 import tensorflow as tf
 
 from t2t_lite import __version__
-from t2t_lite.data import files, sharding
+from t2t_lite.data import files, sharding, split_facts
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
@@ -71,7 +71,8 @@ def find_finished(problem, data_dir, request):
     """Returns the manifest of finished data, or None where there is none or a file is missing.
 
     Raises:
-        UserError: `data_dir` holds finished data of another request; the first difference is named.
+        UserError: `data_dir` holds finished data of another request (the first difference is named), or a shard has
+            another size than when it was written.
     """
     manifest = problem.manifest(data_dir)
     if not manifest:
@@ -83,13 +84,13 @@ def find_finished(problem, data_dir, request):
                 f"{data_dir} holds {problem.name} with {key} = {_shown(there.get(key))}, asked for is {key} = "
                 f"{_shown(request[key])}. Choose another --data_dir, or delete its files."
             )
-    shards = [
-        path
-        for split, facts in manifest["splits"].items()
-        for path in problem.data_filepaths(split, data_dir, facts["shards"], shuffled=True)
-    ]
-    is_there = all(map(tf.io.gfile.exists, [*shards, *problem.vocabulary_files(data_dir)]))
-    return manifest if is_there else None
+    for split, facts in manifest["splits"].items():
+        paths = problem.data_filepaths(split, data_dir, facts["shards"], shuffled=True)
+        if not all(map(tf.io.gfile.exists, paths)):
+            return None
+        if "bytes" in facts:
+            split_facts.check_sizes(paths, facts["bytes"], "the same command again")
+    return manifest if all(map(tf.io.gfile.exists, problem.vocabulary_files(data_dir))) else None
 
 
 def _shown(value):
@@ -105,7 +106,12 @@ def _begin(problem, data_dir, request):
         UserError: there are records that no request of ours has left, finished or not.
     """
     learned, shards = _leftovers(problem, data_dir)
-    begun = {"request": request, "source": _source(problem), "vocabulary_was_there": bool(learned)}
+    begun = {
+        "request": request,
+        "chunks": sharding.CHUNK_FORMAT,
+        "source": _source(problem),
+        "vocabulary_was_there": bool(learned),
+    }
     if tf.io.gfile.exists(_begun_path(problem, data_dir)):
         before = files.read_json(_begun_path(problem, data_dir))
         begun["vocabulary_was_there"] = before["vocabulary_was_there"]
@@ -174,22 +180,21 @@ def _write(problem, data_dir, tmp_dir, shards):
             )
 
     paths = [path for split_paths in shards.values() for path in split_paths]
-    written = iter(
-        sharding.write_shards(
-            watched(), paths, seed=problem.random_seed, encode=encode, num_workers=problem.num_workers
-        )
+    written = sharding.write_shards(
+        watched(),
+        paths,
+        seed=problem.random_seed,
+        encode=encode,
+        num_workers=problem.num_workers,
+        groups=[len(split_paths) for split_paths in shards.values()],
     )
     progress.done()
     for reason, count in sorted(problem.removed.items()):
         _LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
-    facts = {}
-    for name, split_paths in shards.items():
-        of_shards = list(itertools.islice(written, len(split_paths)))
-        facts[name] = {
-            "shards": len(split_paths),
-            "examples": sum(shard["examples"] for shard in of_shards),
-            "tokens": {side: sum(shard["tokens"][side] for shard in of_shards) for side in ("inputs", "targets")},
-        }
+    facts = {
+        name: {"shards": len(split_paths), **counted}
+        for (name, split_paths), counted in zip(shards.items(), written, strict=True)
+    }
     facts[split]["removed"] = dict(sorted(problem.removed.items()))
     return facts
 

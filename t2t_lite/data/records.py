@@ -9,6 +9,9 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 
+_DAMAGE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError)
+_SPEC = {key: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for key in ("inputs", "targets")}
+
 
 def serialize(example):
     """Returns {"inputs": ids, "targets": ids} as the bytes of a `tf.train.Example`."""
@@ -21,6 +24,12 @@ def parse(record):
     """Returns the lists of ids in the bytes of a `tf.train.Example`."""
     features = tf.train.Example.FromString(record).features.feature
     return {key: list(features[key].int64_list.value) for key in sorted(features)}
+
+
+def parse_batch(serialized):
+    """In a graph: records, string [n] -> inputs and targets, each int32 ragged [n, (length)]."""
+    example = tf.io.parse_example(serialized, _SPEC)
+    return tf.cast(example["inputs"], tf.int32), tf.cast(example["targets"], tf.int32)
 
 
 def _read(path):
@@ -42,22 +51,51 @@ def read_examples(paths):
 
 
 class naming_damage:
-    """Context that turns TensorFlow's errors while reading records into a `UserError` that names the files."""
+    """Context that turns TensorFlow's errors while reading records into a `UserError` that names the file.
 
-    def __init__(self, path):
-        self._path = path
+    Args:
+        paths: of the files; of several the damaged one is searched for, which takes a pass over them.
+    """
+
+    def __init__(self, *paths):
+        self._paths = paths
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, error, traceback):
         if isinstance(error, tf.errors.NotFoundError):
-            raise UserError(f"{self._path}: no such file. Run t2t-datagen again.") from None
-        if isinstance(error, tf.errors.DataLossError | tf.errors.InvalidArgumentError) or _is_proto_error(error):
+            raise UserError(f"{self._name()}: no such file. Run t2t-datagen again.") from None
+        if isinstance(error, tf.errors.DataLossError) and not any(map(_is_damaged, self._paths)):
             raise UserError(
-                f"{self._path}: damaged or not a file of records ({_first_line(error)}). Delete it and run t2t-datagen "
-                "again."
+                f"{self._name()}: was damaged when it was read ({_first_line(error)}), and is whole now. Run the same "
+                "command again. Should this come again, then the newest checkpoint was saved with the damage already "
+                "in its buffer: delete it."
             ) from None
+        if isinstance(error, _DAMAGE) or _is_proto_error(error):
+            raise UserError(
+                f"{self._name()}: damaged or not a file of records ({_first_line(error)}). Delete it and run "
+                "t2t-datagen again."
+            ) from None
+
+    def _name(self):
+        first, *others = self._paths
+        return next(filter(_is_damaged, self._paths), f"{first} and its like") if others else first
+
+
+def naming(dataset, paths):
+    """Yields what a data set of records in `paths` holds, inside of `naming_damage`."""
+    with naming_damage(*paths):
+        yield from dataset
+
+
+def _is_damaged(path):
+    try:
+        for _ in tf.data.TFRecordDataset(path).batch(1024).map(parse_batch):
+            pass
+    except (*_DAMAGE, tf.errors.NotFoundError):
+        return True
+    return False
 
 
 def _is_proto_error(error):
@@ -66,7 +104,8 @@ def _is_proto_error(error):
 
 def _first_line(error):
     message = getattr(error, "message", None) or str(error)
-    return re.sub(r"^\{\{.*?\}\} ", "", message).splitlines()[0].split(" [Op:")[0].strip()
+    first = re.sub(r"^\{\{.*?\}\} ", "", message).splitlines()[0].split(" [Op:")[0].strip()
+    return re.sub(r"^assertion failed: \[(.*?)\] \[.*", r"\1", first)  # the rest are the values
 
 
 def find_shards(pattern, command):

@@ -22,13 +22,15 @@ import tensorflow as tf
 
 from t2t_lite.data import files
 from t2t_lite.data.records import serialize
+from t2t_lite.data.split_facts import Facts
 from t2t_lite.errors import UserError
 
+CHUNK_FORMAT = 2  # raise it when chunks of an earlier version cannot be continued with
 _CHUNK = 2**14  # samples
 _FRAME = 16  # bytes that a TFRecord adds: length, its checksum, the data's checksum
 
 
-def write_shards(samples, paths, *, seed, encode=None, num_workers=1):
+def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=None):
     """Writes samples over shards, in an order that is shuffled by `seed`.
 
     A chunk or shard that is there is taken as written by an earlier call with the same arguments. The chunks stay, for
@@ -41,30 +43,35 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1):
         encode: function of a list of samples that returns a list of {"inputs": ids, "targets": ids}; it must survive
             pickling.
         num_workers: int, processes beside this one; 1: this one does it all, as it does for a single chunk.
+        groups: list of numbers of shards that are counted together, in the order of `paths`; None: all of them.
 
     Returns:
-        For each shard {"examples": their number, "tokens": {"inputs": …, "targets": …}}.
+        For each group what `split_facts` describes: "examples", "tokens", …, "bytes".
 
     Raises:
-        UserError: the samples are not those that earlier chunks were made of.
+        UserError: the samples are not those that earlier chunks were made of, or an id is below 0.
     """
+    groups = groups or [len(paths)]
+    facts, sizes = [Facts() for _ in groups], []
     for path in tf.io.gfile.glob(f"{_chunk_path(paths, '*')}.incomplete"):
         tf.io.gfile.remove(path)
     try:
         with contextlib.ExitStack() as stack:
             run = _Runner(num_workers, stack)
-            indexes = run.all(_chunk_tasks(samples, paths, seed, encode))
-            run.all(_shard_tasks(indexes, paths, seed))
+            for index in run.all(_chunk_tasks(samples, paths, groups, seed, encode)):
+                sizes.append(index["bytes"])
+                for group, found in zip(facts, index["groups"], strict=True):
+                    group.add_json(found)
+            for _ in run.all(_shard_tasks(sizes, paths, seed)):
+                pass
     except Exception as error:
         if not _is_disk_full(error):  # what is finished then serves when there is room again
             remove_chunks(paths)
         raise
+    shard_sizes = iter([sum(of_chunk[shard] for of_chunk in sizes) for shard in range(len(paths))])
     return [
-        {
-            "examples": sum(index["examples"][shard] for index in indexes),
-            "tokens": {side: sum(index["tokens"][side][shard] for index in indexes) for side in ("inputs", "targets")},
-        }
-        for shard in range(len(paths))
+        {**group.as_json(), "bytes": list(itertools.islice(shard_sizes, shards))}
+        for group, shards in zip(facts, groups, strict=True)
     ]
 
 
@@ -92,18 +99,17 @@ class _Runner:
         self._pool = None
 
     def all(self, tasks):
-        """Returns the results of all (function, *arguments), in their order; the first one runs in this process."""
-        tasks = iter(tasks)
-        results = [function(*arguments) for function, *arguments in itertools.islice(tasks, 1)]
+        """Yields the results of all (function, *arguments), in their order; the first one runs in this process."""
         waiting = collections.deque()
-        for function, *arguments in tasks:
-            if self._num_workers < 2:
-                results.append(function(*arguments))
+        for number, (function, *arguments) in enumerate(tasks):
+            if number == 0 or self._num_workers < 2:
+                yield function(*arguments)
                 continue
             if len(waiting) == 2 * self._num_workers:
-                results.append(waiting.popleft().result())
+                yield waiting.popleft().result()
             waiting.append(self._start().submit(function, *arguments))
-        return results + [future.result() for future in waiting]
+        while waiting:
+            yield waiting.popleft().result()
 
     def _start(self):
         if self._pool is None:
@@ -114,7 +120,7 @@ class _Runner:
         return self._pool
 
 
-def _chunk_tasks(samples, paths, seed, encode):
+def _chunk_tasks(samples, paths, groups, seed, encode):
     samples = iter(samples)
     for number in itertools.count():
         chunk = list(itertools.islice(samples, _CHUNK))
@@ -124,7 +130,7 @@ def _chunk_tasks(samples, paths, seed, encode):
         if tf.io.gfile.exists(f"{path}.json"):
             yield _read_index, path, len(chunk)
         else:
-            yield _write_chunk, path, chunk, len(paths), f"{seed} {number}", encode
+            yield _write_chunk, path, chunk, groups, f"{seed} {number}", encode
 
 
 def _read_index(path, samples):
@@ -137,25 +143,22 @@ def _read_index(path, samples):
     return index
 
 
-def _write_chunk(path, samples, shards, seed, encode):
+def _write_chunk(path, samples, groups, seed, encode):
     """Writes a file of TFRecords, sorted by shard, and what is in it."""
     examples = samples if encode is None else encode(samples)
+    shards = sum(groups)
     dealt = _deal(len(examples), shards, seed)
-    index = {
-        "samples": len(samples),
-        "examples": np.bincount(dealt, minlength=shards).tolist(),
-        "bytes": [0] * shards,
-        "tokens": {"inputs": [0] * shards, "targets": [0] * shards},
-    }
+    group_of_shard = np.repeat(np.arange(len(groups)), groups)
+    facts, sizes = [Facts() for _ in groups], [0] * shards
+    for group, counted in enumerate(facts):
+        counted.add_examples([examples[at] for at in np.flatnonzero(group_of_shard[dealt] == group)])
     with files.removed_on_failure(f"{path}.incomplete"), tf.io.TFRecordWriter(f"{path}.incomplete") as writer:
         for at in np.argsort(dealt, kind="stable").tolist():
-            example, shard = examples[at], dealt[at]
-            record = serialize(example)
+            record = serialize(examples[at])
             writer.write(record)
-            index["bytes"][shard] += len(record) + _FRAME
-            for side, tokens in index["tokens"].items():
-                tokens[shard] += len(example.get(side, ()))
+            sizes[dealt[at]] += len(record) + _FRAME
     tf.io.gfile.rename(f"{path}.incomplete", path, overwrite=True)
+    index = {"samples": len(samples), "bytes": sizes, "groups": [counted.as_json() for counted in facts]}
     files.write_bytes(f"{path}.json", json.dumps(index).encode())  # last: a chunk that has it is whole
     return index
 
@@ -167,8 +170,8 @@ def _deal(count, shards, seed):
     return rounds.reshape(-1)[:count]
 
 
-def _shard_tasks(indexes, paths, seed):
-    offsets = [list(itertools.accumulate(index["bytes"], initial=0)) for index in indexes]
+def _shard_tasks(sizes, paths, seed):
+    offsets = [list(itertools.accumulate(of_chunk, initial=0)) for of_chunk in sizes]
     for shard, path in enumerate(paths):
         parts = [
             (_chunk_path(paths, f"{number:05d}"), begin[shard], begin[shard + 1] - begin[shard])

@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from t2t_lite.data import batching
+from t2t_lite.data import batching, records
 from t2t_lite.data.trees import parse_tree
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
@@ -35,6 +35,7 @@ class Evaluator:
         self.encoders = encoders
         self.hparams = hparams
         self.max_batches = max_batches
+        self._paths = paths
         self._batches = batching.evaluation_batches(
             paths,
             batch_size=hparams.batch_size,
@@ -60,7 +61,7 @@ class Evaluator:
             return []
         examples = [
             (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())
-            for batch in self._batches.as_numpy_iterator()
+            for batch in records.naming(self._batches.as_numpy_iterator(), self._paths)
             for inputs, targets in zip(batch["inputs"], batch["targets"], strict=True)
         ]
         step = max(1, len(examples) // count)
@@ -76,7 +77,7 @@ class Evaluator:
         """
         nats, hits, tokens = 0.0, 0, 0
         batches = self._batches.take(self.max_batches) if self.max_batches else self._batches
-        for batch in batches:
+        for batch in records.naming(batches, self._paths):
             batch_nats, batch_hits, batch_tokens = self._sums(batch)
             nats, hits, tokens = nats + float(batch_nats), hits + int(batch_hits), tokens + int(batch_tokens)
         if not tokens:

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data import batching
+from t2t_lite.data import batching, records, split_facts
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.models.run_config import build_model, read_run_config
@@ -139,30 +139,32 @@ class Trainer:
             "usr_dir": os.path.abspath(self.usr_dir) if self.usr_dir else "",
             "hparams": hparams.values(),
         }
-        paths = problem.shard_paths(self.data_dir, DatasetSplit.TRAIN)
         longest = problem.max_length(hparams)
         if hparams.pos == "emb" and not 0 < longest <= hparams.max_position:
             raise UserError(
                 f"max_length={longest}: the learned table has max_position={hparams.max_position} positions. Expected "
                 "a max_length from 1 to that: lower it, or raise max_position."
             )
-        self._examples, self._dropped = batching.count_dropped(paths, longest, hparams.min_length, max(sizes))
+        self._paths, self._examples, self._dropped = split_facts.check_split(
+            problem, self.data_dir, DatasetSplit.TRAIN, longest, hparams.min_length
+        )
         if not self._examples:
             raise UserError(
                 f"{self.problem}: none of the {self._dropped:,} training examples has between min_length="
                 f"{hparams.min_length} and max_length={longest} ids. Change these hyperparameters."
             )
         self._batches = batching.training_batches(
-            paths,
+            self._paths,
             batch_size=hparams.batch_size,
             max_length=longest,
             min_length=hparams.min_length,
             seed=hparams.random_seed,
             was_reversed=problem.was_reversed,
             was_copy=problem.was_copy,
+            vocab_size=tuple(sizes),
         )
         self._problem, self._encoders = problem, encoders
-        self._dev_paths = problem.shard_paths(self.data_dir, DatasetSplit.EVAL)
+        self._dev_paths, *_ = split_facts.check_split(problem, self.data_dir, DatasetSplit.EVAL)
 
     def _build(self, train_steps):
         """Makes the model, its optimizer and all that a checkpoint holds."""
@@ -263,7 +265,8 @@ class Trainer:
         if step and step % self.local_eval_frequency == 0 and self._last_evaluation(step) is None:
             metrics = self._evaluate_if_wanted()  # the run was killed between saving and evaluating
         while step < train_steps and not stopped.is_set():
-            batches = [next(self._iterator) for _ in range(self._train_step.batches_a_step)]
+            with records.naming_damage(*self._paths):
+                batches = [next(self._iterator) for _ in range(self._train_step.batches_a_step)]
             result = self._train_step(batches, int(self._batches_read))
             step += 1
             self._step.assign(step)

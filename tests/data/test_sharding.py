@@ -36,7 +36,7 @@ def write(folder, samples=EXAMPLES, **options):
 
 
 def test_what_is_written_is_read(tmp_path):
-    facts = write(tmp_path)
+    facts = write(tmp_path, groups=[1, 1, 1])
     assert sum(shard["examples"] for shard in facts) == 50
     assert max(shard["examples"] for shard in facts) - min(shard["examples"] for shard in facts) <= 7  # chunks
     assert all(
@@ -50,7 +50,33 @@ def test_what_is_written_is_read(tmp_path):
 
 
 def test_few_examples_are_dealt_evenly(tmp_path):
-    assert [shard["examples"] for shard in write(tmp_path, EXAMPLES[:3])] == [1, 1, 1]
+    assert [shard["examples"] for shard in write(tmp_path, EXAMPLES[:3], groups=[1, 1, 1])] == [1, 1, 1]
+
+
+def test_groups_of_shards_are_counted_together(tmp_path):
+    examples = [{"inputs": [9] * n, "targets": [n, 1]} for n in range(1, 41)]
+    paths = paths_in(tmp_path)
+    both = write(tmp_path, examples, groups=[2, 1])
+    for facts, group in zip(both, (paths[:2], paths[2:]), strict=True):
+        found = list(records.read_examples(group))
+        lengths = [max(len(example["inputs"]), 2) for example in found]
+        assert facts == {
+            "examples": len(found),
+            "tokens": {"inputs": sum(len(example["inputs"]) for example in found), "targets": 2 * len(found)},
+            "lengths": {str(n): lengths.count(n) for n in sorted(set(lengths))},
+            "side_lengths": {
+                "inputs": {str(n): 1 for n in sorted(len(example["inputs"]) for example in found)},
+                "targets": {"2": len(found)},
+            },
+            "largest_id": {"inputs": 9, "targets": max(example["targets"][0] for example in found)},
+            "bytes": [pathlib.Path(path).stat().st_size for path in group],
+        }
+
+
+def test_ids_below_zero_are_refused(tmp_path):
+    with pytest.raises(UserError, match="the id -3 in targets"):
+        write(tmp_path, [{"inputs": [5, 1], "targets": [-3, 1]}])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_seed_decides_the_order(tmp_path):

@@ -3,6 +3,8 @@
 import json
 import multiprocessing
 import os
+import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -216,6 +218,58 @@ def test_kinds_of_attention_and_positions_train_and_resume(data_dir, tmp_path, o
     metrics = trainer(data_dir, tmp_path / "parts", f"{HPARAMS},{options}", evaluate_while_training=True).train(4)
     assert_same(state(tmp_path / "parts", 4), state(tmp_path / "whole", 4))
     assert np.isfinite(metrics["loss"])
+
+
+@pytest.fixture
+def own_data(data_dir, tmp_path):
+    """A copy of the data whose first training shard `damage` changes in its middle; `mend` takes that back."""
+    folder = tmp_path / "data"
+    shutil.copytree(data_dir, folder)
+    shard = folder / f"{PROBLEM}-train-00000-of-00010"
+    whole = shard.read_bytes()
+    middle = len(whole) // 2
+
+    def damage():
+        shard.write_bytes(whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :])
+
+    return SimpleNamespace(folder=str(folder), shard=shard, damage=damage, mend=lambda: shard.write_bytes(whole))
+
+
+def test_damage_met_while_training(own_data, whole, tmp_path, monkeypatch):
+    """It is named; the checkpoints before it are whole; one that has it in its buffer is told from a bad file."""
+    run = tmp_path / "run"
+    trainer(own_data.folder, run).train(3)
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_announce", lambda self: own_data.damage())  # when all that is checked before is done
+        with pytest.raises(UserError, match=rf"{own_data.shard}: damaged or not a file of records.*Delete it and run"):
+            trainer(own_data.folder, run, local_eval_frequency=5).train(300)
+    own_data.mend()
+    with pytest.raises(UserError, match=r"is whole now.*the newest checkpoint was saved with the damage"):
+        trainer(own_data.folder, run).train(300)
+    for name in checkpoints(run)[1:]:
+        for path in run.glob(f"{name}.*"):
+            path.unlink()
+    trainer(own_data.folder, run).train(7)
+    assert_same(state(run, 7), state(whole[0], 7))
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_a_shard_cut_off_is_named_before_anything_is_written(own_data, tmp_path, split):
+    (shard,) = own_data.shard.parent.glob(f"*-{split}-00000-*")
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(UserError, match=rf"{shard}: has [\d,]+ bytes, but [\d,]+ when it was written"):
+        trainer(own_data.folder, tmp_path / "run").train(3)
+    assert not (tmp_path / "run").exists()
+
+
+def test_damage_met_while_evaluating_is_named(own_data, tmp_path):
+    (shard,) = own_data.shard.parent.glob("*-dev-00000-*")
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 255
+    shard.write_bytes(data)
+    with pytest.raises(UserError, match=f"{shard}: damaged or not a file of records"):
+        trainer(own_data.folder, tmp_path / "run", evaluate_while_training=True).train(3)
+    assert checkpoints(tmp_path / "run") == ["model.ckpt-3"]
 
 
 def test_no_data(tmp_path):

@@ -1,0 +1,136 @@
+"""What a manifest says of a split agrees with the records, and data that changed since are noticed without reading."""
+
+import json
+import pathlib
+import shutil
+
+import pytest
+
+from t2t_lite.data import records, split_facts, vocabulary
+from t2t_lite.data.problem import DatasetSplit, Problem
+from t2t_lite.errors import UserError
+
+
+class Uneven(Problem):
+    """Inputs of 2 to 21 ids up to 30, targets of half as many up to 12."""
+
+    name = "uneven"
+    dataset_splits = [{"split": s, "shards": n} for s, n in ((DatasetSplit.TRAIN, 3), (DatasetSplit.EVAL, 1))]  # noqa: RUF012
+    sizes = (31, 13)
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        for n in range(200):
+            yield {"inputs": [30] * (n % 20 + 1) + [1], "targets": [12] * (n % 20 // 2) + [1]}
+
+    def feature_encoders(self, data_dir):
+        return {side: vocabulary.TextEncoder(size) for side, size in zip(split_facts.SIDES, self.sizes, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("uneven")
+    Uneven().generate_data(str(folder), str(folder))
+    return folder
+
+
+@pytest.fixture
+def data_dir(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "d")
+    return str(tmp_path / "d")
+
+
+def without_facts(data_dir):
+    """Makes the manifest one of an earlier version."""
+    path = pathlib.Path(data_dir) / "uneven-manifest.json"
+    manifest = json.loads(path.read_text())
+    for facts in manifest["splits"].values():
+        for key in ("lengths", "side_lengths", "largest_id", "bytes"):
+            del facts[key]
+    path.write_text(json.dumps(manifest))
+
+
+def check(data_dir, max_length=0, min_length=0, split=DatasetSplit.TRAIN, **kind):
+    _, *counts = split_facts.check_split(Uneven(**kind), data_dir, split, max_length, min_length)
+    return counts
+
+
+def test_the_manifest_says_what_reading_says(data_dir):
+    paths, facts = split_facts.find_facts(Uneven(), data_dir, DatasetSplit.TRAIN)
+    read = split_facts.read_facts(paths)
+    assert read == {key: facts[key] for key in read}
+    assert facts["bytes"] == [pathlib.Path(path).stat().st_size for path in paths]
+    assert facts["lengths"] == {str(n): 10 for n in range(2, 22)}
+
+
+@pytest.mark.parametrize("has_facts", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "kept"),
+    [
+        ({}, 5 * 10),  # inputs of 4 to 8
+        ({"was_reversed": True}, 5 * 10),
+        ({"was_copy": True}, 5 * 10),
+        ({"was_copy": True, "was_reversed": True}, 10 * 10),  # targets of 4 to 8, each from two lengths of inputs
+    ],
+)
+def test_what_the_limits_of_length_leave(data_dir, has_facts, kind, kept):
+    if not has_facts:
+        without_facts(data_dir)
+    assert check(data_dir, max_length=8, min_length=4, **kind) == [kept, 200 - kept]
+    assert check(data_dir, **kind) == [200, 0]
+
+
+@pytest.mark.parametrize("has_facts", [True, False])
+@pytest.mark.parametrize("was_reversed", [False, True])
+@pytest.mark.parametrize(("sizes", "words"), [((31, 12), "id 12 in targets .* of 12"), ((30, 50), "id 30 in inputs")])
+def test_each_side_is_held_against_its_own_vocabulary(data_dir, monkeypatch, has_facts, was_reversed, sizes, words):
+    if not has_facts:
+        without_facts(data_dir)
+    monkeypatch.setattr(Uneven, "sizes", sizes)
+    for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+        with pytest.raises(UserError, match=words):
+            check(data_dir, split=split, was_reversed=was_reversed)
+
+
+def test_with_the_facts_no_record_is_read(data_dir, monkeypatch):
+    monkeypatch.setattr(split_facts.tf.data, "TFRecordDataset", lambda *_: pytest.fail("read"))
+    assert check(data_dir, max_length=11) == [100, 100]
+
+
+def test_a_shard_of_another_size_is_named_and_written_again(data_dir):
+    shard = pathlib.Path(data_dir) / "uneven-train-00001-of-00003"
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[:-7])
+    message = rf"00001-of-00003: has {len(whole) - 7:,} bytes, but {len(whole):,} when it was written.*Delete .* run"
+    with pytest.raises(UserError, match=f"{message}: t2t-datagen --problem=uneven --data_dir={data_dir}"):
+        check(data_dir)
+    with pytest.raises(UserError, match=f"{message}: the same command again"):
+        Uneven().generate_data(data_dir, data_dir)
+    shard.unlink()
+    Uneven().generate_data(data_dir, data_dir)
+    assert shard.read_bytes() == whole
+    assert check(data_dir) == [200, 0]
+
+
+def test_another_number_of_shards(data_dir):
+    folder = pathlib.Path(data_dir)
+    for old in sorted(folder.glob("uneven-train-*"))[1:]:
+        old.unlink()
+    (folder / "uneven-train-00000-of-00003").rename(folder / "uneven-train-00000-of-00001")
+    with pytest.raises(UserError, match="uneven-train-00000-of-00001 and its like: 1 shards, but 3 by the manifest"):
+        check(data_dir)
+
+
+def test_without_the_facts_a_damaged_record_is_found_by_reading(data_dir):
+    without_facts(data_dir)
+    shard = pathlib.Path(data_dir) / "uneven-train-00001-of-00003"
+    shard.write_bytes(shard.read_bytes()[:-7])
+    with pytest.raises(UserError, match="uneven-train-00001-of-00003: damaged"):
+        check(data_dir)
+
+
+def test_ids_below_zero_are_found_by_reading(tmp_path):
+    path = str(tmp_path / "records")
+    with split_facts.tf.io.TFRecordWriter(path) as writer:
+        writer.write(records.serialize({"inputs": [5, 1], "targets": [-2, 1]}))
+    with pytest.raises(UserError, match=f"{path}: .*the id -2 in targets"):
+        split_facts.read_facts([path])
