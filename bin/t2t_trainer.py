@@ -4,6 +4,7 @@ Running the same command again continues where the last checkpoint of --output_d
 the very beginning. A run remembers its problem, model and hyperparameters, which may be left out then.
 
 With --describe it prints what the model is made of and what training it costs; only --hparams_set is needed for that.
+With --summary=OUTPUT_DIR it draws the curves of a run, or of several, into OUTPUT_DIR/curves.png.
 """
 
 import contextlib
@@ -34,6 +35,7 @@ def define_flags(flags):
     flags.DEFINE_integer("keep_checkpoint_every_n_hours", 10000, "Keep one for good so often.", lower_bound=1)
     flags.DEFINE_integer("log_step_count_steps", 100, "Print a line of progress every so many steps.", lower_bound=1)
     flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs and memory of the model, and stop.")
+    flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
     flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", lower_bound=1)
     flags.DEFINE_integer("target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", lower_bound=1)
     flags.DEFINE_bool("allow_hparams_change", False, "Continue a run with other hyperparameters; noted in its log.")
@@ -80,6 +82,8 @@ def _define_planned_flags(flags):
 
 def check(flags):
     """Raises `UserError` for flags that are missing or unknown schedules."""
+    if flags.summary:
+        return
     if flags.schedule not in SCHEDULES:
         raise UserError(
             f"--schedule={flags.schedule}: not available. {nearest(flags.schedule, SCHEDULES)} "
@@ -96,7 +100,9 @@ def check(flags):
 
 
 def run(flags):
-    """Trains, or evaluates and prints the metrics, or describes the model."""
+    """Trains, or evaluates and prints the metrics, or describes the model, or draws the curves of runs."""
+    if flags.summary:
+        return _draw(flags.summary)
     if flags.describe:
         return _describe(flags)
     import tensorflow as tf
@@ -157,6 +163,15 @@ def _hparams(flags, before):
     if flags.random_seed is not None:
         hparams.random_seed = flags.random_seed
     return hparams
+
+
+def _draw(output_dirs):
+    """Draws the curves of runs over one another."""
+    from t2t_lite.visualization.curves import draw_curves
+
+    path = os.path.join(output_dirs[0], "curves.png")
+    draw_curves({os.path.normpath(folder): folder for folder in output_dirs}, path)
+    print(path)
 
 
 def _describe(flags):

@@ -216,3 +216,12 @@ def test_nothing_is_trained_when_data_cannot_be_generated(call, recorded, monkey
     monkeypatch.setattr(t2t_datagen, "main", lambda argv: 2)
     assert call(*REQUIRED, f"--output_dir={tmp_path}", "--generate_data")[0] == 2
     assert len(recorded) == 1
+
+
+def test_the_curves_of_a_run_as_a_picture(call, tmp_path):
+    (tmp_path / "train.log").write_text(json.dumps({"event": "progress", "step": 1, "loss": 2.0}) + "\n")
+    assert call(f"--summary={tmp_path}")[:2] == (0, f"{tmp_path}/curves.png\n")
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    status, _, stderr = call(f"--summary={tmp_path}/nowhere")
+    assert status == 2
+    assert "train.log: no such file" in stderr

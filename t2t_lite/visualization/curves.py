@@ -1,0 +1,85 @@
+"""The curves of training runs, from their `train.log`, as one picture."""
+
+import io
+import json
+import os
+
+from t2t_lite.data.files import read_bytes, write_bytes
+from t2t_lite.errors import UserError
+
+
+def read_log(output_dir):
+    """Returns the lines of a run's `train.log` as dicts, in the order of steps that led to its newest state.
+
+    What a run wrote behind the checkpoint from which it was resumed is left out: the resumed run did these steps again.
+
+    Raises:
+        UserError: no such log, or nothing in it.
+    """
+    path = os.path.join(output_dir, "train.log")
+    lines = []
+    for raw in read_bytes(path).splitlines():
+        try:
+            line = json.loads(raw)
+        except ValueError:  # cut off by a kill
+            continue
+        if line["event"] in ("start", "resume"):
+            lines = [before for before in lines if before["step"] <= line["step"]]
+        lines.append(line)
+    if not any(line["event"] in ("progress", "evaluation") for line in lines):
+        raise UserError(f"{path}: no step is logged in it yet. Expected the log of a run that has trained.")
+    return lines
+
+
+def points(lines, event, name):
+    """Returns (steps, values) of what the lines of one event have under `name`."""
+    found = [(line["step"], line[name]) for line in lines if line["event"] == event and line.get(name) is not None]
+    return [step for step, _ in found], [value for _, value in found]
+
+
+def draw_curves(runs, path):
+    """Draws loss, score, learning rate and speed of runs over their steps into one PNG.
+
+    Args:
+        runs: {name: output_dir}; curves of several runs are laid over one another.
+        path: str, of the picture.
+
+    Raises:
+        UserError: a run has no log.
+    """
+    logs = {name: read_log(folder) for name, folder in runs.items()}
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 7.5), layout="constrained")
+    (losses, scores), (rates, speeds) = figure.subplots(2, 2)
+    score = _score(logs)
+    for number, (name, lines) in enumerate(logs.items()):
+        color = f"C{number}"
+        of_run = f"{name}: " if len(logs) > 1 else ""
+        losses.plot(*points(lines, "progress", "loss"), color=color, alpha=0.6, label=f"{of_run}training, with dropout")
+        losses.plot(*points(lines, "evaluation", "loss"), "o-", color=color, markersize=3, label=f"{of_run}dev")
+        if score:
+            scores.plot(*points(lines, "evaluation", score), "o-", color=color, markersize=3, label=name)
+        rates.plot(*points(lines, "progress", "learning_rate"), color=color, label=name)
+        speeds.plot(*points(lines, "progress", "target_tokens_per_second"), color=color, label=name)
+        skipped = [line["step"] for line in lines if line["event"] == "skipped"]
+        losses.plot(skipped, [0] * len(skipped), "x", color=color)
+    labels = ("loss (nats a target token)", score or "no evaluation", "learning rate", "target tokens a second")
+    for axes, label in zip((losses, scores, rates, speeds), labels, strict=True):
+        axes.set(xlabel="step", ylabel=label)
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+    losses.legend()
+    if len(logs) > 1:
+        scores.legend()
+    figure.suptitle(" / ".join(runs))
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    write_bytes(path, picture.getvalue())
+
+
+def _score(logs):
+    """Returns the name of the evaluations' score: BLEU, or what the problem has instead; None without evaluation."""
+    names = {name for lines in logs.values() for line in lines if line["event"] == "evaluation" for name in line}
+    wanted = ("bleu", "f1", "exact_sequence_accuracy", "accuracy")
+    return next((name for name in wanted if name in names), None)

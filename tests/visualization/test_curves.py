@@ -1,0 +1,48 @@
+import json
+
+import matplotlib.image
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.visualization import curves
+
+
+def write_log(folder, *lines, tail=""):
+    folder.mkdir(exist_ok=True)
+    (folder / "train.log").write_text("".join(json.dumps(line) + "\n" for line in lines) + tail)
+    return str(folder)
+
+
+def progress(step, loss):
+    return {"event": "progress", "step": step, "loss": loss, "learning_rate": 0.1, "target_tokens_per_second": 9.0}
+
+
+def test_steps_that_were_done_again_count_once(tmp_path):
+    lines = {"event": "start", "step": 0}, progress(10, 3.0), progress(20, 2.5), {"event": "resume", "step": 10}
+    run = write_log(tmp_path / "run", *lines, progress(20, 2.0), tail='{"event": "prog')
+    assert curves.points(curves.read_log(run), "progress", "loss") == ([10, 20], [3.0, 2.0])
+
+
+def test_values_that_were_not_finite_are_left_out(tmp_path):
+    run = write_log(tmp_path / "run", progress(10, None), progress(20, 2.0))
+    assert curves.points(curves.read_log(run), "progress", "loss") == ([20], [2.0])
+
+
+def test_the_picture_shows_every_run(tmp_path):
+    evaluation = {"event": "evaluation", "step": 10, "loss": 2.0, "bleu": 12.0}
+    one = write_log(tmp_path / "one", progress(10, 3.0), evaluation)
+    other = write_log(tmp_path / "other", progress(10, 1.0), {"event": "skipped", "step": 4})
+    paths = [str(tmp_path / name) for name in ("one.png", "both.png")]
+    curves.draw_curves({"one": one}, paths[0])
+    curves.draw_curves({"one": one, "other": other}, paths[1])
+    first, both = (matplotlib.image.imread(path) for path in paths)
+    assert first.shape == both.shape
+    assert (first != both).any()
+
+
+def test_a_folder_without_a_run(tmp_path):
+    with pytest.raises(UserError, match=r"train.log: no such file"):
+        curves.draw_curves({"x": str(tmp_path)}, str(tmp_path / "x.png"))
+    run = write_log(tmp_path / "run", {"event": "start", "step": 0})
+    with pytest.raises(UserError, match="no step is logged"):
+        curves.draw_curves({"x": run}, str(tmp_path / "x.png"))
