@@ -16,7 +16,10 @@ from t2t_lite.bin import _app
 from t2t_lite.errors import UserError, nearest
 
 _LOGGER = logging.getLogger("t2t_lite")
-_OWN_FLAGS = ("train_files", "dev_files", "test_files", "vocab_size", "languages")
+_OWN_FLAGS = (
+    "train_files", "dev_files", "test_files", "languages", "corpus_weights", "filters", "held_out", "vocab_size",
+    "target_vocab_size", "vocab_from", "user_defined_symbols", "max_samples_for_vocab",
+)  # fmt: skip
 
 
 def define_flags(flags):
@@ -27,17 +30,41 @@ def define_flags(flags):
     flags.DEFINE_paths(
         "train_files",
         [],
-        "translate_own: inputs,targets of the training corpus (.gz, .bz2, .xz), or a .tsv. parsing_english_own: one "
-        "file of bracketed trees.",
+        "translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz) or a .tsv: a.en,a.de,b.tsv. "
+        "parsing_english_own: one file of bracketed trees.",
     )
-    flags.DEFINE_paths("dev_files", [], "Likewise, to evaluate on while training.")
+    flags.DEFINE_paths("dev_files", [], "Likewise, to evaluate on while training; translate_own: or see --held_out.")
     flags.DEFINE_paths("test_files", [], "Likewise, for the end; may be left out.")
+    flags.DEFINE_list("languages", [], "translate_own: of inputs,targets, such as en,de; from the files' endings.")
+    flags.DEFINE_list(
+        "corpus_weights",
+        [],
+        "translate_own: one a training corpus, how often each of its pairs comes: 2.5 is twice, and half of them once "
+        "more; 0.3 is 30 % of them. 1 each when left out.",
+    )
+    flags.DEFINE_list(
+        "filters",
+        [],
+        "translate_own: of the training corpora: too_long=1000,length_ratio=3,copied,wrong_script,duplicate, or all. "
+        "None when left out.",
+    )
+    flags.DEFINE_integer(
+        "held_out", None, "translate_own, without --dev_files: training pairs to evaluate on instead, 1000."
+    )
     flags.DEFINE_integer(
         "vocab_size",
         None,
         "translate_own: pieces of the shared vocabulary, 32000 when left out. parsing_english_own: of the words, 8000.",
     )
-    flags.DEFINE_list("languages", [], "translate_own: of inputs,targets, such as en,de; from the files' endings.")
+    flags.DEFINE_integer("target_vocab_size", None, "translate_own: pieces of a vocabulary of the targets' own.")
+    flags.DEFINE_paths(
+        "vocab_from",
+        [],
+        "translate_own: an existing vocabulary: a SentencePiece .model, two (inputs,targets), a data_dir, or the "
+        "output_dir of a model to go on training.",
+    )
+    flags.DEFINE_list("user_defined_symbols", [], "translate_own: symbols that are always one piece, such as <2de>.")
+    flags.DEFINE_integer("max_samples_for_vocab", None, "translate_own: pairs the vocabulary is learned from, 2000000.")
     flags.DEFINE_list("exclude_problems", [], "Leave out problems whose name contains one of these.")
     flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")
     flags.DEFINE_integer("max_cases", 0, "Largest number of examples in a split; 0: all.", lower_bound=0)

@@ -1,117 +1,230 @@
-"""`translate_own`: any corpus of the user's, in one command and without writing Python.
+"""`translate_own`: any corpora of the user's, in one command and without writing Python.
 
-    t2t-datagen --problem=translate_own --train_files=a.en,a.de --dev_files=b.en,b.de --vocab_size=8000 --data_dir=D
+    t2t-datagen --problem=translate_own --train_files=a.en,a.de --vocab_size=8000 --data_dir=D
 
-`D/problem.json` keeps languages, vocabulary and files, so that later commands need `--data_dir=D` alone.
+`D/problem.json` keeps all that was asked for, so that later commands need `--data_dir=D` alone. Every flag is in
+docs/own_corpora.md.
 """
 
-import os
-import re
+import itertools
+import logging
 
 from t2t_lite import registry
-from t2t_lite.data import own_files
+from t2t_lite.data import corpora, own_files
+from t2t_lite.data.filters import PairFilter, pair_hash
+from t2t_lite.data.held_out import find_bound, is_held_out
 from t2t_lite.data.own_files import OwnFiles
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
+from t2t_lite.problems import own_flags
 
-_DEFAULT_VOCAB_SIZE = 32000
+_LOGGER = logging.getLogger("t2t_lite")
 
 
 @registry.register_problem
 class TranslateOwn(OwnFiles, TranslateProblem):
-    """A parallel corpus given by its files: see `configure`. Once generated, all is read from the data folder."""
+    """Parallel corpora given by their files: see `configure`. Once generated, all is read from the data folder."""
 
     config_filename = "problem.json"
+    example_flags = "--train_files=a.en,a.de"
 
-    def configure(self, train_files=(), dev_files=(), test_files=(), vocab_size=None, languages=()):
+    def configure(
+        self,
+        train_files=(),
+        dev_files=(),
+        test_files=(),
+        languages=(),
+        corpus_weights=(),
+        filters=(),
+        held_out=None,
+        vocab_size=None,
+        target_vocab_size=None,
+        vocab_from=(),
+        user_defined_symbols=(),
+        max_samples_for_vocab=None,
+    ):
         """Says what to generate from; the arguments are t2t-datagen's flags of these names.
 
         Args:
-            train_files: paths of the training corpus: inputs and targets in two files of lines that go together, or one
-                `.tsv` file of two columns. Each may be packed (`.gz`, `.bz2`, `.xz`).
-            dev_files: likewise; evaluated while training.
+            train_files: paths of the training corpora. A corpus is two files of lines that go together, inputs first,
+                or one `.tsv` file of two columns. Each may be packed (`.gz`, `.bz2`, `.xz`).
+            dev_files: likewise; evaluated while training. Left out: pairs of the training corpora are held out.
             test_files: likewise; may be left out.
-            vocab_size: pieces of the vocabulary, which both languages share; None: 32000.
             languages: of inputs and targets, such as ("en", "de"); left out: the endings of the training files.
+            corpus_weights: numbers or strings, one a training corpus: how often each of its pairs comes in one pass
+                over the data. 2.5 is twice, and once more for half of them; 0.3 is 30 % of them. Left out: 1 each.
+            filters: words as `t2t_lite.data.filters.parse_filters` takes them; for the training corpora alone.
+            held_out: int, about how many pairs are held out, at most a tenth; None: 1000. Not with `dev_files`.
+            vocab_size: pieces of the vocabulary, which both languages share; None: 32000.
+            target_vocab_size: pieces of a vocabulary of the targets' own; `vocab_size` is then that of the inputs.
+            vocab_from: an existing vocabulary: see `vocabulary_sources.find_vocabularies`.
+            user_defined_symbols: strings without blanks that are always one piece.
+            max_samples_for_vocab: int, pairs that the vocabulary is learned from; None: 2 million.
 
         Raises:
-            UserError: a flag is missing or of another form, or a file does not exist.
+            UserError: a flag is missing, of another form or contradicts another, or a file does not exist.
         """
         given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
-        for split, why in (
-            (DatasetSplit.TRAIN, "Expected the corpus to learn from: --train_files=a.en,a.de or --train_files=a.tsv"),
-            (DatasetSplit.EVAL, "Expected some 1,000 pairs to evaluate on, which are not trained on"),
-        ):
-            if not given[split]:
-                raise UserError(f"translate_own: missing --{own_files.FLAGS[split]}. {why}.")
-        described = {split: _described(split, paths) for split, paths in given.items() if paths}
+        if not train_files:
+            raise UserError(
+                "translate_own: missing --train_files. Expected the corpus to learn from: --train_files=a.en,a.de or "
+                "--train_files=a.tsv."
+            )
+        groups = {split: own_flags.group_files(split, paths) for split, paths in given.items()}
+        described = {split: own_files.describe_files(split, paths) for split, paths in given.items() if paths}
+        languages = own_flags.check_languages(languages, train_files)
+        vocabulary = own_flags.check_vocabulary(
+            languages, vocab_size, target_vocab_size, vocab_from, user_defined_symbols, max_samples_for_vocab
+        )
         self.remember(
             {
-                "format": 1,
+                "format": 2,
                 "problem": self.name,
-                "languages": _checked_languages(languages, train_files),
-                "vocab_size": own_files.check_vocab_size(vocab_size, _DEFAULT_VOCAB_SIZE, "1000 to 50000"),
+                "languages": languages,
+                **vocabulary,
                 "files": described,
+                "corpus_weights": own_flags.check_weights(corpus_weights, len(groups[DatasetSplit.TRAIN])),
+                "filters": own_flags.check_filters(filters, languages),
+                "held_out": own_flags.check_held_out(held_out, dev_files),
             }
         )
+
+    # What is remembered. Format 1 of problem.json has languages, vocab_size and files alone.
+
+    def _recall(self, key):
+        return self.config.get(key) or None
 
     @property
     def language_pair(self):
         """The languages, once the data folder has been read; None before."""
         return tuple(self._config["languages"]) if self._config else None
 
+    @property
+    def approx_target_vocab_size(self):
+        """The size of the targets' own vocabulary; None: both sides share one."""
+        return self._recall("target_vocab_size")
+
+    @property
+    def existing_vocabularies(self):
+        """The models that are taken over, {"inputs": path, "targets": path}; {} to learn one."""
+        return self._recall("vocab_from") or {}
+
+    @property
+    def additional_reserved_tokens(self):
+        """The user's own symbols, a tuple."""
+        return tuple(self._recall("user_defined_symbols") or ())
+
+    @property
+    def max_samples_for_vocab(self):
+        """Pairs that the vocabulary is learned from."""
+        return self._recall("max_samples_for_vocab") or TranslateProblem.max_samples_for_vocab
+
+    @property
+    def dataset_splits(self):
+        """The splits that have files, and one shard of what is held out; see `OwnFiles.dataset_splits`."""
+        splits = super().dataset_splits
+        if self._recall("held_out"):
+            splits.insert(1, {"split": DatasetSplit.EVAL, "shards": 1})
+        return splits
+
+    def bytes_of(self, split):
+        """Returns the size of a split's text; in training each corpus as often as it is read."""
+        if split != DatasetSplit.TRAIN:
+            return super().bytes_of(split)
+        sizes = {facts["path"]: facts["bytes"] for facts in self.files_of(split)}
+        return sum(weight * sum(sizes[path] for path in paths) for paths, weight in self._weighted_corpora())
+
     def generation_settings(self):
-        """Returns languages, vocabulary and files, whose change is refused over finished data."""
-        config = self.config
-        mine = {"languages": config["languages"], "vocab_size": config["vocab_size"]}
-        return {**mine, **super().generation_settings()}
+        """Returns all that was asked for, whose change is refused over finished data."""
+        first = ("languages", "vocab_size", "target_vocab_size", "user_defined_symbols")
+        last = ("corpus_weights", "filters", "held_out")
+        return {
+            **{key: self._recall(key) for key in first},
+            **super().generation_settings(),
+            **{key: self._recall(key) for key in last},
+        }
+
+    # Generation.
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Reads all files once, so that a bad line is found before any work; then makes the vocabulary."""
         for split in self.config["files"]:
             progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "pairs")
-            for _ in progress.watch(self.generate_samples(data_dir, tmp_dir, split)):
-                pass
+            if split == DatasetSplit.TRAIN and self._recall("held_out"):
+                self._draw_held_out(progress.watch(self._training_pairs()))
+            else:
+                for _ in progress.watch(self._read_files(split)):
+                    pass
             progress.done()
         super().prepare_generation(data_dir, tmp_dir)
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields the pairs of a split's files."""
-        from t2t_lite.data import corpora
-
+        """Returns an iterator of a split's pairs: those of its files, or those that are held out."""
         self.read_config(data_dir)
-        return corpora.read_corpus([facts["path"] for facts in self.files_of(dataset_split)])
+        is_drawn = dataset_split == DatasetSplit.EVAL and self._recall("held_out")
+        if dataset_split != DatasetSplit.TRAIN and not is_drawn:
+            return self._read_files(dataset_split)
+        if self._recall("held_out") and "held_out_below" not in self.config:
+            self._draw_held_out(self._training_pairs())
+        return self._training_pairs(dataset_split)
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
         """See `Text2TextProblem.get_or_create_vocab`."""
         self.read_config(data_dir)
         return super().get_or_create_vocab(data_dir, tmp_dir, force_get)
 
+    def _corpora(self, split):
+        """Returns the [path, …] of each corpus of a split."""
+        return own_flags.group_files(split, [facts["path"] for facts in self.files_of(split)])
 
-def _described(split, paths):
-    """Returns [{"path", "bytes"}, …]; checks number and existence."""
-    from t2t_lite.data import corpora
+    def _weighted_corpora(self):
+        paths = self._corpora(DatasetSplit.TRAIN)
+        return list(zip(paths, self._recall("corpus_weights") or [1.0] * len(paths), strict=True))
 
-    flag = f"--{own_files.FLAGS[split]}={','.join(paths)}"
-    is_tsv = len(paths) == 1 and corpora.without_packing(paths[0]).endswith(".tsv")
-    if len(paths) != 2 and not is_tsv:
-        raise UserError(
-            f"{flag}: found {len(paths)}. Expected two files that go together (a.en,a.de), or one .tsv file."
+    def _read_files(self, split):
+        return itertools.chain.from_iterable(map(corpora.read_corpus, self._corpora(split)))
+
+    def _training_pairs(self, part=None):
+        """Yields the pairs of the training corpora that stay: for training, held out (EVAL), or both, each once."""
+        bound = self.config["held_out_below"] if part and self._recall("held_out") else 0
+        wanted = self._recall("filters") or {}
+        if part == DatasetSplit.EVAL:
+            wanted = {**wanted, "duplicate": True}
+        stays = PairFilter(wanted, self.language_pair, self.removed)
+        for number, (paths, weight) in enumerate(self._weighted_corpora()):
+            purpose = f"weight {self.random_seed} {number}"
+            pairs = corpora.read_corpus(paths)
+            if weight < 1:
+                pairs = _repeated(pairs, weight, purpose)
+            if bound:
+                pairs = _on_side(pairs, part == DatasetSplit.EVAL, bound, self.random_seed)
+            pairs = stays(pairs)
+            yield from _repeated(pairs, weight, purpose) if weight > 1 and part == DatasetSplit.TRAIN else pairs
+
+    def _draw_held_out(self, pairs):
+        """Notes which pairs are held out. Raises `UserError` where none would be left to train on."""
+        asked = self._recall("held_out")
+        bound, count = find_bound(pairs, asked, self.random_seed)
+        if bound == 2**64:
+            raise UserError(
+                f"{self.name}: no pair would be left to train on, with some held out: {count:,} different ones are "
+                "in the training corpora, after filters. Expected more, or --dev_files."
+            )
+        self.config["held_out_below"] = bound
+        _LOGGER.info(
+            f"{self.name}: {count:,} pairs of the training corpora are held out for evaluation (--held_out={asked}, at "
+            "most a tenth); no pair with the same inputs is trained on"
         )
-    return own_files.describe_files(split, paths)
 
 
-def _checked_languages(given, train_files):
-    """Returns [language of inputs, language of targets], from the files' endings where not given."""
-    from t2t_lite.data import corpora
+def _repeated(pairs, weight, purpose):
+    """Yields each pair as often as `weight` says; what is left of it decides by the pair's hash."""
+    times = int(weight)
+    below = (weight - times) * 2**64
+    for pair in pairs:
+        yield from itertools.repeat(pair, times + (below > 0 and pair_hash(pair, purpose) < below))
 
-    found = list(given) or [os.path.splitext(corpora.without_packing(path))[1][1:] for path in train_files]
-    if len(found) == 2 and all(re.fullmatch(r"[a-z]{2,3}([-_]\w+)?", code) for code in found) and found[0] != found[1]:
-        return found
-    if given:
-        raise UserError(f"--languages={','.join(given)}: expected two different codes, inputs first, such as en,de.")
-    raise UserError(
-        f"--train_files={','.join(train_files)}: the endings do not name two languages. Add --languages=en,de (inputs "
-        "first)."
-    )
+
+def _on_side(pairs, side, bound, seed):
+    return (pair for pair in pairs if is_held_out(pair, bound, seed) == side)

@@ -71,7 +71,14 @@ class OwnFiles:
     @property
     def dataset_splits(self):
         """The splits that have files; one shard for every 16 MiB of them, 100 at most."""
-        return [{"split": split, "shards": count_shards(self.files_of(split))} for split in self.config["files"]]
+        return [
+            {"split": split, "shards": min(_MOST_SHARDS, 1 + int(self.bytes_of(split)) // _BYTES_A_SHARD)}
+            for split in self.config["files"]
+        ]
+
+    def bytes_of(self, split):
+        """Returns the size of what is read for a split."""
+        return sum(facts["bytes"] for facts in self.files_of(split))
 
     def generation_settings(self):
         """Returns what the files depend on, whose change is refused over finished data."""
@@ -121,14 +128,9 @@ def describe_files(split, paths):
     return [{"path": path, "bytes": tf.io.gfile.stat(path).length} for path in full]
 
 
-def check_vocab_size(given, default, expected):
+def check_vocab_size(given, default, expected, flag="vocab_size"):
     """Returns the size, `default` for None. Raises `UserError` for one that the bytes alone fill."""
     size = default if given is None else given
     if size < 300:
-        raise UserError(f"--vocab_size={size}: too small; bytes alone take 256. Expected {expected}.")
+        raise UserError(f"--{flag}={size}: too small; bytes alone take 256. Expected {expected}.")
     return size
-
-
-def count_shards(described, times=1):
-    """Returns the number of shards for files that `describe_files` described, read so many `times`."""
-    return min(_MOST_SHARDS, 1 + int(times * sum(facts["bytes"] for facts in described)) // _BYTES_A_SHARD)

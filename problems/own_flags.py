@@ -1,0 +1,125 @@
+"""Checks the flags of `translate_own`, and makes of them what its problem.json keeps."""
+
+import collections
+import math
+import os
+import re
+
+from t2t_lite.data import corpora, own_files
+from t2t_lite.data.filters import PairFilter, parse_filters
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
+from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
+
+_DEFAULT_VOCAB_SIZE = 32000
+_DEFAULT_HELD_OUT = 1000
+
+
+def group_files(split, paths):
+    """Returns the [path, …] of each corpus: a `.tsv` file alone, others in twos. Raises `UserError`."""
+    flag, rest, groups = f"--{own_files.FLAGS[split]}={','.join(paths)}", list(paths), []
+    while rest:
+        count = 1 if _is_tsv(rest[0]) else 2
+        group, rest = rest[:count], rest[count:]
+        if len(group) < count or any(map(_is_tsv, group[1:])):
+            raise UserError(
+                f"{flag}: {group[0]} has no other side (found {len(paths)}). Expected two files that go together "
+                "(a.en,a.de), or one .tsv file, for each corpus."
+            )
+        groups.append(group)
+    return groups
+
+
+def _is_tsv(path):
+    return corpora.without_packing(path).endswith(".tsv")
+
+
+def check_languages(given, train_files):
+    """Returns [language of inputs, of targets], from the files' endings where not given. Raises `UserError`."""
+    flag = f"--train_files={','.join(train_files)}"
+    pairs = [paths for paths in group_files(DatasetSplit.TRAIN, train_files) if len(paths) == 2]
+    endings = [[os.path.splitext(corpora.without_packing(path))[1][1:] for path in paths] for paths in pairs]
+    for paths, found in zip(pairs, endings, strict=True):
+        if _are_languages(endings[0]) and found == endings[0][::-1]:
+            raise UserError(f"{flag}: {','.join(paths)} go the other way than {','.join(pairs[0])}. Swap the two.")
+    if given:
+        if _are_languages(given):
+            return list(given)
+        raise UserError(f"--languages={','.join(given)}: expected two different codes, inputs first, such as en,de.")
+    if endings and _are_languages(endings[0]) and all(found == endings[0] for found in endings):
+        return endings[0]
+    raise UserError(f"{flag}: the endings do not name two languages. Add --languages=en,de (inputs first).")
+
+
+def _are_languages(codes):
+    is_code = all(re.fullmatch(r"[a-z]{2,3}([-_]\w+)?", code) for code in codes)
+    return is_code and len(codes) == 2 and codes[0] != codes[1]
+
+
+def check_weights(given, num_corpora):
+    """Returns a float a training corpus, or None where all are 1. Raises `UserError`."""
+    flag = f"--corpus_weights={','.join(map(str, given))}"
+    if given and len(given) != num_corpora:
+        raise UserError(f"{flag}: found {len(given)} for {num_corpora} training corpora. Expected one for each.")
+    weights = []
+    for word in given:
+        try:
+            weight = float(word)
+        except ValueError:
+            weight = math.nan
+        if not 0 < weight < math.inf:
+            raise UserError(f"{flag}: {word}: expected how often each pair comes, a number above 0 such as 2.5 or 0.3.")
+        weights.append(weight)
+    return weights if set(weights) - {1.0} else None
+
+
+def check_filters(words, languages):
+    """Returns what `PairFilter` takes, or None for no filters. Raises `UserError`."""
+    wanted = parse_filters(words)
+    PairFilter(wanted, languages, collections.Counter())  # knows whether it can
+    return wanted or None
+
+
+def check_held_out(given, dev_files):
+    """Returns how many pairs to hold out; None with files to evaluate on. Raises `UserError`."""
+    if dev_files and given is not None:
+        raise UserError(
+            f"--held_out={given}: --dev_files are there to evaluate on, nothing is held out. Leave out one of the two."
+        )
+    if given is not None and given < 1:
+        raise UserError(f"--held_out={given}: expected 1 or more pairs to evaluate on, such as 1000; or --dev_files.")
+    return None if dev_files else given or _DEFAULT_HELD_OUT
+
+
+def check_vocabulary(languages, vocab_size, target_vocab_size, vocab_from, symbols, max_samples):
+    """Returns the part of the configuration that is about the vocabulary. Raises `UserError`."""
+    sizes = {"vocab_size": vocab_size, "target_vocab_size": target_vocab_size}
+    how = {"user_defined_symbols": list(symbols) or None, "max_samples_for_vocab": max_samples}
+    if vocab_from:
+        for name, value in {**sizes, **how}.items():
+            if value is not None:
+                raise UserError(
+                    f"--{name} together with --vocab_from={','.join(vocab_from)}: that vocabulary is taken as it is. "
+                    "Leave out one of the two."
+                )
+        found = find_vocabularies(vocab_from, languages)
+        pieces = {side: count_pieces(path) for side, path in found.items()}
+        is_shared = found["inputs"] == found["targets"]
+        sizes = {"vocab_size": pieces["inputs"], "target_vocab_size": None if is_shared else pieces["targets"]}
+        return {**sizes, **how, "vocab_from": found}
+    sizes["vocab_size"] = own_files.check_vocab_size(vocab_size, _DEFAULT_VOCAB_SIZE, "1000 to 50000")
+    if target_vocab_size is not None:
+        own_files.check_vocab_size(target_vocab_size, None, "1000 to 50000", "target_vocab_size")
+    flag = f"--user_defined_symbols={','.join(symbols)}"
+    for symbol in symbols:
+        if not symbol or re.search(r"[\s\u2581]", symbol):  # SentencePiece writes U+2581 for a blank
+            raise UserError(f"{flag}: {symbol!r}: expected symbols without blanks, such as <2de>.")
+        if (
+            symbol in ("<pad>", "</s>", "<unk>")
+            or re.fullmatch(r"<0x[0-9A-F]{2}>", symbol)
+            or symbols.count(symbol) > 1
+        ):
+            raise UserError(f"{flag}: {symbol} is in the vocabulary already. Choose another symbol, or leave it out.")
+    if max_samples is not None and max_samples < 1:
+        raise UserError(f"--max_samples_for_vocab={max_samples}: expected 1 or more pairs, such as 2000000.")
+    return {**sizes, **how, "vocab_from": None}

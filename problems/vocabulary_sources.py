@@ -1,0 +1,80 @@
+"""Finds the vocabulary that `--vocab_from` names: SentencePiece models, or a folder that has one."""
+
+import os
+
+from t2t_lite import registry
+from t2t_lite.data import files
+from t2t_lite.data.vocabulary import SentencePieceEncoder
+from t2t_lite.errors import UserError
+
+
+def find_vocabularies(paths, languages):
+    """Returns {"inputs": path, "targets": path} of SentencePiece models; equal where both sides share one.
+
+    Args:
+        paths: [model], [model of the inputs, model of the targets], [data_dir] or [output_dir].
+        languages: (of inputs, of targets). A folder whose problem goes the other way gives its vocabularies swapped.
+
+    Raises:
+        UserError: none is there, or several, or one of another kind.
+    """
+    import tensorflow as tf
+
+    flag = f"--vocab_from={','.join(paths)}"
+    if len(paths) > 2:
+        raise UserError(f"{flag}: found {len(paths)}. Expected one .model file, two (inputs,targets), or one folder.")
+    for path in paths:
+        if not tf.io.gfile.exists(path):
+            raise UserError(f"{flag}: no such file or folder: {path}. Check the path.")
+    folders = [path for path in paths if tf.io.gfile.isdir(path)]
+    if folders and len(paths) > 1:
+        raise UserError(f"{flag}: {folders[0]} is a folder. Expected two .model files, or one folder alone.")
+    found = _in_folder(flag, folders[0], languages) if folders else {"inputs": paths[0], "targets": paths[-1]}
+    return {side: path if "://" in path else os.path.abspath(path) for side, path in found.items()}
+
+
+def count_pieces(path):
+    """Returns the number of pieces of a SentencePiece model. Raises `UserError` where it is none."""
+    import sentencepiece
+
+    model = files.read_bytes(path)
+    try:
+        return sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()
+    except RuntimeError:
+        raise UserError(
+            f"--vocab_from: {path}: not a SentencePiece model ({len(model):,} bytes). Expected the .model file that "
+            "t2t-datagen or spm_train wrote."
+        ) from None
+
+
+def _in_folder(flag, folder, languages):
+    problem = registry.problem(_problem_name(flag, folder))
+    encoders = problem.get_feature_encoders(folder)
+    for encoder in encoders.values():
+        if not isinstance(encoder, SentencePieceEncoder):
+            raise UserError(
+                f"{flag}: the vocabulary of {problem.full_name} is no SentencePiece model. Expected one of pieces."
+            )
+    sides = ["inputs", "targets"]
+    if problem.languages and tuple(languages) == tuple(reversed(problem.languages)):
+        sides.reverse()
+    return {"inputs": encoders[sides[0]].path, "targets": encoders[sides[1]].path}
+
+
+def _problem_name(flag, folder):
+    """Returns the name of the problem that a data_dir or an output_dir is of."""
+    import tensorflow as tf
+
+    from t2t_lite.models.run_config import read_run_config
+
+    if run := read_run_config(folder):
+        return run["problem"]
+    manifests = tf.io.gfile.glob(os.path.join(folder, "*-manifest.json"))
+    names = sorted({files.read_json(path).get("request", {}).get("problem", "") for path in manifests} - {""})
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise UserError(f"{flag}: holds the data of {', '.join(names)}. Expected a .model file in it.")
+    raise UserError(
+        f"{flag}: neither data of t2t-datagen nor a run of t2t-trainer. Expected such a folder, or a .model file."
+    )

@@ -1,0 +1,209 @@
+"""`translate_own` with several corpora, filters, and pairs that are held out."""
+
+import collections
+import json
+import re
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
+from tests.data import corpus
+from tests.problems.test_translate_own import decoded, generated
+
+NOISE = [
+    ("", "leer"),
+    ("the child", "the child"),
+    ("дом", "das Haus"),
+    ("no", "das ist viel zu lang"),
+    ("bread " * 200, "Brot " * 200),
+]
+
+
+def distinct(count, seed=0):
+    """Returns `count` different pairs."""
+    return list(dict.fromkeys(corpus.sentence_pairs(2 * count, seed)))[:count]
+
+
+def written(tmp_path, name, pairs):
+    return corpus.write_corpus(tmp_path, name, pairs).split(",")
+
+
+def manifest_of(folder):
+    return json.loads((folder / "translate_own-manifest.json").read_text())
+
+
+def samples(problem, split=DatasetSplit.TRAIN, data_dir=""):
+    return [(pair["inputs"], pair["targets"]) for pair in problem.generate_samples(str(data_dir), "", split)]
+
+
+def configured(**arguments):
+    problem = registry.problem("translate_own")
+    problem.configure(**arguments)
+    return problem
+
+
+def test_several_corpora_are_read_one_after_the_other(tmp_path):
+    one, two, three, dev = (distinct(20, seed) for seed in range(4))
+    (tmp_path / "three.tsv").write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in three))
+    train = [*written(tmp_path, "one", one), str(tmp_path / "three.tsv"), *written(tmp_path, "two", two)]
+    problem = configured(train_files=train, dev_files=[*written(tmp_path, "dev", dev), str(tmp_path / "three.tsv")])
+    assert samples(problem) == one + three + two
+    assert samples(problem, DatasetSplit.EVAL) == dev + three
+    assert problem.language_pair == ("en", "de")
+
+
+def test_weights_say_how_often_a_pair_comes(tmp_path):
+    often, rare, once = (distinct(1000, seed) for seed in range(3))
+    files = written(tmp_path, "a", often) + written(tmp_path, "b", rare) + written(tmp_path, "c", once)
+    problem = configured(train_files=files, dev_files=files[:2], corpus_weights=["2.5", "0.3", "1"])
+    count = collections.Counter(samples(problem))
+    often, rare, once = set(often), set(rare), set(once)
+    only = {"often": often - rare - once, "rare": rare - often - once, "once": once - often - rare}
+    times = {name: collections.Counter(count[pair] for pair in pairs) for name, pairs in only.items()}
+    assert set(times["often"]) == {2, 3}
+    assert abs(times["often"][3] - times["often"].total() / 2) < 80  # 5 standard deviations
+    assert set(times["rare"]) == {0, 1}
+    assert abs(times["rare"][1] - 0.3 * times["rare"].total()) < 75
+    assert set(times["once"]) == {1}
+    assert samples(problem) == samples(problem)
+    assert len(samples(problem, DatasetSplit.EVAL)) == 1000
+    half_as_many = configured(train_files=files[:2], dev_files=files[:2], corpus_weights=[0.5])
+    assert set(samples(half_as_many)) < often
+
+
+def test_the_number_of_shards_follows_the_weights(tmp_path):
+    small, large = written(tmp_path, "a", distinct(5)), written(tmp_path, "b", [("a " * 10**6, "b " * 10**6)] * 2)
+    for weight, shards in ((0.1, 1), (1, 1), (10, 5)):
+        problem = configured(train_files=small + large, dev_files=small, corpus_weights=[1, weight])
+        assert problem.dataset_splits[0]["shards"] == shards
+
+
+def test_filters_report_what_they_remove_from_training_alone(tmp_path):
+    good = distinct(200)
+    files = {
+        "train_files": written(tmp_path, "train", good + NOISE + good[:7]),
+        "dev_files": written(tmp_path, "dev", NOISE + good[:3] * 2),
+    }
+    problem = generated(tmp_path / "d", vocab_size=320, filters=["all"], **files)
+    splits = manifest_of(tmp_path / "d")["splits"]
+    assert splits["train"]["removed"] == {
+        "copied": 1, "duplicate": 7, "empty": 1, "length_ratio": 1, "too_long": 1, "wrong_script": 1,
+    }  # fmt: skip
+    assert decoded(problem, tmp_path / "d", DatasetSplit.TRAIN) == sorted(good)
+    assert splits["eval"]["removed"] == {"empty": 1}
+    assert splits["eval"]["examples"] == len(NOISE) - 1 + 6
+    assert not any(
+        "ж" <= piece <= "я" for piece in problem.feature_encoders(str(tmp_path / "d"))["inputs"].pieces(range(320))
+    )
+    off = generated(tmp_path / "off", vocab_size=320, **files)
+    assert manifest_of(tmp_path / "off")["splits"]["train"]["removed"] == {"empty": 1}
+    assert len(decoded(off, tmp_path / "off", DatasetSplit.TRAIN)) == 200 + 7 + len(NOISE) - 1
+
+
+def test_duplicates_are_found_across_corpora_and_copies_by_weight_stay(tmp_path):
+    files = written(tmp_path, "a", distinct(50)) + written(tmp_path, "b", distinct(50) + distinct(10, 9))
+    problem = configured(train_files=files, dev_files=files, filters=["duplicate"], corpus_weights=[3, 1])
+    count = collections.Counter(samples(problem))
+    assert all(count[pair] == 3 for pair in distinct(50))
+    assert problem.removed["duplicate"] >= 50
+
+
+def test_held_out_pairs_share_no_sentence_with_training(tmp_path, caplog):
+    def normal(text):
+        return re.sub(r"\W", "", text.casefold())
+
+    pairs = [(f"{inputs}!", targets) for inputs, targets in distinct(1000)]
+    pairs += [(inputs.upper(), f"{targets}.") for inputs, targets in pairs[:500]] + pairs[:300]
+    files = written(tmp_path, "train", pairs)
+    caplog.set_level("INFO", "t2t_lite")
+    problem = generated(tmp_path / "d", train_files=files, vocab_size=330, held_out=50, corpus_weights=[2])
+    train, dev = (decoded(problem, tmp_path / "d", split) for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL))
+    assert {normal(inputs) for inputs, _ in train}.isdisjoint(normal(inputs) for inputs, _ in dev)
+    assert len(dev) == len(set(dev))
+    assert abs(len(dev) - 50) <= 1
+    assert set(train) | set(dev) == set(pairs)
+    assert len(train) == 2 * sum(pair not in set(dev) for pair in pairs)
+    assert f"{len(dev)} pairs of the training corpora are held out for evaluation" in caplog.text
+    splits = manifest_of(tmp_path / "d")["splits"]
+    assert splits["train"]["removed"] == {}
+    assert splits["eval"]["removed"] == {"duplicate": sum(pair in set(dev) for pair in pairs) - len(dev)}
+    again = generated(tmp_path / "again", train_files=files, vocab_size=330, held_out=50, corpus_weights=[2])
+    assert decoded(again, tmp_path / "again", DatasetSplit.EVAL) == dev
+    for path in (tmp_path / "d").iterdir():
+        assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
+
+
+def test_without_dev_files_a_tenth_is_held_out_at_most(tmp_path):
+    files = written(tmp_path, "train", distinct(300) + NOISE)
+    problem = configured(train_files=files, filters=["all"])
+    assert [split["split"] for split in problem.dataset_splits] == ["train", "eval"]
+    dev, train = (samples(problem, split) for split in (DatasetSplit.EVAL, DatasetSplit.TRAIN))
+    assert abs(len(dev) - 30) <= 2  # `distinct` has some sentences with two translations of "house"
+    assert sorted(train + dev) == sorted(distinct(300))
+
+
+def test_nothing_would_be_left(tmp_path):
+    problem = configured(train_files=written(tmp_path, "train", [("Yes.", "Ja."), ("yes", "jawohl")] * 50))
+    with pytest.raises(UserError, match="no pair would be left to train on, with some held out: 2 different ones"):
+        problem.generate_data(str(tmp_path / "d"), str(tmp_path))
+    assert list((tmp_path / "d").iterdir()) == []
+
+
+def test_a_corpus_that_goes_the_other_way(tmp_path):
+    files = written(tmp_path, "a", distinct(5)) + written(tmp_path, "b", distinct(5))[::-1]
+    with pytest.raises(UserError, match=r"b.de,.*b.en go the other way than .*a.en,.*a.de. Swap the two"):
+        configured(train_files=files)
+
+
+def test_all_is_kept_in_problem_json(tmp_path):
+    train = written(tmp_path, "a", distinct(300)) + written(tmp_path, "b", distinct(100, 5))
+    asked = {
+        "train_files": train,
+        "corpus_weights": ["1", "0.5"],
+        "filters": ["all", "length_ratio=4"],
+        "held_out": 20,
+        "user_defined_symbols": ["<2de>", "<2en>"],
+        "max_samples_for_vocab": 250,
+        "vocab_size": 330,
+    }
+    generated(tmp_path / "d", **asked)
+    again = registry.problem("translate_own")
+    again.generate_data(str(tmp_path / "d"), "")  # the same request: nothing to do
+    expected = configured(**asked)
+    assert again.generation_settings() == expected.generation_settings()
+    assert samples(again, data_dir=tmp_path / "d") == samples(expected)
+    encoder = again.feature_encoders(str(tmp_path / "d"))["targets"]
+    assert encoder.pieces(encoder.encode("das<2de>Haus")).count("<2de>") == 1
+    changes = {
+        "corpus_weights = 1.0 and 0.5, asked for is corpus_weights = None": {"corpus_weights": ()},
+        "filters = too_long: 1000, length_ratio: 4.0, .*asked for is filters = copied": {"filters": ["copied"]},
+        "held_out = 20, asked for is held_out = 1000": {"held_out": None},
+        "user_defined_symbols = <2de> and <2en>, asked for is .* = None": {"user_defined_symbols": ()},
+        "max_samples_for_vocab = 250, asked for is max_samples_for_vocab = 251": {"max_samples_for_vocab": 251},
+    }
+    for message, change in changes.items():
+        with pytest.raises(UserError, match=message):
+            generated(tmp_path / "d", **{**asked, **change})
+
+
+def test_format_1_of_problem_json_is_read(tmp_path):
+    """As it was before there were weights, filters and the like."""
+    pairs, dev = distinct(200), distinct(20, 3)
+    config = {
+        "format": 1,
+        "problem": "translate_own",
+        "languages": ["en", "de"],
+        "vocab_size": 320,
+        "files": {
+            split: [{"path": path, "bytes": 1000} for path in written(tmp_path, split, part)]
+            for split, part in (("train", pairs), ("eval", dev))
+        },
+    }
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "problem.json").write_text(json.dumps(config))
+    problem = registry.problem("translate_own")
+    problem.generate_data(str(tmp_path / "d"), "")
+    assert decoded(problem, tmp_path / "d", DatasetSplit.TRAIN) == sorted(pairs)
+    assert decoded(problem, tmp_path / "d", DatasetSplit.EVAL) == sorted(dev)
