@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import logging
 import os
 import re
 import tempfile
@@ -11,6 +12,7 @@ from t2t_lite.data.vocabulary import EOS_ID, PAD_ID, UNK_ID
 from t2t_lite.data.word_counts import count_words
 from t2t_lite.errors import UserError
 
+_LOGGER = logging.getLogger("t2t_lite")
 # What "identity" makes blanks of; a NUL cannot be written in such a rule.
 _BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 
@@ -68,6 +70,76 @@ def train_sentencepiece(
             minloglevel=2,
         )
     _write(_without_traces(model.getvalue()), model_prefix)
+
+
+def adopt_sentencepiece(path, model_prefix):
+    """Copies any SentencePiece model to `<model_prefix>.model` and writes its `.vocab`.
+
+    Other special ids become padding 0, EOS 1 and unknown 2, as `with_usual_ids` describes. A model without byte
+    fallback stays one: a log line says that it has unknown characters.
+
+    Raises:
+        UserError: no such file, or not a SentencePiece model.
+    """
+    model = with_usual_ids(files.read_bytes(path), path)
+    if not _parse(model, path).trainer_spec.byte_fallback:
+        _LOGGER.info(f"{path}: a vocabulary without byte fallback: characters that it does not have become <unk>")
+    _write(model, model_prefix)
+
+
+def with_usual_ids(model, path):
+    """Returns the bytes of a SentencePiece model with padding 0, EOS 1 and unknown 2.
+
+    A model that has these is returned as it is. Otherwise the three are put first, and added where they are missing;
+    the other pieces follow in their order. Texts are cut into the same pieces, whose ids are other ones.
+
+    Args:
+        model: bytes of a `.model` file.
+        path: its name, for errors.
+
+    Raises:
+        UserError: not a SentencePiece model.
+    """
+    proto = _parse(model, path)
+    kind, spec = proto.SentencePiece.Type, proto.trainer_spec
+    control = {piece.piece for piece in proto.pieces if piece.type == kind.CONTROL}
+    names = {piece.piece for piece in proto.pieces}
+    special = []
+    for role in ("pad", "eos"):
+        name = getattr(spec, f"{role}_piece")
+        if name not in control:
+            while name in names:  # a piece of text is called like this
+                name = f"<{name}>"
+            setattr(spec, f"{role}_piece", name)
+        special.append(proto.SentencePiece(piece=name, score=0, type=kind.CONTROL))
+    special += [piece for piece in proto.pieces if piece.type == kind.UNKNOWN]
+    taken = {piece.piece for piece in special}
+    pieces = special + [piece for piece in proto.pieces if piece.piece not in taken]
+    if list(proto.pieces) == pieces:
+        return model
+    ids = {piece.piece: i for i, piece in enumerate(pieces)}
+    bos_id = ids[spec.bos_piece] if spec.bos_piece in control else -1
+    spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD_ID, EOS_ID, UNK_ID, bos_id
+    spec.vocab_size = len(pieces)
+    pieces = [proto.SentencePiece.FromString(piece.SerializeToString()) for piece in pieces]  # they were parts of it
+    del proto.pieces[:]
+    proto.pieces.extend(pieces)
+    return proto.SerializeToString(deterministic=True)
+
+
+def _parse(model, path):
+    """Returns a ModelProto. Raises `UserError` unless SentencePiece can load the model."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
+    try:
+        sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(model)
+    except RuntimeError:
+        raise UserError(
+            f"{path}: not a SentencePiece model ({len(model):,} bytes). Expected a .model file of spm_train or of "
+            "t2t-datagen."
+        ) from None
+    return sentencepiece_model_pb2.ModelProto.FromString(model)
 
 
 def _write(model, model_prefix):

@@ -1,24 +1,44 @@
 """Problems of text: samples are strings, a vocabulary makes ids of them (tensor2tensor's text_problems.py)."""
 
+import contextlib
 import functools
+import hashlib
 import logging
 import os
-import random
+import types
 
-from t2t_lite.data import subwords, vocabulary
+from t2t_lite.data import files, subwords, vocabulary
 from t2t_lite.data.problem import DatasetSplit, Problem, VocabType
+from t2t_lite.data.reservoir import Reservoir
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
+_SIDES = ("inputs", "targets")
 
 
 class Text2TextProblem(Problem):
-    """Text in, text out. Subclasses write `generate_samples` and `is_generate_per_split`."""
+    """Text in, text out. Subclasses write `generate_samples` and `is_generate_per_split`.
+
+    Attributes:
+        vocab_type: VocabType.
+        approx_vocab_size: pieces of the vocabulary, which both sides share.
+        approx_target_vocab_size: pieces of the targets' own vocabulary; `approx_vocab_size` is then that of the inputs.
+            None: one vocabulary.
+        additional_reserved_tokens: strings that are one piece wherever they are.
+        existing_vocabularies: {"inputs": path, "targets": path} of SentencePiece models to take over instead of
+            learning; the same path twice: one vocabulary.
+        max_samples_for_vocab: samples that a vocabulary is learned from, drawn evenly from all; None: all.
+        use_vocab_from_other_problem: a problem whose vocabulary serves here too.
+        oov_token: of `VocabType.TOKEN`: what unknown words become; None: they are an error.
+        inputs_prefix, targets_prefix: put before each text.
+    """
 
     vocab_type = VocabType.SUBWORD
     approx_vocab_size = 2**15
+    approx_target_vocab_size = None
     additional_reserved_tokens = ()
-    max_samples_for_vocab = None
+    existing_vocabularies = types.MappingProxyType({})
+    max_samples_for_vocab = 2_000_000
     use_vocab_from_other_problem = None
     oov_token = None
     inputs_prefix = ""
@@ -41,55 +61,116 @@ class Text2TextProblem(Problem):
 
     @property
     def vocab_filename(self):
-        """Name of the vocabulary file: `vocab.<problem>.<size>.model` or `vocab.<problem>.tokens`."""
+        """Name of the file of the one vocabulary: `vocab.<problem>.<size>.model` or `vocab.<problem>.tokens`."""
         if self.use_vocab_from_other_problem:
             return self.use_vocab_from_other_problem.vocab_filename
         if self.vocab_type == VocabType.TOKEN:
             return f"vocab.{self.dataset_filename()}.tokens"
         return f"vocab.{self.dataset_filename()}.{self.approx_vocab_size}.model"
 
+    @property
+    def vocab_filenames(self):
+        """{"inputs": name, "targets": name}: twice `vocab_filename`, or `vocab.<problem>.<side>.<size>.model`."""
+        if self.use_vocab_from_other_problem:
+            return self.use_vocab_from_other_problem.vocab_filenames
+        if not self._has_two_vocabularies:
+            return dict.fromkeys(_SIDES, self.vocab_filename)
+        sizes = self.approx_vocab_size, self.approx_target_vocab_size or self.approx_vocab_size
+        return {
+            side: f"vocab.{self.dataset_filename()}.{side}.{size}.model"
+            for side, size in zip(_SIDES, sizes, strict=True)
+        }
+
+    @property
+    def _has_two_vocabularies(self):
+        if self.vocab_type != VocabType.SUBWORD:
+            return False
+        if self.existing_vocabularies:
+            return self.existing_vocabularies["inputs"] != self.existing_vocabularies["targets"]
+        return self.approx_target_vocab_size is not None
+
     def prepare_generation(self, data_dir, tmp_dir):
-        """Makes the vocabulary."""
+        """Makes the vocabulary, or both."""
         self.get_or_create_vocab(data_dir, tmp_dir)
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
-        """Returns the encoder of `vocab_filename`, learned from the training samples where there is no such file.
+        """Returns the encoder of the inputs, mostly that of both sides; vocabularies that are not there are made.
+
+        They are learned from the training samples, or taken over where there are `existing_vocabularies`.
 
         Raises:
-            UserError: no such file and `force_get` is set, or a size that the text cannot give.
+            UserError: no such file and `force_get` is set; a size that the text cannot give; the file there is not the
+                one to take over.
         """
-        import tensorflow as tf
-
         if self.vocab_type == VocabType.CHARACTER:
             return vocabulary.ByteTextEncoder()
-        path = os.path.join(data_dir, self.vocab_filename)
         if self.vocab_type == VocabType.TOKEN:
-            return vocabulary.TokenTextEncoder(path, replace_oov=self.oov_token)
-        if not tf.io.gfile.exists(path):
-            if force_get:
-                raise UserError(
-                    f"{path}: no such vocabulary. Run: t2t-datagen --problem={self.name} --data_dir={data_dir}"
-                )
-            owner = self.use_vocab_from_other_problem or self
-            _LOGGER.info(f"learning a vocabulary of {self.approx_vocab_size} pieces: {path}")
-            subwords.train_sentencepiece(
-                owner.generate_text_for_vocab(data_dir, tmp_dir),
-                path.removesuffix(".model"),
-                owner.approx_vocab_size,
-                user_defined_symbols=owner.additional_reserved_tokens,
+            return vocabulary.TokenTextEncoder(os.path.join(data_dir, self.vocab_filename), self.oov_token)
+        return self._subword_encoders(data_dir, tmp_dir, force_get)["inputs"]
+
+    def _subword_encoders(self, data_dir, tmp_dir, force_get):
+        import tensorflow as tf
+
+        owner = self.use_vocab_from_other_problem or self
+        paths = {side: os.path.join(data_dir, name) for side, name in self.vocab_filenames.items()}
+        missing = {side: path for side, path in paths.items() if not tf.io.gfile.exists(path)}
+        if missing and force_get:
+            raise UserError(
+                f"{next(iter(missing.values()))}: no such vocabulary. Run: t2t-datagen --problem={self.name} "
+                f"--data_dir={data_dir}"
             )
-        return vocabulary.SentencePieceEncoder(path)
+        if owner.existing_vocabularies and not force_get:
+            owner._take_over_vocabularies(paths)
+        elif missing:
+            owner._learn_vocabularies(missing, data_dir, tmp_dir)
+        encoders = {path: vocabulary.SentencePieceEncoder(path) for path in set(paths.values())}
+        return {side: encoders[path] for side, path in paths.items()}
+
+    def _take_over_vocabularies(self, paths):
+        import tensorflow as tf
+
+        for path, source in {paths[side]: self.existing_vocabularies[side] for side in _SIDES}.items():
+            if not tf.io.gfile.exists(path):
+                subwords.adopt_sentencepiece(source, path.removesuffix(".model"))
+            elif files.read_bytes(path) != subwords.with_usual_ids(files.read_bytes(source), source):
+                raise UserError(
+                    f"{path}: another vocabulary than {source}, which is to be taken over. Delete it, or choose "
+                    "another --data_dir."
+                )
+
+    def _learn_vocabularies(self, paths, data_dir, tmp_dir):
+        """Learns what goes to `paths`, by side."""
+        sizes = {"inputs": self.approx_vocab_size, "targets": self.approx_vocab_size}
+        if not self._has_two_vocabularies:
+            self._learn(self.generate_text_for_vocab(data_dir, tmp_dir), paths["inputs"], sizes["inputs"])
+            return
+        sizes["targets"] = self.approx_target_vocab_size
+        with self._draw_samples(data_dir, tmp_dir) as drawn:
+            for side, path in paths.items():
+                self._learn((pair[_SIDES.index(side)] for pair in drawn), path, sizes[side])
+
+    def _learn(self, lines, path, size):
+        _LOGGER.info(f"learning a vocabulary of {size} pieces: {path}")
+        prefix = path.removesuffix(".model")
+        subwords.train_sentencepiece(lines, prefix, size, user_defined_symbols=self.additional_reserved_tokens)
 
     def generate_text_for_vocab(self, data_dir, tmp_dir):
-        """Yields the lines that the vocabulary is learned from: both sides of the training samples.
+        """Yields the lines that the one vocabulary is learned from: both sides of the samples that are drawn."""
+        with self._draw_samples(data_dir, tmp_dir) as drawn:
+            for pair in drawn:
+                yield from pair
 
-        `max_samples_for_vocab` limits them to that many samples, drawn evenly from all.
-        """
-        samples = self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
-        if self.max_samples_for_vocab:
-            samples = draw(samples, self.max_samples_for_vocab, self.random_seed)
-        for sample in samples:
-            yield from (sample[feature] for feature in ("inputs", "targets") if feature in sample)
+    def samples_for_vocab(self, data_dir, tmp_dir):
+        """Returns the samples of which `max_samples_for_vocab` are drawn: the training samples."""
+        return self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
+
+    @contextlib.contextmanager
+    def _draw_samples(self, data_dir, tmp_dir):
+        with Reservoir(self.max_samples_for_vocab, self.random_seed) as drawn:
+            samples = self.samples_for_vocab(data_dir, tmp_dir)
+            drawn.fill(tuple(sample.get(side, "") for side in _SIDES) for sample in samples)
+            _LOGGER.info(f"{self.name}: vocabulary from {len(drawn):,} of {drawn.seen:,} samples")
+            yield drawn
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": ids, "targets": ids} ending in 1; pairs with a blank side are left out and counted.
@@ -118,25 +199,45 @@ class Text2TextProblem(Problem):
         return functools.partial(_encode, self.feature_encoders(data_dir), prefixes)
 
     def feature_encoders(self, data_dir):
-        """Returns the vocabulary in `data_dir` for both sides. Raises `UserError` when it is not there."""
-        encoder = self.get_or_create_vocab(data_dir, None, force_get=True)
-        return {"inputs": encoder, "targets": encoder}
+        """Returns the vocabularies in `data_dir`, twice the same where both sides share one.
+
+        Raises:
+            UserError: one is not there.
+        """
+        if len(set(self.vocab_filenames.values())) > 1:
+            return self._subword_encoders(data_dir, None, force_get=True)
+        return dict.fromkeys(_SIDES, self.get_or_create_vocab(data_dir, None, force_get=True))
 
     def vocabulary_files(self, data_dir):
-        """Returns the paths of the vocabulary's files in `data_dir`."""
+        """Returns the paths of the files of the vocabularies in `data_dir`."""
         if self.vocab_type == VocabType.CHARACTER:
             return []
-        path = os.path.join(data_dir, self.vocab_filename)
-        return [path] if self.vocab_type == VocabType.TOKEN else [path, path.removesuffix(".model") + ".vocab"]
+        paths = dict.fromkeys(os.path.join(data_dir, name) for name in self.vocab_filenames.values())
+        if self.vocab_type == VocabType.TOKEN:
+            return list(paths)
+        return [file for path in paths for file in (path, path.removesuffix(".model") + ".vocab")]
 
     def learned_files(self, data_dir):
-        """Returns the vocabulary's files, unless they are the user's or another problem's."""
+        """Returns the vocabularies' files, unless they are the user's or another problem's."""
         is_own = self.vocab_type == VocabType.SUBWORD and not self.use_vocab_from_other_problem
         return self.vocabulary_files(data_dir) if is_own else []
 
     def generation_settings(self):
-        """Returns the vocabulary's name; see `Problem.generation_settings`."""
-        return {"vocabulary": None if self.vocab_type == VocabType.CHARACTER else self.vocab_filename}
+        """Returns the vocabularies' names and what they are made of; see `Problem.generation_settings`."""
+        if self.vocab_type == VocabType.CHARACTER:
+            return {"vocabulary": None}
+        names = list(dict.fromkeys(self.vocab_filenames.values()))
+        settings = {"vocabulary": names[0] if len(names) == 1 else names}
+        if self.vocab_type == VocabType.TOKEN:
+            return settings
+        owner = self.use_vocab_from_other_problem or self
+        sources = {side: files.read_bytes(path) for side, path in owner.existing_vocabularies.items()}
+        return {
+            **settings,
+            "max_samples_for_vocab": None if sources else owner.max_samples_for_vocab,
+            "additional_reserved_tokens": list(owner.additional_reserved_tokens),
+            "existing_vocabularies": {side: hashlib.sha256(model).hexdigest() for side, model in sources.items()},
+        }
 
 
 def _encode(encoders, prefixes, samples):
@@ -144,16 +245,3 @@ def _encode(encoders, prefixes, samples):
         {side: [*encoders[side].encode(prefix + sample[side]), vocabulary.EOS_ID] for side, prefix in prefixes.items()}
         for sample in samples
     ]
-
-
-def draw(samples, count, seed):
-    """Returns `count` samples drawn evenly from an iterable, in its order (algorithm R); all for no count."""
-    if not count:
-        return list(samples)
-    generator, kept = random.Random(seed), []
-    for index, sample in enumerate(samples):
-        if index < count:
-            kept.append((index, sample))
-        elif (place := generator.randrange(index + 1)) < count:
-            kept[place] = (index, sample)
-    return [sample for _, sample in sorted(kept, key=lambda pair: pair[0])]

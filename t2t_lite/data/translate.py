@@ -14,7 +14,7 @@ import logging
 from t2t_lite.data import corpora, downloads
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.progress import Progress
-from t2t_lite.data.text_problem import Text2TextProblem, draw
+from t2t_lite.data.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -34,7 +34,6 @@ class TranslateProblem(Text2TextProblem):
     """
 
     is_generate_per_split = True
-    max_samples_for_vocab = 1_000_000  # pairs; more changes no merge that matters and costs memory
     prepared_dataset = None
     archive_checksums = None
     datatypes_to_clean = None
@@ -77,15 +76,13 @@ class TranslateProblem(Text2TextProblem):
         """Yields the pairs of `source_data_files`."""
         return self._read(self.source_data_files(dataset_split), tmp_dir, dataset_split)
 
-    def generate_text_for_vocab(self, data_dir, tmp_dir):
-        """Yields both sides of `vocab_data_files`, or of the training samples of a problem without such files."""
+    def samples_for_vocab(self, data_dir, tmp_dir):
+        """Yields the pairs of `vocab_data_files`, or the training samples of a problem without such files."""
         if not self._reads_source_files:
-            yield from super().generate_text_for_vocab(data_dir, tmp_dir)
+            yield from super().samples_for_vocab(data_dir, tmp_dir)
             return
         progress = Progress(f"{self.name}: reading for the vocabulary", "pairs")
-        pairs = progress.watch(self._read(self.vocab_data_files(), tmp_dir, DatasetSplit.TRAIN))
-        for sample in draw(pairs, self.max_samples_for_vocab, self.random_seed):
-            yield from (sample["inputs"], sample["targets"])
+        yield from progress.watch(self._read(self.vocab_data_files(), tmp_dir, DatasetSplit.TRAIN))
         progress.done()
 
     def _find_prepared(self, sources, tmp_dir):

@@ -250,8 +250,8 @@ class SentencePieceEncoder(TextEncoder):
         if found != (PAD_ID, EOS_ID, UNK_ID):
             raise UserError(
                 f"{path}: ids of padding, end of sentence and unknown are {found}. Expected "
-                f"{(PAD_ID, EOS_ID, UNK_ID)}: train it with t2t-datagen, or spm_train --pad_id=0 "
-                "--eos_id=1 --unk_id=2 --bos_id=-1."
+                f"{(PAD_ID, EOS_ID, UNK_ID)}: t2t-datagen --vocab_from={path} takes it over with these, in another "
+                "data_dir; or spm_train --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
             )
         super().__init__(p.vocab_size())
         self._words = {}  # ids of words that were met
@@ -321,6 +321,16 @@ class SentencePieceEncoder(TextEncoder):
         import tensorflow_text
 
         return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32)
+
+
+def vocabulary_sizes(encoders):
+    """Returns (ids of the inputs, ids of the targets or None where both sides have the same vocabulary).
+
+    Args:
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
+    """
+    inputs, targets = encoders["inputs"], encoders["targets"]
+    return inputs.vocab_size, None if inputs.fingerprint == targets.fingerprint else targets.vocab_size
 
 
 def tf_visible(ids):

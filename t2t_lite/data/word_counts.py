@@ -69,27 +69,25 @@ def _most_frequent(counts, room, limits):
 
     `limits` maps a count to the checksum below which its words are sampled, from earlier calls too.
     """
-    sizes = collections.Counter()
-    for word, count in counts.items():
-        sizes[count] += len(word) + 1
-    if sizes.total() <= room:
+    seen = np.fromiter(counts.values(), np.int64, len(counts))
+    sizes = np.fromiter(map(len, counts), np.int64, len(counts)) + 1
+    if sizes.sum() <= room:
         return counts, 0, 0
-    for least in sorted(sizes, reverse=True):
-        if sizes[least] > room:
-            break
-        room -= sizes[least]
-    ties = [word for word, count in counts.items() if count == least]
-    checksums = np.fromiter(map(_checksum, ties), np.int64, len(ties))
+    levels, level_of = np.unique(-seen, return_inverse=True)  # from the most frequent on
+    together = np.cumsum(np.bincount(level_of, sizes))
+    first = np.searchsorted(together, room, side="right")  # the first level that does not fit as a whole
+    least = -int(levels[first])
+    is_tie = seen == least
+    checksums = np.fromiter(map(_checksum, itertools.compress(counts, is_tie)), np.int64)
     order = np.argsort(checksums, kind="stable")
-    first_too_much = np.searchsorted(np.cumsum([len(ties[i]) + 1 for i in order]), room, side="right")
+    room -= together[first - 1] if first else 0
+    first_too_much = np.searchsorted(np.cumsum(sizes[is_tie][order]), room, side="right")
     # Never above the limit of before: beyond it, only the words of a later part of the text would be in the sample.
-    limit = limits[least] = min(limits.get(least, 2**32), int(checksums[order[first_too_much]]))
-    kept = collections.Counter()
-    for word, count in counts.items():
-        if count > least or (count == least and _checksum(word) < limit):
-            kept[word] = count
-            sizes[count] -= len(word) + 1
-    return kept, sum(count * size for count, size in sizes.items()), least
+    limits[least] = min(limits.get(least, 2**32), int(checksums[order[first_too_much]]))
+    stays = seen > least
+    stays[is_tie] = checksums < limits[least]
+    kept = collections.Counter(dict(itertools.compress(counts.items(), stays)))
+    return kept, int((seen * sizes)[~stays].sum()), least
 
 
 def _checksum(word):

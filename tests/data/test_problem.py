@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import records, sharding, subwords, text_problem, vocabulary
+from t2t_lite.data import records, sharding, subwords, vocabulary
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
 from t2t_lite.errors import UserError
 from tests.data import corpus
@@ -310,15 +310,6 @@ def test_source_data_files_of_a_translation_problem(tmp_path):
     corpus.write_corpus(tmp_path, "dev", pairs[:5])
     Ported().generate_data(str(tmp_path), str(tmp_path))
     assert sorted(decoded(Ported(), str(tmp_path), DatasetSplit.TRAIN)) == sorted(pairs)
-
-
-def test_samples_for_the_vocabulary_are_drawn_from_all():
-    samples = list(range(1000))
-    drawn = text_problem.draw(iter(samples), 100, seed=1)
-    assert len(set(drawn)) == 100
-    assert drawn == sorted(drawn)
-    assert 30 < sum(number < 500 for number in drawn) < 70
-    assert text_problem.draw(iter(samples), 2000, seed=1) == samples
 
 
 def test_a_problem_of_a_user_is_registered_and_found():

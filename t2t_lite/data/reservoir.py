@@ -1,0 +1,91 @@
+"""A random sample of a stream of text pairs, kept on disk."""
+
+import array
+import hashlib
+import itertools
+import struct
+import tempfile
+
+import numpy as np
+
+_BLOCK = 2**13  # pairs whose places are drawn at once
+_LENGTHS = struct.Struct("<II")  # bytes of the two strings
+
+
+class Reservoir:
+    """Draws evenly from a stream whose length nobody knows (Vitter 1985, algorithm R); the text is not in memory.
+
+    A pair that is drawn goes to the end of a temporary file in the system's folder for these (`TMPDIR`); where it is
+    there is all that is remembered, 8 bytes a pair. Pairs that later ones replace stay in the file: of n pairs,
+    k (1 + ln(n / k)) are written to draw k.
+
+    Args:
+        most: pairs to draw; None or 0: all.
+        seed: any int or string; the same stream and seed give the same sample.
+
+    Attributes:
+        seen: pairs of the stream.
+
+    Example:
+        >>> with Reservoir(2, seed=1) as drawn:
+        ...     drawn.fill((str(number), "") for number in range(100))
+        ...     print(len(drawn), drawn.seen)
+        2 100
+    """
+
+    def __init__(self, most, seed):
+        self._most = most or None
+        self._draw = np.random.default_rng(int.from_bytes(hashlib.sha256(str(seed).encode()).digest()))
+        self._offsets = array.array("q")
+        self.seen = 0
+
+    def __enter__(self):
+        self._file = tempfile.TemporaryFile(prefix="t2t_lite-", buffering=1 << 20)
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+
+    def __len__(self):
+        return len(self._offsets)
+
+    def fill(self, pairs):
+        """Draws from an iterable of (str, str). Raises `OSError` with the folder's name when the disk is full."""
+        end, pairs = self._file.seek(0, 2), iter(pairs)
+        while block := list(itertools.islice(pairs, _BLOCK)):
+            for pair, place in zip(block, self._places(len(block)), strict=True):
+                if place is None:
+                    continue
+                if place < len(self._offsets):
+                    self._offsets[place] = end
+                else:
+                    self._offsets.append(end)
+                texts = [text.encode() for text in pair]
+                end += self._append(b"".join([_LENGTHS.pack(*map(len, texts)), *texts]))
+
+    def _append(self, data):
+        try:
+            return self._file.write(data)
+        except OSError as error:  # the disk is full
+            error.filename = tempfile.gettempdir()
+            raise
+
+    def _places(self, count):
+        """Returns where each of the next `count` pairs goes: None where it is not drawn."""
+        numbers = np.arange(self.seen, self.seen + count)
+        self.seen += count
+        if self._most is None:
+            return numbers.tolist()
+        # The pair of number i stays with probability most / (i + 1).
+        drawn = np.where(numbers < self._most, numbers, self._draw.integers(0, numbers + 1))
+        return [place if place < self._most else None for place in drawn.tolist()]
+
+    def __iter__(self):
+        """Yields the pairs that were drawn, in the order of the stream."""
+        at = -1
+        for offset in np.sort(np.array(self._offsets, np.int64)).tolist():
+            if offset != at:
+                self._file.seek(offset)
+            lengths = _LENGTHS.unpack(self._file.read(_LENGTHS.size))
+            yield tuple(self._file.read(length).decode() for length in lengths)
+            at = offset + _LENGTHS.size + sum(lengths)

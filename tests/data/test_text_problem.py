@@ -1,0 +1,188 @@
+"""Vocabularies of a text problem: one or two, learned or taken over."""
+
+import json
+import logging
+import pathlib
+
+import pytest
+import sentencepiece
+
+from t2t_lite.data import records, subwords, vocabulary
+from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
+from t2t_lite.errors import UserError
+from tests.data import corpus
+
+
+class OneVocabulary(Text2TextProblem):
+    name = "toy_pairs"
+    approx_vocab_size = 300
+    is_generate_per_split = True
+    dataset_splits = [{"split": DatasetSplit.TRAIN, "shards": 2}, {"split": DatasetSplit.EVAL, "shards": 1}]  # noqa: RUF012
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        for inputs, targets in corpus.sentence_pairs(200 if dataset_split == DatasetSplit.TRAIN else 20):
+            yield {"inputs": inputs, "targets": targets}
+
+
+class TwoVocabularies(OneVocabulary):
+    approx_target_vocab_size = 310
+    additional_reserved_tokens = ("<2de>",)
+
+
+def taking_over(inputs, targets):
+    """Returns a problem that takes these models over."""
+    problem = OneVocabulary()
+    problem.existing_vocabularies = {"inputs": str(inputs), "targets": str(targets)}
+    return problem
+
+
+@pytest.fixture(scope="module")
+def two_dir(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("two"))
+    TwoVocabularies().generate_data(folder, folder)
+    return folder
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    """Paths of two models with SentencePiece's usual ids."""
+    paths = []
+    for name, size in (("a", 60), ("b", 65)):
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=(side for pair in corpus.sentence_pairs(100) for side in pair),
+            model_prefix=str(tmp_path / name),
+            model_type="bpe",
+            vocab_size=size,
+            minloglevel=2,
+        )
+        paths.append(tmp_path / f"{name}.model")
+    return paths
+
+
+def test_each_side_has_the_vocabulary_of_its_own_text(two_dir, tmp_path):
+    problem = TwoVocabularies()
+    names = {"inputs": "vocab.toy_pairs.inputs.300.model", "targets": "vocab.toy_pairs.targets.310.model"}
+    assert problem.vocab_filenames == names
+    encoders = problem.feature_encoders(two_dir)
+    pairs = corpus.sentence_pairs(200)
+    for number, (side, size) in enumerate((("inputs", 300), ("targets", 310))):
+        lines = [pair[number] for pair in pairs]
+        subwords.train_sentencepiece(lines, str(tmp_path / side), size, user_defined_symbols=["<2de>"])
+        assert (tmp_path / f"{side}.model").read_bytes() == (pathlib.Path(two_dir) / names[side]).read_bytes()
+        assert encoders[side].vocab_size == size
+        assert encoders[side].pieces([3]) == ["<2de>"]
+    assert vocabulary.vocabulary_sizes(encoders) == (300, 310)
+    assert problem.get_or_create_vocab(two_dir, None, force_get=True).vocab_size == 300
+
+
+def test_records_are_in_the_ids_of_each_side(two_dir):
+    problem = TwoVocabularies()
+    encoders = problem.feature_encoders(two_dir)
+    found = [
+        tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
+        for example in records.read_examples(problem.shard_paths(two_dir, DatasetSplit.TRAIN))
+    ]
+    assert sorted(found) == sorted(corpus.sentence_pairs(200))
+
+
+def test_the_files_of_both_vocabularies_are_known(two_dir):
+    problem = TwoVocabularies()
+    files = [pathlib.Path(path).name for path in problem.vocabulary_files(two_dir)]
+    assert files == [
+        f"vocab.toy_pairs.{side}.{ending}"
+        for side in ("inputs.300", "targets.310")
+        for ending in ("model", "vocab")
+    ]  # fmt: skip
+    assert problem.learned_files(two_dir) == problem.vocabulary_files(two_dir)
+    reversed_ = TwoVocabularies(was_reversed=True)
+    assert reversed_.get_feature_encoders(two_dir)["inputs"].vocab_size == 310
+
+
+def test_the_manifest_says_what_the_vocabularies_are_made_of(two_dir):
+    manifest = json.loads((pathlib.Path(two_dir) / "toy_pairs-manifest.json").read_text())
+    assert manifest["request"]["vocabulary"] == list(TwoVocabularies().vocab_filenames.values())
+    assert manifest["request"]["max_samples_for_vocab"] == 2_000_000
+    assert manifest["request"]["additional_reserved_tokens"] == ["<2de>"]
+    assert manifest["vocabulary"]["inputs"]["size"] == 300 and manifest["vocabulary"]["targets"]["size"] == 310
+    other = TwoVocabularies()
+    other.max_samples_for_vocab = 100
+    with pytest.raises(UserError, match=r"max_samples_for_vocab = 2000000, asked for is max_samples_for_vocab = 100"):
+        other.generate_data(two_dir, two_dir)
+
+
+def test_one_of_two_that_is_there_is_kept(two_dir, tmp_path):
+    targets = pathlib.Path(two_dir) / "vocab.toy_pairs.targets.310.model"
+    (tmp_path / targets.name).write_bytes(targets.read_bytes())
+    with pytest.raises(UserError, match=r"vocab.toy_pairs.inputs.300.model: no such vocabulary"):
+        TwoVocabularies().feature_encoders(str(tmp_path))
+    TwoVocabularies().prepare_generation(str(tmp_path), None)
+    for side in ("inputs", "targets"):
+        name = TwoVocabularies().vocab_filenames[side]
+        assert (tmp_path / name).read_bytes() == (pathlib.Path(two_dir) / name).read_bytes()
+
+
+def test_a_vocabulary_is_learned_from_a_sample(tmp_path, caplog):
+    problem = OneVocabulary()
+    problem.max_samples_for_vocab = 150
+    with caplog.at_level(logging.INFO, "t2t_lite"):
+        lines = list(problem.generate_text_for_vocab(str(tmp_path), None))
+    assert "toy_pairs: vocabulary from 150 of 200 samples" in caplog.text
+    drawn = list(zip(lines[::2], lines[1::2], strict=True))
+    everything = corpus.sentence_pairs(200)
+    assert len(drawn) == 150
+    at = -1
+    for pair in drawn:  # in the order of the stream
+        at = everything.index(pair, at + 1)
+    problem.max_samples_for_vocab = None
+    assert len(list(problem.generate_text_for_vocab(str(tmp_path), None))) == 400
+
+
+def test_two_models_are_taken_over(tmp_path, theirs):
+    folder = str(tmp_path / "data")
+    problem = taking_over(*theirs)
+    problem.generate_data(folder, folder)
+    encoders = problem.feature_encoders(folder)
+    assert (encoders["inputs"].vocab_size, encoders["targets"].vocab_size) == (61, 66)  # one more: padding
+    for side, path in zip(("inputs", "targets"), theirs, strict=True):
+        theirs_ = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        assert encoders[side].pieces(encoders[side].encode("the house")) == theirs_.encode("the house", out_type=str)
+    taking_over(*theirs).generate_data(folder, folder)  # again: nothing to do
+
+
+def test_one_model_for_both_sides_is_taken_over(tmp_path, theirs):
+    folder = str(tmp_path / "data")
+    problem = taking_over(theirs[0], theirs[0])
+    problem.generate_data(folder, folder)
+    assert problem.vocab_filenames == dict.fromkeys(("inputs", "targets"), "vocab.toy_pairs.300.model")
+    assert vocabulary.vocabulary_sizes(problem.feature_encoders(folder)) == (61, None)
+
+
+def test_another_model_over_finished_or_other_data_is_refused(tmp_path, theirs):
+    folder = str(tmp_path / "data")
+    taking_over(theirs[0], theirs[0]).generate_data(folder, folder)
+    with pytest.raises(UserError, match=r"existing_vocabularies = inputs: \w+, targets: \w+, asked for is"):
+        taking_over(theirs[1], theirs[1]).generate_data(folder, folder)
+    with pytest.raises(UserError, match=r"toy_pairs.300.model: another vocabulary than .*b.model"):
+        taking_over(theirs[1], theirs[1]).prepare_generation(folder, None)
+    with pytest.raises(UserError, match=r"none.model: no such file"):
+        taking_over(theirs[0], tmp_path / "none.model").generate_data(folder, folder)
+
+
+def test_other_kinds_of_vocabulary_stay_one():
+    problem = TwoVocabularies()
+    problem.vocab_type = VocabType.TOKEN
+    assert set(problem.vocab_filenames.values()) == {"vocab.toy_pairs.tokens"}
+    problem.vocab_type = VocabType.CHARACTER
+    encoders = problem.feature_encoders("nowhere")
+    assert vocabulary.vocabulary_sizes(encoders) == (258, None)
+    assert problem.generation_settings() == {"vocabulary": None}
+
+
+def test_the_vocabularies_of_another_problem_serve(two_dir):
+    other = OneVocabulary()
+    other.use_vocab_from_other_problem = TwoVocabularies()
+    assert {side: encoder.vocab_size for side, encoder in other.feature_encoders(two_dir).items()} == {
+        "inputs": 300,
+        "targets": 310,
+    }
+    assert other.learned_files(two_dir) == []
