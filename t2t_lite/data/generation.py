@@ -169,34 +169,67 @@ def _write(problem, data_dir, tmp_dir, shards):
     """Writes one stream of examples over the shards of one split, or of all; returns {split: facts}."""
     split = next(iter(shards)) if problem.is_generate_per_split else DatasetSplit.TRAIN
     progress = Progress(f"{problem.name}: {' and '.join(map(FILE_TAGS.get, shards))}", "examples")
-    problem.removed.clear()
-    samples, encode = problem.samples_to_encode(data_dir, tmp_dir, split)
-
-    def watched():
-        yield from progress.watch(itertools.islice(samples, problem.max_cases or None))
-        if not progress.count:
-            raise UserError(
-                f"{problem.name}: no example for the {FILE_TAGS[split]} set. Expected at least one pair of sentences."
-            )
-
     paths = [path for split_paths in shards.values() for path in split_paths]
-    written = sharding.write_shards(
-        watched(),
-        paths,
-        seed=problem.random_seed,
-        encode=encode,
-        num_workers=problem.num_workers,
-        groups=[len(split_paths) for split_paths in shards.values()],
-    )
-    progress.done()
-    for reason, count in sorted(problem.removed.items()):
+    layout = {"seed": problem.random_seed, "groups": [len(split_paths) for split_paths in shards.values()]}
+    source = Source(problem, data_dir, tmp_dir, split)
+    if problem.beam_options:
+        from t2t_lite.data import beam_pipeline
+
+        written, removed = beam_pipeline.write_shards(source, paths, options=problem.beam_options, **layout)
+    else:
+        samples, encode = source.open()
+        written = sharding.write_shards(
+            progress.watch(samples), paths, encode=encode, num_workers=problem.num_workers, **layout
+        )
+        removed = source.removed()
+        progress.done()
+    for reason, count in removed.items():
         _LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
     facts = {
         name: {"shards": len(split_paths), **counted}
         for (name, split_paths), counted in zip(shards.items(), written, strict=True)
     }
-    facts[split]["removed"] = dict(sorted(problem.removed.items()))
+    facts[split]["removed"] = removed
     return facts
+
+
+class Source:
+    """The samples of one stream, opened by whoever reads them: here, or on another machine.
+
+    Args:
+        problem: Problem.
+        data_dir, tmp_dir: str.
+        split: of `DatasetSplit`.
+    """
+
+    def __init__(self, problem, data_dir, tmp_dir, split):
+        self._problem = problem
+        self._folders = data_dir, tmp_dir
+        self._split = split
+
+    def open(self):
+        """Returns (iterator of samples, function that encodes a list of them, or None).
+
+        The iterator raises `UserError` in the end when there was no sample.
+        """
+        self._problem.removed.clear()
+        samples, encode = self._problem.samples_to_encode(*self._folders, self._split)
+        return self._some(itertools.islice(samples, self._problem.max_cases or None)), encode
+
+    def removed(self):
+        """Returns {reason: samples that were left out}, once all have been read."""
+        return dict(sorted(self._problem.removed.items()))
+
+    def _some(self, samples):
+        is_empty = True
+        for sample in samples:
+            is_empty = False
+            yield sample
+        if is_empty:
+            raise UserError(
+                f"{self._problem.name}: no example for the {FILE_TAGS[self._split]} set. Expected at least one pair of "
+                "sentences."
+            )
 
 
 def _summary(manifest):

@@ -52,12 +52,14 @@ class Problem:
         random_seed: what generation draws from; the same seed gives the same files.
         max_cases: largest number of examples in a split, 0: no limit.
         num_workers: processes that encode; the files do not depend on it.
+        beam_options: options of an Apache Beam pipeline that generates instead, {"runner": …}; None: this machine.
     """
 
     name = "problem"
     random_seed = 429459
     max_cases = 0
     num_workers = 1
+    beam_options = None
     vocab_type = None
 
     def __init__(self, was_reversed=False, was_copy=False):
@@ -72,6 +74,7 @@ class Problem:
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
     decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
+    chooses_output = False  # whether `choose_output` is asked; the search is longer, as all of the beam must be final
 
     @property
     def dataset_splits(self):
@@ -239,6 +242,20 @@ class Problem:
             encoders: {"inputs", "targets"}, as `get_feature_encoders` returns them.
         """
         return outputs
+
+    def choose_output(self, inputs, outputs, encoders):
+        """Returns which output of a search is put first: the best-scored one unless a problem says otherwise.
+
+        Decoding and the evaluation in training ask it where `chooses_output` is true.
+
+        Args:
+            inputs, encoders: as `output_text`.
+            outputs: list of str, at least one: what the targets' vocabulary gives for each hypothesis, best first.
+
+        Returns:
+            int, a place in `outputs`.
+        """
+        return 0
 
     def max_length(self, model_hparams):
         """Returns the largest length of a training example, in ids with EOS, on either side.

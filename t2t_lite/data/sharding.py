@@ -51,39 +51,94 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
     Raises:
         UserError: the samples are not those that earlier chunks were made of, or an id is below 0.
     """
-    groups = groups or [len(paths)]
-    facts, sizes = [Facts() for _ in groups], []
-    for path in tf.io.gfile.glob(f"{_chunk_path(paths, '*')}.incomplete"):
+    chunks = Chunks(paths, seed, groups or [len(paths)])
+    for path in tf.io.gfile.glob(f"{chunk_path(paths, '*')}.incomplete"):
         tf.io.gfile.remove(path)
+    with chunks_removed_on_failure(paths), contextlib.ExitStack() as stack:
+        run = _Runner(num_workers, stack)
+        for index in run.all(chunks.tasks(samples, encode)):
+            chunks.add(index)
+        for _ in run.all(chunks.shard_tasks()):
+            pass
+    return chunks.facts()
+
+
+class Chunks:
+    """What is to be done, as tasks (function, *arguments) that may run in any process, and what was written.
+
+    Args:
+        paths, seed, groups: see `write_shards`.
+    """
+
+    def __init__(self, paths, seed, groups):
+        self._paths = paths
+        self._seed = seed
+        self._groups = groups
+        self._facts = [Facts() for _ in groups]
+        self._sizes = []  # of each chunk: bytes for each shard
+
+    def tasks(self, samples, encode):
+        """Yields one task a chunk, whose result goes to `add`."""
+        samples = iter(samples)
+        for number in itertools.count():
+            chunk = list(itertools.islice(samples, _CHUNK))
+            if not chunk:
+                return
+            path = chunk_path(self._paths, number)
+            if tf.io.gfile.exists(f"{path}.json"):
+                yield _read_index, path, len(chunk)
+            else:
+                yield _write_chunk, path, chunk, self._groups, f"{self._seed} {number}", encode
+
+    def add(self, index):
+        """Takes the results of `tasks`, in their order."""
+        self._sizes.append(index["bytes"])
+        for group, found in zip(self._facts, index["groups"], strict=True):
+            group.add_json(found)
+
+    def shard_tasks(self):
+        """Yields one task a shard, once all chunks are written and added."""
+        offsets = [list(itertools.accumulate(of_chunk, initial=0)) for of_chunk in self._sizes]
+        for shard, path in enumerate(self._paths):
+            parts = [
+                (chunk_path(self._paths, number), begin[shard], begin[shard + 1] - begin[shard])
+                for number, begin in enumerate(offsets)
+            ]
+            yield _write_shard, path, parts, f"{self._seed} {os.path.basename(path)}"
+
+    def facts(self):
+        """Returns what `write_shards` does."""
+        sizes = iter([sum(of_chunk[shard] for of_chunk in self._sizes) for shard in range(len(self._paths))])
+        return [
+            {**group.as_json(), "bytes": list(itertools.islice(sizes, shards))}
+            for group, shards in zip(self._facts, self._groups, strict=True)
+        ]
+
+
+@contextlib.contextmanager
+def chunks_removed_on_failure(paths):
+    """Context that removes the chunks beside the shards `paths` after an error, but for a full disk.
+
+    What is finished then serves when there is room again.
+    """
     try:
-        with contextlib.ExitStack() as stack:
-            run = _Runner(num_workers, stack)
-            for index in run.all(_chunk_tasks(samples, paths, groups, seed, encode)):
-                sizes.append(index["bytes"])
-                for group, found in zip(facts, index["groups"], strict=True):
-                    group.add_json(found)
-            for _ in run.all(_shard_tasks(sizes, paths, seed)):
-                pass
+        yield
     except Exception as error:
-        if not _is_disk_full(error):  # what is finished then serves when there is room again
+        if not _is_disk_full(error):
             remove_chunks(paths)
         raise
-    shard_sizes = iter([sum(of_chunk[shard] for of_chunk in sizes) for shard in range(len(paths))])
-    return [
-        {**group.as_json(), "bytes": list(itertools.islice(shard_sizes, shards))}
-        for group, shards in zip(facts, groups, strict=True)
-    ]
 
 
 def remove_chunks(paths):
     """Removes what `write_shards` has left beside the shards `paths`."""
-    for path in tf.io.gfile.glob(_chunk_path(paths, "*")):
+    for path in tf.io.gfile.glob(chunk_path(paths, "*")):
         with contextlib.suppress(tf.errors.OpError):
             tf.io.gfile.remove(path)
 
 
-def _chunk_path(paths, number):
-    return f"{paths[0]}.chunk-{number}"
+def chunk_path(paths, number):
+    """Returns the path of a chunk beside the shards `paths`; "*" for a pattern."""
+    return f"{paths[0]}.chunk-{number if number == '*' else f'{number:05d}'}"
 
 
 def _is_disk_full(error):
@@ -118,19 +173,6 @@ class _Runner:
             self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context)
             self._stack.callback(self._pool.shutdown, cancel_futures=True)
         return self._pool
-
-
-def _chunk_tasks(samples, paths, groups, seed, encode):
-    samples = iter(samples)
-    for number in itertools.count():
-        chunk = list(itertools.islice(samples, _CHUNK))
-        if not chunk:
-            return
-        path = _chunk_path(paths, f"{number:05d}")
-        if tf.io.gfile.exists(f"{path}.json"):
-            yield _read_index, path, len(chunk)
-        else:
-            yield _write_chunk, path, chunk, groups, f"{seed} {number}", encode
 
 
 def _read_index(path, samples):
@@ -168,16 +210,6 @@ def _deal(count, shards, seed):
     draw = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()))
     rounds = draw.permuted(np.tile(np.arange(shards), (-(-count // shards), 1)), axis=1)
     return rounds.reshape(-1)[:count]
-
-
-def _shard_tasks(sizes, paths, seed):
-    offsets = [list(itertools.accumulate(of_chunk, initial=0)) for of_chunk in sizes]
-    for shard, path in enumerate(paths):
-        parts = [
-            (_chunk_path(paths, f"{number:05d}"), begin[shard], begin[shard + 1] - begin[shard])
-            for number, begin in enumerate(offsets)
-        ]
-        yield _write_shard, path, parts, f"{seed} {os.path.basename(path)}"
 
 
 def _write_shard(path, parts, seed):

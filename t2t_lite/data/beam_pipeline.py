@@ -1,0 +1,128 @@
+"""Generation as an Apache Beam pipeline, for corpora that want a cluster (`t2t-datagen --runner=…`).
+
+The tasks are those of `sharding`: one worker reads the samples and cuts them into chunks, any worker encodes and deals
+a chunk, any worker puts a shard together. What they hand on lies in `data_dir`, which all must reach. So the files are
+those of a local run, byte for byte, and a run that was stopped is continued in the same way.
+"""
+
+import contextlib
+import logging
+import re
+
+from t2t_lite.data import files, sharding
+from t2t_lite.errors import Failure, UserError
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+def write_shards(source, paths, *, seed, groups, options):
+    """Writes the samples of a source over shards, as `sharding.write_shards` does, by two pipelines.
+
+    Args:
+        source: `generation.Source`; opened on a worker.
+        paths, seed, groups: see `sharding.write_shards`.
+        options: of Beam, {"runner": "DirectRunner", …}; True stands for a switch.
+
+    Returns:
+        (facts of each group, {reason: samples left out}).
+
+    Raises:
+        UserError: as `sharding.write_shards`; or Apache Beam is not installed, or has no such runner.
+        Failure: the pipeline failed.
+    """
+    import_beam()
+    chunks = sharding.Chunks(paths, seed, groups)
+    with sharding.chunks_removed_on_failure(paths):
+        _LOGGER.info(f"{options['runner']}: reading and encoding")
+        _run(options, lambda beam: [beam.Create([source]), beam.FlatMap(_tasks, paths, chunks)])
+        read = files.read_json(_read_path(paths))
+        for number in range(read["chunks"]):
+            chunks.add(files.read_json(f"{sharding.chunk_path(paths, number)}.json"))
+        _LOGGER.info(f"{options['runner']}: {read['chunks']:,} chunks are put together to {len(paths):,} shards")
+        _run(options, lambda beam: [beam.Create(list(chunks.shard_tasks()))])
+    return chunks.facts(), read["removed"]
+
+
+def import_beam():
+    """Returns the module `apache_beam`. Raises `UserError` where it is not installed."""
+    try:
+        import apache_beam
+    except ImportError:
+        raise UserError("--runner: Apache Beam is not installed. Run: pip install 't2t_lite[beam]'") from None
+    return apache_beam
+
+
+def check_options(options):
+    """Raises `UserError` for a runner that Beam does not have; says which options its Python package does not know."""
+    beam = import_beam()
+    try:
+        beam.runners.runner.create_runner(options["runner"])
+    except (ValueError, ImportError, AttributeError, TypeError) as error:
+        raise UserError(
+            f"--runner={options['runner']}: Apache Beam has no such runner ({str(error).splitlines()[0]}). Expected "
+            "DirectRunner, FlinkRunner, SparkRunner, DataflowRunner, or another one of its own."
+        ) from None
+    known = beam.options.pipeline_options.PipelineOptions([]).get_all_options()
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        _LOGGER.info(f"passed on to {options['runner']}, not known to Beam's Python package: {', '.join(unknown)}")
+
+
+def _tasks(source, paths, chunks):
+    """Yields the tasks of all chunks, then notes how many there are and what was left out."""
+    count = 0
+    samples, encode = source.open()
+    for task in chunks.tasks(samples, encode):
+        count += 1
+        yield task
+    files.write_json(_read_path(paths), {"chunks": count, "removed": source.removed()})
+
+
+def _read_path(paths):
+    return f"{paths[0]}.chunk-read.json"
+
+
+def _call(task):
+    function, *arguments = task
+    function(*arguments)
+
+
+def _run(options, sources):
+    """Runs the tasks that a list of transforms yields, on all workers."""
+    beam = import_beam()
+    words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
+    beam_options = beam.options.pipeline_options.PipelineOptions(words)
+    with _users_errors(), _no_tracebacks(), beam.Pipeline(options=beam_options) as tasks:
+        for transform in sources(beam):
+            tasks = tasks | transform
+        tasks | beam.Reshuffle() | beam.Map(_call)
+
+
+@contextlib.contextmanager
+def _users_errors():
+    """Finds the user's mistake in what a runner makes of an exception on a worker."""
+    try:
+        yield
+    except Exception as error:
+        text = str(error)
+        if isinstance(error, UserError):
+            raise UserError(re.sub(r" \[while running .*\]$", "", text)) from None
+        if match := re.search(r"t2t_lite\.errors\.UserError: (.*?)(?: \[while running|$)", text, re.MULTILINE):
+            raise UserError(match[1]) from None
+        if isinstance(error, RuntimeError):
+            raise Failure(
+                f"the pipeline failed: {text.strip().splitlines()[-1] if text.strip() else error!r}"
+            ) from error
+        raise
+
+
+@contextlib.contextmanager
+def _no_tracebacks():
+    """Keeps Beam from logging the traceback of an error that is raised anyway."""
+    logger = logging.getLogger("apache_beam.runners.common")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
