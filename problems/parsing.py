@@ -125,11 +125,32 @@ class ParsingProblem(Text2TextProblem):
         words = trees.escape_words(inputs)
         if not self._is_to_trees or not words:
             return outputs
-        encoder = encoders["targets"]
-        entries = encoder.pieces(range(encoder.vocab_size))
-        phrases = {entry[1:] for entry in entries if len(entry) > 1 and entry.startswith("/")}
-        tokens = [trees.UNKNOWN_TAG if token == _UNKNOWN_TOKEN else token for token in outputs.split()]
-        return trees.to_line(trees.build_tree(tokens, words, phrases, self._known_tags))
+        return trees.to_line(trees.build_tree(_tokens(outputs), words, _phrases(encoders), self._known_tags))
+
+    @property
+    def chooses_output(self):
+        """Whether trees are written; for `_rev` and `_copy` the best-scored output is taken."""
+        return self._is_to_trees
+
+    def choose_output(self, inputs, outputs, encoders):
+        """Returns the number of the output whose tags fit the words best (`trees.misfit`); of equals the first.
+
+        A model that has seen few trees leaves words out, and a beam holds outputs that leave out fewer.
+        """
+        words, phrases = trees.escape_words(inputs), _phrases(encoders)
+        misfits = [trees.misfit(_tokens(output), words, phrases, self._known_tags) for output in outputs]
+        return misfits.index(min(misfits))
+
+
+def _tokens(outputs):
+    return [trees.UNKNOWN_TAG if token == _UNKNOWN_TOKEN else token for token in outputs.split()]
+
+
+def _phrases(encoders):
+    """Returns the labels that open a phrase: those whose closing token is in the vocabulary."""
+    encoder = encoders["targets"]
+    entries = encoder.pieces(range(encoder.vocab_size))
+    return {entry[1:] for entry in entries if len(entry) > 1 and entry.startswith("/")}
 
 
 @registry.register_problem

@@ -54,5 +54,13 @@ def align(tags, words, known):
     return pairs
 
 
+def cost(pairs, known):
+    """Returns what an alignment costs, float; arguments as `align` returns and takes them."""
+    return sum(
+        ALONE if tag is None or word is None else OTHER_TAG * (tag not in known.get(word, known.get(RARE, ())))
+        for tag, word in pairs
+    )
+
+
 def _by_count(tags):
     return [tag for tag, _ in sorted(tags.items(), key=lambda item: (-item[1], item[0]))]

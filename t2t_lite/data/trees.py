@@ -14,7 +14,7 @@ import dataclasses
 import re
 
 from t2t_lite.data import corpora
-from t2t_lite.data.tag_alignment import align
+from t2t_lite.data.tag_alignment import align, cost
 from t2t_lite.errors import UserError
 
 TOP = "TOP"
@@ -218,9 +218,8 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
         known_tags: what `tag_alignment.learn_tags` returns of the training trees; None: nothing is known.
     """
     phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}
-    tags = [token for token in tokens if token not in phrases and not _is_closing(token)]
-    pairs = list(reversed(align(tags, words, known_tags if len(tags) != len(words) else {})))
-    stack, tags_left = [_Phrase(TOP)], len(tags)
+    pairs = list(reversed(_tagged(tokens, words, phrases, known_tags)))
+    stack, tags_left = [_Phrase(TOP)], sum(tag is not None for tag, _ in pairs)
 
     def put_words_alone(place):
         while pairs and pairs[-1][0] is None:
@@ -251,6 +250,20 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
         place = place.children[-1]
     put_words_alone(place)
     return _to_nltk(stack[0], import_nltk().Tree)
+
+
+def misfit(tokens, words, phrases, known_tags):
+    """Returns how badly the tags of a sequence fit the words, float; 0: each word gets one that training has for it.
+
+    It is the cost (`t2t_lite.data.tag_alignment`) of the pairs that `build_tree`, which has the same arguments, makes.
+    """
+    return cost(_tagged(tokens, words, set(phrases) | _closed(tokens), known_tags), known_tags)
+
+
+def _tagged(tokens, words, phrases, known_tags):
+    """Returns the (tag or None, word or None) pairs: in order where there are as many of both, else aligned."""
+    tags = [token for token in tokens if token not in phrases and not _is_closing(token)]
+    return align(tags, words, known_tags if len(tags) != len(words) else {})
 
 
 def is_valid(tokens, num_words, phrases=()):

@@ -34,9 +34,10 @@ class Translation:
     """What became of one sentence.
 
     Attributes:
-        hypotheses: tuple of at most n_best `Hypothesis`, best first; at least one.
+        hypotheses: tuple of at most n_best `Hypothesis`, best first; at least one. Where the problem chooses
+            (`Problem.choose_output`), its choice is the first.
         truncated: bool, whether the sentence was longer than `max_input_length` and cut off.
-        text, score, tokens: those of the best hypothesis.
+        text, score, tokens: those of the first hypothesis.
     """
 
     hypotheses: tuple = (Hypothesis(),)
@@ -121,7 +122,7 @@ class Translator:
         if on_progress and len(ids) < len(texts):
             on_progress(len(texts) - len(ids))
         sources = [[*pieces[:longest], EOS_ID] for pieces in ids.values()]
-        for at, results in zip(ids, self._searcher.search(sources, options, on_progress), strict=True):
+        for at, results in zip(ids, self._search(sources, options, on_progress), strict=True):
             hypotheses = tuple(
                 Hypothesis(self._shown(texts[at], r.ids), r.score, decoder.pieces(r.ids), r.ids, r.ended)
                 for r in results
@@ -137,7 +138,7 @@ class Translator:
             **options: of `SearchOptions`.
 
         Returns:
-            list of lists of int: the best output of each, without EOS.
+            list of lists of int: the first output of each, see `Translation`, without EOS.
 
         Raises:
             UserError: an id outside the vocabulary, or an option out of range.
@@ -151,7 +152,20 @@ class Translator:
             if wrong:
                 raise UserError(f"inputs, row {row}: id {wrong[0]} is outside the vocabulary of {size} ids.")
             sources.append([*ids[: longest - 1], EOS_ID])
-        return [results[0].ids for results in self._searcher.search(sources, self._options(options))]
+        return [results[0].ids for results in self._search(sources, self._options(options))]
+
+    def _search(self, sources, options, on_progress=None):
+        """Returns for each source a list of at most n_best `SearchResult`, the problem's choice first."""
+        if not (self.problem and self.problem.chooses_output):
+            return self._searcher.search(sources, options, on_progress)
+        every = dataclasses.replace(options, n_best=options.beam_size)
+        found = self._searcher.search(sources, every, on_progress)
+        source, target = self.encoders["inputs"], self.encoders["targets"]
+        for ids, results in zip(sources, found, strict=True):
+            outputs = [target.decode(result.ids) for result in results]
+            results.insert(0, results.pop(self.problem.choose_output(source.decode(ids), outputs, self.encoders)))
+            del results[options.n_best :]
+        return found
 
     def _options(self, given):
         defaults = self.problem.decode_defaults if self.problem else {}

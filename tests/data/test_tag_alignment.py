@@ -2,19 +2,9 @@ import itertools
 
 import pytest
 
-from t2t_lite.data.tag_alignment import ALONE, OTHER_TAG, align, learn_tags
+from t2t_lite.data.tag_alignment import ALONE, OTHER_TAG, align, cost, learn_tags
 
 KNOWN = {"": ["N", "J"], "the": ["D"], "saw": ["V", "N"], "and": ["C"]}
-
-
-def cost(pairs, known):
-    total = 0
-    for tag, word in pairs:
-        if tag is None or word is None:
-            total += ALONE
-        elif tag not in known.get(word, known.get("", ())):
-            total += OTHER_TAG
-    return total
 
 
 def every_alignment(tags, words):
@@ -58,6 +48,13 @@ def test_no_other_alignment_costs_less(tags, words, known):
     assert [tag for tag, _ in found if tag is not None] == list(tags)
     assert [word for _, word in found if word is not None] == words
     assert cost(found, known) == min(cost(pairs, known) for pairs in every_alignment(list(tags), words))
+
+
+def test_the_cost_of_pairs():
+    pairs = [("D", "the"), ("N", "dog"), ("J", "saw"), (None, "and"), ("V", None)]
+    assert cost(pairs[:2], KNOWN) == 0  # dog is a word that training does not have: N or J
+    assert cost(pairs, KNOWN) == OTHER_TAG + 2 * ALONE
+    assert cost(pairs, {}) == 3 * OTHER_TAG + 2 * ALONE
 
 
 def test_a_tag_left_out_early_does_not_move_the_others():

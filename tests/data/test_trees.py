@@ -165,6 +165,21 @@ def test_known_tags_find_the_words_of_tags(tokens, tree):
     assert found == f"(TOP (S {tree}))"
 
 
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ("S NP DT NN /NP VP VBZ /VP /S", 0.0),
+        ("S DT VBZ /NP", 1.0),  # cat is left alone; brackets do not count
+        ("S DT NN VBZ NN /S", 1.0),
+        ("S VBZ NN DT /S", 3.0),  # as many tags as words: two of them are of other words
+        ("", 3.0),
+    ],
+)
+def test_misfit_is_of_tags_and_words(tokens, expected):
+    known = {"the": ["DT"], "cat": ["NN"], "sleeps": ["VBZ"], "": ["NN"]}
+    assert trees.misfit(tokens.split(), ["the", "cat", "sleeps"], PHRASES, known) == expected
+
+
 def test_an_empty_phrase_is_not_valid():
     assert not trees.is_valid(["S", "NP", "/NP", "NN", "/S"], 1)
 

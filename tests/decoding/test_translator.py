@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import t2t_lite
 from t2t_lite.config import HParams
+from t2t_lite.data.problem import Problem
 from t2t_lite.data.vocabulary import ByteTextEncoder
 from t2t_lite.decoding.beam_search import beam_search
 from t2t_lite.decoding.translator import Translator
@@ -109,6 +110,39 @@ def test_translate_ids_is_translate_without_text(translator):
     expected = [t.hypotheses[0].ids for t in translator.translate([t for t in TEXTS if t.strip()], extra_length=5)]
     assert translator.translate_ids(ids, extra_length=5) == expected
     assert translator.translate_ids(np.array(padded, object), extra_length=5) == expected
+
+
+class Last(Problem):
+    """Chooses the output of lowest score, and keeps what it was asked."""
+
+    chooses_output = True
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    def choose_output(self, inputs, outputs, encoders):
+        self.asked.append((inputs, outputs))
+        return len(outputs) - 1
+
+
+def test_a_problem_chooses_among_the_outputs_of_the_beam(translator):
+    problem, texts = Last(), ["the red house.", "", "a tree"]
+    choosing = Translator(translator.model, translator.encoders, translator.hparams, problem)
+    options = {"beam_size": 3, "extra_length": 5}
+    usual = translator.translate(texts, n_best=3, **options)
+    found = choosing.translate(texts, n_best=2, **options)
+    for before, after in zip(usual, found, strict=True):
+        *others, chosen = before.hypotheses
+        assert [h.ids for h in after.hypotheses] == [h.ids for h in (chosen, *others)][:2]
+        assert after.score == pytest.approx(chosen.score, abs=1e-4)
+    assert problem.asked == [
+        (text, [h.text for h in t.hypotheses]) for text, t in zip(texts, usual, strict=True) if text
+    ]
+    (alone,) = choosing.translate(texts[:1], **options)  # n_best=1
+    assert [h.ids for h in alone.hypotheses] == [found[0].hypotheses[0].ids]
+    ids = [[*translator.encoders["inputs"].encode(text), 1] for text in texts if text]
+    assert choosing.translate_ids(ids, **options) == [t.hypotheses[0].ids for t in found if t.text]
 
 
 def test_ids_outside_the_vocabulary_are_refused(translator):

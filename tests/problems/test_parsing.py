@@ -114,6 +114,22 @@ def test_output_is_a_tree_over_the_words_of_the_input(tmp_path, files):
     assert to_line(build_tree(tokens, words)) == tree
 
 
+def test_the_output_whose_tags_fit_the_words_is_chosen(tmp_path, files):
+    problem = generated(tmp_path / "d", vocab_size=350, **files)
+    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
+    outputs = [
+        "S NP DT NN /NP . /S",  # leaves out the verb
+        "S NP DT NN VP VBZ . /S",  # fits, but is not a tree
+        "S NP DT NN /NP VP VBZ /VP . /S",  # fits as well, and comes after it
+        "S NP NN DT /NP VP VBZ /VP . /S",
+    ]
+    assert problem.chooses_output
+    assert problem.choose_output("the cat sees .", outputs, encoders) == 1
+    assert problem.choose_output("the cat sees .", outputs[2:], encoders) == 0
+    assert problem.choose_output("the cat .", outputs, encoders) == 0
+    assert problem.choose_output("oh", [""], encoders) == 0
+
+
 def test_reversed_it_writes_words(tmp_path, files):
     generated(tmp_path / "d", vocab_size=350, **files)
     problem = registry.problem("parsing_english_own_rev")
@@ -122,6 +138,7 @@ def test_reversed_it_writes_words(tmp_path, files):
     assert problem.output_text("S NN /S", "the cat", encoders) == "the cat"
     assert problem.input_text("S  NN") == "S  NN"
     assert problem.eval_decode_metric == "exact_sequence_accuracy"
+    assert not problem.chooses_output
 
 
 def test_the_papers_search_is_the_default():
