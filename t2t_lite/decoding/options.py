@@ -50,7 +50,7 @@ class DecodeHParams:
     Attributes:
         beam_size, alpha, extra_length, length_penalty: see `SearchOptions`. (tensor2tensor's extra_length is 100.)
         batch_size: see `SearchOptions`; 0: 32.
-        return_beams: write all beam_size outputs of a line, separated by tabs, best first.
+        return_beams: write all beam_size outputs of a line, separated by tabs, best first (a problem's choice before).
         write_beam_scores: with return_beams, write each output's score after it.
         max_input_size: cut longer inputs to this many ids, EOS included; -1: the model's own maximum.
         identity_output: write ids instead of text.
