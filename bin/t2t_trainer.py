@@ -205,6 +205,7 @@ def _describe(flags):
 def _vocabulary_sizes(flags, before):
     """Returns ids of the inputs, ids of the targets or None where they are shared, and where that is from."""
     from t2t_lite import registry
+    from t2t_lite.data.vocabulary import vocabulary_sizes
 
     problem = flags.problem and registry.problem(flags.problem)  # an unknown name is a mistake in any case
     if flags.vocab_size:
@@ -213,10 +214,8 @@ def _vocabulary_sizes(flags, before):
         return before["vocab_size"], flags.target_vocab_size or before["target_vocab_size"], flags.output_dir
     if problem and flags.data_dir:
         with contextlib.suppress(UserError):  # no vocabulary yet
-            encoders = problem.get_feature_encoders(flags.data_dir)
-            sizes = [encoders[side].vocab_size for side in ("inputs", "targets")]
-            shared = encoders["inputs"].fingerprint == encoders["targets"].fingerprint
-            return sizes[0], flags.target_vocab_size or (None if shared else sizes[1]), flags.data_dir
+            vocab_size, target_vocab_size = vocabulary_sizes(problem.get_feature_encoders(flags.data_dir))
+            return vocab_size, flags.target_vocab_size or target_vocab_size, flags.data_dir
     return 37_000, flags.target_vocab_size, "assumed; --vocab_size says another"
 
 

@@ -16,6 +16,7 @@ from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data import batching, records, split_facts
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.vocabulary import vocabulary_sizes
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.models.run_config import build_model, read_run_config
 from t2t_lite.training.checkpoints import RunCheckpoints, checkpoint_step
@@ -127,14 +128,13 @@ class Trainer:
         problem = registry.problem(self.problem)
         problem.check_data(self.data_dir)
         encoders = problem.get_feature_encoders(self.data_dir)
-        sizes = [encoders[side].vocab_size for side in ("inputs", "targets")]
-        shared = encoders["inputs"].fingerprint == encoders["targets"].fingerprint
+        vocab_size, target_vocab_size = vocabulary_sizes(encoders)
         self._config = {
             "problem": self.problem,
             "model": self.model,
             "hparams_set": self.hparams_set or "",
-            "vocab_size": sizes[0],
-            "target_vocab_size": None if shared else sizes[1],
+            "vocab_size": vocab_size,
+            "target_vocab_size": target_vocab_size,
             "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
             "usr_dir": os.path.abspath(self.usr_dir) if self.usr_dir else "",
             "hparams": hparams.values(),
@@ -161,7 +161,7 @@ class Trainer:
             seed=hparams.random_seed,
             was_reversed=problem.was_reversed,
             was_copy=problem.was_copy,
-            vocab_size=tuple(sizes),
+            vocab_size=(vocab_size, target_vocab_size or vocab_size),
         )
         self._problem, self._encoders = problem, encoders
         self._dev_paths, *_ = split_facts.check_split(problem, self.data_dir, DatasetSplit.EVAL)
