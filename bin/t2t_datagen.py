@@ -2,8 +2,10 @@
 
     t2t-datagen --problem=translate_ende_phrasebook --data_dir=data
     t2t-datagen --problem=translate_own --data_dir=data --train_files=a.en,a.de --dev_files=b.en,b.de --vocab_size=8000
+    t2t-datagen --inspect --problem=translate_own --data_dir=data --hparams_set=transformer_big
 
-Over finished data it does nothing. A run that was stopped is started again by the same command.
+Over finished data it does nothing. A run that was stopped is started again by the same command. --inspect generates
+nothing: it shows what is there.
 """
 
 import fnmatch
@@ -65,6 +67,14 @@ def define_flags(flags):
     )
     flags.DEFINE_list("user_defined_symbols", [], "translate_own: symbols that are always one piece, such as <2de>.")
     flags.DEFINE_integer("max_samples_for_vocab", None, "translate_own: pairs the vocabulary is learned from, 2000000.")
+    flags.DEFINE_bool(
+        "inspect",
+        False,
+        "Generate nothing; show finished data: counts, examples, vocabulary, lengths (also as <problem>-lengths.png), "
+        "and the batches that --hparams_set makes of them.",
+    )
+    flags.DEFINE_string("hparams_set", "transformer_base", "With --inspect: name of the hyperparameter set.")
+    flags.DEFINE_string("hparams", "", "With --inspect: changes to the set: name=value,name=value.")
     flags.DEFINE_list("exclude_problems", [], "Leave out problems whose name contains one of these.")
     flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")
     flags.DEFINE_integer("max_cases", 0, "Largest number of examples in a split; 0: all.", lower_bound=0)
@@ -82,15 +92,23 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for a mistake that needs no import to be seen."""
     _app.require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
+    if flags.inspect and (wrong := [f"--{name}" for name in _OWN_FLAGS if flags[name].present]):
+        raise UserError(f"{', '.join(wrong)}: not with --inspect, which shows what --data_dir holds. Leave it out.")
+    if not flags.inspect and (wrong := [f"--{name}" for name in ("hparams_set", "hparams") if flags[name].present]):
+        raise UserError(f"{', '.join(wrong)}: for --inspect only; the data are the same for all sets. Leave it out.")
 
 
 def run(flags):
-    """Generates the selected problems, one after the other."""
+    """Generates the selected problems, one after the other, or shows their data."""
     from t2t_lite import registry
 
-    names = _selected(flags.problem, flags.exclude_problems)
+
+    names = _selected(flags.problem, flags.exclude_problems, keeps_suffix=flags.inspect)
     if flags.only_list:
         print("\n".join(names))
+        return
+    if flags.inspect:
+        _inspect(names, flags)
         return
     for name in names:
         _own_arguments(registry.problem(name), flags)  # a mistake shows before any work
@@ -98,12 +116,15 @@ def run(flags):
         _generate(name, flags)
 
 
-def _selected(wanted, excluded):
-    """Returns the base names of the problems that `--problem` selects."""
+def _selected(wanted, excluded, keeps_suffix=False):
+    """Returns the names of the problems that `--problem` selects; without `_rev` and `_copy` unless they are kept."""
     from t2t_lite import registry
 
     known, names = registry.list_problems(), []
     for word in filter(None, (word.strip() for word in wanted.split(","))):
+        if keeps_suffix and not word.endswith("*"):
+            names.append(registry.problem(word).full_name)
+            continue
         base = registry.problem(word).name if not word.endswith("*") else word
         if base != word and base == base.rstrip("*"):
             _LOGGER.info(f"{word}: its records are those of {base}; training reads them the other way round")
@@ -144,9 +165,23 @@ def _generate(name, flags):
     problem.num_workers = flags.num_workers or os.cpu_count() or 1
     if arguments := _own_arguments(problem, flags):
         problem.configure(**arguments)
-    data_dir = os.path.normpath(flags.data_dir) if "://" not in flags.data_dir else flags.data_dir
     files.make_folder(flags.tmp_dir)
-    problem.generate_data(data_dir, flags.tmp_dir)
+    problem.generate_data(_data_dir(flags), flags.tmp_dir)
+
+
+def _inspect(names, flags):
+    from t2t_lite import registry
+    from t2t_lite.data.inspection import inspect_data
+
+    hparams = registry.hparams(flags.hparams_set).parse(flags.hparams)
+    set_name = flags.hparams_set + (f" with {flags.hparams}" if flags.hparams else "")
+    for name in names:
+        for paragraph in inspect_data(registry.problem(name), _data_dir(flags), hparams, set_name):
+            print(f"{paragraph}\n", flush=True)
+
+
+def _data_dir(flags):
+    return os.path.normpath(flags.data_dir) if "://" not in flags.data_dir else flags.data_dir
 
 
 def main(argv=None):

@@ -29,9 +29,13 @@ class TextEncoder:
 
     Args:
         vocab_size: number of ids, the reserved ones (padding and EOS) included.
+
+    Attributes:
+        unknown_id: what a text outside the vocabulary becomes; None: there is none.
     """
 
     num_reserved_ids = 2
+    unknown_id = None
 
     def __init__(self, vocab_size):
         self.vocab_size = vocab_size
@@ -166,10 +170,10 @@ class TokenTextEncoder(TextEncoder):
         self._file = files.read_bytes(path)
         self._words = self._file.decode("utf-8").removesuffix("\n").split("\n")
         self._ids = {word: i for i, word in enumerate(self._words)}
-        self._oov_id = None if replace_oov is None else self._ids.get(replace_oov)
+        self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
         if len(self._ids) != len(self._words) or len(self._words) <= self.num_reserved_ids:
             raise UserError(f"{path}: an entry occurs twice, or there are none. Expected one word a line.")
-        if replace_oov is not None and self._oov_id is None:
+        if replace_oov is not None and self.unknown_id is None:
             raise UserError(f"{path}: the entry {replace_oov!r} for unknown words is not in it. Add it as a line.")
         super().__init__(len(self._words))
 
@@ -180,7 +184,7 @@ class TokenTextEncoder(TextEncoder):
 
     def encode(self, text):
         """Returns the ids of the blank-separated words. Raises `UserError` for an unknown one without `replace_oov`."""
-        ids = [self._ids.get(word, self._oov_id) for word in text.split()]
+        ids = [self._ids.get(word, self.unknown_id) for word in text.split()]
         if None in ids:
             raise UserError(
                 f"{text.split()[ids.index(None)]!r} is not in the vocabulary {self.path}. Add it as a line."
@@ -211,7 +215,7 @@ class TokenTextEncoder(TextEncoder):
     def _table(self):
         import tensorflow as tf
 
-        default = -1 if self._oov_id is None else self._oov_id
+        default = -1 if self.unknown_id is None else self.unknown_id
         with tf.init_scope():  # outside of any function that is being traced: an export has to track it
             words = tf.lookup.KeyValueTensorInitializer(self._words, range(self.vocab_size), value_dtype=tf.int32)
             return tf.lookup.StaticHashTable(words, default)
@@ -231,6 +235,7 @@ class SentencePieceEncoder(TextEncoder):
     """
 
     num_reserved_ids = 3
+    unknown_id = UNK_ID
 
     def __init__(self, path):
         import sentencepiece

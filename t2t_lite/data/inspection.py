@@ -1,0 +1,257 @@
+"""Shows what t2t-datagen has written, and what training with a set of hyperparameters would see of it.
+
+Counts come from the manifest. What needs ids comes from a sample: the time does not depend on the corpus's size.
+"""
+
+import dataclasses
+import functools
+import math
+import os
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.data import batch_shapes, length_histogram, records, split_facts
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
+from t2t_lite.data.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
+
+_SAMPLE = 20_000  # examples that are looked into
+_EXAMPLES, _WITH_PIECES = 10, 2
+_LONGEST_TEXT = 400  # characters that are shown of a text
+_PERCENTILES = (50, 90, 99, 100)
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """One side of the training examples, as a model sees it.
+
+    Attributes:
+        title: str, such as "inputs (en)".
+        encoder: TextEncoder.
+        lengths: {ids with EOS: examples}, of all examples or, without a manifest's counts, of the sample.
+        ids: list of lists, of the sample; EOS and padding left out.
+    """
+
+    title: str
+    encoder: object
+    lengths: dict
+    ids: list
+
+    @functools.cached_property
+    def texts(self):
+        """The sample decoded."""
+        return [self.encoder.decode(ids) for ids in self.ids]
+
+    def share_of(self, is_wanted):
+        """Returns the share of ids, from 0 to 1, for which a function of the id is true."""
+        found, counts = np.unique(np.concatenate([*self.ids, np.zeros(0, int)]), return_counts=True)
+        return sum(count for i, count in zip(found, counts, strict=True) if is_wanted(int(i))) / max(1, counts.sum())
+
+
+def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters"):
+    """Yields paragraphs of text about a problem's finished data; the last one names the picture that is written.
+
+    Args:
+        problem: Problem; inputs and targets are a model's, so `_rev` and `_copy` count.
+        data_dir: str.
+        hparams: HParams, whose batches are shown.
+        set_name: str, what to call them.
+
+    Raises:
+        UserError: there are no finished data (the command that makes them is named), a shard is missing, damaged or of
+            another size than when it was written, or records and vocabulary do not belong together.
+    """
+    splits = _find_splits(problem, data_dir)
+    problem.check_data(data_dir)
+    paths, facts = splits[DatasetSplit.TRAIN]
+    sample, of_sample = _read_sample(paths)
+    is_exact = bool(facts)
+    facts = facts or of_sample
+    for found in (facts, of_sample):
+        split_facts.check_ids(found, problem.feature_encoders(data_dir), paths[0])
+    sides = _sides(problem, data_dir, facts, sample)
+    yield f"{problem.full_name} in {data_dir}\n\n{_splits_text(problem, splits)}"
+    yield _vocabulary_text(sides)
+    yield _examples_text(sides)
+    yield _sample_text(sides, facts["examples"] if is_exact else None, len(paths))
+    longest = problem.max_length(hparams)
+    kept, lost = split_facts.count_kept(split_facts.row_lengths(problem, facts), longest, hparams.min_length)
+    yield _lengths_text(sides, kept, lost, hparams, longest, set_name, is_exact)
+    if kept:
+        found = batch_shapes.measure_batches(problem, paths, hparams, kept if is_exact else None)
+        yield _batches_text(sides, found, kept if is_exact else None, hparams, set_name)
+    path = os.path.join(data_dir, f"{problem.full_name}-lengths.png")
+    of_what = f"{'' if is_exact else 'a sample of '}{facts['examples']:,} training examples"
+    lengths = {side.title: side.lengths for side in sides}
+    length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {of_what}")
+    yield f"lengths as a picture: {path}"
+
+
+# What is there.
+
+
+def _find_splits(problem, data_dir):
+    """Returns {split: (paths, facts by the manifest or {})} of all splits that are there, training's among them."""
+    known = problem.manifest(data_dir).get("splits", {})
+    there = [
+        split
+        for split in FILE_TAGS
+        if split in (DatasetSplit.TRAIN, *known) or tf.io.gfile.glob(f"{problem.filepattern(data_dir, split)}-of-*")
+    ]
+    return {split: split_facts.find_facts(problem, data_dir, split) for split in there}
+
+
+def _read_sample(paths):
+    """Returns the first examples of every shard, `_SAMPLE` in all: ({side: list of ids}, their facts)."""
+    sample, facts, count = {side: [] for side in split_facts.SIDES}, split_facts.Facts(), -(-_SAMPLE // len(paths))
+    for path in paths:
+        with records.naming_damage(path):
+            for both in tf.data.TFRecordDataset(path).take(count).batch(count).map(records.parse_batch):
+                facts.add_batch(*both, path)
+                for side, ids in zip(split_facts.SIDES, both, strict=True):
+                    sample[side] += ids.to_list()
+    return sample, facts.as_json()
+
+
+def _sides(problem, data_dir, facts, sample):
+    encoders = problem.get_feature_encoders(data_dir)
+    lengths = problem.preprocess_example(facts["side_lengths"])
+    sample = problem.preprocess_example(sample)
+    languages = dict(zip(split_facts.SIDES, problem.languages or (None, None), strict=True))
+    return [
+        Side(
+            f"{side} ({languages[side]})" if languages[side] else side,
+            encoders[side],
+            {int(length): count for length, count in lengths[side].items()},
+            [[i for i in ids if i not in (EOS_ID, PAD_ID)] for ids in sample[side]],
+        )
+        for side in split_facts.SIDES
+    ]
+
+
+# Paragraphs.
+
+
+def _splits_text(problem, splits):
+    rows = [("", "examples", "tokens, inputs", "tokens, targets", "shards", "left out")]
+    for split, (paths, facts) in splits.items():
+        if not facts:
+            rows.append((FILE_TAGS[split], "not counted", "", "", f"{len(paths)}", ""))
+            continue
+        tokens = problem.preprocess_example(facts["tokens"])
+        removed = facts.get("removed") or {}
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in removed.items())
+        counts = (
+            f"{count:,}" for count in (facts["examples"], *(tokens[side] for side in split_facts.SIDES), len(paths))
+        )
+        rows.append((FILE_TAGS[split], *counts, reasons or ("0" if "removed" in facts else "")))
+    return table(rows, left=(0, 5))
+
+
+def _vocabulary_text(sides):
+    inputs, targets = (side.encoder for side in sides)
+    if inputs.fingerprint == targets.fingerprint:
+        return f"vocabulary of both sides: {_described(inputs)}"
+    return f"vocabulary of inputs:  {_described(inputs)}\nvocabulary of targets: {_described(targets)}"
+
+
+def _described(encoder):
+    return f"{type(encoder).__name__}, {encoder.vocab_size:,} entries, SHA-256 {encoder.fingerprint[:12]}…"
+
+
+def _examples_text(sides):
+    count = len(sides[0].ids)
+    chosen = [at * count // _EXAMPLES for at in range(_EXAMPLES)] if count > _EXAMPLES else range(count)
+    lines = ["examples"]
+    for number, at in enumerate(chosen, 1):
+        for place, side in enumerate(sides):
+            lines.append(f"{number if place == 0 else '':>4}  {_shown(side.texts[at])}")
+            if number <= _WITH_PIECES:
+                lines.append(f"      {_shown(' '.join(side.encoder.pieces(side.ids[at])))}")
+        lines.append("")
+    return "\n".join(lines[:-1])
+
+
+def _shown(text):
+    """What of a text fits on a terminal and does nothing to it."""
+    text = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}… ({len(text):,} characters)"
+
+
+def _sample_text(sides, examples, shards):
+    count = len(sides[0].ids)
+    rows = [(f"of a sample of {count:,} examples", *(side.title for side in sides))]
+    words = [sum(len(text.split()) for text in side.texts) for side in sides]
+    characters = [sum(len("".join(text.split())) for text in side.texts) for side in sides]
+    tokens = [sum(map(len, side.ids)) for side in sides]
+    rows.append(("tokens a word", *(_ratio(n, of) for n, of in zip(tokens, words, strict=True))))
+    rows.append(("tokens a character", *(_ratio(n, of) for n, of in zip(tokens, characters, strict=True))))
+    rows.append(("spelled in bytes", *(_byte_share(side) for side in sides)))
+    rows.append(("unknown", *(_unknown_share(side) for side in sides)))
+    of_shards = f"each of {shards:,} shards, which are" if shards > 1 else "the shard, which is"
+    where = "all there are" if count == examples else f"the first ones of {of_shards} shuffled"
+    note = f"({where}; words are parted by blanks; EOS and blanks are not counted)"
+    return f"{table(rows)}\n{note}"
+
+
+def _ratio(count, of):
+    return f"{count / of:.2f}" if of else "-"
+
+
+def _byte_share(side):
+    """Of SentencePiece's byte fallback; encoders of other kinds have none."""
+    if not isinstance(side.encoder, SentencePieceEncoder):
+        return "-"
+    share = side.share_of(lambda i: re.fullmatch("<0x[0-9A-F]{2}>", side.encoder.pieces([i])[0]))
+    return f"{share:.2%}"
+
+
+def _unknown_share(side):
+    unknown = side.encoder.unknown_id
+    return "-" if unknown is None else f"{side.share_of(lambda i: i == unknown):.2%}"
+
+
+def _lengths_text(sides, kept, lost, hparams, longest, set_name, is_exact):
+    rows = [("ids an example, EOS included", *(side.title for side in sides))]
+    for percent in _PERCENTILES:
+        name = "longest" if percent == 100 else f"{percent} % have at most"
+        rows.append((name, *(f"{percentile(side.lengths, percent):,}" for side in sides)))
+    limits = f"max_length={longest}" + (f", min_length={hparams.min_length}" if hparams.min_length else "")
+    of = f"{kept + lost:,} examples" + ("" if is_exact else " of the sample")
+    return f"{table(rows)}\n{limits} ({set_name}): {lost:,} of {of} are left out ({lost / (kept + lost):.2%})"
+
+
+def _batches_text(sides, found, examples, hparams, set_name):
+    """Of `BatchShapes`; `examples`: those of a pass, None where it is not known."""
+    rows = [(f"of {len(found.shapes):,} batches", *(side.title for side in sides), "both")]
+    rows.append(("fill", *(f"{share:.1%}" for share in found.fill)))
+    tokens = found.tokens.mean(0)
+    rows.append(("tokens a batch", *(f"{count:,.0f}" for count in (*tokens, tokens.sum()))))
+    for name, extreme in (("smallest width", np.min), ("largest width", np.max)):
+        rows.append((name, *(f"{width:,}" for width in extreme(found.shapes[:, 1:], axis=0)), ""))
+    lines = [f"batches of {set_name}: batch_size={hparams.batch_size:,} ids a side, on one replica", table(rows)]
+    few, many = found.shapes[:, 0].min(), found.shapes[:, 0].max()
+    lines.append(f"rows a batch: {found.mean_rows:,.0f} ({few:,} to {many:,}); shapes that differ: {found.distinct:,}")
+    if examples:
+        batches = math.ceil(examples / found.mean_rows)
+        accumulation = hparams.gradient_accumulation_steps
+        of = f" of {accumulation} batches" if accumulation > 1 else ""
+        lines.append(f"a pass over the data: about {batches:,} batches, {-(-batches // accumulation):,} steps{of}")
+    return "\n".join(lines)
+
+
+def percentile(lengths, percent):
+    """Returns the smallest length that `percent` % of the examples do not exceed, of {length: examples}."""
+    order = sorted(lengths)
+    reached = np.cumsum([lengths[length] for length in order])
+    return order[int(np.searchsorted(reached, math.ceil(reached[-1] * percent / 100)))]
+
+
+def table(rows, left=(0,)):
+    """Returns rows of str as lines, the columns `left` aligned on the left, all others on the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(f"{cell:{'<' if at in left else '>'}{widths[at]}}" for at, cell in enumerate(row)) for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
