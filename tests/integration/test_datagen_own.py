@@ -1,0 +1,144 @@
+"""t2t-datagen on the user's own corpora: the flags as they are typed, and bad files among several."""
+
+import json
+import os
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data import records
+from tests.data import corpus
+
+PAIRS = list(dict.fromkeys(corpus.sentence_pairs(300)))
+OWN = ("--problem=translate_own", "--data_dir=d")
+
+
+@pytest.fixture
+def two_corpora(tmp_path):
+    """The flag --train_files of a corpus of two files and one of a .tsv."""
+    paths = corpus.write_corpus(tmp_path, "a", PAIRS[:150])
+    (tmp_path / "b.tsv").write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in PAIRS[150:]))
+    return f"--train_files={paths},{tmp_path / 'b.tsv'}"
+
+
+def pairs_of(folder, split):
+    problem = registry.problem("translate_own")
+    encoders = problem.feature_encoders(str(folder))
+    examples = records.read_examples(problem.shard_paths(str(folder), split))
+    return [tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets")) for example in examples]
+
+
+def test_all_flags_together(tmp_path, two_corpora, call_command):
+    flags = [
+        two_corpora, "--corpus-weights=2,0.5", "--filters=all,length_ratio=4", "--held_out=20", "--vocab_size=310",
+        "--target_vocab_size=320", "--user_defined_symbols=<2de>,<2en>", "--max_samples_for_vocab=200",
+    ]  # fmt: skip
+    result = call_command("t2t-datagen", *OWN, *flags)
+    assert result.status == 0, result.stderr
+    assert "pairs of the training corpora are held out for evaluation (--held_out=20" in result.stderr
+    assert "vocabulary of 310 and 320" in result.stderr
+    train, dev = pairs_of(tmp_path / "d", "train"), pairs_of(tmp_path / "d", "eval")
+    assert {train.count(pair) for pair in PAIRS[:150] if pair not in dev} == {2}
+    assert {train.count(pair) for pair in PAIRS[150:] if pair not in dev} == {0, 1}
+    assert call_command("t2t-datagen", *OWN, *flags).status == 0
+    assert call_command("t2t-datagen", *OWN).status == 0
+    again = call_command("t2t-datagen", *OWN, *flags[:-1])
+    assert again.status == 2
+    assert "max_samples_for_vocab = 200" in again.stderr
+    tuned = call_command("t2t-datagen", OWN[0], "--data_dir=e", two_corpora, "--vocab_from=d")
+    assert tuned.status == 0, tuned.stderr
+    manifests = [json.loads((tmp_path / name / "translate_own-manifest.json").read_text()) for name in "de"]
+    assert manifests[0]["vocabulary"] == manifests[1]["vocabulary"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("b.tsv", b"", ["b.tsv: the file is empty"]),
+        ("b.tsv", b"one\teins\ntwo zwei\n", ["b.tsv, line 2: 1 column. Expected 2"]),
+        ("b.tsv", "größe\tx\n".encode("latin1"), ["b.tsv, line 1: byte 0xf6 at position 2 is not UTF-8"]),
+        ("a.de", b"eins\nzwei\n", ["a.en has 150 lines", "a.de has 2"]),
+        ("a.en", b"one\n" * 151, ["a.en has 151 lines", "a.de has 150"]),
+        ("a.de", b"eins\n" * 149 + b"\xff\n", ["a.de, line 150: byte 0xff at position 0 is not UTF-8"]),
+    ],
+)
+def test_a_bad_file_among_several_leaves_nothing(tmp_path, two_corpora, call_command, name, data, words):
+    (tmp_path / name).write_bytes(data)
+    result = call_command("t2t-datagen", *OWN, two_corpora, "--vocab_size=310", "--filters=all")
+    assert result.status == 2, result
+    *_, last = result.stderr.strip().splitlines()
+    assert all(word in last for word in words), last
+    assert os.listdir(tmp_path / "d") == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--corpus_weights=1"], ["--corpus_weights=1: found 1 for 2 training corpora"]),
+        (["--filters=duplicat"], ["'duplicat' is no filter. Nearest: duplicate."]),
+        (["--filters=too_long=many"], ["too_long=many: expected a whole number of characters"]),
+        (["--filters=wrong_script", "--languages=en,qq"], ["no scripts are known for the language 'qq'"]),
+        (["--held_out=many"], ["--held_out", "expected a whole number"]),
+        (["--vocab_from=nowhere"], ["--vocab_from=nowhere: no such file or folder"]),
+        (["--user_defined_symbols=a b"], ["'a b': expected symbols without blanks"]),
+    ],
+)
+def test_mistakes_in_the_flags(tmp_path, two_corpora, call_command, assert_user_error, flags, words):
+    assert_user_error(call_command("t2t-datagen", *OWN, two_corpora, *flags), *words)
+    assert not (tmp_path / "d").exists()
+
+
+def test_files_that_cannot_be_read(tmp_path, two_corpora, call_command, assert_user_error):
+    for paths, words in (
+        ("a.en,missing.de", ["no such file: missing.de"]),
+        (f"a.en,{tmp_path}", [f"{tmp_path} is a folder"]),
+        ("a.en", ["a.en has no other side (found 1)"]),
+        ("a.en,a.de,b.tsv,a.en", ["a.en has no other side (found 4)"]),
+    ):
+        assert_user_error(call_command("t2t-datagen", *OWN, f"--train_files={paths}"), *words)
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / "a.de").write_text("eins\n")
+    (tmp_path / "closed").chmod(0)
+    try:
+        if os.access(tmp_path / "closed" / "a.de", os.R_OK):
+            pytest.skip("this user may read everything")
+        assert call_command("t2t-datagen", *OWN, "--train_files=a.en,closed/a.de").status == 2
+    finally:
+        (tmp_path / "closed").chmod(0o700)
+
+
+def test_odd_lines_pass_the_filters_or_are_counted(tmp_path, call_command):
+    """CR LF, U+2028, NUL, an empty line, one of 100,000 characters; none of them shifts the pairs."""
+    inputs = ["one house\r", "two\u2028birds", "three\x00\x07 cats", "", "x" * 100_000, "\x00", "same\r"]
+    targets = ["ein Haus", "zwei\x85Vögel\r", "drei Katzen", "leer", "y" * 100_000, "leer", "same"]
+    inputs += [f"the end of {i}" for i in range(40)]
+    targets += [f"das Ende von {i}" for i in range(40)]
+    flag = f"--train_files={corpus.write_corpus(tmp_path, 'odd', list(zip(inputs, targets, strict=True)))}"
+    result = call_command("t2t-datagen", *OWN, flag, "--filters=all", "--vocab_size=320", "--held_out=2")
+    assert result.status == 0, result.stderr
+    pairs = pairs_of(tmp_path / "d", "train") + pairs_of(tmp_path / "d", "eval")
+    assert {("one house", "ein Haus"), ("two birds", "zwei Vögel"), ("three cats", "drei Katzen")} < set(pairs)
+    assert len(pairs) == 43
+    splits = json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["splits"]
+    removed = {
+        name: sum(splits[split]["removed"].get(name, 0) for split in splits) for name in splits["train"]["removed"]
+    }
+    assert removed == {
+        "copied": 1, "duplicate": 0, "empty": 2, "length_ratio": 0, "too_long": 1, "wrong_script": 0,
+    }  # fmt: skip
+
+
+def test_everything_is_filtered(tmp_path, call_command):
+    flag = f"--train_files={corpus.write_corpus(tmp_path, 'copies', [('a b', 'a b')] * 20)}"
+    result = call_command("t2t-datagen", *OWN, flag, "--filters=copied")
+    assert result.status == 2
+    assert "no pair would be left to train on, with some held out: 0 different ones" in result.stderr
+
+
+@pytest.mark.parametrize("sizes", [["--vocab_size=9000"], ["--vocab_size=310", "--target_vocab_size=9000"]])
+def test_a_vocabulary_that_the_corpora_cannot_fill(tmp_path, two_corpora, call_command, sizes):
+    result = call_command("t2t-datagen", *OWN, two_corpora, *sizes)
+    assert result.status == 2
+    assert "9000 pieces are more than this corpus can fill" in result.stderr
+    assert "The largest possible size is" in result.stderr
+    assert not list((tmp_path / "d").glob("translate_own-*-of-*"))

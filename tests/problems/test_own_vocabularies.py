@@ -1,0 +1,129 @@
+"""`translate_own` with separate vocabularies, and with one that is there already."""
+
+import json
+import shutil
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data import subwords
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.vocabulary import SentencePieceEncoder
+from t2t_lite.errors import UserError
+from t2t_lite.models.run_config import write_run_config
+from tests.data import corpus
+from tests.problems.test_translate_own import decoded, generated
+
+PAIRS = list(dict.fromkeys(corpus.sentence_pairs(300)))
+
+
+@pytest.fixture
+def train(tmp_path):
+    return corpus.write_corpus(tmp_path, "train", PAIRS).split(",")
+
+
+@pytest.fixture
+def models(tmp_path):
+    """Two SentencePiece models: of the words of either side."""
+    for side, size in ((0, 300), (1, 310)):
+        subwords.train_sentencepiece([pair[side] for pair in PAIRS], str(tmp_path / f"spm{side}"), size)
+    return [str(tmp_path / f"spm{side}.model") for side in (0, 1)]
+
+
+def run_of(folder, problem_name, data_dir):
+    """Makes `folder` look like an output_dir of the trainer."""
+    problem = registry.problem(problem_name)
+    folder.mkdir()
+    for path in problem.vocabulary_files(str(data_dir)):
+        shutil.copy(path, folder)
+    names = {"problem": problem_name, "model": "transformer", "hparams_set": "transformer_tiny", "usr_dir": ""}
+    sizes = {"vocab_size": 300, "target_vocab_size": None, "vocabulary_sha256": {}, "hparams": {}}
+    write_run_config(str(folder), {**names, **sizes})
+
+
+def fingerprints(problem, folder):
+    return {side: encoder.fingerprint for side, encoder in problem.get_feature_encoders(str(folder)).items()}
+
+
+def test_separate_vocabularies(tmp_path, train):
+    generated(tmp_path / "d", train_files=train, vocab_size=300, target_vocab_size=310)
+    problem = registry.problem("translate_own")
+    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
+    assert [encoders[side].vocab_size for side in ("inputs", "targets")] == [300, 310]
+    manifest = json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())
+    assert [manifest["vocabulary"][side]["size"] for side in ("inputs", "targets")] == [300, 310]
+    dev = decoded(problem, tmp_path / "d", DatasetSplit.EVAL)
+    assert sorted(decoded(problem, tmp_path / "d", DatasetSplit.TRAIN) + dev) == sorted(PAIRS)
+    turned = registry.problem("translate_own_rev").get_feature_encoders(str(tmp_path / "d"))
+    assert [turned[side].vocab_size for side in ("inputs", "targets")] == [310, 300]
+    with pytest.raises(UserError, match="target_vocab_size = 310, asked for is target_vocab_size = None"):
+        generated(tmp_path / "d", train_files=train, vocab_size=300)
+
+
+def test_one_model_for_both_sides(tmp_path, train, models):
+    problem = generated(tmp_path / "d", train_files=train, vocab_from=models[:1])
+    encoders = problem.feature_encoders(str(tmp_path / "d"))
+    assert encoders["inputs"] is encoders["targets"]
+    assert encoders["inputs"].fingerprint == SentencePieceEncoder(models[0]).fingerprint
+    assert (tmp_path / "d" / "vocab.translate_own.300.model").exists()
+    (tmp_path / "spm0.model").unlink()
+    assert registry.problem("translate_own").feature_encoders(str(tmp_path / "d"))["inputs"].vocab_size == 300
+
+
+def test_a_model_for_each_side(tmp_path, train, models):
+    problem = generated(tmp_path / "d", train_files=train, vocab_from=models)
+    expected = [SentencePieceEncoder(path).fingerprint for path in models]
+    assert list(fingerprints(problem, tmp_path / "d").values()) == expected
+
+
+@pytest.mark.parametrize("sizes", [{"vocab_size": 310}, {"vocab_size": 300, "target_vocab_size": 310}])
+def test_the_vocabulary_of_a_data_dir_and_of_a_trained_model(tmp_path, train, sizes):
+    first = generated(tmp_path / "first", train_files=train, **sizes)
+    run_of(tmp_path / "run", "translate_own", tmp_path / "first")
+    other = corpus.write_corpus(tmp_path, "other", list(dict.fromkeys(corpus.sentence_pairs(100, 7)))).split(",")
+    for source in ("first", "run"):
+        tuned = generated(tmp_path / f"from-{source}", train_files=other, vocab_from=[str(tmp_path / source)])
+        assert fingerprints(tuned, tmp_path / f"from-{source}") == fingerprints(first, tmp_path / "first")
+        assert tuned.config["files"]["train"][0]["path"] == other[0]
+    run_of(tmp_path / "second", "translate_own", tmp_path / "from-run")  # the run that goes on from the first
+    assert fingerprints(registry.problem("translate_own"), tmp_path / "second") == fingerprints(
+        first, tmp_path / "first"
+    )
+
+
+def test_the_vocabularies_of_a_model_of_the_other_direction(tmp_path, train):
+    first = generated(tmp_path / "first", train_files=train, vocab_size=300, target_vocab_size=310)
+    run_of(tmp_path / "run", "translate_own_rev", tmp_path / "first")
+    for files, name in ((train, "translate_own"), (train[::-1], "translate_own_rev")):
+        folder = tmp_path / f"from-{name}"
+        generated(folder, train_files=files, vocab_from=[str(tmp_path / "run")])
+        assert fingerprints(registry.problem(name), folder) == fingerprints(first, tmp_path / "first")
+
+
+def test_mistakes(tmp_path, train, models):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "no.model").write_text("no model")
+    generated(tmp_path / "d", train_files=train, vocab_size=300)
+    (tmp_path / "d" / "other-manifest.json").write_text('{"request": {"problem": "translate_ende_wmt8k"}}')
+    cases = [
+        ({"vocab_from": [*models, models[0]]}, "found 3. Expected one .model file, two"),
+        ({"vocab_from": ["none.model"]}, "--vocab_from=none.model: no such file or folder: none.model"),
+        ({"vocab_from": [models[0], str(tmp_path)]}, "is a folder. Expected two .model files, or one folder alone"),
+        ({"vocab_from": [str(tmp_path / "empty")]}, "neither data of t2t-datagen nor a run of t2t-trainer"),
+        ({"vocab_from": [str(tmp_path / "no.model")]}, "not a SentencePiece model (8 bytes)"),
+        ({"vocab_from": [str(tmp_path / "d")]}, "holds the data of translate_ende_wmt8k, translate_own"),
+        ({"vocab_from": models, "vocab_size": 300}, "--vocab_size together with --vocab_from="),
+        ({"vocab_from": models, "target_vocab_size": 300}, "--target_vocab_size together with --vocab_from="),
+        ({"vocab_from": models, "user_defined_symbols": ["<x>"]}, "--user_defined_symbols together with"),
+        ({"vocab_from": models, "max_samples_for_vocab": 9}, "--max_samples_for_vocab together with"),
+    ]
+    for change, message in cases:
+        with pytest.raises(UserError) as caught:
+            registry.problem("translate_own").configure(train_files=train, **change)
+        assert message in str(caught.value)
+
+
+def test_another_model_over_finished_data_is_refused(tmp_path, train, models):
+    generated(tmp_path / "d", train_files=train, vocab_from=models[:1])
+    with pytest.raises(UserError, match="vocab_size = 300, asked for is vocab_size = 310"):
+        generated(tmp_path / "d", train_files=train, vocab_from=models[1:])
