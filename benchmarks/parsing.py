@@ -1,11 +1,13 @@
-"""For measuring a parser: sentences and phrases of a treebank, validity of what is written, and F1 by length.
+"""For measuring a parser: sentences and phrases of a treebank, new trees of them, what is written, and F1 by length.
 
 python benchmarks/parsing.py words trees.test.gz > test.words
 python benchmarks/parsing.py phrases trees.train.gz > phrases.mrg
+python benchmarks/parsing.py recombined trees.train.gz > recombined.mrg
 python benchmarks/parsing.py errors train/avg trees.test.gz test.trees
 """
 
 import collections
+import random
 import sys
 
 from t2t_lite.data import trees
@@ -32,33 +34,81 @@ def phrases(path, shortest=3, longest=20):
                 print(line)
 
 
-def errors(model, path, output=None):
-    """Decodes a treebank by the problem's own search, prints what is invalid and wrong, and keeps the trees."""
+def recombined(path, count=60_000, share=0.25, longest=50, longest_phrase=20):
+    """Prints new trees: those of a treebank, each phrase with this chance replaced by another one of its label.
+
+    The sentences mean nothing, but their brackets are right (as SUB2 does for treebanks, Shi et al. 2020).
+    """
+    draw = random.Random(1)
+    known = [tree for tree, _ in trees.read_trees(path)]
+    others, seen = collections.defaultdict(list), set()
+
+    def may_change(node):
+        return not trees.is_word(node) and len(node.leaves()) <= longest_phrase
+
+    for tree in known:
+        for node in tree.subtrees(lambda node: node.label() != trees.TOP and may_change(node)):
+            others[node.label()].append(node)
+
+    def changed(node, is_sentence=False):
+        if trees.is_word(node):
+            return node
+        if not is_sentence and may_change(node) and draw.random() < share:
+            return draw.choice(others[node.label()])
+        return type(node)(node.label(), [changed(child, node.label() == trees.TOP) for child in node])
+
+    while len(seen) < int(count):
+        tree = changed(draw.choice(known), is_sentence=True)
+        line = trees.to_line(tree)
+        if len(tree.leaves()) <= longest and line not in seen:
+            seen.add(line)
+            print(line)
+
+
+def errors(model, path, output=None, settings=""):
+    """Decodes a treebank, prints what is invalid and wrong, and keeps the trees.
+
+    `settings` are of `--decode_hparams`; else the problem's own.
+    """
+    from t2t_lite.decoding.options import DecodeHParams
     from t2t_lite.decoding.translator import Translator
 
     translator = Translator.load(model)
+    options = DecodeHParams.parse(settings, defaults=translator.problem.decode_defaults).search_options()
     gold = [tree for tree, _ in trees.read_trees(path)]
     table = translator.encoders["targets"]
     labels = {entry[1:] for entry in table.pieces(range(table.vocab_size)) if entry.startswith("/")}
-    found = translator.translate([" ".join(tree.leaves()) for tree in gold])
+    every = vars(options) | {"n_best": options.beam_size}
+    found = translator.translate([" ".join(tree.leaves()) for tree in gold], **every)
     if output:
         with open(output, "w", encoding="utf-8") as file:
             file.writelines(translation.text + "\n" for translation in found)
-    kinds, by_length = collections.Counter(), collections.defaultdict(Result)
-    valid_only, unaligned = Result(), Result()
+    kinds = {name: collections.Counter() for name in ("scored best", "chosen")}
+    sums, by_length = collections.defaultdict(Result), collections.defaultdict(Result)
     for tree, translation in zip(gold, found, strict=True):
-        count = len(tree.leaves())
-        kind = _kind(translation.tokens, count, labels)
-        kinds[kind] += 1
+        count, hypotheses = len(tree.leaves()), translation.hypotheses
+        results = [score_tree(tree, trees.parse_tree(hypothesis.text))[0] for hypothesis in hypotheses]
+        first = max(range(len(hypotheses)), key=lambda at: hypotheses[at].score)
+        for name, at in (("scored best", first), ("chosen", 0)):
+            kind = _kind(hypotheses[at].tokens, count, labels)
+            kinds[name][kind] += 1
+            sums[name] += results[at]
+            if kind == "valid":
+                sums[f"{name}, valid ones only"] += results[at]
+        if count <= 40:
+            sums["chosen, up to 40 words"] += results[0]
         in_order = trees.build_tree(translation.tokens, tree.leaves(), labels)
-        unaligned += score_tree(tree, in_order)[0]
-        result, _ = score_tree(tree, trees.parse_tree(translation.text))
-        by_length[next(longest for longest in _LENGTHS if count <= longest)] += result
-        if kind == "valid":
-            valid_only += result
-    for kind, number in kinds.most_common():
-        print(f"{kind:32} {number:5}  {100 * number / len(gold):6.2f} %")
-    print(f"F1 of the valid ones {valid_only.f1:.2f}, of all without aligning tags and words {unaligned.f1:.2f}")
+        sums["chosen, tags not aligned"] += score_tree(tree, in_order)[0]
+        sums["of the beam the one of best F1"] += max(results, key=lambda result: result.f1)
+        by_length[next(longest for longest in _LENGTHS if count <= longest)] += results[0]
+    for name, counted in kinds.items():
+        print(f"{name}, as the model writes it")
+        for kind, number in counted.most_common():
+            print(f"  {kind:32} {number:5}  {100 * number / len(gold):6.2f} %")
+    print("after repair                         F1  precision  recall   tags  complete  sentences")
+    for name, result in sums.items():
+        print(f"{name:32} {result.f1:6.2f} {result.precision:10.2f} {result.recall:7.2f}", end=" ")
+        print(f"{result.tagging_accuracy:6.2f} {result.complete_match:9.2f} {result.sentences:10}")
     print("words    sentences     F1  complete  tags")
     for longest, result in sorted(by_length.items()):
         name = f"<= {longest}" if longest < 10**6 else "longer"
@@ -77,4 +127,4 @@ def _kind(tokens, count, labels):
 
 
 if __name__ == "__main__":
-    {"words": words, "phrases": phrases, "errors": errors}[sys.argv[1]](*sys.argv[2:])
+    {"words": words, "phrases": phrases, "recombined": recombined, "errors": errors}[sys.argv[1]](*sys.argv[2:])
