@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install quickstart test test-backends test-peers lint docs clean
+.PHONY: install quickstart test test-backends test-beam test-peers lint docs clean
 
 install: $(STAMP)
 
@@ -16,6 +16,8 @@ TORCH ?= torch
 PEERS_VENV := .venv-peers
 $(STAMP): PACKAGES = --editable '.[test]'
 $(PEERS_VENV)/.installed: PACKAGES = '$(TORCH)' --editable '.[test,peers]'
+BEAM_VENV := .venv-beam
+$(BEAM_VENV)/.installed: PACKAGES = --editable '.[test,beam]'
 # Without what the package requires, for that includes TensorFlow.
 BACKENDS_VENV := .venv-backends
 $(BACKENDS_VENV)/.installed: PACKAGES = '$(TORCH)' $(shell $(PYTHON) -c "$(BACKENDS_NEEDS)") && \
@@ -24,7 +26,7 @@ BACKENDS_NEEDS := import configparser; c = configparser.ConfigParser(); c.read('
 	keras = [n for n in c['options']['install_requires'].split('\n') if n.startswith('keras')]; \
 	print(*map(repr, c['options.extras_require']['backends'].split('\n')[1:] + keras))
 
-$(STAMP) $(PEERS_VENV)/.installed $(BACKENDS_VENV)/.installed: setup.cfg pyproject.toml
+$(STAMP) $(PEERS_VENV)/.installed $(BEAM_VENV)/.installed $(BACKENDS_VENV)/.installed: setup.cfg pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found. Install it, or: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet $(PACKAGES)
@@ -41,6 +43,10 @@ test-backends: $(BACKENDS_VENV)/.installed
 	for backend in jax torch; do \
 		KERAS_BACKEND=$$backend $(BACKENDS_VENV)/bin/pytest tests/layers tests/models/test_transformer.py tests/backends \
 		|| exit; done
+
+# Generation as an Apache Beam pipeline.
+test-beam: $(BEAM_VENV)/.installed
+	$(BEAM_VENV)/bin/pytest tests/beam
 
 # Against PyTorch and Hugging Face on the same weights.
 test-peers: $(PEERS_VENV)/.installed

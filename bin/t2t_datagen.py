@@ -80,6 +80,10 @@ def define_flags(flags):
     flags.DEFINE_integer("max_cases", 0, "Largest number of examples in a split; 0: all.", lower_bound=0)
     flags.DEFINE_integer("random_seed", 429459, "Seed of everything drawn; the same seed gives the same files.")
     flags.DEFINE_integer("num_workers", None, "Processes that encode; default: one a core.", lower_bound=1)
+    flags.DEFINE_string(
+        "runner", None, "Generate by Apache Beam: DirectRunner, FlinkRunner, SparkRunner, DataflowRunner."
+    )
+    flags.DEFINE_string("beam_pipeline_options", "", "Beam's own options: name=value,name=value; a name for a switch.")
     flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py, imported for what it registers.")
     flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
     flags.not_yet("num_shards", 0, "Set dataset_splits in the problem.")
@@ -102,6 +106,7 @@ def run(flags):
     """Generates the selected problems, one after the other, or shows their data."""
     from t2t_lite import registry
 
+    beam_options = _beam_options(flags)
 
     names = _selected(flags.problem, flags.exclude_problems, keeps_suffix=flags.inspect)
     if flags.only_list:
@@ -113,7 +118,7 @@ def run(flags):
     for name in names:
         _own_arguments(registry.problem(name), flags)  # a mistake shows before any work
     for name in names:
-        _generate(name, flags)
+        _generate(name, flags, beam_options)
 
 
 def _selected(wanted, excluded, keeps_suffix=False):
@@ -150,7 +155,23 @@ def _own_arguments(problem, flags):
     return given
 
 
-def _generate(name, flags):
+def _beam_options(flags):
+    """Returns what becomes `Problem.beam_options`."""
+    if not flags.runner:
+        if flags.beam_pipeline_options:
+            raise UserError("--beam_pipeline_options: only with --runner, which says who runs the pipeline.")
+        return None
+    from t2t_lite.data import beam_pipeline
+
+    options = {"runner": flags.runner}
+    for word in filter(None, flags.beam_pipeline_options.split(",")):
+        name, _, value = word.strip().removeprefix("--").partition("=")
+        options[name] = value if "=" in word else True
+    beam_pipeline.check_options(options)
+    return options
+
+
+def _generate(name, flags, beam_options):
     import numpy as np
 
     from t2t_lite import registry
@@ -163,6 +184,7 @@ def _generate(name, flags):
     problem.random_seed = flags.random_seed
     problem.max_cases = flags.max_cases
     problem.num_workers = flags.num_workers or os.cpu_count() or 1
+    problem.beam_options = beam_options
     if arguments := _own_arguments(problem, flags):
         problem.configure(**arguments)
     files.make_folder(flags.tmp_dir)

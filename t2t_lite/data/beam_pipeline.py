@@ -6,6 +6,7 @@ those of a local run, byte for byte, and a run that was stopped is continued in 
 """
 
 import contextlib
+import errno
 import logging
 import re
 
@@ -34,7 +35,7 @@ def write_shards(source, paths, *, seed, groups, options):
     chunks = sharding.Chunks(paths, seed, groups)
     with sharding.chunks_removed_on_failure(paths):
         _LOGGER.info(f"{options['runner']}: reading and encoding")
-        _run(options, lambda beam: [beam.Create([source]), beam.FlatMap(_tasks, paths, chunks)])
+        _run(options, lambda beam: [beam.Create([None]), beam.FlatMap(_tasks, source, paths, chunks)])
         read = files.read_json(_read_path(paths))
         for number in range(read["chunks"]):
             chunks.add(files.read_json(f"{sharding.chunk_path(paths, number)}.json"))
@@ -68,7 +69,7 @@ def check_options(options):
         _LOGGER.info(f"passed on to {options['runner']}, not known to Beam's Python package: {', '.join(unknown)}")
 
 
-def _tasks(source, paths, chunks):
+def _tasks(_, source, paths, chunks):
     """Yields the tasks of all chunks, then notes how many there are and what was left out."""
     count = 0
     samples, encode = source.open()
@@ -100,7 +101,7 @@ def _run(options, sources):
 
 @contextlib.contextmanager
 def _users_errors():
-    """Finds the user's mistake in what a runner makes of an exception on a worker."""
+    """Finds the user's mistake, or a full disk, in what a runner makes of an exception on a worker."""
     try:
         yield
     except Exception as error:
@@ -109,6 +110,8 @@ def _users_errors():
             raise UserError(re.sub(r" \[while running .*\]$", "", text)) from None
         if match := re.search(r"t2t_lite\.errors\.UserError: (.*?)(?: \[while running|$)", text, re.MULTILINE):
             raise UserError(match[1]) from None
+        if "No space left on device" in text:
+            raise OSError(errno.ENOSPC, "No space left on device") from None
         if isinstance(error, RuntimeError):
             raise Failure(
                 f"the pipeline failed: {text.strip().splitlines()[-1] if text.strip() else error!r}"

@@ -130,7 +130,8 @@ def with_usual_ids(model, path):
 def _parse(model, path):
     """Returns a ModelProto. Raises `UserError` unless SentencePiece can load the model."""
     import sentencepiece
-    from sentencepiece import sentencepiece_model_pb2
+
+    from t2t_lite.data import sentencepiece_proto
 
     try:
         sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(model)
@@ -139,7 +140,7 @@ def _parse(model, path):
             f"{path}: not a SentencePiece model ({len(model):,} bytes). Expected a .model file of spm_train or of "
             "t2t-datagen."
         ) from None
-    return sentencepiece_model_pb2.ModelProto.FromString(model)
+    return sentencepiece_proto.ModelProto.FromString(model)
 
 
 def _write(model, model_prefix):
@@ -180,9 +181,9 @@ def _normalization(name, folder):
 
 def _without_traces(model):
     """Takes out of a model the name of the rule's temporary file (the rule is in it, compiled) and of the format."""
-    from sentencepiece import sentencepiece_model_pb2
+    from t2t_lite.data import sentencepiece_proto
 
-    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    proto = sentencepiece_proto.ModelProto.FromString(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     proto.trainer_spec.ClearField("input_format")
     return proto.SerializeToString(deterministic=True)

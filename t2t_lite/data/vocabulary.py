@@ -286,9 +286,9 @@ class SentencePieceEncoder(TextEncoder):
         So it is when no piece goes beyond a blank and the normalisation looks at single characters, as it does in the
         models that `train_sentencepiece` makes.
         """
-        from sentencepiece import sentencepiece_model_pb2
+        from t2t_lite.data import sentencepiece_proto
 
-        proto = sentencepiece_model_pb2.ModelProto.FromString(self._model)
+        proto = sentencepiece_proto.ModelProto.FromString(self._model)
         rule = proto.normalizer_spec
         return (
             hashlib.sha256(rule.precompiled_charsmap).hexdigest() in _RULES_OF_CHARACTERS

@@ -1,0 +1,83 @@
+"""SentencePiece's model file as a protocol buffer (sentencepiece_model.proto): what of it is looked at or changed.
+
+All else is kept as it is. The sentencepiece package has such a module too, but the one of its current versions
+works with the newest protobuf only, which Apache Beam does not allow.
+"""
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+_OPTIONAL, _REPEATED = "LABEL_OPTIONAL", "LABEL_REPEATED"
+
+# message: [(name, number, type, label, default)]; a type that is a name here is that message or enum
+_MESSAGES = {
+    "TrainerSpec": [
+        ("model_type", 3, "ModelType", _OPTIONAL, "UNIGRAM"),
+        ("vocab_size", 4, "INT32", _OPTIONAL, "8000"),
+        ("input_format", 7, "STRING", _OPTIONAL, None),
+        ("treat_whitespace_as_suffix", 24, "BOOL", _OPTIONAL, "false"),
+        ("byte_fallback", 35, "BOOL", _OPTIONAL, "false"),
+        ("unk_id", 40, "INT32", _OPTIONAL, "0"),
+        ("bos_id", 41, "INT32", _OPTIONAL, "1"),
+        ("eos_id", 42, "INT32", _OPTIONAL, "2"),
+        ("pad_id", 43, "INT32", _OPTIONAL, "-1"),
+        ("unk_piece", 45, "STRING", _OPTIONAL, "<unk>"),
+        ("bos_piece", 46, "STRING", _OPTIONAL, "<s>"),
+        ("eos_piece", 47, "STRING", _OPTIONAL, "</s>"),
+        ("pad_piece", 48, "STRING", _OPTIONAL, "<pad>"),
+    ],
+    "NormalizerSpec": [
+        ("precompiled_charsmap", 2, "BYTES", _OPTIONAL, None),
+        ("add_dummy_prefix", 3, "BOOL", _OPTIONAL, "true"),
+        ("remove_extra_whitespaces", 4, "BOOL", _OPTIONAL, "true"),
+        ("escape_whitespaces", 5, "BOOL", _OPTIONAL, "true"),
+        ("normalization_rule_tsv", 6, "STRING", _OPTIONAL, None),
+    ],
+    "ModelProto.SentencePiece": [
+        ("piece", 1, "STRING", _OPTIONAL, None),
+        ("score", 2, "FLOAT", _OPTIONAL, None),
+        ("type", 3, "Type", _OPTIONAL, "NORMAL"),
+    ],
+    "ModelProto": [
+        ("pieces", 1, "ModelProto.SentencePiece", _REPEATED, None),
+        ("trainer_spec", 2, "TrainerSpec", _OPTIONAL, None),
+        ("normalizer_spec", 3, "NormalizerSpec", _OPTIONAL, None),
+    ],
+}
+_ENUMS = {
+    "TrainerSpec": ("ModelType", {"UNIGRAM": 1, "BPE": 2, "WORD": 3, "CHAR": 4}),
+    "ModelProto.SentencePiece": (
+        "Type", {"NORMAL": 1, "UNKNOWN": 2, "CONTROL": 3, "USER_DEFINED": 4, "UNUSED": 5, "BYTE": 6}
+    ),
+}  # fmt: skip
+
+
+def _make():
+    """Returns the classes of the two messages that others use; the rest are their parts."""
+    file = descriptor_pb2.FileDescriptorProto(name="t2t_lite_sentencepiece.proto", package="t2t_lite", syntax="proto2")
+    made = {}
+    for name in sorted(_MESSAGES):  # a message before those in it
+        outer, _, inner = name.rpartition(".")
+        made[name] = made[outer].nested_type.add(name=inner) if outer else file.message_type.add(name=name)
+    for name, message in made.items():
+        if name in _ENUMS:
+            enum, values = _ENUMS[name]
+            kind = message.enum_type.add(name=enum)
+            for value, number in values.items():
+                kind.value.add(name=value, number=number)
+        for field, number, type_name, label, default in _MESSAGES[name]:
+            added = message.field.add(name=field, number=number, label=label)
+            if type_name in _MESSAGES:
+                added.type, added.type_name = added.TYPE_MESSAGE, f".t2t_lite.{type_name}"
+            elif name in _ENUMS and type_name == _ENUMS[name][0]:
+                added.type, added.type_name = added.TYPE_ENUM, f".t2t_lite.{name}.{type_name}"
+            else:
+                added.type = getattr(added, f"TYPE_{type_name}")
+            if default is not None:
+                added.default_value = default
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    find = pool.FindMessageTypeByName
+    return [message_factory.GetMessageClass(find(f"t2t_lite.{name}")) for name in ("ModelProto", "TrainerSpec")]
+
+
+ModelProto, TrainerSpec = _make()

@@ -1,0 +1,121 @@
+"""t2t-datagen --runner=DirectRunner against the same command without it. `make test-beam` runs these."""
+
+import json
+import pathlib
+
+import pytest
+
+from t2t_lite.data import files, sharding
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.text_problem import Text2TextProblem
+from tests.data import corpus
+from tests.integration.conftest import call_command  # noqa: F401
+
+OWN = ("--problem=translate_own", "--vocab_size=320", "--num_workers=1")
+BEAM = "--runner=DirectRunner"
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(sharding, "_CHUNK", 64)
+
+
+@pytest.fixture
+def own_flags(tmp_path):
+    pairs = [*corpus.sentence_pairs(300, 1), ("one", ""), ("the house", "the house")]
+    return [
+        f"--train_files={corpus.write_corpus(tmp_path, 'train', pairs)}",
+        f"--dev_files={corpus.write_corpus(tmp_path, 'dev', corpus.sentence_pairs(20, 2))}",
+        "--filters=copied",
+    ]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
+
+
+def test_the_files_are_those_of_a_local_run(tmp_path, own_flags, call_command):  # noqa: F811
+    assert call_command("t2t-datagen", *OWN, "--data_dir=local", *own_flags).status == 0
+    result = call_command("t2t-datagen", *OWN, "--data_dir=beam", BEAM, *own_flags)
+    assert result.status == 0, result.stderr
+    assert "5 chunks are put together to 1 shards" in result.stderr
+    local, beam = contents(tmp_path / "local"), contents(tmp_path / "beam")
+    assert local == beam
+    removed = json.loads(beam["translate_own-manifest.json"])["splits"]["train"]["removed"]
+    assert removed["copied"] == 1
+    again = call_command("t2t-datagen", *OWN, "--data_dir=beam", BEAM, *own_flags)
+    assert "nothing to do" in again.stderr
+
+
+class OneStream(Text2TextProblem):
+    """Dealt over the shards of both splits."""
+
+    name = "one_stream"
+    is_generate_per_split = False
+    approx_vocab_size = 320
+    dataset_splits = (
+        {"split": DatasetSplit.TRAIN, "shards": 3},
+        {"split": DatasetSplit.EVAL, "shards": 1},
+    )
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        for inputs, targets in corpus.sentence_pairs(400):
+            yield {"inputs": inputs, "targets": targets}
+
+
+def generated(folder, **attributes):
+    problem = OneStream()
+    for name, value in attributes.items():
+        setattr(problem, name, value)
+    problem.generate_data(str(folder), str(folder))
+    return contents(folder)
+
+
+def test_one_stream_over_two_splits_with_a_limit(tmp_path):
+    local = generated(tmp_path / "local", max_cases=150)
+    beam = generated(tmp_path / "beam", max_cases=150, beam_options={"runner": "DirectRunner"})
+    assert local == beam
+
+
+def test_chunks_that_are_there_are_not_written_again(tmp_path, monkeypatch):
+    folder = tmp_path / "d"
+    options = {"runner": "DirectRunner", "direct_num_workers": 1}
+    deal, dealt = sharding._deal, []
+
+    def full(count, shards, seed):
+        dealt.append(seed)
+        if seed.endswith(" 3"):
+            raise OSError(28, "No space left on device")
+        return deal(count, shards, seed)
+
+    monkeypatch.setattr(sharding, "_deal", full)
+    with pytest.raises(OSError, match="No space"):
+        generated(folder, beam_options=options)
+    before = len(list(folder.glob("*chunk-?????.json")))
+    assert before == len(dealt) - 1 > 0
+    dealt.clear()
+    monkeypatch.setattr(sharding, "_deal", lambda *arguments: dealt.append(arguments) or deal(*arguments))
+    finished = generated(folder, beam_options=options)
+    assert len(dealt) == 7 - before  # 400 samples in chunks of 64
+    assert finished == generated(tmp_path / "local")
+
+
+def test_a_mistake_on_a_worker_is_one_line(tmp_path, own_flags, call_command):  # noqa: F811
+    class Bad(OneStream):
+        def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+            yield {"inputs": [5, 1], "targets": [-7, 1]}
+
+    problem = Bad()
+    problem.beam_options = {"runner": "DirectRunner"}
+    with pytest.raises(files.UserError, match=r"has the id -7 in targets\. Expected ids from 0: see its encoder\.$"):
+        problem.generate_data(str(tmp_path / "bad"), str(tmp_path))
+    assert not list((tmp_path / "bad").glob("*-of-*"))
+
+
+def test_unknown_runners_and_options(tmp_path, own_flags, call_command):  # noqa: F811
+    result = call_command("t2t-datagen", *OWN, "--data_dir=d", "--runner=Nobody", *own_flags)
+    assert result.status == 2
+    assert "--runner=Nobody: Apache Beam has no such runner" in result.stderr.splitlines()[-1]
+    options = "--beam_pipeline_options=direct_num_workers=2,--my_own=3,streaming"
+    result = call_command("t2t-datagen", *OWN, "--data_dir=d", BEAM, options, "--only_list")
+    assert "not known to Beam's Python package: my_own" in result.stderr
