@@ -1,5 +1,6 @@
 import json
 import os
+import sys
 
 import pytest
 
@@ -151,3 +152,10 @@ def test_a_folder_that_cannot_be_written(tmp_path, own_flags, call_command):
     fails(call_command("t2t-datagen", *OWN, *own_flags), "d: a file is in the way")
     flags = ("--problem=algorithmic_identity_decimal40", "--data_dir=/sys/t2t_lite")  # nobody may write there
     fails(call_command("t2t-datagen", *flags), "/sys/t2t_lite: no permission")
+
+
+def test_a_runner_without_apache_beam(own_flags, call_command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    result = call_command("t2t-datagen", *OWN, *own_flags, "--runner=DirectRunner")
+    fails(result, "--runner: Apache Beam is not installed", "pip install 't2t_lite[beam]'")
+    fails(call_command("t2t-datagen", *OWN, *own_flags, "--beam_pipeline_options=a=1"), "only with --runner")
