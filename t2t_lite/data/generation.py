@@ -183,8 +183,8 @@ def _write(problem, data_dir, tmp_dir, shards):
         )
         removed = source.removed()
         progress.done()
-    for reason, count in removed.items():
-        _LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
+    for reason in filter(removed.get, removed):
+        _LOGGER.info(f"{progress.title}: {removed[reason]:,} left out ({reason})")
     facts = {
         name: {"shards": len(split_paths), **counted}
         for (name, split_paths), counted in zip(shards.items(), written, strict=True)

@@ -193,18 +193,19 @@ def _without_traces(model):
 def _users_errors(vocab_size, model_prefix):
     """Turns SentencePiece's errors about the text and the size into ones for users."""
     name = os.path.basename(model_prefix)
+    flag = "--target_vocab_size" if ".targets." in name else "--vocab_size"
     try:
         yield
     except RuntimeError as error:
         if match := re.search(r"too high.*<= (\d+)", str(error)):
             raise UserError(
                 f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill. The largest possible size "
-                f"is {match[1]}: use --vocab_size={match[1]} or less, or more text."
+                f"is {match[1]}: use {flag}={match[1]} or less, or more text."
             ) from None
         if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
             raise UserError(
                 f"vocabulary {name}: {vocab_size} pieces are too few. The bytes and the characters of this corpus "
-                f"alone need {match[1]}: use a --vocab_size well above {match[1]}."
+                f"alone need {match[1]}: use a {flag} well above {match[1]}."
             ) from None
         if "sentences_.empty()" in str(error):
             raise UserError(f"vocabulary {name}: there is no text to learn it from. Expected some lines.") from None

@@ -4,13 +4,17 @@ import json
 import shutil
 
 import pytest
+import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data import subwords
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.vocabulary import SentencePieceEncoder
+from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.models.run_config import write_run_config
+from t2t_lite.export import export_saved_model
+from t2t_lite.models.run_config import build_model, write_run_config
+from t2t_lite.models.weights import trackable_weights
 from tests.data import corpus
 from tests.problems.test_translate_own import decoded, generated
 
@@ -127,3 +131,38 @@ def test_another_model_over_finished_data_is_refused(tmp_path, train, models):
     generated(tmp_path / "d", train_files=train, vocab_from=models[:1])
     with pytest.raises(UserError, match="vocab_size = 300, asked for is vocab_size = 310"):
         generated(tmp_path / "d", train_files=train, vocab_from=models[1:])
+
+
+@pytest.mark.slow  # translates, exports and loads the export
+def test_a_model_with_separate_vocabularies_writes_its_targets(tmp_path, train):
+    name = "translate_own_rev"
+    generated(tmp_path / "d", train_files=train, vocab_size=300, target_vocab_size=340)
+    problem = registry.problem(name)
+    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
+    tiny = {"num_hidden_layers": 1, "hidden_size": 16, "filter_size": 32, "num_heads": 2}
+    config = {
+        "problem": name,
+        "model": "transformer",
+        "hparams_set": "transformer_tiny",
+        "vocab_size": 340,
+        "target_vocab_size": 300,
+        "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
+        "usr_dir": "",
+        "hparams": registry.hparams("transformer_tiny").override_from_dict(tiny).values(),
+    }
+    (tmp_path / "run").mkdir()
+    write_run_config(str(tmp_path / "run"), config)
+    for path in problem.vocabulary_files(str(tmp_path / "d")):
+        shutil.copy(path, tmp_path / "run")
+    checkpoint = tf.train.Checkpoint(model=trackable_weights(build_model(config)))
+    checkpoint.write(str(tmp_path / "run" / "model.ckpt-1"))
+    translator = Translator.load(str(tmp_path / "run"))
+    sentence = PAIRS[0][1]
+    for translation in translator.translate([sentence, f"{sentence} {sentence}"], beam_size=2, extra_length=5):
+        ids = translation.hypotheses[0].ids
+        assert translation.text == encoders["targets"].decode(ids)
+        assert translation.tokens == encoders["targets"].pieces(ids)
+    export_saved_model(translator, str(tmp_path / "export"), beam_size=2)
+    served = tf.saved_model.load(str(tmp_path / "export" / "1")).signatures["serving_default"]
+    outputs = served(inputs=tf.constant([sentence]))["outputs"].numpy()
+    assert [text.decode() for text in outputs] == [t.text for t in translator.translate([sentence], beam_size=2)]
