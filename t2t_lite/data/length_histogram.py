@@ -58,12 +58,13 @@ def _reach(lengths):
 
 
 def _mark(axes, max_length, end):
+    at, text = end, f"max_length={max_length} →"
     if max_length <= end:
-        axes.axvline(max_length + 0.5, color="#444444", linestyle="--", linewidth=1)
-    at, text = (
-        (max_length + 0.5, f"max_length={max_length} ") if max_length <= end else (end, f"max_length={max_length} →")
-    )
-    axes.annotate(text, (at, 0.97), xycoords=("data", "axes fraction"), ha="right", va="top", color="#444444")
+        at, text = max_length + 0.5, f"max_length={max_length} "
+        axes.axvline(at, color="#444444", linestyle="--", linewidth=1)
+    on_white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1}
+    where = {"xycoords": ("data", "axes fraction"), "ha": "right", "va": "top"}
+    axes.annotate(text, (at, 0.97), color="#444444", bbox=on_white, **where)
 
 
 def _beyond_text(beyond):
