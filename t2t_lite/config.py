@@ -55,6 +55,7 @@ class HParams:
     batch_size: int = 4096
     max_length: int = 256  # longer training examples are dropped and counted
     min_length: int = 0
+    bpe_dropout: float = 0.0  # of training sentences, both sides: the chance of leaving a merge out (bpe_dropout.py)
     gradient_accumulation_steps: int = 1
 
     # Optimizer (paper, 5.3). The schedule is a product of the factors in training/schedules.py.

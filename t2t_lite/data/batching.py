@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data import records, split_facts
+from t2t_lite.data.bpe_dropout import BpeDropout
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -39,11 +40,16 @@ def training_batches(
     pool_size=None,
     shuffle=True,
     vocab_size=None,
+    bpe_dropout=0.0,
+    encoders=None,
 ):
     """Returns the endless stream of training batches.
 
-    Every example that is kept comes once in each pass over the data; passes follow each other without a gap, so a batch
-    may hold examples of two. A last batch of a pool that is not full is carried into the next pool.
+    Every example that is kept comes once in each pass over the data, in another order each time. Passes follow each
+    other without a gap: the last pool of a pass holds nothing of the next one, but what does not fill a pool's last
+    batch (fewer examples than a batch holds) is carried into the next pool. So after the last batch of a pass only
+    those carried over have not come as often as the rest, and at any moment two examples' numbers of appearances differ
+    by two at most. Neither the number of batches that a step takes nor a restored iterator changes this.
 
     Args:
         paths: of the record files.
@@ -59,29 +65,41 @@ def training_batches(
         shuffle: False keeps the order of the files and of the sorted pools.
         vocab_size: when given, a larger id makes the iterator raise `tf.errors.InvalidArgumentError`; one int, or a
             pair for inputs and targets.
+        bpe_dropout: probability of leaving a merge out (`BpeDropout`), on both sides; 0: the records' ids as they are.
+            What is drawn depends on `seed` and the pool's number alone. Which examples are too long or too short is
+            decided by the records; one that dropout would make too long keeps its own ids that time.
+        encoders: {"inputs", "targets"} as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`.
 
     Returns:
         A `tf.data.Dataset` of {"inputs": int32 [rows, longest of inputs], "targets": int32 [rows, longest of targets]},
-        padded with 0. Make one iterator of it: `shuffle` gives a second one of the same data set another order.
+        padded with 0.
 
     Raises:
-        UserError: a file is damaged or missing, or no example has a length within the limits.
+        UserError: a file is damaged or missing, no example has a length within the limits, or the vocabulary has no
+            merges to leave out.
     """
     longest = min(max_length or batch_size, batch_size)
     if pool_size is None:
         pool_size = _pool_size(paths, batch_size, longest, min_length)
-    files = tf.data.Dataset.from_tensor_slices(list(paths))
-    if shuffle:
-        files = files.shuffle(len(paths), seed=seed)
-    serialized = _interleaved(files)
-    if shuffle:
-        serialized = serialized.shuffle(pool_size, seed=seed + 1)
     parse = _parser(was_reversed, was_copy, vocab_size, paths)
-    pools = serialized.repeat().batch(pool_size).map(parse, num_parallel_calls=2)
+    cut_anew = _resampler(bpe_dropout, encoders, longest, seed) if bpe_dropout else lambda number, *pool: pool
+
+    def read(number, serialized):
+        inputs, targets = cut_anew(number, *_within(*parse(serialized), min_length, longest))
+        return number, (inputs, inputs if was_copy else targets)
+
+    def one_pass(number):
+        files = tf.data.Dataset.from_tensor_slices(list(paths))
+        if not shuffle:
+            return _interleaved(files).batch(pool_size)
+        files = _shuffled(files, len(paths), seed, 2 * number)
+        return _shuffled(_interleaved(files), pool_size, seed, 2 * number + 1).batch(pool_size)
+
+    passes = tf.data.Dataset.counter()
+    pools = passes.flat_map(one_pass).enumerate().map(read, num_parallel_calls=2)
     none = tf.zeros([0], tf.int32), tf.zeros([0], tf.int64)
-    start = tf.constant(0, tf.int64), *none, *none
-    plan = _planner(batch_size, min_length, longest, seed if shuffle else None)
-    return pools.scan(start, plan).flat_map(_cut).prefetch(_BATCHES_AHEAD)
+    plan = _planner(batch_size, seed if shuffle else None)
+    return pools.scan((*none, *none), plan).flat_map(_cut).prefetch(_BATCHES_AHEAD)
 
 
 def evaluation_batches(
@@ -106,6 +124,24 @@ def evaluation_batches(
 def _interleaved(files):
     """Returns the serialized examples of a data set of paths, some files at a time, in a fixed order."""
     return files.interleave(tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN)
+
+
+def _shuffled(dataset, buffer_size, seed, number):
+    """Returns `dataset.shuffle(buffer_size)`, of strings, in an order that follows from `seed` and `number` alone.
+
+    `Dataset.shuffle` mixes TensorFlow's global seed into the order, counts how often it was asked and forgets that in a
+    checkpoint between two passes; inside a function it cannot be saved at all. Its older kernel has none of this.
+    """
+    shuffled = tf.raw_ops.ShuffleDataset(
+        input_dataset=tf.data.experimental.to_variant(dataset),
+        buffer_size=tf.constant(buffer_size, tf.int64),
+        seed=tf.constant(1 + seed % (2**63 - 2), tf.int64),  # two zeros would be an order by chance
+        seed2=number,
+        output_types=[tf.string],
+        output_shapes=[[]],
+        reshuffle_each_iteration=False,
+    )
+    return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
 
 
 def _parser(was_reversed, was_copy, vocab_size, paths):
@@ -159,20 +195,39 @@ def _pool_size(paths, batch_size, longest, min_length):
     return max(1, int(wanted))
 
 
-def _planner(batch_size, shortest, longest, seed):
+def _resampler(probability, encoders, longest, seed):
+    """Returns a function of (number, inputs, targets) of a pool that gives them other pieces."""
+    dropouts = [BpeDropout(encoders[side], probability) for side in ("inputs", "targets")]
+
+    def cut_side(side, ids, lengths, number):
+        return dropouts[side](ids, lengths, np.random.default_rng([seed % 2**64, number, side]))
+
+    def cut_anew(number, *pool):
+        return [resample(side, number, ragged) for side, ragged in enumerate(pool)]
+
+    def resample(side, number, ragged):
+        arguments = side, ragged.flat_values, ragged.row_lengths(), number
+        # Not stateful: an iterator with a stateful function cannot be saved.
+        flat, lengths = tf.numpy_function(cut_side, arguments, (tf.int32, tf.int64), stateful=False)
+        lengths = tf.ensure_shape(lengths, [None])
+        sampled = tf.RaggedTensor.from_row_lengths(tf.ensure_shape(flat, [None]), lengths, validate=False)
+        either = tf.concat([sampled, ragged], 0)
+        count = tf.size(lengths)
+        return tf.gather(either, tf.range(count) + tf.where(lengths > longest, count, 0))
+
+    return cut_anew
+
+
+def _planner(batch_size, seed):
     """Returns the function of `Dataset.scan` that plans the batches of a pool and carries its last batch over.
 
-    Its state: the pool's number, and the carried examples as flat ids and lengths, inputs then targets.
+    Its state: the carried examples as flat ids and lengths, inputs then targets.
     """
 
-    def plan(state, pool):
-        number, *carried = state
-        inputs, targets = _within(
-            tf.concat([tf.RaggedTensor.from_row_lengths(*carried[:2], validate=False), pool[0]], 0),
-            tf.concat([tf.RaggedTensor.from_row_lengths(*carried[2:], validate=False), pool[1]], 0),
-            shortest,
-            longest,
-        )
+    def plan(carried, element):
+        number, pool = element
+        inputs = tf.concat([tf.RaggedTensor.from_row_lengths(*carried[:2], validate=False), pool[0]], 0)
+        targets = tf.concat([tf.RaggedTensor.from_row_lengths(*carried[2:], validate=False), pool[1]], 0)
         # Descending leaves the shortest sentences over, ascending the longest: turn by turn, so that none waits long.
         order, bounds = _walk(inputs, targets, batch_size, descending=number % 2 == 0)
         starts, ends = bounds[:-2], bounds[1:-1]
@@ -184,7 +239,7 @@ def _planner(batch_size, shortest, longest, seed):
         rest = order[bounds[-2] :] if tf.size(bounds) > 1 else order
         left = tf.gather(inputs, rest), tf.gather(targets, rest)
         carried = [part for ragged in left for part in (ragged.flat_values, ragged.row_lengths())]
-        return (number + 1, *carried), (inputs, targets, order, starts, ends)
+        return tuple(carried), (inputs, targets, order, starts, ends)
 
     return plan
 

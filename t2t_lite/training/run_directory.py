@@ -21,7 +21,7 @@ _FIXED = (
     "attention_neighborhood", "optimizer",
 )  # fmt: skip
 # Those that decide the order of the data: after a change the stream begins anew.
-STREAM = ("batch_size", "max_length", "min_length", "random_seed")
+STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed")
 
 
 @contextlib.contextmanager

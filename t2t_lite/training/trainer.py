@@ -162,6 +162,8 @@ class Trainer:
             was_reversed=problem.was_reversed,
             was_copy=problem.was_copy,
             vocab_size=(vocab_size, target_vocab_size or vocab_size),
+            bpe_dropout=hparams.bpe_dropout,
+            encoders=encoders,
         )
         self._problem, self._encoders = problem, encoders
         self._dev_paths, *_ = split_facts.check_split(problem, self.data_dir, DatasetSplit.EVAL)
