@@ -62,8 +62,8 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters"):
         UserError: there are no finished data (the command that makes them is named), a shard is missing, damaged or of
             another size than when it was written, or records and vocabulary do not belong together.
     """
-    splits = _find_splits(problem, data_dir)
     problem.check_data(data_dir)
+    splits = _find_splits(problem, data_dir)
     paths, facts = splits[DatasetSplit.TRAIN]
     sample, of_sample = _read_sample(paths)
     is_exact = bool(facts)
@@ -166,9 +166,10 @@ def _examples_text(sides):
     lines = ["examples"]
     for number, at in enumerate(chosen, 1):
         for place, side in enumerate(sides):
-            lines.append(f"{number if place == 0 else '':>4}  {_shown(side.texts[at])}")
-            if number <= _WITH_PIECES:
-                lines.append(f"      {_shown(' '.join(side.encoder.pieces(side.ids[at])))}")
+            text, pieces = side.texts[at], " ".join(side.encoder.pieces(side.ids[at]))
+            lines.append(f"{number if place == 0 else '':>4}  {_shown(text)}")
+            if number <= _WITH_PIECES and pieces != text:
+                lines.append(f"      {_shown(pieces)}")
         lines.append("")
     return "\n".join(lines[:-1])
 
