@@ -38,13 +38,14 @@ class BatchShapes:
         return len(np.unique(self.shapes, axis=0))
 
 
-def measure_batches(problem, paths, hparams, examples=None):
+def measure_batches(problem, paths, hparams, encoders, examples=None):
     """Reads the first batches of a training, of one replica, and returns their `BatchShapes`.
 
     Args:
         problem: Problem; `_rev` and `_copy` count.
         paths: of the shards.
         hparams: HParams.
+        encoders: {"inputs", "targets"}, as `Problem.get_feature_encoders` returns them.
         examples: int, those of a pass; after as many the reading ends, and after 500 batches.
 
     Raises:
@@ -58,6 +59,8 @@ def measure_batches(problem, paths, hparams, examples=None):
         seed=hparams.random_seed,
         was_reversed=problem.was_reversed,
         was_copy=problem.was_copy,
+        bpe_dropout=hparams.bpe_dropout,
+        encoders=encoders,
     )
     shapes, tokens, rows = [], [], 0
     for batch in records.naming(batches.take(_MOST_BATCHES).as_numpy_iterator(), paths):

@@ -70,7 +70,8 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters"):
     facts = facts or of_sample
     for found in (facts, of_sample):
         split_facts.check_ids(found, problem.feature_encoders(data_dir), paths[0])
-    sides = _sides(problem, data_dir, facts, sample)
+    encoders = problem.get_feature_encoders(data_dir)
+    sides = _sides(problem, encoders, facts, sample)
     yield f"{problem.full_name} in {data_dir}\n\n{_splits_text(problem, splits)}"
     yield _vocabulary_text(sides)
     yield _examples_text(sides)
@@ -79,7 +80,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters"):
     kept, lost = split_facts.count_kept(split_facts.row_lengths(problem, facts), longest, hparams.min_length)
     yield _lengths_text(sides, kept, lost, hparams, longest, set_name, is_exact)
     if kept:
-        found = batch_shapes.measure_batches(problem, paths, hparams, kept if is_exact else None)
+        found = batch_shapes.measure_batches(problem, paths, hparams, encoders, kept if is_exact else None)
         yield _batches_text(sides, found, kept if is_exact else None, hparams, set_name)
     path = os.path.join(data_dir, f"{problem.full_name}-lengths.png")
     of_what = f"{'' if is_exact else 'a sample of '}{facts['examples']:,} training examples"
@@ -114,8 +115,7 @@ def _read_sample(paths):
     return sample, facts.as_json()
 
 
-def _sides(problem, data_dir, facts, sample):
-    encoders = problem.get_feature_encoders(data_dir)
+def _sides(problem, encoders, facts, sample):
     lengths = problem.preprocess_example(facts["side_lengths"])
     sample = problem.preprocess_example(sample)
     languages = dict(zip(split_facts.SIDES, problem.languages or (None, None), strict=True))

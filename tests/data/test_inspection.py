@@ -157,7 +157,8 @@ def test_the_sides_are_those_that_a_model_sees(data_dir, kind, titles, tokens):
 
 def test_the_batches_are_those_of_training(data_dir):
     problem, hparams = Words(), registry.hparams("transformer_tiny").parse("batch_size=36,max_length=7,min_length=5")
-    found = batch_shapes.measure_batches(problem, problem.shard_paths(data_dir, "train"), hparams, examples=60)
+    paths, encoders = problem.shard_paths(data_dir, "train"), problem.get_feature_encoders(data_dir)
+    found = batch_shapes.measure_batches(problem, paths, hparams, encoders, examples=60)
     rows, widths = found.shapes[:, 0], found.shapes[:, 1:]
     assert rows.sum() >= 60 > rows[:-1].sum()
     assert (rows * widths.max(1) <= 36).all()
@@ -169,6 +170,12 @@ def test_the_batches_are_those_of_training(data_dir):
     text = inspected(problem, data_dir, "batch_size=36,max_length=7,min_length=5,gradient_accumulation_steps=2")
     batches = int(np.ceil(60 / found.mean_rows))
     assert f"a pass over the data: about {batches} batches, {-(-batches // 2)} steps of 2 batches" in text
+
+
+def test_bpe_dropout_makes_longer_sentences(data_dir):
+    sets = ("batch_size=64", "batch_size=64,bpe_dropout=1")
+    as_written, in_characters = (row(inspected(Pairs(), data_dir, hparams), "largest width") for hparams in sets)
+    assert int(in_characters[1]) > int(as_written[1])
 
 
 def test_nothing_is_within_the_limits(data_dir):
