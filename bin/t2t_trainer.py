@@ -38,6 +38,7 @@ def define_flags(flags):
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
     flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", lower_bound=1)
     flags.DEFINE_integer("target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", lower_bound=1)
+    flags.DEFINE_path("warm_start_from", None, "Begin a new run with the weights of this checkpoint or output_dir.")
     flags.DEFINE_bool("allow_hparams_change", False, "Continue a run with other hyperparameters; noted in its log.")
     flags.DEFINE_integer("random_seed", None, "Seed of weights, data order and dropout; default: the set's.")
     flags.DEFINE_integer("worker_gpu", 1, "GPUs to train on; without one the CPU is used.", lower_bound=0)
@@ -60,7 +61,6 @@ def _define_planned_flags(flags):
     flags.not_yet("eval_timeout_mins", 240, "There is no schedule that waits for checkpoints.")
     flags.not_yet("eval_run_autoregressive", False, "Dev sentences are translated at every evaluation anyway.")
     flags.not_yet("eval_use_test_set", False, "For the test set use t2t-decoder and t2t-bleu.")
-    flags.not_yet("warm_start_from", None, "Only a run in its own --output_dir is continued.")
     flags.not_yet("export_saved_model", False, "Use t2t-exporter after training.")
     flags.not_yet("xla_compile", False)
     flags.not_yet("gpu_automatic_mixed_precision", False, "Use --hparams=dtype_policy=mixed_bfloat16.")
@@ -135,6 +135,7 @@ def run(flags):
         keep_checkpoint_every_n_hours=flags.keep_checkpoint_every_n_hours,
         log_step_count_steps=flags.log_step_count_steps,
         allow_hparams_change=flags.allow_hparams_change,
+        warm_start_from=flags.warm_start_from or "",
         usr_dir=usr_dir,
         flags_text="".join(f"--{name}={flags[name].value}\n" for name in flags if flags[name].present),
     )

@@ -60,21 +60,52 @@ def open_run(path, data_dir=None) -> Run:
     return Run(model, problem, hparams, encoders, int(step[1]) if step else 0, checkpoint, config)
 
 
+def warm_start(path, model, vocabulary_sha256):
+    """Gives a new model the weights of a trained one; what its optimizer has learned stays behind.
+
+    Args:
+        path: str, as for `open_run`.
+        model: a built keras.Model with weights of the same names and shapes.
+        vocabulary_sha256: {"inputs", "targets"}: fingerprints of what the new model's ids mean.
+
+    Returns:
+        str, the checkpoint, without suffix.
+
+    Raises:
+        UserError: no checkpoint there, a damaged one, another vocabulary, or a weight of another shape; it is named.
+    """
+    checkpoint = find_checkpoint(path)
+    folder = os.path.dirname(checkpoint)
+    for side, found in _read_config(folder)["vocabulary_sha256"].items():
+        if found != vocabulary_sha256[side]:
+            raise UserError(
+                f"{checkpoint}: its weights are for another vocabulary of the {side} (SHA-256 {found[:12]}…) than that "
+                f"of the new run's data (SHA-256 {vocabulary_sha256[side][:12]}…). Make data with its vocabulary: "
+                f"t2t-datagen --vocab_from={folder}"
+            )
+    _restore(checkpoint, model)
+    return checkpoint
+
+
 def read_config_of(checkpoint):
     """Returns the `hparams.json` beside a checkpoint; the user's folder that it names is imported where it is needed.
 
     Raises:
         UserError: there is none, or that folder is gone.
     """
-    folder = os.path.dirname(checkpoint)
+    config = _read_config(os.path.dirname(checkpoint))
+    if not _is_registered(config):
+        registry.import_usr_dir(config["usr_dir"])
+    return config
+
+
+def _read_config(folder):
     config = read_run_config(folder)
     if config is None:
         raise UserError(
             f"{os.path.join(folder, FILE_NAME)}: no such file. It says which model the checkpoint is of; expected in "
             "every folder that t2t-trainer or t2t-avg-all wrote."
         )
-    if not _is_registered(config):
-        registry.import_usr_dir(config["usr_dir"])
     return config
 
 

@@ -18,6 +18,7 @@ from t2t_lite.data import batching, records, split_facts
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.vocabulary import vocabulary_sizes
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.models.restore import warm_start
 from t2t_lite.models.run_config import build_model, read_run_config
 from t2t_lite.training.checkpoints import RunCheckpoints, checkpoint_step
 from t2t_lite.training.distribution import choose_replicas
@@ -52,6 +53,7 @@ class Trainer:
         keep_checkpoint_max, keep_checkpoint_every_n_hours: see `RunCheckpoints`.
         log_step_count_steps: int, steps between progress lines.
         allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
+        warm_start_from: str, a checkpoint or another run's output_dir: a new run begins with its weights.
         usr_dir: str, the user's folder, remembered for later commands.
         flags_text: str, what `flags.txt` is to hold.
 
@@ -76,6 +78,7 @@ class Trainer:
     keep_checkpoint_every_n_hours: float = 10000
     log_step_count_steps: int = 100
     allow_hparams_change: bool = False
+    warm_start_from: str = ""
     usr_dir: str = ""
     flags_text: str = ""
 
@@ -97,9 +100,10 @@ class Trainer:
         self._open_data()
         with locked(self.output_dir):
             self._build(train_steps)
+            warm_start_facts = self._warm_start()
             self._settle()
             self._announce()
-            self._restore()
+            self._restore(warm_start_facts)
             with _stop_on_signal() as stopped:
                 return self._loop(train_steps, stopped)
 
@@ -232,13 +236,24 @@ class Trainer:
                 "replicas. Use t2t_lite.layers.Dropout."
             )
 
-    def _restore(self):
+    def _warm_start(self):
+        """Takes the weights of another run into a new one; returns what the log is to say of it."""
+        if not self.warm_start_from:
+            return {}
+        if self._checkpoints.latest:
+            _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used, since {self.output_dir} has checkpoints")
+            return {}
+        path = warm_start(self.warm_start_from, self._model, self._config["vocabulary_sha256"])
+        _LOGGER.info(f"begun with the weights of {path}")
+        return {"warm_start_from": path}
+
+    def _restore(self, warm_start_facts):
         stream_changed = any(name in STREAM for name in self._changed)
         path, damaged = self._checkpoints.restore_latest(skip=("iterator",) if stream_changed else ())
         for bad in damaged:
             _LOGGER.warning(f"{bad}: damaged, the one before it is used.")
         if path is None:
-            self._log.write("start", 0, **self._facts())
+            self._log.write("start", 0, **self._facts(), **warm_start_facts)
             return
         step, batch = int(self._step), int(self._batches_read)
         _LOGGER.info(f"resumed at step {step}, data batch {batch}")

@@ -50,7 +50,6 @@ REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transform
         "no set": (["--problem=p", "--data_dir=d", "--output_dir=nowhere"], ["missing --hparams_set"]),
         "unknown schedule": (["--schedule=trian"], ["--schedule=trian", "Nearest: train", "continuous_train_and_eval"]),
         "planned schedule": (["--schedule=continuous_eval"], ["--schedule=continuous_eval", "not available"]),
-        "warm start": (["--warm_start_from=x"], ["--warm_start_from", "not available yet"]),
         "early stopping": (["--eval_early_stopping_steps=10"], ["--eval_early_stopping_steps", "not available yet"]),
         "profile": (["--profile"], ["--profile", "not available yet"]),
         "no such flag": (["--problems=x"], ["--problems", "--problem"]),

@@ -1,0 +1,97 @@
+"""A new run that begins with the weights of another one, and with nothing else of it."""
+
+import json
+import logging
+import os
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.models.weights import named_weights
+from tests.training.test_trainer import HPARAMS as _HPARAMS
+from tests.training.test_trainer import data_dir, log, state, trainer  # noqa: F401  (a fixture)
+
+HPARAMS = _HPARAMS.replace("eval_decode_examples=3", "eval_decode_examples=0")
+
+
+@pytest.fixture(scope="module")
+def source(data_dir, tmp_path_factory):  # noqa: F811
+    """A run of four steps, and what it was at its end."""
+    folder = tmp_path_factory.mktemp("source")
+    metrics = trainer(data_dir, folder, HPARAMS, evaluate_while_training=True).train(4)
+    return folder, metrics
+
+
+@pytest.mark.parametrize("more", [{}, {"logical_cpus": 2}], ids=["one device", "two replicas"])
+def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path, more):  # noqa: F811
+    metrics = trainer(
+        data_dir, tmp_path / "new", HPARAMS, warm_start_from=str(source[0]), evaluate_while_training=True, **more
+    ).train(0)
+    for name in ("loss", "token_accuracy"):
+        assert metrics[name] == pytest.approx(source[1][name], rel=1e-5)
+    [start] = [line for line in log(tmp_path / "new") if line["event"] == "start"]
+    assert (start["step"], start["warm_start_from"]) == (0, str(source[0] / "model.ckpt-4"))
+
+
+def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):  # noqa: F811
+    standing = HPARAMS + ",learning_rate_constant=1e-9"
+    trainer(data_dir, tmp_path / "new", standing, warm_start_from=str(source[0])).train(1)
+    before, after = state(source[0], 4), state(tmp_path / "new", 1)
+    for key in (key for key in before if key.startswith("model/")):
+        np.testing.assert_allclose(after[key], before[key], atol=1e-7)
+    assert after["batches_read/.ATTRIBUTES/VARIABLE_VALUE"] == 1
+    [updates] = [after[key] for key in after if key.startswith("optimizer/") and after[key].dtype.kind == "i"]
+    assert updates == 1
+
+
+def test_a_run_that_has_begun_is_resumed_instead(data_dir, source, tmp_path, caplog):  # noqa: F811
+    trainer(data_dir, tmp_path, HPARAMS, warm_start_from=str(source[0] / "model.ckpt-4")).train(1)
+    before, after = state(source[0], 4), state(tmp_path, 1)
+    assert any(abs(after[key] - before[key]).max() > 1e-6 for key in before if key.startswith("model/"))
+    again = trainer(data_dir, tmp_path, HPARAMS, warm_start_from=str(source[0]))
+    with caplog.at_level(logging.INFO, "t2t_lite"):
+        again.train(1)
+    assert f"--warm_start_from={source[0]}: not used" in caplog.text
+    weights = {name: weight.numpy() for name, weight in named_weights(again._model).items()}
+    for name, weight in weights.items():
+        np.testing.assert_array_equal(weight, after[f"model/{name}/.ATTRIBUTES/VARIABLE_VALUE"])
+    events = [(line["event"], line["step"]) for line in log(tmp_path) if line["event"] in ("start", "resume")]
+    assert events == [("start", 0), ("resume", 1)]
+
+
+def test_weights_of_another_shape_are_refused(data_dir, source, tmp_path):  # noqa: F811
+    larger = HPARAMS.replace("filter_size=32", "filter_size=48")
+    with pytest.raises(UserError, match=r"model.ckpt-4: not of this model: decoder/feed_forward\S+ is 32 there, 48 in"):
+        trainer(data_dir, tmp_path / "new", larger, warm_start_from=str(source[0])).train(2)
+    assert not os.path.exists(tmp_path / "new" / "hparams.json")
+
+
+def test_another_vocabulary_is_refused(data_dir, source, tmp_path):  # noqa: F811
+    other = shutil.copytree(source[0], tmp_path / "other")
+    config = json.loads((other / "hparams.json").read_text())
+    config["vocabulary_sha256"]["targets"] = "0" * 64
+    (other / "hparams.json").write_text(json.dumps(config))
+    here = config["vocabulary_sha256"]["inputs"][:12]
+    with pytest.raises(
+        UserError,
+        match=rf"model.ckpt-4: .* another vocabulary of the targets \(SHA-256 0{{12}}….*{here}….*--vocab_from=",
+    ):
+        trainer(data_dir, tmp_path / "new", warm_start_from=str(other)).train(2)
+    assert not os.path.exists(tmp_path / "new" / "hparams.json")
+
+
+def test_what_is_no_run_is_refused(data_dir, source, tmp_path):  # noqa: F811
+    with pytest.raises(UserError, match="nowhere: no such folder or checkpoint"):
+        trainer(data_dir, tmp_path / "new", warm_start_from=str(tmp_path / "nowhere")).train(2)
+    damaged = shutil.copytree(source[0], tmp_path / "damaged")
+    [data] = damaged.glob("model.ckpt-4.data*")
+    data.write_bytes(data.read_bytes()[:1000])
+    with pytest.raises(UserError, match=r"model.ckpt-4: damaged"):
+        trainer(data_dir, tmp_path / "new", warm_start_from=str(damaged)).train(2)
+    (damaged / "hparams.json").unlink()
+    with pytest.raises(UserError, match=r"hparams.json: no such file"):
+        trainer(data_dir, tmp_path / "new", warm_start_from=str(damaged)).train(2)
+    assert tf.io.gfile.glob(str(tmp_path / "new" / "model.ckpt*")) == []
