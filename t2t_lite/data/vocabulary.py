@@ -284,19 +284,21 @@ class SentencePieceEncoder(TextEncoder):
         """Whether a text's ids are those of its words, one after the other: words that come again need no search.
 
         So it is when no piece goes beyond a blank and the normalisation looks at single characters, as it does in the
-        models that `train_sentencepiece` makes.
+        models that `train_sentencepiece` makes. Not for unigram models: their scores are summed up over the whole text,
+        and rounding decides between pieces that are equally good.
         """
         from t2t_lite.data import sentencepiece_proto
 
         proto = sentencepiece_proto.ModelProto.FromString(self._model)
         rule = proto.normalizer_spec
         return (
-            hashlib.sha256(rule.precompiled_charsmap).hexdigest() in _RULES_OF_CHARACTERS
+            proto.trainer_spec.model_type == proto.trainer_spec.BPE
+            and hashlib.sha256(rule.precompiled_charsmap).hexdigest() in _RULES_OF_CHARACTERS
             and rule.add_dummy_prefix
             and rule.remove_extra_whitespaces
             and rule.escape_whitespaces
             and not proto.trainer_spec.treat_whitespace_as_suffix
-            and not any(_BLANK in piece.piece[1:] for piece in proto.pieces)
+            and not any(_BLANK in piece.piece[1:] or " " in piece.piece for piece in proto.pieces)
         )
 
     def __getstate__(self):

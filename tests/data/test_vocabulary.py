@@ -192,14 +192,18 @@ def test_words_that_are_kept_are_bounded(subwords, monkeypatch):
         assert len(subwords._words) <= 3
 
 
-def test_pieces_that_span_words_are_found(tmp_path):
+@pytest.mark.parametrize(
+    "options",
+    [{"model_type": "bpe", "user_defined_symbols": ["of the"]}, {"model_type": "unigram", "hard_vocab_limit": False}],
+    ids=["a piece of two words", "unigram"],
+)
+def test_models_that_need_the_whole_text(tmp_path, options):
     import sentencepiece
 
     prefix = str(tmp_path / "v")
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(["a b c of the"] * 9),
         model_prefix=prefix,
-        model_type="bpe",
         vocab_size=280,
         byte_fallback=True,
         pad_id=0,
@@ -207,10 +211,11 @@ def test_pieces_that_span_words_are_found(tmp_path):
         unk_id=2,
         bos_id=-1,
         normalization_rule_name="identity",
-        user_defined_symbols=["of the"],
         minloglevel=2,
+        **options,
     )
     encoder = vocabulary.SentencePieceEncoder(f"{prefix}.model")
+    assert not encoder._is_by_word
     assert encoder.pieces(encoder.encode("a of the b")) == encoder._processor.encode("a of the b", out_type=str)
 
 
