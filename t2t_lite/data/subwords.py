@@ -27,7 +27,7 @@ def train_sentencepiece(
 
     No piece reaches over a blank, so the words and how often they occur are all that is needed: the pieces are those
     that SentencePiece learns from the lines, in memory for the different words alone. When these are more than some
-    12 million characters together (a million words), the rarest are left out, and a log line says so: see
+    10 million characters together (800,000 words), the rarest are left out, and a log line says so: see
     `count_words`.
 
     Args:

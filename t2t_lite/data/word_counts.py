@@ -11,7 +11,8 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 _BLOCK = 2**14  # lines counted at once
 MOST_COUNTED = 40_000_000  # characters of different words while counting; at most some 600 MB
-MOST_KEPT = 12_000_000  # characters of different words in the end: SentencePiece takes some 65 bytes for each
+# Likewise in the end. SentencePiece takes some 65 bytes for each, and up to 120 where sentences have no blanks.
+MOST_KEPT = 10_000_000
 _LONGEST_LINE = 4192  # bytes; SentencePiece's own limit (max_sentence_length)
 _RESERVED = "\u2585"  # SentencePiece leaves out lines with its character for the unknown
 _MOST_STOOD_FOR = 16

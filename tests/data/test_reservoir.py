@@ -1,5 +1,7 @@
 """A sample of a stream: even, in its order, the same for a seed, and not in memory."""
 
+import os
+import tempfile
 import tracemalloc
 
 import numpy as np
@@ -54,6 +56,16 @@ def test_an_empty_stream_and_an_empty_text():
     with Reservoir(5, 1) as sample:
         sample.fill([("", ""), ("a", "")])
         assert list(sample) == [("", ""), ("a", "")]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
+def test_a_full_disk_is_told_with_its_folder():
+    with Reservoir(5, 1) as sample:
+        sample._file.close()
+        sample._file = open("/dev/full", "r+b", buffering=0)  # noqa: SIM115  (the sample closes it)
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            sample.fill(pairs(3))
+    assert caught.value.filename == tempfile.gettempdir()
 
 
 def test_the_text_is_not_in_memory():
