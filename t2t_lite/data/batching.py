@@ -6,6 +6,9 @@ All of it is plain `tf.data` on the host: `tf.train.Checkpoint(iterator=iter(dat
 
 The stream holds batches of one replica's size and does not depend on the number of replicas; a step takes as many as
 it needs. Its order depends on the files, the arguments and the seed alone.
+
+Only `_walk` and `_cut` know that a row is one pair: rows of fixed length packed with several examples, as decoder-only
+models want them, would replace these two, and reading, passes, carried examples and saved state would stay.
 """
 
 import logging

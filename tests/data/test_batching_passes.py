@@ -1,0 +1,194 @@
+"""What a pass over the data promises: each example once, whoever reads the stream, and across checkpoints."""
+
+import collections
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.data import batching, records, sharding, subwords, vocabulary
+from t2t_lite.errors import UserError
+from tests.data import corpus
+
+EXAMPLES, BATCH_SIZE = 2000, 256
+MOST_ROWS = BATCH_SIZE // 3  # of a batch: the shortest example has 3 ids
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    return corpus.write_numbered(tmp_path_factory.mktemp("records"), EXAMPLES)
+
+
+def numbers(batch):
+    return (batch["inputs"][:, 0].numpy() - 10).tolist()
+
+
+def steps(iterator, replicas):
+    """The steps of a trainer on so many replicas: lists of batches."""
+    while True:
+        yield [next(iterator) for _ in range(replicas)]
+
+
+def check_counts(counts, total):
+    """Checks the promise after `total` examples: whole passes, but for what is carried over and the pass under way."""
+    passes, seen = divmod(total, EXAMPLES)
+    assert set(counts) <= set(range(EXAMPLES))
+    every = [counts[n] for n in range(EXAMPLES)]
+    assert max(every) - min(every) <= 2
+    assert max(every) <= (total + MOST_ROWS) // EXAMPLES + 1
+    # Of the pass before, at most one batch is still to come.
+    assert sum(max(0, passes - count) for count in every) <= MOST_ROWS + seen
+
+
+@pytest.mark.parametrize(("replicas", "pool_size"), [(1, 300), (2, 300), (8, 300), (8, None)])
+def test_each_example_comes_once_in_a_pass(paths, replicas, pool_size):
+    stream = batching.training_batches(paths, batch_size=BATCH_SIZE, seed=5, pool_size=pool_size)
+    counts, total = collections.Counter(), 0
+    for step in itertools.islice(steps(iter(stream), replicas), 480 // replicas):
+        for batch in step:
+            counts.update(numbers(batch))
+            total += len(numbers(batch))
+            check_counts(counts, total)
+    assert total > 3 * EXAMPLES
+
+
+def test_a_pool_holds_examples_of_one_pass(paths):
+    """Pools of 300: the pass's last one has 200 and not 100 of the next pass beside them."""
+    stream = iter(batching.training_batches(paths, batch_size=BATCH_SIZE, seed=5, pool_size=300))
+    counts, total, late = collections.Counter(), 0, 0
+    for batch in itertools.islice(stream, 480):
+        repeated = [n for n in numbers(batch) if counts[n] > total // EXAMPLES]
+        late += len(repeated)
+        counts.update(numbers(batch))
+        total += len(numbers(batch))
+    # Only while what was carried over is still to come can an example of the next pass come early.
+    assert late <= MOST_ROWS * (total // EXAMPLES)
+
+
+@pytest.mark.parametrize(("before", "after", "position"), [(1, 8, 13), (8, 1, 23), (8, 2, 3)])
+def test_nothing_is_lost_or_repeated_when_a_run_goes_on_with_other_replicas(paths, tmp_path, before, after, position):
+    """Stopped in mid-pass, and near the end of one; the batches are those of a run that was never stopped."""
+    arguments = {"batch_size": BATCH_SIZE, "seed": 3, "pool_size": 700}
+    stopped_after = position * 8 // before
+    iterator = iter(batching.training_batches(paths, **arguments))
+    first = list(itertools.islice(steps(iterator, before), stopped_after))
+    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    restored = iter(batching.training_batches(paths, **arguments))
+    tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
+    second = list(itertools.islice(steps(restored, after), 160 // after))
+    groups = [numbers(batch) for step in first + second for batch in step]
+    unstopped = iter(batching.training_batches(paths, **arguments))
+    assert groups == [numbers(next(unstopped)) for _ in groups]
+    counts, total = collections.Counter(), 0
+    for group in groups:
+        counts.update(group)
+        total += len(group)
+        check_counts(counts, total)
+
+
+def test_two_passes_have_different_orders_and_both_follow_from_the_seed(paths):
+    def orders(seed):
+        groups = [numbers(batch) for batch in itertools.islice(steps_of(seed), 300)]
+        flat = [n for group in groups for n in group]
+        return flat[:1500], flat[EXAMPLES : EXAMPLES + 1500], {frozenset(group) for group in groups}
+
+    def steps_of(seed):
+        return iter(batching.training_batches(paths, batch_size=BATCH_SIZE, seed=seed, pool_size=700))
+
+    first, second, groups = orders(7)
+    assert first != second
+    assert len(groups) > 290  # and other neighbours
+    tf.random.set_seed(123)  # TensorFlow's own seed changes nothing
+    assert orders(7) == (first, second, groups)
+    assert orders(0)[0] != first != orders(-8)[0]
+
+
+def test_a_pass_leaves_out_exactly_what_the_limits_say(paths):
+    lengths = {example["inputs"][0] - 10: max(map(len, example.values())) for example in records.read_examples(paths)}
+    kept = {n for n, length in lengths.items() if 5 <= length <= 14}
+    stream = iter(batching.training_batches(paths, batch_size=BATCH_SIZE, max_length=14, min_length=5, pool_size=300))
+    counts, total = collections.Counter(), 0
+    while total < 3 * len(kept):
+        batch = numbers(next(stream))
+        counts.update(batch)
+        total += len(batch)
+    assert set(counts) == kept
+    assert set(counts.values()) <= {2, 3, 4} and sum(count == 3 for count in counts.values()) > len(kept) - 200
+
+
+# With BPE-dropout.
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """(encoders, paths) of sentences that are all different."""
+    folder = tmp_path_factory.mktemp("text")
+    pairs = list(dict.fromkeys(corpus.sentence_pairs(1500)))
+    subwords.train_sentencepiece([line for pair in pairs for line in pair], str(folder / "vocab"), 330)
+    encoder = vocabulary.SentencePieceEncoder(str(folder / "vocab.model"))
+    paths = [str(folder / f"text-train-{i:05d}-of-00002") for i in range(2)]
+    examples = ({"inputs": [*encoder.encode(a), 1], "targets": [*encoder.encode(b), 1]} for a, b in pairs)
+    sharding.write_shards(examples, paths, seed=0)
+    return {"inputs": encoder, "targets": encoder}, paths, pairs
+
+
+def decoded(batch, encoders):
+    rows = zip(batch["inputs"].numpy(), batch["targets"].numpy(), strict=True)
+    return [(encoders["inputs"].decode(a), encoders["targets"].decode(b)) for a, b in rows]
+
+
+def test_dropout_changes_pieces_and_loses_no_text(text):
+    encoders, paths, pairs = text
+    longest = max(len(encoders["inputs"].encode(side)) for pair in pairs for side in pair) + 1
+    for probability, max_length in ((0.2, 0), (1.0, longest)):
+        arguments = {"batch_size": 2000, "bpe_dropout": probability, "encoders": encoders, "max_length": max_length}
+        stream = iter(batching.training_batches(paths, seed=1, pool_size=500, **arguments))
+        found, ids = collections.Counter(), collections.defaultdict(set)
+        while sum(found.values()) < 3 * len(pairs):
+            batch = next(stream)
+            assert max(batch[side].shape[1] for side in batch) <= (max_length or 2000)
+            assert len(batch["inputs"]) * max(batch[side].shape[1] for side in batch) <= 2000
+            for pair, row in zip(decoded(batch, encoders), batch["inputs"].numpy(), strict=True):
+                found[pair] += 1
+                ids[pair].add(tuple(row[row > 0]))
+        assert set(found) == set(pairs)
+        assert set(found.values()) <= {2, 3, 4}
+        if probability < 1:  # other pieces in another pass, of either side
+            assert sum(len(one) > 1 for one in ids.values()) > 0.5 * len(pairs)
+
+
+def test_dropout_follows_from_the_seed_and_survives_a_checkpoint(text, tmp_path):
+    encoders, paths, _ = text
+
+    def stream(**changes):
+        arguments = {"batch_size": 500, "seed": 1, "pool_size": 400, "bpe_dropout": 0.3, "encoders": encoders}
+        return iter(batching.training_batches(paths, **{**arguments, **changes}))
+
+    iterator = stream()
+    for _ in range(57):
+        next(iterator)
+    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    expected = [next(iterator) for _ in range(60)]
+    restored = stream()
+    tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
+    for batch in expected:
+        read = next(restored)
+        assert all(np.array_equal(batch[side], read[side]) for side in batch)
+    three = stream(), stream(), stream(seed=2)
+    first, again, other = ([next(one)["inputs"].numpy().tolist() for _ in range(9)] for one in three)
+    assert first == again != other
+
+
+def test_copies_have_one_cut(text):
+    encoders, paths, _ = text
+    batch = next(iter(batching.training_batches(
+        paths, batch_size=500, was_copy=True, bpe_dropout=0.3, encoders=encoders
+    )))  # fmt: skip
+    assert np.array_equal(batch["inputs"], batch["targets"])
+
+
+def test_dropout_of_a_vocabulary_without_merges_is_refused_at_once(paths):
+    encoders = dict.fromkeys(("inputs", "targets"), vocabulary.ByteTextEncoder())
+    with pytest.raises(UserError, match=r"bpe_dropout=0.1.*has no merges"):
+        batching.training_batches(paths, batch_size=256, bpe_dropout=0.1, encoders=encoders)
