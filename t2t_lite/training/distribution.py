@@ -1,13 +1,17 @@
-"""Which devices a run uses: one, or several replicas under MirroredStrategy."""
+"""Which devices a run uses: one, or several replicas, on this machine or on those that TF_CONFIG names."""
 
 import contextlib
 import dataclasses
+import hashlib
 import json
-import os
+import logging
 
 import tensorflow as tf
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.training.cluster import Cluster, lost_worker, read_cluster
+
+_LOGGER = logging.getLogger("t2t_lite")
 
 
 @dataclasses.dataclass
@@ -15,14 +19,61 @@ class Replicas:
     """The replicas of a run.
 
     Attributes:
-        strategy: tf.distribute.MirroredStrategy, or None for one device.
-        count: int.
+        strategy: tf.distribute.MirroredStrategy, MultiWorkerMirroredStrategy, or None for one device.
+        count: int, over all machines.
         description: one line for the log: the devices, and why not more.
+        cluster: the machines; None: this one.
     """
 
     strategy: tf.distribute.Strategy | None
     count: int
     description: str
+    cluster: Cluster | None = None
+
+    @property
+    def is_chief(self):
+        """Whether this process writes checkpoints and logs: of several machines one does."""
+        return self.cluster is None or self.cluster.is_chief
+
+    def sum(self, value):
+        """Returns the sum of a scalar tensor over the replicas of all machines; call it in a graph, or eagerly."""
+        if self.cluster is None:
+            return value * self.count
+        return self.strategy.reduce("SUM", self.strategy.run(tf.identity, args=(value,)), axis=None)
+
+    def check_same(self, value, what):
+        """Waits for all machines. Raises `UserError` on each where a JSON value is not the same on all."""
+        if self.cluster is None:
+            return
+        digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
+        number = tf.constant([int.from_bytes(digest[:7])], tf.int64)
+
+        @tf.function(autograph=False)
+        def of_all():
+            return self.strategy.gather(self.strategy.run(tf.identity, args=(number,)), axis=0)
+
+        with self.naming_lost_worker():
+            found = of_all().numpy()
+        if len(set(found.tolist())) > 1:
+            raise UserError(
+                f"TF_CONFIG: the machines have different {what}. Expected the same command, files and version of "
+                "t2t_lite on all."
+            )
+
+    @contextlib.contextmanager
+    def naming_lost_worker(self):
+        """Turns TensorFlow's errors about a machine that is gone into a `Failure` that names it."""
+        try:
+            yield
+        except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError, tf.errors.InternalError,
+                tf.errors.DeadlineExceededError) as error:  # fmt: skip
+            if self.cluster is None:
+                raise
+            lost = lost_worker(str(error), self.cluster)
+            raise Failure(
+                f"{lost or 'another worker'} is gone; this is worker {self.cluster.index}. Start the same command on "
+                "all machines again: they continue from the last checkpoint."
+            ) from error
 
     def scope(self):
         """Returns the context in which variables are made."""
@@ -33,19 +84,22 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     """Chooses the devices.
 
     Args:
-        worker_gpu: int, GPUs to replicate over; where none is visible the CPU is used, and the description says so.
+        worker_gpu: int, GPUs to replicate over, on each machine; where none is visible the CPU is used, and the
+            description says so.
         logical_cpus: int, train on that many replicas of the CPU instead; 0: no.
 
     Returns:
         Replicas.
 
     Raises:
-        UserError: more GPUs than there are, a negative number, or several workers in TF_CONFIG.
+        UserError: more GPUs than there are, a negative number, or a TF_CONFIG that makes no sense.
     """
-    _refuse_several_workers()
+    cluster = read_cluster()
     if worker_gpu < 0 or logical_cpus < 0:
         raise UserError(f"--worker_gpu={worker_gpu}, --logical_cpus={logical_cpus}: expected numbers from 0.")
-    if logical_cpus:
+    if cluster and logical_cpus > 1:
+        raise UserError(f"--logical_cpus={logical_cpus}: only without TF_CONFIG; a machine of several is one replica.")
+    if logical_cpus and not cluster:
         devices = _logical_cpus(logical_cpus)
         note = f"{logical_cpus} logical CPU replicas" if logical_cpus > 1 else "1 CPU"
         return _over(devices, f"devices: {note} (--logical_cpus), GPUs are not used")
@@ -53,10 +107,12 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     for gpu in gpus:
         with contextlib.suppress(RuntimeError):  # already initialised: then it keeps its setting
             tf.config.experimental.set_memory_growth(gpu, True)
-    if worker_gpu == 0:
-        return Replicas(None, 1, f"devices: CPU (--worker_gpu=0; {len(gpus)} GPUs visible)")
     if worker_gpu > max(len(gpus), 1):  # one that is not there is the default, and falls back to the CPU
         raise UserError(f"--worker_gpu={worker_gpu}: only {len(gpus)} GPUs are visible. Expected at most that many.")
+    if cluster:
+        return _over_workers(cluster, [] if logical_cpus else gpus[:worker_gpu])
+    if worker_gpu == 0:
+        return Replicas(None, 1, f"devices: CPU (--worker_gpu=0; {len(gpus)} GPUs visible)")
     if not gpus:
         built = "" if tf.test.is_built_with_cuda() else ", and this TensorFlow is built without CUDA"
         return Replicas(
@@ -71,6 +127,25 @@ def _over(devices, description):
     if len(devices) == 1:
         return Replicas(None, 1, description)
     return Replicas(tf.distribute.MirroredStrategy(devices), len(devices), description)
+
+
+def _over_workers(cluster, gpus):
+    """Waits for the other machines and joins them."""
+    with contextlib.suppress(RuntimeError):  # already initialised: then it keeps what it sees
+        tf.config.set_visible_devices(gpus, "GPU")
+    _LOGGER.info(f"worker {cluster.index} of {len(cluster.workers)}: waiting for {', '.join(cluster.workers)}")
+    try:
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    except (tf.errors.OpError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            f"TF_CONFIG: the cluster did not come up ({reason}). Expected a free port on this machine, and t2t-trainer "
+            "started on all of them before anything else uses TensorFlow."
+        ) from error
+    count = strategy.num_replicas_in_sync
+    each = f"{count // len(cluster.workers)} GPUs each" if gpus else "the CPU of each"
+    description = f"devices: {len(cluster.workers)} machines, {each}; this is worker {cluster.index}"
+    return Replicas(strategy, count, description, cluster)
 
 
 def _logical_cpus(count):
@@ -88,12 +163,3 @@ def _logical_cpus(count):
             "Expected the number to be set before the first tensor is made."
         )
     return [f"/CPU:{i}" for i in range(count)]
-
-
-def _refuse_several_workers():
-    try:
-        cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
-    except ValueError as error:
-        raise UserError(f"TF_CONFIG: not JSON: {error}") from error
-    if sum(len(hosts) for hosts in cluster.values()) > 1:
-        raise UserError("TF_CONFIG: several workers are not available yet. Expected one machine; unset TF_CONFIG.")

@@ -22,15 +22,19 @@ class RunLog:
 
     Args:
         output_dir: str.
+        is_silent: bool, write nothing: another machine does.
     """
 
-    def __init__(self, output_dir):
+    def __init__(self, output_dir, is_silent=False):
+        self._is_silent = is_silent
         self._path = os.path.join(output_dir, "train.log")
         self._output_dir = output_dir
         self._writers = {}
 
     def write(self, event, step, **values):
         """Appends one line to `train.log`."""
+        if self._is_silent:
+            return
         line = json.dumps({"time": round(time.time(), 3), "event": event, "step": int(step), **values})
         with tf.io.gfile.GFile(self._path, "a") as file:
             file.write(line + "\n")
@@ -50,6 +54,8 @@ class RunLog:
 
     def scalars(self, step, values, folder=""):
         """Writes scalars to TensorBoard, as `folder`'s run."""
+        if self._is_silent:
+            return
         if folder not in self._writers:
             self._writers[folder] = tf.summary.create_file_writer(os.path.join(self._output_dir, folder))
         with self._writers[folder].as_default():

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from t2t_lite.data.files import read_bytes, write_bytes
 from t2t_lite.errors import UserError
-from t2t_lite.models.run_config import read_run_config, write_run_config
+from t2t_lite.models.run_config import read_run_config
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -61,8 +61,8 @@ def locked(output_dir):
         yield
 
 
-def settle_config(output_dir, config, allow_change):
-    """Compares a run's settings with those in its output_dir and writes them there.
+def changed_hparams(output_dir, config, allow_change):
+    """Compares a run's settings with those in its output_dir.
 
     Args:
         output_dir: str.
@@ -77,7 +77,6 @@ def settle_config(output_dir, config, allow_change):
     """
     before = read_run_config(output_dir)
     if before is None:
-        write_run_config(output_dir, config)
         return {}
     for key in ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256"):
         if before[key] != config[key]:
@@ -98,8 +97,6 @@ def settle_config(output_dir, config, allow_change):
             f"{output_dir}: hyperparameters differ from those it was trained with: {shown}. To continue with the new "
             "ones add --allow_hparams_change; for a new run choose another output_dir."
         )
-    if changed or before["hparams_set"] != config["hparams_set"]:
-        write_run_config(output_dir, config)
     return changed
 
 

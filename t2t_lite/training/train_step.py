@@ -58,25 +58,27 @@ class TrainStep:
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
         ids = tf.TensorSpec([None, None], tf.int32)
-        scalars = [tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int64)]
+        scalars = [tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.float32)]
         # One signature for all shapes: a trace of a base model takes ten seconds. Without autograph, which reads source
         # files while the program runs: they may have been replaced by then.
         signature = [[{"inputs": ids, "targets": ids}] * self.batches_a_step, *scalars]
         self._step = tf.function(self._traced_step, input_signature=signature, autograph=False)
 
-    def __call__(self, batches, first_batch):
+    def __call__(self, batches, first_batch, stop=False):
         """Applies one update.
 
         Args:
             batches: list of `batches_a_step` dicts of int32 "inputs", "targets" [rows, length].
             first_batch: int, index of the first of them in the stream.
+            stop: bool, whether this machine wants to stop after the step.
 
         Returns:
             dict of float32 scalars: "objective" and "nats" (sums over tokens), "tokens", "gradient_norm" (global,
-            before clipping), "skipped" (1.0 where the loss or the gradient was not finite, and nothing was changed).
+            before clipping), "skipped" (1.0 where the loss or the gradient was not finite, and nothing was changed),
+            "stops" (more than 0 where any machine wants to stop).
         """
         tokens = tf.add_n([tf.math.count_nonzero(batch["targets"], dtype=tf.float32) for batch in batches])
-        metrics = self._step(batches, tokens, tf.constant(first_batch, tf.int64))
+        metrics = self._step(batches, tokens, tf.constant(first_batch, tf.int64), tf.constant(float(stop)))
         return {**metrics, "tokens": tokens}
 
     def gradients(self, batches, first_batch):
@@ -86,7 +88,7 @@ class TrainStep:
             batches, tokens, tf.constant(first_batch, tf.int64)
         )[0]
 
-    def _traced_step(self, batches, tokens, first_batch):
+    def _traced_step(self, batches, tokens, first_batch, stop):
         self.traces += 1
         gradients, objective, nats = self._global_gradients(batches, tokens, first_batch)
         norm = tf.linalg.global_norm(gradients)
@@ -99,6 +101,7 @@ class TrainStep:
             "nats": nats,
             "gradient_norm": norm,
             "skipped": 1.0 - tf.cast(finite, tf.float32),
+            "stops": self.replicas.sum(stop),
         }
 
     def _apply(self, gradients):

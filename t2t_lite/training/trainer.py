@@ -1,11 +1,9 @@
 """The training loop: one device or several replicas, resumable at any moment (mirrors utils/trainer_lib.py)."""
 
+import contextlib
 import dataclasses
-import io
 import logging
 import os
-import signal
-import threading
 import time
 
 import keras
@@ -14,18 +12,19 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data import batching, records, split_facts
-from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.data.vocabulary import vocabulary_sizes
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.data import records
+from t2t_lite.errors import UserError
 from t2t_lite.models.restore import warm_start
-from t2t_lite.models.run_config import build_model, read_run_config
+from t2t_lite.models.run_config import build_model, read_run_config, write_run_config
 from t2t_lite.training.checkpoints import RunCheckpoints, checkpoint_step
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluation import Evaluator
 from t2t_lite.training.metrics import Progress, RunLog
-from t2t_lite.training.run_directory import STREAM, copy_vocabulary, locked, settle_config
+from t2t_lite.training.run_directory import STREAM, changed_hparams, copy_vocabulary, locked
+from t2t_lite.training.skipped_steps import SkippedSteps
+from t2t_lite.training.stop_signal import stop_on_signal
 from t2t_lite.training.train_step import TrainStep, make_optimizer
+from t2t_lite.training.training_data import open_training_data
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -97,14 +96,14 @@ class Trainer:
             UserError: settings, data or folder that do not fit together.
             Failure: the loss stayed not finite, or a checkpoint could not be saved.
         """
-        self._open_data()
-        with locked(self.output_dir):
+        self._open()
+        with locked(self.output_dir) if self._replicas.is_chief else contextlib.nullcontext():
             self._build(train_steps)
             warm_start_facts = self._warm_start()
             self._settle()
             self._announce()
             self._restore(warm_start_facts)
-            with _stop_on_signal() as stopped:
+            with stop_on_signal() as stopped, self._replicas.naming_lost_worker():
                 return self._loop(train_steps, stopped)
 
     def evaluate(self):
@@ -113,7 +112,7 @@ class Trainer:
         Raises:
             UserError: there is no checkpoint.
         """
-        self._open_data()
+        self._open()
         self._build(train_steps=2**31)  # no schedule ends before it; the optimizer is not restored
         path, _ = self._checkpoints.restore_latest(skip=("optimizer", "iterator"))
         if path is None:
@@ -122,55 +121,23 @@ class Trainer:
 
     # Set-up.
 
-    def _open_data(self):
+    def _open(self):
         """Everything that can be wrong with names, settings and data; writes nothing."""
         self._fill_in_from_earlier_run()
-        hparams = self.hparams
         self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)  # before TensorFlow makes a tensor
         # Before the data set is made: TensorFlow mixes its global seed into the order of shuffling.
-        keras.utils.set_random_seed(hparams.random_seed % 2**32)
-        problem = registry.problem(self.problem)
-        problem.check_data(self.data_dir)
-        encoders = problem.get_feature_encoders(self.data_dir)
-        vocab_size, target_vocab_size = vocabulary_sizes(encoders)
+        keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
+        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir)
         self._config = {
             "problem": self.problem,
             "model": self.model,
             "hparams_set": self.hparams_set or "",
-            "vocab_size": vocab_size,
-            "target_vocab_size": target_vocab_size,
-            "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
+            "vocab_size": data.vocab_size,
+            "target_vocab_size": data.target_vocab_size,
+            "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in data.encoders.items()},
             "usr_dir": os.path.abspath(self.usr_dir) if self.usr_dir else "",
-            "hparams": hparams.values(),
+            "hparams": self.hparams.values(),
         }
-        longest = problem.max_length(hparams)
-        if hparams.pos == "emb" and not 0 < longest <= hparams.max_position:
-            raise UserError(
-                f"max_length={longest}: the learned table has max_position={hparams.max_position} positions. Expected "
-                "a max_length from 1 to that: lower it, or raise max_position."
-            )
-        self._paths, self._examples, self._dropped = split_facts.check_split(
-            problem, self.data_dir, DatasetSplit.TRAIN, longest, hparams.min_length
-        )
-        if not self._examples:
-            raise UserError(
-                f"{self.problem}: none of the {self._dropped:,} training examples has between min_length="
-                f"{hparams.min_length} and max_length={longest} ids. Change these hyperparameters."
-            )
-        self._batches = batching.training_batches(
-            self._paths,
-            batch_size=hparams.batch_size,
-            max_length=longest,
-            min_length=hparams.min_length,
-            seed=hparams.random_seed,
-            was_reversed=problem.was_reversed,
-            was_copy=problem.was_copy,
-            vocab_size=(vocab_size, target_vocab_size or vocab_size),
-            bpe_dropout=hparams.bpe_dropout,
-            encoders=encoders,
-        )
-        self._problem, self._encoders = problem, encoders
-        self._dev_paths, *_ = split_facts.check_split(problem, self.data_dir, DatasetSplit.EVAL)
 
     def _build(self, train_steps):
         """Makes the model, its optimizer and all that a checkpoint holds."""
@@ -181,7 +148,7 @@ class Trainer:
         self._train_step = TrainStep(self._model, self._optimizer, self._replicas, self.hparams)
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
-        self._iterator = iter(self._batches)
+        self._iterator = iter(self._data.batches)
         self._checkpoints = RunCheckpoints(
             self.output_dir,
             self._model,
@@ -193,18 +160,23 @@ class Trainer:
             iterator=self._iterator,
         )
         self._evaluator = None
-        self._log = RunLog(self.output_dir)
+        self._log = RunLog(self.output_dir, is_silent=not self._replicas.is_chief)
+        self._skipped = SkippedSteps(self.output_dir, self._log, self.hparams.max_skipped_steps)
 
     def _settle(self):
         """Writes the settings and the vocabulary into output_dir; refuses to change what must not change."""
-        self._changed = settle_config(self.output_dir, self._config, self.allow_hparams_change)
-        copy_vocabulary(self._problem.vocabulary_files(self.data_dir), self.output_dir)
+        self._changed = changed_hparams(self.output_dir, self._config, self.allow_hparams_change)
+        self._replicas.check_same(self._config, "problem, model and hyperparameters")  # and all have read the old ones
+        if not self._replicas.is_chief:
+            return
+        write_run_config(self.output_dir, self._config)
+        copy_vocabulary(self._data.problem.vocabulary_files(self.data_dir), self.output_dir)
         if self.flags_text:
             with tf.io.gfile.GFile(os.path.join(self.output_dir, "flags.txt"), "w") as file:
                 file.write(self.flags_text)
 
     def _fill_in_from_earlier_run(self):
-        """Takes what was not given from the run in output_dir; what was given must agree (`settle_config`)."""
+        """Takes what was not given from the run in output_dir; what was given must agree (`changed_hparams`)."""
         before = read_run_config(self.output_dir) or {}
         self.problem = self.problem or before.get("problem")
         self.model = self.model or before.get("model") or "transformer"
@@ -217,19 +189,21 @@ class Trainer:
             raise UserError(f"{self.output_dir}: a new run needs a problem and an hparams_set (or hparams).")
 
     def _announce(self):
-        hparams, count = self.hparams, self._train_step.batches_a_step
+        hparams, count, data = self.hparams, self._train_step.batches_a_step, self._data
         weights = sum(int(np.prod(v.shape)) for v in self._model.trainable_variables)
-        longest = self._problem.max_length(hparams)
-        left_out = f" ({self._dropped:,} longer than {longest} ids are left out)" if self._dropped else ""
+        left_out = f" ({data.dropped:,} longer than {data.max_length} ids are left out)" if data.dropped else ""
         for line in (
             self._replicas.description,
-            f"problem {self.problem}: {self._examples:,} training examples{left_out}",
+            f"problem {self.problem}: {data.examples:,} training examples{left_out}",
             f"model {self.model}, set {self.hparams_set or '(own)'}: {weights:,} parameters, {hparams.dtype_policy}",
             f"batches: up to {hparams.batch_size:,} tokens a replica, {hparams.batch_size * count:,} tokens a step "
             f"(all replicas): {self._replicas.count} replicas, accumulation {hparams.gradient_accumulation_steps}",
             f"output: {self.output_dir}",
         ):
             _LOGGER.info(line)
+        if not self._replicas.is_chief:
+            _LOGGER.info("the first worker's log tells of the training")
+            _LOGGER.setLevel(logging.WARNING)
         if any(isinstance(layer, keras.layers.Dropout) for layer in self._model._flatten_layers()):
             _LOGGER.warning(
                 f"model {self.model} has keras.layers.Dropout, whose masks neither resume exactly nor differ between "
@@ -252,6 +226,7 @@ class Trainer:
         path, damaged = self._checkpoints.restore_latest(skip=("iterator",) if stream_changed else ())
         for bad in damaged:
             _LOGGER.warning(f"{bad}: damaged, the one before it is used.")
+        self._replicas.check_same([int(self._step), path and os.path.basename(path)], "checkpoints")
         if path is None:
             self._log.write("start", 0, **self._facts(), **warm_start_facts)
             return
@@ -278,18 +253,19 @@ class Trainer:
             _LOGGER.info(f"step {step:,} is not before train_steps={train_steps:,}: nothing to train.")
             return self._last_evaluation(step) or self._evaluate_if_wanted()
         progress = Progress(self._log, train_steps, self.log_step_count_steps)
-        metrics, previous, skipped_in_a_row, saved_at = {}, None, 0, time.monotonic()
+        metrics, previous, saved_at = {}, None, time.monotonic()
         if step and step % self.local_eval_frequency == 0 and self._last_evaluation(step) is None:
             metrics = self._evaluate_if_wanted()  # the run was killed between saving and evaluating
-        while step < train_steps and not stopped.is_set():
-            with records.naming_damage(*self._paths):
+        while step < train_steps and not self._is_stopped(stopped, previous):
+            with records.naming_damage(*self._data.paths):
                 batches = [next(self._iterator) for _ in range(self._train_step.batches_a_step)]
-            result = self._train_step(batches, int(self._batches_read))
+            result = self._train_step(batches, int(self._batches_read), stopped.is_set())
             step += 1
             self._step.assign(step)
             self._batches_read.assign_add(len(batches))
             # One step late, so that the next one is under way on a GPU while this one's flag is fetched.
-            skipped_in_a_row = self._count_skipped(previous, skipped_in_a_row)
+            if previous:
+                self._skipped.watch(*previous)
             previous = (step, batches, result)
             progress.add(step, batches, result, self._optimizer.learning_rate)
             evaluate = step % self.local_eval_frequency == 0 or step == train_steps
@@ -300,7 +276,7 @@ class Trainer:
                     saved_at = time.monotonic()
                     if evaluate:
                         metrics = self._evaluate_if_wanted()
-        if stopped.is_set() and step < train_steps:
+        if step < train_steps:
             progress.flush(step, self._optimizer.learning_rate)
             if step != self._saved_step():
                 self._save(step)
@@ -308,38 +284,22 @@ class Trainer:
         self._log.write("end", step, finished=step >= train_steps)
         return metrics
 
+    def _is_stopped(self, stopped, previous):
+        """Whether a signal ends the run; of several machines all must leave it after the same step."""
+        if self._replicas.cluster is None:
+            return stopped.is_set()
+        return previous is not None and float(previous[2]["stops"]) > 0
+
     def _saved_step(self):
         latest = self._checkpoints.latest
         return checkpoint_step(latest) if latest else None
 
     def _save(self, step):
+        if not self._replicas.is_chief:
+            return
         started = time.monotonic()
         path = self._checkpoints.save(step)
         self._log.write("checkpoint", step, path=os.path.basename(path), seconds=round(time.monotonic() - started, 3))
-
-    def _count_skipped(self, previous, in_a_row):
-        """Counts steps whose loss or gradient was not finite; stops the run after too many."""
-        if previous is None:
-            return 0
-        step, batches, result = previous
-        if not float(result["skipped"]):
-            return 0
-        in_a_row += 1
-        self._log.write("skipped", step, objective=str(float(result["objective"])))
-        _LOGGER.warning(f"step {step:,}: the loss or its gradient is not finite; the step is skipped.")
-        if in_a_row < self.hparams.max_skipped_steps:
-            return in_a_row
-        path = os.path.join(self.output_dir, f"not-finite-step-{step}.npz")
-        arrays = {f"{key}_{i}": batch[key].numpy() for i, batch in enumerate(batches) for key in batch}
-        packed = io.BytesIO()  # savez seeks, which remote files cannot
-        np.savez(packed, **arrays)
-        with tf.io.gfile.GFile(path, "wb") as file:
-            file.write(packed.getvalue())
-        raise Failure(
-            f"the loss or its gradient was not finite for {in_a_row} steps in a row, up to step {step}. The last batch "
-            f"is in {path}. Lower learning_rate_constant, raise learning_rate_warmup_steps or set clip_grad_norm, and "
-            "start again from an earlier checkpoint."
-        )
 
     # Evaluation.
 
@@ -349,12 +309,17 @@ class Trainer:
         return {k: v for k, v in found[-1].items() if k not in ("time", "event", "step")} if found else None
 
     def _evaluate_if_wanted(self):
-        return self._evaluate() if self.evaluate_while_training else {}
+        return self._evaluate() if self.evaluate_while_training and self._replicas.is_chief else {}
 
     def _evaluate(self):
         if self._evaluator is None:
             self._evaluator = Evaluator(
-                self._model, self._problem, self._encoders, self.hparams, self._dev_paths, self.eval_steps
+                self._model,
+                self._data.problem,
+                self._data.encoders,
+                self.hparams,
+                self._data.dev_paths,
+                self.eval_steps,
             )
         step, started = int(self._step), time.monotonic()
         metrics, texts = self._evaluator()
@@ -368,23 +333,3 @@ class Trainer:
                 step, "translations", "\n".join(["| input | output | reference |", "|-|-|-|", *rows]), "eval"
             )
         return metrics
-
-
-class _stop_on_signal:
-    """Context that turns SIGTERM and SIGINT into an event; a second signal has its usual effect."""
-
-    def __enter__(self):
-        self._stopped, self._before = threading.Event(), {}
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._before[number] = signal.signal(number, self._handle)
-        return self._stopped
-
-    def _handle(self, number, _):
-        self._stopped.set()
-        signal.signal(number, self._before[number])
-        _LOGGER.info("signal received: saving a checkpoint and stopping; once more stops at once.")
-
-    def __exit__(self, *_):
-        for number, handler in self._before.items():
-            signal.signal(number, handler)

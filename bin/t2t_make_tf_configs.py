@@ -1,0 +1,50 @@
+"""Prints the TF_CONFIG of every machine of a cluster, one line each, for t2t-trainer on several machines.
+
+    $ t2t-make-tf-configs --workers=a:2222,b:2222
+    '{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 0}}'
+    '{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 1}}'
+
+The first worker writes checkpoints and logs. Start the same command on all: TF_CONFIG=<its line> t2t-trainer …
+"""
+
+import sys
+
+from t2t_lite.bin import _app
+from t2t_lite.errors import UserError
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_list("workers", [], "Addresses host:port of the machines, the one that writes checkpoints first.")
+    flags.DEFINE_list("masters", [], "tensor2tensor's name of --workers.")
+    flags.DEFINE_list("ps", [], "Parameter servers: not used; every machine is a worker.")
+
+
+def check(flags):
+    """Raises `UserError` for parameter servers, or when no machine is given."""
+    if flags.ps:
+        raise UserError(f"--ps={','.join(flags.ps)}: there are no parameter servers. Name these machines in --workers.")
+    if flags.workers and flags.masters:
+        raise UserError("--masters is another name of --workers. Give one of them.")
+    if not flags.masters:
+        _app.require(flags, "workers")
+
+
+def run(flags):
+    """Prints one quoted TF_CONFIG a line."""
+    from t2t_lite.training.cluster import Cluster, read_cluster
+
+    workers = tuple(flags.workers or flags.masters)
+    for index in range(len(workers)):
+        config = Cluster(workers, index).tf_config()
+        read_cluster(config)  # what the trainer would refuse is refused here
+        print(f"'{config}'")
+
+
+def main(argv=None):
+    """Runs the command; returns its exit status."""
+    return _app.main("t2t-make-tf-configs", define_flags, run, argv, check=check, tensorflow=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""Ends a run in good order when the machine is taken away, or the user has seen enough."""
+
+import logging
+import signal
+import threading
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+class stop_on_signal:
+    """Context that turns SIGTERM and SIGINT into an event; a second signal has its usual effect."""
+
+    def __enter__(self):
+        self._stopped, self._before = threading.Event(), {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._before[number] = signal.signal(number, self._handle)
+        return self._stopped
+
+    def _handle(self, number, _):
+        self._stopped.set()
+        signal.signal(number, self._before[number])
+        _LOGGER.info("signal received: saving a checkpoint and stopping; once more stops at once.")
+
+    def __exit__(self, *_):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)

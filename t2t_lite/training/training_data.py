@@ -1,0 +1,88 @@
+"""The data of a run: everything about them that can be wrong is found here, before a model is made."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.data import batching, split_facts
+from t2t_lite.data.problem import DatasetSplit, Problem
+from t2t_lite.data.vocabulary import vocabulary_sizes
+from t2t_lite.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingData:
+    """What training reads.
+
+    Attributes:
+        problem: Problem.
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
+        vocab_size: int; of the inputs, or of both sides.
+        target_vocab_size: int, or None where both sides share one vocabulary.
+        paths: list of str, the training shards.
+        dev_paths: list of str.
+        examples: int, training examples within the limits of length.
+        dropped: int, those outside of them.
+        max_length: int, the upper limit, in ids with EOS.
+        batches: tf.data.Dataset, the endless stream of one replica's batches.
+    """
+
+    problem: Problem
+    encoders: dict
+    vocab_size: int
+    target_vocab_size: int | None
+    paths: list
+    dev_paths: list
+    examples: int
+    dropped: int
+    max_length: int
+    batches: tf.data.Dataset
+
+
+def open_training_data(problem, hparams, data_dir):
+    """Returns the TrainingData of a run; writes nothing.
+
+    Args:
+        problem: str, its name.
+        hparams: HParams.
+        data_dir: str, where t2t-datagen wrote.
+
+    Raises:
+        UserError: an unknown problem, data that are not there or do not belong together, or limits of length that leave
+            nothing or do not fit the model.
+    """
+    name, problem = problem, registry.problem(problem)
+    problem.check_data(data_dir)
+    encoders = problem.get_feature_encoders(data_dir)
+    vocab_size, target_vocab_size = vocabulary_sizes(encoders)
+    longest = problem.max_length(hparams)
+    if hparams.pos == "emb" and not 0 < longest <= hparams.max_position:
+        raise UserError(
+            f"max_length={longest}: the learned table has max_position={hparams.max_position} positions. Expected "
+            "a max_length from 1 to that: lower it, or raise max_position."
+        )
+    paths, examples, dropped = split_facts.check_split(
+        problem, data_dir, DatasetSplit.TRAIN, longest, hparams.min_length
+    )
+    if not examples:
+        raise UserError(
+            f"{name}: none of the {dropped:,} training examples has between min_length={hparams.min_length} and "
+            f"max_length={longest} ids. Change these hyperparameters."
+        )
+    batches = batching.training_batches(
+        paths,
+        batch_size=hparams.batch_size,
+        max_length=longest,
+        min_length=hparams.min_length,
+        seed=hparams.random_seed,
+        was_reversed=problem.was_reversed,
+        was_copy=problem.was_copy,
+        vocab_size=(vocab_size, target_vocab_size or vocab_size),
+        bpe_dropout=hparams.bpe_dropout,
+        encoders=encoders,
+    )
+    dev_paths, *_ = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL)
+    return TrainingData(
+        problem, encoders, vocab_size, target_vocab_size, paths, dev_paths, examples, dropped, longest, batches
+    )

@@ -1,0 +1,36 @@
+import json
+
+import pytest
+
+from t2t_lite.bin import t2t_make_tf_configs
+from t2t_lite.training.cluster import read_cluster
+
+
+def test_one_line_a_worker(capsys):
+    assert t2t_make_tf_configs.main(["--workers=a:2222,b:2222,c:1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[0] + line[-1] for line in lines] == ["''"] * 3, "quoted for the shell"
+    clusters = [read_cluster(line.strip("'")) for line in lines]
+    assert [cluster.index for cluster in clusters] == [0, 1, 2]
+    assert {cluster.workers for cluster in clusters} == {("a:2222", "b:2222", "c:1")}
+    assert json.loads(lines[0].strip("'"))["task"] == {"type": "worker", "index": 0}
+
+
+def test_tensor2tensors_name(capsys):
+    assert t2t_make_tf_configs.main(["--masters=a:1,b:1"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "flags, words",
+    [
+        ([], "missing --workers"),
+        (["--workers=a:1", "--ps=b:1"], "no parameter servers"),
+        (["--workers=a:1", "--masters=b:1"], "another name"),
+        (["--workers=a:1,b"], "'b' is not host:port"),
+        (["--workers=a:1,a:1"], "comes twice"),
+    ],
+)
+def test_mistakes(flags, words, capsys):
+    assert t2t_make_tf_configs.main(flags) == 2
+    assert words in capsys.readouterr().err
