@@ -74,11 +74,36 @@ class BpeDropout:
         begins = (ends - counts)[pieces]
         sizes = np.diff(begins, append=symbols.size)
 
-        found, sizes = self._merge(symbols, begins, sizes, draw)
+        old_sizes = np.diff(pieces, append=ids.size)
+        calm, stays = self._first_left_out(sizes - old_sizes, draw)
+        changed, new_sizes = self._merge(symbols, begins[~stays], sizes[~stays], calm[~stays], draw)
+        sizes = old_sizes.copy()
+        sizes[~stays] = new_sizes
+        is_old = np.repeat(stays, sizes)
+        found = np.empty(is_old.size, np.int32)
+        found[is_old] = ids[np.repeat(stays, old_sizes)]
+        found[~is_old] = changed
         sentence = np.repeat(np.arange(lengths.size), lengths)[pieces]
         return found, np.bincount(sentence, sizes, lengths.size).astype(np.int64)
 
-    def _merge(self, symbols, begins, sizes, draw):
+    def _first_left_out(self, merges, draw):
+        """Draws in how many steps of each word the best merge is made, before it is left out for the first time.
+
+        Words where that is not before the last merge keep their pieces, as two in three do at a probability of 0.1.
+
+        Args:
+            merges: int [words], the steps that SentencePiece made.
+
+        Returns:
+            (steps int64 [words], whether the word's pieces stay bool [words]).
+        """
+        if self._probability in (0, 1):  # without short cuts
+            return np.full(merges.size, -1), np.zeros(merges.size, bool)
+        steps = np.log1p(-draw.random(merges.size)) / np.log1p(-self._probability)  # geometric, when rounded down
+        steps = np.minimum(steps, merges.max(initial=0)).astype(np.int64)
+        return steps, steps >= merges
+
+    def _merge(self, symbols, begins, sizes, calm, draw):
         """Merges the symbols of all words, one merge a step in each word that is not done.
 
         From the longest words downwards, those that have come down to `size` symbols go on together with those that
@@ -90,6 +115,7 @@ class BpeDropout:
         order = np.argsort(-sizes, kind="stable")
         bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))  # of each size, descending
         sizes, parts = sizes.copy(), []
+        calm, all_calm = calm[:0], calm
         words, table, ranks = order[:0], np.zeros([0, 0], np.int32), np.zeros([0, 0], np.int32)
         for number, size in enumerate(range(sizes.max(initial=0), 0, -1)):
             new = order[bounds[number] : bounds[number + 1]]
@@ -98,12 +124,14 @@ class BpeDropout:
             table = np.concatenate([table.reshape(-1, size), added])
             # Beside each symbol, the rank of its merge with the next one.
             ranks = np.concatenate([ranks.reshape(-1, size), self._ranks_within(added)])
-            chosen = self._choose(ranks, draw)
+            calm = np.concatenate([calm, all_calm[new]])
+            chosen = self._choose(ranks, calm, draw)
             goes_on = np.take(ranks, np.arange(words.size) * size + chosen) != _NEVER
             done, rest = np.flatnonzero(~goes_on), np.flatnonzero(goes_on)
             parts.append((words[done], table.take(done, axis=0)))
             sizes[parts[-1][0]] = size
             words, table, ranks = words[rest], table.take(rest, axis=0), ranks.take(rest, axis=0)
+            calm = calm[rest] - 1
             table, ranks = self._apply(table.reshape(-1), ranks.reshape(-1), chosen[rest], size)
         ends = np.cumsum(sizes)
         found = np.empty(sizes.sum(), np.int32)
@@ -111,13 +139,17 @@ class BpeDropout:
             found[(ends - sizes)[words][:, None] + np.arange(rows.shape[1])] = rows
         return found, sizes
 
-    def _choose(self, ranks, draw):
-        """Returns the column of each row's best merge that is not left out, or one that holds `_NEVER`."""
+    def _choose(self, ranks, calm, draw):
+        """Returns the column of each row's best merge that is not left out, or one that holds `_NEVER`.
+
+        `calm` says for each row in how many steps the best merge is made yet; in the one after them it is left out.
+        """
         chosen = ranks.argmin(axis=1)  # the leftmost of equal ones, as SentencePiece
         if self._probability == 0:
             return chosen
         # How many of the best are left out before one is not: a geometric variable, one draw a word.
-        chance = draw.random(len(ranks))
+        chance = np.where(calm > 0, 1.0, draw.random(len(ranks)))
+        chance[calm == 0] *= self._probability
         rows = np.flatnonzero(chance < self._probability)
         if self._probability == 1:
             left_out = np.full(rows.size, ranks.shape[1] - 1)
