@@ -22,7 +22,7 @@ def encoder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sentences():
-    """Known words, bytes in and between words, symbols of the user, a blank line, a very long word, words never seen."""
+    """Known words, bytes in and between words, user symbols, a blank line, a very long word, words never seen."""
     plain = [line for pair in corpus.sentence_pairs(200, seed=1) for line in pair]
     hard = ["", "the<br>house", "<br> <br>", "bxxook xxx", "日本 gr日ne", "Kind\tbuys", "the" * 80, "e", "ß£ green"]
     draw = random.Random(2)
