@@ -33,6 +33,7 @@ import textwrap
 from absl import flags as absl_flags
 
 from t2t_lite.errors import Failure, UserError, nearest
+from t2t_lite.quiet_import import import_tensorflow
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -252,7 +253,7 @@ def _run(command, define_flags, run, argv, check, tensorflow):
     if check and not registry_help:
         check(values)
     if tensorflow:
-        _import_tensorflow()
+        import_tensorflow()
     if "t2t_usr_dir" in values or registry_help:
         from t2t_lite import registry
 
@@ -261,31 +262,6 @@ def _run(command, define_flags, run, argv, check, tensorflow):
             print(registry.help_string())
             return 0
     return run(values)
-
-
-def _import_tensorflow():
-    """Imports TensorFlow without its notes on start-up, unless TF_CPP_MIN_LOG_LEVEL=0 asks for them.
-
-    TensorFlow 2.21 obeys that variable only after its import: until then its C++ code writes to file descriptor 2.
-    """
-    level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    with contextlib.nullcontext() if level == "0" else _no_stderr():
-        import tensorflow as tf
-
-        tf.config.list_physical_devices()  # on a machine without a GPU this logs a failure of CUDA
-
-
-@contextlib.contextmanager
-def _no_stderr():
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
 
 
 def _explain(error):

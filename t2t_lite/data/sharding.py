@@ -24,6 +24,7 @@ from t2t_lite.data import files
 from t2t_lite.data.records import serialize
 from t2t_lite.data.split_facts import Facts
 from t2t_lite.errors import UserError
+from t2t_lite.quiet_import import import_tensorflow
 
 CHUNK_FORMAT = 2  # raise it when chunks of an earlier version cannot be continued with
 _CHUNK = 2**14  # samples
@@ -58,7 +59,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         run = _Runner(num_workers, stack)
         for index in run.all(chunks.tasks(samples, encode)):
             chunks.add(index)
-        for _ in run.all(chunks.shard_tasks()):
+        for _ in run.all(chunks.shard_tasks(), starts_processes=False):
             pass
     return chunks.facts()
 
@@ -153,11 +154,14 @@ class _Runner:
         self._stack = stack
         self._pool = None
 
-    def all(self, tasks):
-        """Yields the results of all (function, *arguments), in their order; the first one runs in this process."""
+    def all(self, tasks, starts_processes=True):
+        """Yields the results of all (function, *arguments), in their order; the first one runs in this process.
+
+        So do all others unless `starts_processes`, or earlier tasks have done so: it takes seconds.
+        """
         waiting = collections.deque()
         for number, (function, *arguments) in enumerate(tasks):
-            if number == 0 or self._num_workers < 2:
+            if number == 0 or self._num_workers < 2 or not (self._pool or starts_processes):
                 yield function(*arguments)
                 continue
             if len(waiting) == 2 * self._num_workers:
@@ -170,7 +174,7 @@ class _Runner:
         if self._pool is None:
             # Not forked: TensorFlow has threads by now.
             context = multiprocessing.get_context("spawn")
-            self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context)
+            self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, import_tensorflow)
             self._stack.callback(self._pool.shutdown, cancel_futures=True)
         return self._pool
 

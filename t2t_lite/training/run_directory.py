@@ -6,6 +6,7 @@ import os
 
 import tensorflow as tf
 
+from t2t_lite.config import HParams
 from t2t_lite.data.files import read_bytes, write_bytes
 from t2t_lite.errors import UserError
 from t2t_lite.models.run_config import read_run_config
@@ -84,7 +85,8 @@ def changed_hparams(output_dir, config, allow_change):
                 f"{output_dir}: was trained with {key}={before[key]}, now it is {config[key]}. "
                 "Expected the same, or another output_dir."
             )
-    old, new = before["hparams"], config["hparams"]
+    # What an earlier version did not know yet had the default.
+    old, new = HParams.from_dict(before["hparams"]).values(), config["hparams"]
     changed = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
     shown = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changed.items())
     fixed = [name for name in changed if name in _FIXED]

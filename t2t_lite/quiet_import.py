@@ -1,0 +1,30 @@
+"""Imports TensorFlow without its notes on start-up; for processes whose stderr is read by people."""
+
+import contextlib
+import os
+import sys
+
+
+def import_tensorflow():
+    """Imports TensorFlow quietly, unless TF_CPP_MIN_LOG_LEVEL=0 asks for its notes.
+
+    TensorFlow 2.21 obeys that variable only after its import: until then its C++ code writes to file descriptor 2.
+    """
+    level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    with contextlib.nullcontext() if level == "0" else _no_stderr():
+        import tensorflow as tf
+
+        tf.config.list_physical_devices()  # on a machine without a GPU this logs a failure of CUDA
+
+
+@contextlib.contextmanager
+def _no_stderr():
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
