@@ -34,10 +34,11 @@ class Facts:
     def add_examples(self, examples):
         """Adds a list of {"inputs": ids, "targets": ids}. Raises `UserError` for an id below 0."""
         ids = {side: [example.get(side, ()) for example in examples] for side in SIDES}
+        different = {side: set().union(*of_side) for side, of_side in ids.items()}
         self._add(
             {side: np.array([len(found) for found in of_side], np.int64) for side, of_side in ids.items()},
-            {side: int(max(map(max, filter(len, of_side)), default=0)) for side, of_side in ids.items()},
-            {side: int(min(map(min, filter(len, of_side)), default=0)) for side, of_side in ids.items()},
+            {side: int(max(found, default=0)) for side, found in different.items()},
+            {side: int(min(found, default=0)) for side, found in different.items()},
         )
 
     def add_batch(self, inputs, targets, path):

@@ -6,6 +6,7 @@ TensorFlow and tensorflow-text are imported at the first use in a graph.
 
 import functools
 import hashlib
+import itertools
 import re
 
 from t2t_lite.data import files
@@ -259,7 +260,7 @@ class SentencePieceEncoder(TextEncoder):
                 "data_dir; or spm_train --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
             )
         super().__init__(p.vocab_size())
-        self._words = {}  # ids of words that were met
+        self._words = _Words(self._processor)
 
     @functools.cached_property
     def fingerprint(self):
@@ -270,14 +271,7 @@ class SentencePieceEncoder(TextEncoder):
         """Returns the ids of a string, without EOS."""
         if not self._is_by_word or _BLANK in text:
             return self._processor.encode(text)
-        ids = []
-        for word in text.split(" "):
-            if word not in self._words:
-                if len(self._words) >= _MOST_WORDS:
-                    self._words.clear()
-                self._words[word] = self._processor.encode(word)
-            ids += self._words[word]
-        return ids
+        return list(itertools.chain.from_iterable(map(self._words.__getitem__, text.split(" "))))
 
     @functools.cached_property
     def _is_by_word(self):
@@ -302,7 +296,7 @@ class SentencePieceEncoder(TextEncoder):
         )
 
     def __getstate__(self):
-        return {**self.__dict__, "_words": {}}
+        return {**self.__dict__, "_words": _Words(self._processor)}
 
     def tf_encode(self, strings):
         """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
@@ -338,6 +332,20 @@ def vocabulary_sizes(encoders):
     """
     inputs, targets = encoders["inputs"], encoders["targets"]
     return inputs.vocab_size, None if inputs.fingerprint == targets.fingerprint else targets.vocab_size
+
+
+class _Words(dict):
+    """Ids of words that were met."""
+
+    def __init__(self, processor):
+        super().__init__()
+        self._processor = processor
+
+    def __missing__(self, word):
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        ids = self[word] = self._processor.EncodeAsIds(word)
+        return ids
 
 
 def tf_visible(ids):
