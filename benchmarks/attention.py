@@ -42,10 +42,10 @@ def make_step(kind, batch, length):
             return tf.transpose(tf.reshape(x, (batch, length, NUM_HEADS, HIDDEN_SIZE // NUM_HEADS)), (0, 2, 1, 3))
 
     class BareFull(Bare, layers.MultiHeadAttention):
-        pass
+        """Full attention alone."""
 
     class BareRestricted(Bare, layers.RestrictedAttention):
-        pass
+        """Restricted attention alone."""
 
     layer = {
         "full_bare": lambda: BareFull(NUM_HEADS),

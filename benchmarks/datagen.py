@@ -10,6 +10,7 @@ once (PSS). The result is JSON on stdout.
 """
 
 import argparse
+import contextlib
 import gzip
 import json
 import os
@@ -80,13 +81,12 @@ def run(command, log):
     main = worker = total = 0
     while process.poll() is None:
         sums = 0
-        try:
+        # A process may end while it is looked at; what was added up until then is a lower bound, and no peak.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             for pid in children(process.pid):
                 rss, pss = memory(pid)
                 sums += pss
                 main, worker = (max(main, rss), worker) if pid == process.pid else (main, max(worker, rss))
-        except (FileNotFoundError, ProcessLookupError):
-            pass
         total = max(total, sums)
         time.sleep(1)
     return {

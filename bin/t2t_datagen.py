@@ -107,7 +107,6 @@ def run(flags):
     from t2t_lite import registry
 
     beam_options = _beam_options(flags)
-
     names = _selected(flags.problem, flags.exclude_problems, keeps_suffix=flags.inspect)
     if flags.only_list:
         print("\n".join(names))

@@ -51,17 +51,7 @@ def measure_batches(problem, paths, hparams, encoders, examples=None):
     Raises:
         UserError: a file is damaged, or no example is within the limits of length.
     """
-    batches = batching.training_batches(
-        paths,
-        batch_size=hparams.batch_size,
-        max_length=problem.max_length(hparams),
-        min_length=hparams.min_length,
-        seed=hparams.random_seed,
-        was_reversed=problem.was_reversed,
-        was_copy=problem.was_copy,
-        bpe_dropout=hparams.bpe_dropout,
-        encoders=encoders,
-    )
+    batches = batching.problem_batches(problem, hparams, paths, encoders)
     shapes, tokens, rows = [], [], 0
     for batch in records.naming(batches.take(_MOST_BATCHES).as_numpy_iterator(), paths):
         inputs, targets = batch["inputs"], batch["targets"]

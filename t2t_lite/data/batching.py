@@ -105,6 +105,32 @@ def training_batches(
     return pools.scan((*none, *none), plan).flat_map(_cut).prefetch(_BATCHES_AHEAD)
 
 
+def problem_batches(problem, hparams, paths, encoders, vocab_size=None):
+    """Returns the `training_batches` of a problem's shards under hyperparameters, of one replica.
+
+    Args:
+        problem: Problem; `_rev` and `_copy` count.
+        hparams: HParams.
+        paths, vocab_size: see `training_batches`.
+        encoders: {"inputs", "targets"}, as `Problem.get_feature_encoders` returns them.
+
+    Raises:
+        UserError: as `training_batches`.
+    """
+    return training_batches(
+        paths,
+        batch_size=hparams.batch_size,
+        max_length=problem.max_length(hparams),
+        min_length=hparams.min_length,
+        seed=hparams.random_seed,
+        was_reversed=problem.was_reversed,
+        was_copy=problem.was_copy,
+        vocab_size=vocab_size,
+        bpe_dropout=hparams.bpe_dropout,
+        encoders=encoders,
+    )
+
+
 def evaluation_batches(
     paths, *, batch_size, max_length=0, min_length=0, was_reversed=False, was_copy=False, vocab_size=None
 ):

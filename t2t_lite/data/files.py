@@ -78,6 +78,13 @@ def write_bytes(path, data):
         tf.io.gfile.rename(temporary, path, overwrite=True)
 
 
+def write_picture(path, figure):
+    """Writes a matplotlib Figure as PNG, as `write_bytes` does."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    write_bytes(path, picture.getvalue())
+
+
 @contextlib.contextmanager
 def removed_on_failure(path):
     """Context that removes a file which it could not finish."""

@@ -1,7 +1,5 @@
 """A picture of how long the examples of a corpus are."""
 
-import io
-
 import numpy as np
 
 from t2t_lite.data import files
@@ -45,9 +43,7 @@ def write_histogram(path, lengths, max_length, title):
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=120)
-    files.write_bytes(path, picture.getvalue())
+    files.write_picture(path, figure)
 
 
 def _reach(lengths):

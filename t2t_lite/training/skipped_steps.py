@@ -5,8 +5,8 @@ import logging
 import os
 
 import numpy as np
-import tensorflow as tf
 
+from t2t_lite.data.files import write_bytes
 from t2t_lite.errors import Failure
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -45,8 +45,7 @@ class SkippedSteps:
         arrays = {f"{key}_{i}": batch[key].numpy() for i, batch in enumerate(batches) for key in batch}
         packed = io.BytesIO()  # savez seeks, which remote files cannot
         np.savez(packed, **arrays)
-        with tf.io.gfile.GFile(path, "wb") as file:
-            file.write(packed.getvalue())
+        write_bytes(path, packed.getvalue())
         raise Failure(
             f"the loss or its gradient was not finite for {self._in_a_row} steps in a row, up to step {step}. The last "
             f"batch is in {path}. Lower learning_rate_constant, raise learning_rate_warmup_steps or set "

@@ -13,6 +13,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data import records
+from t2t_lite.data.files import write_bytes
 from t2t_lite.errors import UserError
 from t2t_lite.models.restore import warm_start
 from t2t_lite.models.run_config import build_model, read_run_config, write_run_config
@@ -125,7 +126,7 @@ class Trainer:
         """Everything that can be wrong with names, settings and data; writes nothing."""
         self._fill_in_from_earlier_run()
         self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)  # before TensorFlow makes a tensor
-        # Before the data set is made: TensorFlow mixes its global seed into the order of shuffling.
+        # The first weights are drawn from it; the order of the data has its own seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         self._data = data = open_training_data(self.problem, self.hparams, self.data_dir)
         self._config = {
@@ -172,8 +173,7 @@ class Trainer:
         write_run_config(self.output_dir, self._config)
         copy_vocabulary(self._data.problem.vocabulary_files(self.data_dir), self.output_dir)
         if self.flags_text:
-            with tf.io.gfile.GFile(os.path.join(self.output_dir, "flags.txt"), "w") as file:
-                file.write(self.flags_text)
+            write_bytes(os.path.join(self.output_dir, "flags.txt"), self.flags_text.encode())
 
     def _fill_in_from_earlier_run(self):
         """Takes what was not given from the run in output_dir; what was given must agree (`changed_hparams`)."""

@@ -70,18 +70,8 @@ def open_training_data(problem, hparams, data_dir):
             f"{name}: none of the {dropped:,} training examples has between min_length={hparams.min_length} and "
             f"max_length={longest} ids. Change these hyperparameters."
         )
-    batches = batching.training_batches(
-        paths,
-        batch_size=hparams.batch_size,
-        max_length=longest,
-        min_length=hparams.min_length,
-        seed=hparams.random_seed,
-        was_reversed=problem.was_reversed,
-        was_copy=problem.was_copy,
-        vocab_size=(vocab_size, target_vocab_size or vocab_size),
-        bpe_dropout=hparams.bpe_dropout,
-        encoders=encoders,
-    )
+    sizes = vocab_size, target_vocab_size or vocab_size
+    batches = batching.problem_batches(problem, hparams, paths, encoders, sizes)
     dev_paths, *_ = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL)
     return TrainingData(
         problem, encoders, vocab_size, target_vocab_size, paths, dev_paths, examples, dropped, longest, batches

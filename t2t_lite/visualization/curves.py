@@ -1,10 +1,9 @@
 """The curves of training runs, from their `train.log`, as one picture."""
 
-import io
 import json
 import os
 
-from t2t_lite.data.files import read_bytes, write_bytes
+from t2t_lite.data.files import read_bytes, write_picture
 from t2t_lite.errors import UserError
 
 
@@ -73,9 +72,7 @@ def draw_curves(runs, path):
     if len(logs) > 1:
         scores.legend()
     figure.suptitle(" / ".join(runs))
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=120)
-    write_bytes(path, picture.getvalue())
+    write_picture(path, figure)
 
 
 def _score(logs):

@@ -102,5 +102,9 @@ def test_a_users_folder_is_found_from_the_folder_one_works_in(commands, tmp_path
 
 def test_help_answers_without_tensorflow(commands, tmp_path):
     (tmp_path / "tensorflow.py").write_text("raise SystemExit('TensorFlow was imported')\n")
-    for path in commands.glob("t2t-*"):
-        run(path, "--help", cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    found = {path.name: run(path, "--help", cwd=tmp_path, env=environment) for path in commands.glob("t2t-*")}
+    assert found
+    for name, done in found.items():
+        assert done.stdout.startswith(f"{name}: "), done
+        assert "TensorFlow was imported" not in done.stdout + done.stderr
