@@ -108,6 +108,7 @@ def run(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
+    from t2t_lite.config import parse_assignments
     from t2t_lite.models.run_config import read_run_config
     from t2t_lite.training.trainer import Trainer
 
@@ -135,6 +136,7 @@ def run(flags):
         keep_checkpoint_every_n_hours=flags.keep_checkpoint_every_n_hours,
         log_step_count_steps=flags.log_step_count_steps,
         allow_hparams_change=flags.allow_hparams_change,
+        keep_batches_a_step="gradient_accumulation_steps" not in parse_assignments(flags.hparams, "--hparams"),
         warm_start_from=flags.warm_start_from or "",
         usr_dir=usr_dir,
         flags_text="".join(f"--{name}={flags[name].value}\n" for name in flags if flags[name].present),

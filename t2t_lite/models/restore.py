@@ -52,39 +52,12 @@ def open_run(path, data_dir=None) -> Run:
     checkpoint = find_checkpoint(path)
     config = read_config_of(checkpoint)
     problem = registry.problem(config["problem"])
-    encoders = _encoders(problem, config, os.path.dirname(checkpoint), data_dir)
+    encoders = encoders_of(problem, config, os.path.dirname(checkpoint), data_dir)
     model = build_model(config)
-    _restore(checkpoint, model)
+    restore_weights(checkpoint, model)
     step = re.search(r"-(\d+)$", checkpoint)
     hparams = HParams.from_dict(config["hparams"])
     return Run(model, problem, hparams, encoders, int(step[1]) if step else 0, checkpoint, config)
-
-
-def warm_start(path, model, vocabulary_sha256):
-    """Gives a new model the weights of a trained one; what its optimizer has learned stays behind.
-
-    Args:
-        path: str, as for `open_run`.
-        model: a built keras.Model with weights of the same names and shapes.
-        vocabulary_sha256: {"inputs", "targets"}: fingerprints of what the new model's ids mean.
-
-    Returns:
-        str, the checkpoint, without suffix.
-
-    Raises:
-        UserError: no checkpoint there, a damaged one, another vocabulary, or a weight of another shape; it is named.
-    """
-    checkpoint = find_checkpoint(path)
-    folder = os.path.dirname(checkpoint)
-    for side, found in _read_config(folder)["vocabulary_sha256"].items():
-        if found != vocabulary_sha256[side]:
-            raise UserError(
-                f"{checkpoint}: its weights are for another vocabulary of the {side} (SHA-256 {found[:12]}…) than that "
-                f"of the new run's data (SHA-256 {vocabulary_sha256[side][:12]}…). Make data with its vocabulary: "
-                f"t2t-datagen --vocab_from={folder}"
-            )
-    _restore(checkpoint, model)
-    return checkpoint
 
 
 def read_config_of(checkpoint):
@@ -141,8 +114,18 @@ def _is_registered(config):
     return config["model"] in registry.list_models() and base in registry.list_problems()
 
 
-def _encoders(problem, config, folder, data_dir):
-    """Returns the encoders of the vocabulary that the model was trained with."""
+def encoders_of(problem, config, folder, data_dir=None):
+    """Returns the encoders of the vocabulary that a model was trained with.
+
+    Args:
+        problem: Problem.
+        config: dict, the contents of `hparams.json`.
+        folder: str, where the vocabulary is.
+        data_dir: str, where it may be as well.
+
+    Raises:
+        UserError: it is not there, or another one.
+    """
     try:
         encoders = problem.get_feature_encoders(folder)
     except UserError:
@@ -160,11 +143,21 @@ def _encoders(problem, config, folder, data_dir):
     return encoders
 
 
-def _restore(checkpoint, model):
-    """Fills in the weights. Raises `UserError`."""
+def restore_weights(checkpoint, model):
+    """Fills in weights.
+
+    Args:
+        checkpoint: str, without suffix.
+        model: a built keras.Model, or some of its weights as `trackable` gives them.
+
+    Raises:
+        UserError: the checkpoint is damaged, or of another model.
+    """
     try:
-        check_fits(checkpoint, model)
-        saved = tf.train.Checkpoint(model=trackable_weights(model)).read(checkpoint)
+        if isinstance(model, keras.Model):
+            check_fits(checkpoint, model)
+            model = trackable_weights(model)
+        saved = tf.train.Checkpoint(model=model).read(checkpoint)
         saved.assert_existing_objects_matched().expect_partial()
     except UserError:
         raise

@@ -61,21 +61,27 @@ def trackable(variables):
     return nest(tree)
 
 
-def check_fits(path, model):
+def saved_shapes(path):
+    """Returns {name: shape} of a model's weights in a checkpoint (without suffix)."""
+    suffix = "/.ATTRIBUTES/VARIABLE_VALUE"
+    return {
+        key.removeprefix("model/").removesuffix(suffix): tuple(shape)
+        for key, shape in tf.train.load_checkpoint(path).get_variable_to_shape_map().items()
+        if key.startswith("model/")
+    }
+
+
+def check_fits(path, model, apart=()):
     """Raises `UserError` unless a checkpoint holds exactly the weights of `model`, by name and shape.
 
     Args:
         path: a checkpoint, without suffix.
         model: a built Keras model.
+        apart: names of weights that are not compared.
     """
-    suffix = "/.ATTRIBUTES/VARIABLE_VALUE"
-    saved = {
-        key.removeprefix("model/").removesuffix(suffix): tuple(shape)
-        for key, shape in tf.train.load_checkpoint(path).get_variable_to_shape_map().items()
-        if key.startswith("model/")
-    }
+    saved = saved_shapes(path)
     wanted = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
-    for name in sorted({*saved, *wanted}):
+    for name in sorted({*saved, *wanted} - {*apart}):
         if saved.get(name) != wanted.get(name):
             raise UserError(
                 f"{path}: not of this model: {name} is {_shape(saved.get(name))} there, {_shape(wanted.get(name))} in "

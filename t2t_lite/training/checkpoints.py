@@ -49,7 +49,7 @@ class RunCheckpoints:
         try:
             return self._manager.save(checkpoint_number=step)
         except (tf.errors.OpError, OSError) as error:
-            self._remove_partial(step)
+            self._remove(f"{PREFIX}-{step}[._]*")
             last = self._manager.latest_checkpoint
             kept = f"The last good checkpoint is {last}." if last else "No checkpoint was saved before."
             raise Failure(
@@ -97,8 +97,12 @@ class RunCheckpoints:
             )
         return None, damaged
 
-    def _remove_partial(self, step):
-        for path in tf.io.gfile.glob(os.path.join(self.output_dir, f"{PREFIX}-{step}[._]*")):
+    def remove_leftovers(self):
+        """Removes what saves that were killed have left."""
+        self._remove(f"{PREFIX}-*_temp")
+
+    def _remove(self, pattern):
+        for path in tf.io.gfile.glob(os.path.join(self.output_dir, pattern)):
             if tf.io.gfile.isdir(path):
                 tf.io.gfile.rmtree(path)
             else:

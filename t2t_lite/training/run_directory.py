@@ -62,16 +62,45 @@ def locked(output_dir):
         yield
 
 
+def accumulation_for(replicas, wanted, before, keep_batches=True):
+    """Returns how many batches each replica accumulates in a step.
+
+    A step takes replicas x accumulation batches of the stream. A run that goes on with another number of replicas takes
+    the same ones in each step as it would have taken, unless another number of them was asked for.
+
+    Args:
+        replicas: int.
+        wanted: int, the hyperparameter gradient_accumulation_steps.
+        before: dict, the `hparams.json` of the run that goes on, or None.
+        keep_batches: bool; False: `wanted`, whatever the run had.
+
+    Raises:
+        UserError: this number of replicas cannot share a step's batches.
+    """
+    batches = (before or {}).get("batches_a_step")
+    if not keep_batches or batches is None or wanted != before["hparams"]["gradient_accumulation_steps"]:
+        return wanted
+    if batches % replicas:
+        possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
+        raise UserError(
+            f"{replicas} replicas cannot share the {batches} batches that each step of this run takes. Expected "
+            f"{', '.join(possible)} of them, or steps of another size: "
+            f"--hparams=gradient_accumulation_steps={wanted} --allow_hparams_change"
+        )
+    return batches // replicas
+
+
 def changed_hparams(output_dir, config, allow_change):
     """Compares a run's settings with those in its output_dir.
 
     Args:
         output_dir: str.
-        config: dict as in `hparams.json`.
+        config: dict as in `hparams.json`, "batches_a_step" included.
         allow_change: bool, whether hyperparameters beside architecture and optimizer may differ.
 
     Returns:
-        dict of the hyperparameters that changed: name -> [old, new].
+        dict of the hyperparameters that changed: name -> [old, new]. Replicas and accumulation that make steps of as
+        many batches as before are no change; others are "batches_a_step".
 
     Raises:
         UserError: a difference that is not allowed; it is named.
@@ -88,6 +117,10 @@ def changed_hparams(output_dir, config, allow_change):
     # What an earlier version did not know yet had the default.
     old, new = HParams.from_dict(before["hparams"]).values(), config["hparams"]
     changed = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
+    if before.get("batches_a_step") == config["batches_a_step"]:
+        changed.pop("gradient_accumulation_steps", None)
+    elif "batches_a_step" in before:
+        changed["batches_a_step"] = [before["batches_a_step"], config["batches_a_step"]]
     shown = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changed.items())
     fixed = [name for name in changed if name in _FIXED]
     if fixed:

@@ -15,13 +15,13 @@ from t2t_lite.config import HParams
 from t2t_lite.data import records
 from t2t_lite.data.files import write_bytes
 from t2t_lite.errors import UserError
-from t2t_lite.models.restore import warm_start
 from t2t_lite.models.run_config import build_model, read_run_config, write_run_config
+from t2t_lite.models.warm_start import warm_start
 from t2t_lite.training.checkpoints import RunCheckpoints, checkpoint_step
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluation import Evaluator
 from t2t_lite.training.metrics import Progress, RunLog
-from t2t_lite.training.run_directory import STREAM, changed_hparams, copy_vocabulary, locked
+from t2t_lite.training.run_directory import STREAM, accumulation_for, changed_hparams, copy_vocabulary, locked
 from t2t_lite.training.skipped_steps import SkippedSteps
 from t2t_lite.training.stop_signal import stop_on_signal
 from t2t_lite.training.train_step import TrainStep, make_optimizer
@@ -53,6 +53,8 @@ class Trainer:
         keep_checkpoint_max, keep_checkpoint_every_n_hours: see `RunCheckpoints`.
         log_step_count_steps: int, steps between progress lines.
         allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
+        keep_batches_a_step: bool, whether a run resumed on another number of replicas accumulates so many batches that
+            its steps stay the same; False: as many as `hparams` says (with allow_hparams_change).
         warm_start_from: str, a checkpoint or another run's output_dir: a new run begins with its weights.
         usr_dir: str, the user's folder, remembered for later commands.
         flags_text: str, what `flags.txt` is to hold.
@@ -78,6 +80,7 @@ class Trainer:
     keep_checkpoint_every_n_hours: float = 10000
     log_step_count_steps: int = 100
     allow_hparams_change: bool = False
+    keep_batches_a_step: bool = True
     warm_start_from: str = ""
     usr_dir: str = ""
     flags_text: str = ""
@@ -98,6 +101,7 @@ class Trainer:
             Failure: the loss stayed not finite, or a checkpoint could not be saved.
         """
         self._open()
+        self._share_batches()
         with locked(self.output_dir) if self._replicas.is_chief else contextlib.nullcontext():
             self._build(train_steps)
             warm_start_facts = self._warm_start()
@@ -139,6 +143,15 @@ class Trainer:
             "usr_dir": os.path.abspath(self.usr_dir) if self.usr_dir else "",
             "hparams": self.hparams.values(),
         }
+        self._accumulation = self.hparams.gradient_accumulation_steps
+
+    def _share_batches(self):
+        """Has each replica accumulate so many batches that the steps of an earlier run stay what they were."""
+        keep = self.keep_batches_a_step or not self.allow_hparams_change
+        self._accumulation = accumulation_for(
+            self._replicas.count, self._accumulation, read_run_config(self.output_dir), keep
+        )
+        self._config["batches_a_step"] = self._replicas.count * self._accumulation
 
     def _build(self, train_steps):
         """Makes the model, its optimizer and all that a checkpoint holds."""
@@ -146,7 +159,8 @@ class Trainer:
             self._model = build_model(self._config)
             self._optimizer = make_optimizer(self.hparams, train_steps)
             self._optimizer.build(self._model.trainable_variables)
-        self._train_step = TrainStep(self._model, self._optimizer, self._replicas, self.hparams)
+        hparams = self.hparams.override_from_dict({"gradient_accumulation_steps": self._accumulation})
+        self._train_step = TrainStep(self._model, self._optimizer, self._replicas, hparams)
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
         self._iterator = iter(self._data.batches)
@@ -172,6 +186,7 @@ class Trainer:
             return
         write_run_config(self.output_dir, self._config)
         copy_vocabulary(self._data.problem.vocabulary_files(self.data_dir), self.output_dir)
+        self._checkpoints.remove_leftovers()
         if self.flags_text:
             write_bytes(os.path.join(self.output_dir, "flags.txt"), self.flags_text.encode())
 
@@ -192,12 +207,13 @@ class Trainer:
         hparams, count, data = self.hparams, self._train_step.batches_a_step, self._data
         weights = sum(int(np.prod(v.shape)) for v in self._model.trainable_variables)
         left_out = f" ({data.dropped:,} longer than {data.max_length} ids are left out)" if data.dropped else ""
+        kept = "" if self._accumulation == hparams.gradient_accumulation_steps else ", to keep the batches of a step"
         for line in (
             self._replicas.description,
             f"problem {self.problem}: {data.examples:,} training examples{left_out}",
             f"model {self.model}, set {self.hparams_set or '(own)'}: {weights:,} parameters, {hparams.dtype_policy}",
             f"batches: up to {hparams.batch_size:,} tokens a replica, {hparams.batch_size * count:,} tokens a step "
-            f"(all replicas): {self._replicas.count} replicas, accumulation {hparams.gradient_accumulation_steps}",
+            f"(all replicas): {self._replicas.count} replicas, accumulation {self._accumulation}{kept}",
             f"output: {self.output_dir}",
         ):
             _LOGGER.info(line)
@@ -217,9 +233,11 @@ class Trainer:
         if self._checkpoints.latest:
             _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used, since {self.output_dir} has checkpoints")
             return {}
-        path = warm_start(self.warm_start_from, self._model, self._config["vocabulary_sha256"])
+        path, taken = warm_start(self.warm_start_from, self._model, self._data.encoders)
         _LOGGER.info(f"begun with the weights of {path}")
-        return {"warm_start_from": path}
+        for name, (rows, of) in taken.items():
+            _LOGGER.info(f"another vocabulary: {name}: {rows:,} of {of:,} rows are of pieces that both have")
+        return {"warm_start_from": path, **({"warm_start_rows": taken} if taken else {})}
 
     def _restore(self, warm_start_facts):
         stream_changed = any(name in STREAM for name in self._changed)
@@ -241,7 +259,7 @@ class Trainer:
     def _facts(self):
         return {
             "replicas": self._replicas.count,
-            "gradient_accumulation_steps": self.hparams.gradient_accumulation_steps,
+            "gradient_accumulation_steps": self._accumulation,
             "random_seed": self.hparams.random_seed,
         }
 

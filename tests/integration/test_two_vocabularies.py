@@ -1,6 +1,7 @@
 """A vocabulary for each side, from two text files to translations; a second run begins with the first one's weights."""
 
 import json
+import re
 
 import pytest
 
@@ -9,7 +10,7 @@ from tests.data import corpus
 pytestmark = pytest.mark.slow  # seven commands
 
 
-def test_from_files_to_translations_and_to_a_second_run(call_command, assert_user_error, tmp_path):
+def test_from_files_to_translations_and_to_a_second_run(call_command, tmp_path):
     def succeed(*words):
         result = call_command(*words)
         assert result.status == 0, f"{words}\n{result.stderr}"
@@ -43,6 +44,11 @@ def test_from_files_to_translations_and_to_a_second_run(call_command, assert_use
     assert "--warm_start_from=run: not used" in again.stderr and "resumed at step 2" in again.stderr
 
     succeed(*own, second, "--data_dir=other", "--vocab_size=305", "--target_vocab_size=310")
-    result = call_command(*tune, "--data_dir=other", "--output_dir=wrong", "--train_steps=2")
-    assert_user_error(result, "run/model.ckpt-4", "another vocabulary of the inputs", "t2t-datagen --vocab_from=run")
-    assert not (tmp_path / "wrong" / "hparams.json").exists()
+    result = succeed(*tune, "--data_dir=other", "--output_dir=other-pieces", "--train_steps=1")
+    taken = re.findall(r"another vocabulary: (\w+)/embeddings: (\d+) of (\d+) rows", result.stderr)
+    assert [(name, rows) for name, _, rows in taken] == [("input_embedding", "305"), ("target_embedding", "310")]
+    assert all(259 < int(both) <= int(rows) for _, both, rows in taken), "bytes, special ids and some more"
+    [start] = [line for line in (tmp_path / "other-pieces" / "train.log").read_text().splitlines() if "start" in line][
+        :1
+    ]
+    assert json.loads(start)["warm_start_rows"] == {f"{n}/embeddings": [int(both), int(of)] for n, both, of in taken}

@@ -1,6 +1,7 @@
 """The trainer: resuming is exact, settings cannot change unnoticed, a folder has one trainer."""
 
 import json
+import logging
 import multiprocessing
 import os
 import shutil
@@ -14,6 +15,7 @@ from t2t_lite import registry
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.training.checkpoints import checkpoint_step
 from t2t_lite.training.run_directory import locked
+from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
 
 PROBLEM = "algorithmic_reverse_decimal40"
@@ -301,9 +303,42 @@ def test_a_folder_that_cannot_be_made(tmp_path):
         pass
 
 
-def test_replicas_read_the_same_stream(data_dir, tmp_path):
-    """Resumed on two replicas, the stream goes on where one replica stopped."""
-    trainer(data_dir, tmp_path).train(3)
-    trainer(data_dir, tmp_path, logical_cpus=2).train(5)
-    assert [line["data_batch"] for line in log(tmp_path) if line["event"] == "resume"] == [3]
-    assert int(state(tmp_path, 5)["batches_read/.ATTRIBUTES/VARIABLE_VALUE"]) == 3 + 2 * 2
+@pytest.fixture
+def taken(monkeypatch):
+    """What every step takes: (index of its first batch, its batches as nested lists)."""
+    steps, call = [], TrainStep.__call__
+
+    def spy(self, batches, first_batch, *more):
+        steps.append((first_batch, [[batch[side].numpy().tolist() for side in sorted(batch)] for batch in batches]))
+        return call(self, batches, first_batch, *more)
+
+    monkeypatch.setattr(TrainStep, "__call__", spy)
+    return steps
+
+
+def distance(one, other):
+    """Of the weights of two states."""
+    return np.sqrt(sum(((one[key] - other[key]) ** 2).sum() for key in one if key.startswith("model/")))
+
+
+def test_another_number_of_replicas_keeps_the_batches_of_a_step(data_dir, tmp_path, taken, caplog):
+    trainer(data_dir, tmp_path / "one", HPARAMS + ",gradient_accumulation_steps=2").train(4)
+    expected = taken.copy()
+    taken.clear()
+    changing = tmp_path / "changing"
+    with caplog.at_level(logging.INFO, "t2t_lite"):
+        trainer(data_dir, changing, logical_cpus=2).train(2)
+        with pytest.raises(UserError, match=r"3 replicas cannot share the 2 batches .* Expected 1, 2 of them, or"):
+            trainer(data_dir, changing, logical_cpus=3).train(4)
+        trainer(data_dir, changing).train(4)
+    assert taken == expected
+    whole, early, after = state(tmp_path / "one", 4), state(tmp_path / "one", 3), state(changing, 4)
+    assert distance(whole, after) <= 1e-3 * distance(whole, early)
+    assert "1 replicas, accumulation 2, to keep the batches of a step" in caplog.text
+    begun = [line for line in log(changing) if line["event"] in ("start", "resume")]
+    assert [(line["replicas"], line["gradient_accumulation_steps"]) for line in begun] == [(2, 1), (1, 2)]
+    # As `--hparams=gradient_accumulation_steps=1 --allow_hparams_change` does.
+    trainer(data_dir, changing, allow_hparams_change=True, keep_batches_a_step=False).train(5)
+    assert [len(batches) for _, batches in taken[4:]] == [1]
+    [change] = [line for line in log(changing) if line["event"] == "hparams_change"]
+    assert change["step"] == 4 and change["changed"] == {"batches_a_step": [2, 1]}

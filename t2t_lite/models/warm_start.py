@@ -1,0 +1,111 @@
+"""Begins a run with the weights of another one, whose vocabulary may differ."""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.data.vocabulary import EOS_ID, PAD_ID
+from t2t_lite.errors import UserError
+from t2t_lite.models.restore import encoders_of, find_checkpoint, read_config_of, restore_weights
+from t2t_lite.models.weights import check_fits, named_weights, saved_shapes, trackable
+
+# The matrices with a row a piece, as `Transformer` names them, and whose pieces these are.
+_SIDES = {
+    "embedding/embeddings": ("inputs", "targets"),
+    "input_embedding/embeddings": ("inputs",),
+    "target_embedding/embeddings": ("targets",),
+    "softmax_embedding/embeddings": ("targets",),
+}
+# Where a run that has no matrix of that name has its rows; a later one's count before an earlier one's.
+_SOURCES = {
+    "embedding/embeddings": ("input_embedding/embeddings", "target_embedding/embeddings"),
+    "input_embedding/embeddings": ("embedding/embeddings",),
+    "target_embedding/embeddings": ("embedding/embeddings",),
+    "softmax_embedding/embeddings": (),
+}
+
+
+def warm_start(path, model, encoders):
+    """Gives a new model the weights of a trained one; what its optimizer has learned stays behind.
+
+    Where the vocabulary is another one, rows of embeddings and softmax go by piece: bytes, special ids and pieces that
+    both have keep theirs, the others stay as the new model has drawn them. One vocabulary for both sides and two go
+    together: pieces of either side are found in the one that serves it; one for both takes first those of the targets.
+
+    Args:
+        path: str, as for `open_run`.
+        model: a built keras.Model; its weights beside those rows have the same names and shapes.
+        encoders: {"inputs", "targets"}: TextEncoders of the new model's ids.
+
+    Returns:
+        (str, the checkpoint without suffix; {name of a matrix: [rows taken over, rows]}, empty for the same
+        vocabulary).
+
+    Raises:
+        UserError: no checkpoint there, a damaged one, no vocabulary beside it, or a weight of another shape,
+            which is named.
+    """
+    checkpoint = find_checkpoint(path)
+    config = read_config_of(checkpoint)
+    if config["vocabulary_sha256"] == {side: encoder.fingerprint for side, encoder in encoders.items()}:
+        restore_weights(checkpoint, model)
+        return checkpoint, {}
+    folder = os.path.dirname(checkpoint)
+    weights, saved = named_weights(model), saved_shapes(checkpoint)
+    matrices = [name for name in weights if name in _SIDES]
+    if not matrices:
+        raise UserError(
+            f"{checkpoint}: its weights are for another vocabulary than that of the new run's data, and which of this "
+            f"model's weights are embeddings is not known. Make data with its vocabulary: "
+            f"t2t-datagen --vocab_from={folder}"
+        )
+    sources = {name: [name] if name in saved else [n for n in _SOURCES[name] if n in saved] for name in matrices}
+    used = {source for found in sources.values() for source in found}
+    check_fits(checkpoint, model, apart={*(name for name in matrices if sources[name]), *used})
+    old_encoders = encoders_of(registry.problem(config["problem"]), config, folder)
+    taken = {}
+    for name in matrices:
+        rows = weights[name].numpy()
+        taken[name] = [_take_rows(checkpoint, name, rows, encoders, sources[name], old_encoders), len(rows)]
+        weights[name].assign(rows)
+    others = trackable({name: weight.value for name, weight in weights.items() if name not in matrices})
+    restore_weights(checkpoint, others)
+    return checkpoint, taken
+
+
+def _take_rows(checkpoint, name, rows, encoders, sources, old_encoders):
+    """Writes the rows of pieces that the other run had into `rows`; returns how many."""
+    ids = {}
+    for side in _SIDES[name]:
+        ids.update((piece, i) for i, piece in enumerate(_pieces(encoders[side])))
+    found = {}
+    for source in sources:
+        matrix = _read(checkpoint, source)
+        if matrix.shape[1] != rows.shape[1]:
+            raise UserError(
+                f"{checkpoint}: not of this model: {source} has rows of {matrix.shape[1]} there, {name} of "
+                f"{rows.shape[1]} in the model. Expected the settings that it was trained with."
+            )
+        # A matrix of both sides has one vocabulary; for one side's rows that side's pieces are meant.
+        side = _SIDES[source][-1] if len(_SIDES[source]) == 1 else _SIDES[name][-1]
+        found.update((piece, matrix[i]) for i, piece in enumerate(_pieces(old_encoders[side])))
+    both = ids.keys() & found.keys()
+    for piece in both:
+        rows[ids[piece]] = found[piece]
+    return len(both)
+
+
+def _pieces(encoder):
+    """The vocabulary's entries by id; special ids under names that no text has."""
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    special = {PAD_ID: "pad", EOS_ID: "eos", encoder.unknown_id: "unk"}
+    return [(special[i],) if i in special else piece for i, piece in enumerate(pieces)]
+
+
+def _read(checkpoint, name):
+    try:
+        return np.asarray(tf.train.load_checkpoint(checkpoint).get_tensor(f"model/{name}/.ATTRIBUTES/VARIABLE_VALUE"))
+    except (tf.errors.OpError, IndexError) as error:
+        raise UserError(f"{checkpoint}: damaged: {name} cannot be read: {str(error).splitlines()[0]}") from error
