@@ -12,6 +12,21 @@ from t2t_lite.evaluation.evalb import score_trees
 from t2t_lite.evaluation.scores import corpus_bleu
 from t2t_lite.training.losses import cross_entropy
 
+# Metrics of which less is better; of all others more is.
+LESS_IS_BETTER = ("loss", "perplexity")
+_TEACHER_FORCED = ("loss", "perplexity", "token_accuracy")
+SCORES = ("bleu", "bracketing_f1", "exact_sequence_accuracy")
+
+
+def metric_names(problem, hparams):
+    """Returns the names of the metrics that an `Evaluator` gives, a tuple of str: the score of real outputs is last."""
+    return (*_TEACHER_FORCED, problem.eval_decode_metric) if hparams.eval_decode_examples > 0 else _TEACHER_FORCED
+
+
+def metrics_of(line):
+    """Returns the metrics in an "evaluation" line of a log, a dict."""
+    return {name: line[name] for name in (*_TEACHER_FORCED, *SCORES) if line.get(name) is not None}
+
 
 class Evaluator:
     """Evaluates a model in training, at its present weights.
@@ -26,10 +41,12 @@ class Evaluator:
         encoders: {"inputs", "targets"}.
         hparams: HParams: batch_size, label_smoothing, eval_decode_examples, eval_beam_size, eval_alpha are used.
         paths: list of str, the records.
-        max_batches: int, teacher-forced batches; 0: all.
+        max_batches: int, teacher-forced batches, longest sentences first; 0: all.
+        search: dict of `SearchOptions` for the outputs, before those of hparams and problem.
+        translate_all: bool, translate every example instead of eval_decode_examples.
     """
 
-    def __init__(self, model, problem, encoders, hparams, paths, max_batches=0):
+    def __init__(self, model, problem, encoders, hparams, paths, max_batches=0, search=None, translate_all=False):
         self.model = model
         self.problem = problem
         self.encoders = encoders
@@ -44,7 +61,8 @@ class Evaluator:
             vocab_size=tuple(encoders[side].vocab_size for side in ("inputs", "targets")),
         )
         self._translator = Translator(model, encoders, hparams, problem)
-        self._sample = self._evenly_spaced(hparams.eval_decode_examples)
+        self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
+        self._sample = self._evenly_spaced(None if translate_all else hparams.eval_decode_examples)
         ids = tf.TensorSpec([None, None], tf.int32)
         signature = [{"inputs": ids, "targets": ids}]
         self._sums = tf.function(self._batch_sums, input_signature=signature, autograph=False)
@@ -56,15 +74,15 @@ class Evaluator:
         return nats, tf.math.count_nonzero(hits), tf.math.count_nonzero(targets)
 
     def _evenly_spaced(self, count):
-        """Returns `count` examples as (input ids, target ids), the same ones every time, spread over the set."""
-        if count <= 0:
+        """Returns `count` examples (None: all) as (input ids, target ids), the same ones every time, spread evenly."""
+        if count is not None and count <= 0:
             return []
         examples = [
             (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())
             for batch in records.naming(self._batches.as_numpy_iterator(), self._paths)
             for inputs, targets in zip(batch["inputs"], batch["targets"], strict=True)
         ]
-        step = max(1, len(examples) // count)
+        step = max(1, len(examples) // count) if count else 1
         return examples[::step][:count]
 
     def __call__(self):
@@ -81,7 +99,7 @@ class Evaluator:
             batch_nats, batch_hits, batch_tokens = self._sums(batch)
             nats, hits, tokens = nats + float(batch_nats), hits + int(batch_hits), tokens + int(batch_tokens)
         if not tokens:
-            raise UserError(f"{self.problem.full_name}: the dev records hold no example. Run t2t-datagen again.")
+            raise UserError(f"{self.problem.full_name}: the records hold no example. Run t2t-datagen again.")
         metrics = {
             "loss": nats / tokens,
             "perplexity": math.exp(min(nats / tokens, 80.0)),
@@ -89,11 +107,7 @@ class Evaluator:
         }
         if not self._sample:
             return metrics, []
-        outputs = self._translator.translate_ids(
-            [inputs for inputs, _ in self._sample],
-            beam_size=self.hparams.eval_beam_size,
-            alpha=self.hparams.eval_alpha,
-        )
+        outputs = self._translator.translate_ids([inputs for inputs, _ in self._sample], **self._search)
         references = [[i for i in targets if i != 1] for _, targets in self._sample]
         source, target = self.encoders["inputs"], self.encoders["targets"]
         texts = [

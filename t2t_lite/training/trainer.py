@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import os
 import time
@@ -14,14 +15,22 @@ from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data import records
 from t2t_lite.data.files import write_bytes
+from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.models.run_config import build_model, read_run_config, write_run_config
 from t2t_lite.models.warm_start import warm_start
+from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
+from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.checkpoints import RunCheckpoints, checkpoint_step
+from t2t_lite.training.dev_evaluations import DevEvaluations, check_metrics, write_translations
 from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.evaluation import Evaluator
-from t2t_lite.training.metrics import Progress, RunLog
+from t2t_lite.training.early_stopping import EarlyStopping
+from t2t_lite.training.evaluation import Evaluator, metric_names
+from t2t_lite.training.evaluations import Evaluations
+from t2t_lite.training.metrics import Progress, sentences_read
+from t2t_lite.training.profiling import StepProfiler
 from t2t_lite.training.run_directory import STREAM, accumulation_for, changed_hparams, copy_vocabulary, locked
+from t2t_lite.training.run_log import RunLog, lineage
 from t2t_lite.training.skipped_steps import SkippedSteps
 from t2t_lite.training.stop_signal import stop_on_signal
 from t2t_lite.training.train_step import TrainStep, make_optimizer
@@ -49,15 +58,26 @@ class Trainer:
         local_eval_frequency: int, save and evaluate every so many steps.
         eval_steps: int, teacher-forced batches an evaluation; 0: the whole dev set.
         evaluate_while_training: bool.
+        eval_throttle_seconds: float, least time between the starts of two evaluations but the last; 0: none.
+        search: dict of `SearchOptions` for the evaluations' translations, or None: the hyperparameters' (eval_…).
+        translate_all: bool, translate the whole dev set at each evaluation, into `<output_dir>/decode`.
+        early_stopping: EarlyStopping.
+        best_metric: str, of the model kept in `<output_dir>/best`; None: BLEU or F1 where the problem has it, else the
+            loss; "none": keep none.
         save_checkpoints_secs: int, also save every so many seconds; 0: no.
         keep_checkpoint_max, keep_checkpoint_every_n_hours: see `RunCheckpoints`.
         log_step_count_steps: int, steps between progress lines.
+        profile: bool, write a trace of some steps for TensorBoard's profiler.
+        deterministic: bool, have GPUs use only operations that give the same bits every time.
         allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
         keep_batches_a_step: bool, whether a run resumed on another number of replicas accumulates so many batches that
             its steps stay the same; False: as many as `hparams` says (with allow_hparams_change).
         warm_start_from: str, a checkpoint or another run's output_dir: a new run begins with its weights.
         usr_dir: str, the user's folder, remembered for later commands.
         flags_text: str, what `flags.txt` is to hold.
+
+    Attributes:
+        ended_by: str, why `train` returned: "train_steps", "early_stopping" or "signal".
 
     Example:
         >>> Trainer(problem="translate_ende_phrasebook", hparams_set="transformer_tiny",
@@ -75,10 +95,17 @@ class Trainer:
     local_eval_frequency: int = 1000
     eval_steps: int = 0
     evaluate_while_training: bool = True
+    eval_throttle_seconds: float = 0
+    search: dict | None = None
+    translate_all: bool = False
+    early_stopping: EarlyStopping = dataclasses.field(default_factory=EarlyStopping)
+    best_metric: str | None = None
     save_checkpoints_secs: int = 0
     keep_checkpoint_max: int = 20
     keep_checkpoint_every_n_hours: float = 10000
     log_step_count_steps: int = 100
+    profile: bool = False
+    deterministic: bool = True
     allow_hparams_change: bool = False
     keep_batches_a_step: bool = True
     warm_start_from: str = ""
@@ -111,18 +138,19 @@ class Trainer:
             with stop_on_signal() as stopped, self._replicas.naming_lost_worker():
                 return self._loop(train_steps, stopped)
 
-    def evaluate(self):
-        """Evaluates the newest checkpoint; returns its metrics.
+    def evaluate(self, split=DatasetSplit.EVAL):
+        """Evaluates the newest checkpoint; returns its metrics. They go to `eval.log` and TensorBoard.
+
+        Args:
+            split: of `DatasetSplit`.
 
         Raises:
             UserError: there is no checkpoint.
         """
-        self._open()
-        self._build(train_steps=2**31)  # no schedule ends before it; the optimizer is not restored
-        path, _ = self._checkpoints.restore_latest(skip=("optimizer", "iterator"))
-        if path is None:
-            raise UserError(f"--output_dir={self.output_dir}: no checkpoint to evaluate. Run t2t-trainer first.")
-        return self._evaluate()
+        evaluation = CheckpointEvaluation(
+            self.output_dir, self.data_dir, split, self.eval_steps, self.hparams, self.search
+        )
+        return evaluation.newest()
 
     # Set-up.
 
@@ -130,9 +158,12 @@ class Trainer:
         """Everything that can be wrong with names, settings and data; writes nothing."""
         self._fill_in_from_earlier_run()
         self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)  # before TensorFlow makes a tensor
+        if self.deterministic and tf.config.get_visible_devices("GPU"):
+            tf.config.experimental.enable_op_determinism()
         # The first weights are drawn from it; the order of the data has its own seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         self._data = data = open_training_data(self.problem, self.hparams, self.data_dir)
+        check_metrics(data.problem, self.hparams, self.early_stopping, self.best_metric, self.evaluate_while_training)
         self._config = {
             "problem": self.problem,
             "model": self.model,
@@ -174,8 +205,8 @@ class Trainer:
             batches_read=self._batches_read,
             iterator=self._iterator,
         )
-        self._evaluator = None
         self._log = RunLog(self.output_dir, is_silent=not self._replicas.is_chief)
+        self._dev = self._dev_evaluations()
         self._skipped = SkippedSteps(self.output_dir, self._log, self.hparams.max_skipped_steps)
 
     def _settle(self):
@@ -214,6 +245,11 @@ class Trainer:
             f"model {self.model}, set {self.hparams_set or '(own)'}: {weights:,} parameters, {hparams.dtype_policy}",
             f"batches: up to {hparams.batch_size:,} tokens a replica, {hparams.batch_size * count:,} tokens a step "
             f"(all replicas): {self._replicas.count} replicas, accumulation {self._accumulation}{kept}",
+            *(
+                []
+                if self.deterministic
+                else ["--nodeterministic: on GPUs the same command need not give the same bits"]
+            ),
             f"output: {self.output_dir}",
         ):
             _LOGGER.info(line)
@@ -261,45 +297,60 @@ class Trainer:
             "replicas": self._replicas.count,
             "gradient_accumulation_steps": self._accumulation,
             "random_seed": self.hparams.random_seed,
+            "deterministic": self.deterministic,
         }
 
     # The loop.
 
     def _loop(self, train_steps, stopped):
         step = int(self._step)
-        if step >= train_steps:
-            _LOGGER.info(f"step {step:,} is not before train_steps={train_steps:,}: nothing to train.")
-            return self._last_evaluation(step) or self._evaluate_if_wanted()
-        progress = Progress(self._log, train_steps, self.log_step_count_steps)
-        metrics, previous, saved_at = {}, None, time.monotonic()
-        if step and step % self.local_eval_frequency == 0 and self._last_evaluation(step) is None:
-            metrics = self._evaluate_if_wanted()  # the run was killed between saving and evaluating
-        while step < train_steps and not self._is_stopped(stopped, previous):
-            with records.naming_damage(*self._data.paths):
-                batches = [next(self._iterator) for _ in range(self._train_step.batches_a_step)]
-            result = self._train_step(batches, int(self._batches_read), stopped.is_set())
-            step += 1
-            self._step.assign(step)
-            self._batches_read.assign_add(len(batches))
-            # One step late, so that the next one is under way on a GPU while this one's flag is fetched.
-            if previous:
-                self._skipped.watch(*previous)
-            previous = (step, batches, result)
-            progress.add(step, batches, result, self._optimizer.learning_rate)
-            evaluate = step % self.local_eval_frequency == 0 or step == train_steps
-            by_time = self.save_checkpoints_secs and time.monotonic() - saved_at >= self.save_checkpoints_secs
-            if evaluate or by_time:
-                with progress.pause():
-                    self._save(step)
-                    saved_at = time.monotonic()
-                    if evaluate:
-                        metrics = self._evaluate_if_wanted()
+        lines = lineage(self._log.read())
+        self._progress = Progress(
+            self._log,
+            train_steps,
+            self.log_step_count_steps,
+            self._data.examples,
+            sentences_read(lines, step, int(self._batches_read)),
+        )
+        is_due = step > 0 and (step % self.local_eval_frequency == 0 or step >= train_steps)
+        metrics, why = self._dev.catch_up(step, is_due), self._dev.reason_to_stop()
+        if step >= train_steps or why:
+            self.ended_by = "early_stopping" if why else "train_steps"
+            reason = f"stopped early: {why}" if why else f"step {step:,} is not before train_steps={train_steps:,}"
+            _LOGGER.info(f"{reason}: nothing to train.")
+            return metrics
+        saved_at, previous = time.monotonic(), None
+        with StepProfiler(self.output_dir, self.profile and self._replicas.is_chief) as profiler:
+            while step < train_steps and not why and not self._is_stopped(stopped, previous):
+                profiler.before_step()
+                with records.naming_damage(*self._data.paths):
+                    batches = [next(self._iterator) for _ in range(self._train_step.batches_a_step)]
+                result = self._train_step(batches, int(self._batches_read), stopped.is_set())
+                step += 1
+                self._step.assign(step)
+                self._batches_read.assign_add(len(batches))
+                # One step late, so that the next one is under way on a GPU while this one's flag is fetched.
+                if previous:
+                    self._skipped.watch(*previous)
+                previous = (step, batches, result)
+                self._progress.add(step, batches, result, self._optimizer.learning_rate)
+                evaluate = step % self.local_eval_frequency == 0 or step == train_steps
+                by_time = self.save_checkpoints_secs and time.monotonic() - saved_at >= self.save_checkpoints_secs
+                if evaluate or by_time:
+                    with self._progress.pause():
+                        self._save(step)
+                        saved_at = time.monotonic()
+                        if evaluate:
+                            metrics = self._dev.evaluate(step, is_last=step == train_steps) or metrics
+                            why = self._dev.reason_to_stop()
+        self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if why else "signal"
         if step < train_steps:
-            progress.flush(step, self._optimizer.learning_rate)
+            self._progress.flush(step, self._optimizer.learning_rate)
             if step != self._saved_step():
                 self._save(step)
-            _LOGGER.info(f"stopped by a signal at step {step:,}; the same command continues from there.")
-        self._log.write("end", step, finished=step >= train_steps)
+            what = f"stopped early at step {step:,}: {why}" if why else f"stopped by a signal at step {step:,}"
+            _LOGGER.info(f"{what}{'.' if why else '; the same command continues from there.'}")
+        self._log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
         return metrics
 
     def _is_stopped(self, stopped, previous):
@@ -317,37 +368,37 @@ class Trainer:
             return
         started = time.monotonic()
         path = self._checkpoints.save(step)
-        self._log.write("checkpoint", step, path=os.path.basename(path), seconds=round(time.monotonic() - started, 3))
+        self._log.write(
+            "checkpoint",
+            step,
+            path=os.path.basename(path),
+            seconds=round(time.monotonic() - started, 3),
+            data_batch=int(self._batches_read),
+            sentences=self._progress.sentences,
+            epochs=self._progress.epochs,
+        )
 
     # Evaluation.
 
-    def _last_evaluation(self, step):
-        """Returns the metrics that `train.log` holds for this step, or None."""
-        found = [line for line in self._log.read() if line["event"] == "evaluation" and line["step"] == step]
-        return {k: v for k, v in found[-1].items() if k not in ("time", "event", "step")} if found else None
+    def _dev_evaluations(self):
+        evaluations = best = None
+        if self.evaluate_while_training and self._replicas.is_chief:
+            on_texts = functools.partial(write_translations, self.output_dir) if self.translate_all else None
+            evaluations = Evaluations(self._log, self._evaluator, on_texts=on_texts)
+            metric = self.best_metric or default_metric(metric_names(self._data.problem, self.hparams))
+            vocabulary = self._data.problem.vocabulary_files(self.data_dir)
+            best = BestCheckpoint(self.output_dir, metric, self._config, vocabulary, self._log)
+        best = None if self.best_metric == "none" else best
+        return DevEvaluations(evaluations, best, self.early_stopping, self.eval_throttle_seconds, self._replicas)
 
-    def _evaluate_if_wanted(self):
-        return self._evaluate() if self.evaluate_while_training and self._replicas.is_chief else {}
-
-    def _evaluate(self):
-        if self._evaluator is None:
-            self._evaluator = Evaluator(
-                self._model,
-                self._data.problem,
-                self._data.encoders,
-                self.hparams,
-                self._data.dev_paths,
-                self.eval_steps,
-            )
-        step, started = int(self._step), time.monotonic()
-        metrics, texts = self._evaluator()
-        shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
-        _LOGGER.info(f"evaluation at step {step:,}: {shown}  ({time.monotonic() - started:.1f} s)")
-        self._log.write("evaluation", step, **{name: round(value, 6) for name, value in metrics.items()})
-        self._log.scalars(step, metrics, folder="eval")
-        if texts:
-            rows = [f"| {' | '.join(text.replace('|', '&#124;') for text in row)} |" for row in texts[:5]]
-            self._log.text(
-                step, "translations", "\n".join(["| input | output | reference |", "|-|-|-|", *rows]), "eval"
-            )
-        return metrics
+    def _evaluator(self):
+        return Evaluator(
+            self._model,
+            self._data.problem,
+            self._data.encoders,
+            self.hparams,
+            self._data.dev_paths,
+            self.eval_steps,
+            self.search,
+            self.translate_all,
+        )

@@ -1,30 +1,20 @@
 """The curves of training runs, from their `train.log`, as one picture."""
 
-import json
 import os
 
 from t2t_lite.data.files import read_bytes, write_picture
 from t2t_lite.errors import UserError
+from t2t_lite.training.run_log import lineage, parse_lines
 
 
 def read_log(output_dir):
-    """Returns the lines of a run's `train.log` as dicts, in the order of steps that led to its newest state.
-
-    What a run wrote behind the checkpoint from which it was resumed is left out: the resumed run did these steps again.
+    """Returns the lines of a run's `train.log` that led to its newest state (`lineage`), a list of dicts.
 
     Raises:
         UserError: no such log, or nothing in it.
     """
     path = os.path.join(output_dir, "train.log")
-    lines = []
-    for raw in read_bytes(path).splitlines():
-        try:
-            line = json.loads(raw)
-        except ValueError:  # cut off by a kill
-            continue
-        if line["event"] in ("start", "resume"):
-            lines = [before for before in lines if before["step"] <= line["step"]]
-        lines.append(line)
+    lines = lineage(parse_lines(read_bytes(path).decode(errors="replace")))
     if not any(line["event"] in ("progress", "evaluation") for line in lines):
         raise UserError(f"{path}: no step is logged in it yet. Expected the log of a run that has trained.")
     return lines

@@ -1,0 +1,95 @@
+"""The best checkpoint of a run by a metric of the dev set, in a folder that every other command takes."""
+
+import logging
+import os
+
+import tensorflow as tf
+
+from t2t_lite.data.files import write_bytes
+from t2t_lite.models.run_config import write_run_config
+from t2t_lite.training.checkpoints import PREFIX, average_checkpoints, checkpoint_step
+from t2t_lite.training.evaluation import LESS_IS_BETTER
+from t2t_lite.training.run_directory import copy_vocabulary
+
+_LOGGER = logging.getLogger("t2t_lite")
+FOLDER = "best"
+
+
+def default_metric(names):
+    """Returns what "best" means among metric names: BLEU, or a parser's F1, else the loss."""
+    return next((name for name in ("bleu", "bracketing_f1") if name in names), "loss")
+
+
+class BestCheckpoint:
+    """Keeps a copy of the best checkpoint's model in `<output_dir>/best`.
+
+    Which one is best follows from the run's evaluations alone, so that a restarted run comes to the same. The copy is
+    written beside the one before and takes its place when the list `checkpoint` is replaced, by a rename.
+
+    Args:
+        output_dir: str, of the run.
+        metric: str, of its evaluations; the first of equals is the best.
+        config: dict, `hparams.json`'s.
+        vocabulary: list of str, the files that decoding needs.
+        log: RunLog.
+    """
+
+    def __init__(self, output_dir, metric, config, vocabulary, log):
+        self._output_dir = output_dir
+        self._folder = os.path.join(output_dir, FOLDER)
+        self._metric = metric
+        self._config = config
+        self._vocabulary = vocabulary
+        self._log = log
+
+    @property
+    def step(self):
+        """The step of the model in the folder; None: there is none."""
+        path = best_checkpoint(self._output_dir)
+        return checkpoint_step(path) if path else None
+
+    def update(self, history):
+        """Takes the best checkpoint over, if it is another one than before.
+
+        Args:
+            history: list of (step, {metric: value}), as `Evaluations.history` returns it. Steps whose checkpoints are
+                no longer there do not count, but for the one that the folder has.
+        """
+        kept = self.step
+        there = [
+            (step, metrics[self._metric])
+            for step, metrics in history
+            if self._metric in metrics and (step == kept or tf.io.gfile.exists(f"{self._source(step)}.index"))
+        ]
+        if not there:
+            return
+        sign = 1 if self._metric in LESS_IS_BETTER else -1
+        step, value = min(there, key=lambda point: (sign * point[1], point[0]))
+        if step == kept:
+            return
+        self._take(step)
+        _LOGGER.info(f"best so far: step {step:,}, {self._metric} {value:.4f}: {self._folder}")
+        self._log.write("best", history[-1][0], best_step=step, metric=self._metric, value=value)
+
+    def _source(self, step):
+        return os.path.join(self._output_dir, f"{PREFIX}-{step}")
+
+    def _take(self, step):
+        tf.io.gfile.makedirs(self._folder)
+        copy = os.path.join(self._folder, f"{PREFIX}-{step}")
+        average_checkpoints([self._source(step)], copy)  # the mean of one: its model, without the optimizer
+        copy_vocabulary(self._vocabulary, self._folder)
+        write_run_config(self._folder, self._config)
+        listing = f'model_checkpoint_path: "{PREFIX}-{step}"\nall_model_checkpoint_paths: "{PREFIX}-{step}"\n'
+        write_bytes(os.path.join(self._folder, "checkpoint"), listing.encode())
+        for path in tf.io.gfile.glob(os.path.join(self._folder, f"{PREFIX}-*")):
+            if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):
+                tf.io.gfile.rmtree(path) if tf.io.gfile.isdir(path) else tf.io.gfile.remove(path)
+
+
+def best_checkpoint(output_dir):
+    """Returns the path of the best checkpoint of a run, without suffix, or None."""
+    try:
+        return tf.train.latest_checkpoint(os.path.join(output_dir, FOLDER))
+    except (ValueError, tf.errors.OpError):  # no list, or a damaged one
+        return None

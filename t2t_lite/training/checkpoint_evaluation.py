@@ -1,0 +1,194 @@
+"""Evaluates a run's checkpoints as they appear, also while a trainer is at work there (tensor2tensor: t2t-eval)."""
+
+import logging
+import os
+import re
+import time
+
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.data import split_facts
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
+from t2t_lite.models.restore import find_checkpoint, open_run, read_config_of, restore_weights
+from t2t_lite.training.checkpoints import PREFIX, checkpoint_step
+from t2t_lite.training.evaluation import Evaluator, metrics_of
+from t2t_lite.training.evaluations import Evaluations
+from t2t_lite.training.run_log import RunLog
+
+_LOGGER = logging.getLogger("t2t_lite")
+_POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
+# TensorBoard's run of each split, as in tensor2tensor but for the test set's, which it mixes with the dev set's.
+FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
+_NAMES = {DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test", DatasetSplit.TRAIN: "train"}
+# Hyperparameters that an evaluation may have otherwise than the training had.
+_FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha")
+
+
+class CheckpointEvaluation:
+    """Evaluates checkpoints of one folder, and writes what comes of it to `<output_dir>/eval.log` and TensorBoard.
+
+    `train.log` is the trainer's own: nothing here changes what a running trainer sees.
+
+    Args:
+        output_dir: str, of a run; a folder of averages, or `best`, does too.
+        data_dir: str, where the records are.
+        split: of `DatasetSplit`; of the training data the first shard is taken, which is a random sample.
+        eval_steps: int, teacher-forced batches; 0: all.
+        hparams: HParams; None: the run's. Only batch_size and eval_… may differ.
+        search: dict of `SearchOptions` for the outputs, or None.
+    """
+
+    def __init__(self, output_dir, data_dir, split=DatasetSplit.EVAL, eval_steps=0, hparams=None, search=None):
+        self._output_dir = output_dir
+        self._data_dir = data_dir
+        self._split = split
+        self._eval_steps = eval_steps
+        self._hparams = hparams
+        self._search = search
+        self._log = RunLog(output_dir, name="eval.log")
+        self._model = None
+
+    def newest(self):
+        """Evaluates the newest checkpoint, whether it has been evaluated or not; returns the metrics, {name: float}.
+
+        Raises:
+            UserError: there is none, or it is damaged.
+        """
+        path = find_checkpoint(self._output_dir)
+        self._open(path)
+        return self._evaluate(path)
+
+    def follow(self, timeout_seconds=0.0, poll_seconds=_POLL_SECONDS):
+        """Evaluates each checkpoint, by step, and waits for further ones; what `eval.log` has is taken from there.
+
+        One that is deleted meanwhile is left out; one that cannot be read is tried again when the folder is next looked
+        at, and then left out, with a warning.
+
+        Args:
+            timeout_seconds: float, how long to wait for a further checkpoint; 0: not at all; infinity: for ever.
+            poll_seconds: float, between two looks at the folder.
+
+        Yields:
+            (path of the checkpoint, its metrics).
+
+        Raises:
+            UserError: no checkpoint came, data are missing, or settings contradict the run's.
+        """
+        seen, unreadable, last_news, self._error = set(), set(), time.monotonic(), None
+        count = 0
+        while True:
+            found = {path: changed for path, changed in self._present().items() if (path, changed) not in seen}
+            for path, changed in sorted(found.items(), key=lambda item: checkpoint_step(item[0])):
+                metrics = self._evaluate_if_readable(path, changed, is_last_try=(path, changed) in unreadable)
+                if metrics is None and tf.io.gfile.exists(f"{path}.index") and (path, changed) not in unreadable:
+                    unreadable.add((path, changed))
+                    continue
+                seen.add((path, changed))
+                last_news = time.monotonic()
+                if metrics:
+                    count += 1
+                    yield path, metrics
+            if time.monotonic() - last_news >= timeout_seconds and not unreadable - seen:
+                break
+            time.sleep(poll_seconds)
+        if not count:
+            raise self._error or UserError(
+                f"--output_dir={self._output_dir}: no checkpoint to evaluate. Run t2t-trainer first, or let "
+                "--eval_timeout_mins be longer."
+            )
+
+    def _present(self):
+        """Returns {path of a checkpoint: when it was written, in ns}."""
+        found = {}
+        if not tf.io.gfile.isdir(self._output_dir):
+            return found
+        for name in tf.io.gfile.listdir(self._output_dir):
+            if re.fullmatch(rf"{re.escape(PREFIX)}-\d+\.index", name):
+                path = os.path.join(self._output_dir, name)
+                changed = _time_of(path)
+                if changed is not None:
+                    found[path.removesuffix(".index")] = changed
+        return found
+
+    def _evaluate_if_readable(self, path, changed, is_last_try):
+        """Returns metrics, made now or logged before; None when the checkpoint is gone or cannot be read."""
+        try:
+            self._open(path)
+            if logged := self._logged(path, changed):
+                _LOGGER.info(f"{os.path.basename(path)}: evaluated before ({self._output_dir}/eval.log)")
+                return logged
+            return self._evaluate(path)
+        except _Unreadable as error:
+            if not tf.io.gfile.exists(f"{path}.index"):
+                _LOGGER.info(f"{os.path.basename(path)}: deleted meanwhile, left out")
+            elif is_last_try:
+                _LOGGER.warning(f"{error} It is left out.")
+                self._error = error
+            return None
+
+    def _open(self, path):
+        """Makes the model and the evaluator, at the first checkpoint."""
+        if self._model is not None:
+            return
+        config = read_config_of(path)
+        trained = HParams.from_dict(config["hparams"])
+        hparams = self._hparams or trained
+        for name, value in hparams.values().items():
+            if name not in _FREE and value != trained.get(name):
+                raise UserError(
+                    f"--hparams: {name}={value}, but this model was trained with {name}={trained.get(name)}. Leave it "
+                    f"out; only {', '.join(_FREE)} may differ."
+                )
+        problem = registry.problem(config["problem"])
+        paths, *_ = split_facts.check_split(problem, self._data_dir, self._split)
+        paths = paths[:1] if self._split == DatasetSplit.TRAIN else paths
+        run = _readable(open_run, path, self._data_dir)
+        self._settings = {
+            "eval_steps": self._eval_steps,
+            **{name: hparams.get(name) for name in _FREE},
+            **(self._search or {}),
+        }
+
+        def make():
+            return Evaluator(run.model, problem, run.encoders, hparams, paths, self._eval_steps, self._search)
+
+        name = f"{_NAMES[self._split]} set"
+        self._evaluations = Evaluations(self._log, make, FOLDERS[self._split], name)
+        self._model = run.model
+
+    def _logged(self, path, changed):
+        """Returns the metrics of an earlier evaluation of just this, or None."""
+        wanted = {"event": "evaluation", "step": checkpoint_step(path), **self._facts(changed)}
+        same = [line for line in self._log.read() if all(line.get(name) == value for name, value in wanted.items())]
+        return metrics_of(same[-1]) if same else None
+
+    def _facts(self, changed):
+        return {"split": _NAMES[self._split], "checkpoint_mtime_ns": changed, "settings": self._settings}
+
+    def _evaluate(self, path):
+        changed = _time_of(f"{path}.index")
+        _readable(restore_weights, path, self._model)
+        return self._evaluations.evaluate(checkpoint_step(path), **self._facts(changed))
+
+
+class _Unreadable(UserError):
+    """A checkpoint is damaged, half-written or gone."""
+
+
+def _readable(function, path, argument):
+    """Calls a function that reads a checkpoint; what goes wrong with the file itself becomes `_Unreadable`."""
+    try:
+        return function(path, argument)
+    except (UserError, tf.errors.OpError, ValueError) as error:
+        raise _Unreadable(str(error)) from error
+
+
+def _time_of(path):
+    """Returns when a file was written, in ns; None when it is gone."""
+    try:
+        return tf.io.gfile.stat(path).mtime_nsec
+    except tf.errors.NotFoundError:
+        return None

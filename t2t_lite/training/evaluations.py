@@ -1,0 +1,65 @@
+"""The evaluations of a run: made, shown, written down, and found again."""
+
+import logging
+import time
+
+from t2t_lite.training.evaluation import metrics_of
+from t2t_lite.training.run_log import lineage
+
+_LOGGER = logging.getLogger("t2t_lite")
+_SHOWN = 5  # translations, in TensorBoard
+
+
+class Evaluations:
+    """Evaluates at steps, and remembers by the log what came of it: also what an earlier process did.
+
+    Args:
+        log: RunLog.
+        make_evaluator: function that returns an `Evaluator`; called at the first evaluation.
+        folder: str, TensorBoard's run.
+        name: str, what is evaluated, for the line on stderr.
+        on_texts: function of (step, list of (input, output, reference)), or None.
+    """
+
+    def __init__(self, log, make_evaluator, folder="eval", name="evaluation", on_texts=None):
+        self._log = log
+        self._make_evaluator = make_evaluator
+        self._evaluator = None
+        self._folder = folder
+        self._name = name
+        self._on_texts = on_texts
+
+    def evaluate(self, step, **facts):
+        """Evaluates the model as it is now; returns the metrics, {name: float}. `facts` go into the log's line."""
+        self._evaluator = self._evaluator or self._make_evaluator()
+        started = time.monotonic()
+        metrics, texts = self._evaluator()
+        seconds = time.monotonic() - started
+        shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+        _LOGGER.info(f"{self._name} at step {step:,}: {shown}  ({seconds:.1f} s)")
+        if texts and self._on_texts:
+            self._on_texts(step, texts)
+        self._log.scalars(step, metrics, self._folder)
+        if texts:
+            self._log.text(step, "translations", _table(texts[:_SHOWN]), self._folder)
+        # Last: what it says is what a restarted run takes for done.
+        self._log.write("evaluation", step, **metrics, seconds=round(seconds, 3), **facts)
+        return metrics
+
+    def history(self):
+        """Returns the evaluations on the way to the run's newest state: a list of (step, {metric: float}), by step."""
+        found = {}
+        for line in lineage(self._log.read()):
+            if line["event"] == "evaluation":
+                found[line["step"]] = metrics_of(line)  # the last one of a step counts
+        return sorted(found.items())
+
+    def at(self, step):
+        """Returns the metrics that the log holds for this step, or None."""
+        return dict(self.history()).get(step)
+
+
+def _table(texts):
+    """Returns rows of texts as a table in Markdown."""
+    rows = [f"| {' | '.join(text.replace('|', '&#124;') for text in row)} |" for row in texts]
+    return "\n".join(["| input | output | reference |", "|-|-|-|", *rows])
