@@ -101,7 +101,7 @@ class CheckpointEvaluation:
             )
 
     def _present(self):
-        """Returns {path of a checkpoint: when it was written, in ns}."""
+        """Returns {path of a checkpoint: when it was written, in seconds}."""
         found = {}
         if not tf.io.gfile.isdir(self._output_dir):
             return found
@@ -166,7 +166,7 @@ class CheckpointEvaluation:
         return metrics_of(same[-1]) if same else None
 
     def _facts(self, changed):
-        return {"split": _NAMES[self._split], "checkpoint_mtime_ns": changed, "settings": self._settings}
+        return {"split": _NAMES[self._split], "checkpoint_time": changed, "settings": self._settings}
 
     def _evaluate(self, path):
         changed = _time_of(f"{path}.index")
@@ -187,8 +187,8 @@ def _readable(function, path, argument):
 
 
 def _time_of(path):
-    """Returns when a file was written, in ns; None when it is gone."""
+    """Returns when a file was written, in whole seconds since 1970; None when it is gone."""
     try:
-        return tf.io.gfile.stat(path).mtime_nsec
+        return tf.io.gfile.stat(path).mtime_nsec // 10**9
     except tf.errors.NotFoundError:
         return None

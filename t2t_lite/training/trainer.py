@@ -8,7 +8,6 @@ import os
 import time
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
@@ -19,6 +18,7 @@ from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.models.run_config import build_model, read_run_config, write_run_config
 from t2t_lite.models.warm_start import warm_start
+from t2t_lite.training.announcement import announce
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.checkpoints import RunCheckpoints, checkpoint_step
@@ -69,6 +69,7 @@ class Trainer:
         log_step_count_steps: int, steps between progress lines.
         profile: bool, write a trace of some steps for TensorBoard's profiler.
         deterministic: bool, have GPUs use only operations that give the same bits every time.
+        inexact: tuple of str, what else of the caller's makes the run not repeatable, to be said in the log.
         allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
         keep_batches_a_step: bool, whether a run resumed on another number of replicas accumulates so many batches that
             its steps stay the same; False: as many as `hparams` says (with allow_hparams_change).
@@ -106,6 +107,7 @@ class Trainer:
     log_step_count_steps: int = 100
     profile: bool = False
     deterministic: bool = True
+    inexact: tuple = ()
     allow_hparams_change: bool = False
     keep_batches_a_step: bool = True
     warm_start_from: str = ""
@@ -235,32 +237,12 @@ class Trainer:
             raise UserError(f"{self.output_dir}: a new run needs a problem and an hparams_set (or hparams).")
 
     def _announce(self):
-        hparams, count, data = self.hparams, self._train_step.batches_a_step, self._data
-        weights = sum(int(np.prod(v.shape)) for v in self._model.trainable_variables)
-        left_out = f" ({data.dropped:,} longer than {data.max_length} ids are left out)" if data.dropped else ""
-        kept = "" if self._accumulation == hparams.gradient_accumulation_steps else ", to keep the batches of a step"
-        for line in (
-            self._replicas.description,
-            f"problem {self.problem}: {data.examples:,} training examples{left_out}",
-            f"model {self.model}, set {self.hparams_set or '(own)'}: {weights:,} parameters, {hparams.dtype_policy}",
-            f"batches: up to {hparams.batch_size:,} tokens a replica, {hparams.batch_size * count:,} tokens a step "
-            f"(all replicas): {self._replicas.count} replicas, accumulation {self._accumulation}{kept}",
-            *(
-                []
-                if self.deterministic
-                else ["--nodeterministic: on GPUs the same command need not give the same bits"]
-            ),
-            f"output: {self.output_dir}",
-        ):
-            _LOGGER.info(line)
-        if not self._replicas.is_chief:
-            _LOGGER.info("the first worker's log tells of the training")
-            _LOGGER.setLevel(logging.WARNING)
-        if any(isinstance(layer, keras.layers.Dropout) for layer in self._model._flatten_layers()):
-            _LOGGER.warning(
-                f"model {self.model} has keras.layers.Dropout, whose masks neither resume exactly nor differ between "
-                "replicas. Use t2t_lite.layers.Dropout."
-            )
+        gives_up = list(self.inexact)
+        if not self.deterministic:
+            gives_up.append("--nodeterministic: operations of a GPU may add in another order, for speed")
+        if self.early_stopping.steps and self.eval_throttle_seconds:
+            gives_up.append("--eval_throttle_seconds: where early stopping ends the run depends on the clock")
+        announce(self._config, self._data, self._model, self._replicas, self._accumulation, self.output_dir, gives_up)
 
     def _warm_start(self):
         """Takes the weights of another run into a new one; returns what the log is to say of it."""
