@@ -44,10 +44,9 @@ def load_translator(flags):
     return Translator.load(path, flags.data_dir)
 
 
-def _check_agreement(flags, config):
-    """Flags that were needed in tensor2tensor may be given, but only as they were in training."""
+def check_names(flags, config):
+    """--problem, --model and --hparams_set may be given, but only as they were in training. Raises `UserError`."""
     from t2t_lite import registry
-    from t2t_lite.config import HParams
 
     for name, look_up in (("problem", registry.problem), ("model", registry.model), ("hparams_set", registry.hparams)):
         given = flags[name].value
@@ -56,6 +55,13 @@ def _check_agreement(flags, config):
             raise UserError(
                 f"--{name}={given}: this model was trained with {name}={config[name] or '(own)'}. Leave the flag out."
             )
+
+
+def _check_agreement(flags, config):
+    """Flags that were needed in tensor2tensor may be given, but only as they were in training."""
+    from t2t_lite.config import HParams
+
+    check_names(flags, config)
     if flags.hparams:
         trained = HParams.from_dict(config["hparams"])
         for name, value in trained.parse(flags.hparams).values().items():

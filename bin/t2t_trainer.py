@@ -3,37 +3,46 @@
 Running the same command again continues where the last checkpoint of --output_dir stands; --train_steps counts from
 the very beginning. A run remembers its problem, model and hyperparameters, which may be left out then.
 
+--hp_NAME VALUE changes one hyperparameter, as --hparams=NAME=VALUE does.
+
 With --describe it prints what the model is made of and what training it costs; only --hparams_set is needed for that.
 With --summary=OUTPUT_DIR it draws the curves of a run, or of several, into OUTPUT_DIR/curves.png.
 """
 
 import contextlib
+import logging
 import os
+import re
 import sys
 
-from t2t_lite.bin import _app
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.bin import _app, _evaluating, _schedules
+from t2t_lite.errors import UserError
 
-SCHEDULES = {
-    "continuous_train_and_eval": "train, and evaluate at every checkpoint",
-    "train_and_evaluate": "the same",
-    "train": "train without evaluating",
-    "evaluate": "evaluate the newest checkpoint once",
-}
+_LOGGER = logging.getLogger("t2t_lite")
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     _app.define_common_flags(flags)
-    schedules = "; ".join(f"{name}: {what}" for name, what in SCHEDULES.items())
-    flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({schedules}).")
+    flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({_schedules.help_string()}).")
     flags.DEFINE_integer("train_steps", 250000, "Stop at this step, counted from the very beginning.", lower_bound=0)
     flags.DEFINE_integer("local_eval_frequency", 1000, "Save and evaluate every so many steps.", lower_bound=1)
-    flags.DEFINE_integer("eval_steps", 0, "Batches of an evaluation; 0: the whole dev set.", lower_bound=0)
+    _evaluating.define_flags(flags)
+    flags.DEFINE_integer("eval_throttle_seconds", 0, "Least time between two evaluations; 0: none.", lower_bound=0)
+    flags.DEFINE_integer("eval_early_stopping_steps", None, "Stop when a metric has not moved so long.", lower_bound=1)
+    flags.DEFINE_string("eval_early_stopping_metric", "loss", "The metric of --eval_early_stopping_steps.")
+    flags.DEFINE_float("eval_early_stopping_metric_delta", 0.1, "The smallest move that counts.", lower_bound=0)
+    flags.DEFINE_bool("eval_early_stopping_metric_minimize", None, "Whether less is better; default: the metric's own.")
+    flags.DEFINE_string("best_checkpoint_metric", None, "Of the model kept in best/; default: BLEU, or loss; or none.")
+    flags.DEFINE_bool("export_saved_model", False, "At the end export the best model, to export/best/1, 2, ….")
     flags.DEFINE_integer("save_checkpoints_secs", 0, "Save also every so many seconds; 0: by steps.", lower_bound=0)
-    flags.DEFINE_integer("keep_checkpoint_max", 20, "How many recent checkpoints are kept.", lower_bound=1)
+    flags.DEFINE_integer("keep_checkpoint_max", 20, "How many recent checkpoints are kept; 0: all.", lower_bound=0)
     flags.DEFINE_integer("keep_checkpoint_every_n_hours", 10000, "Keep one for good so often.", lower_bound=1)
     flags.DEFINE_integer("log_step_count_steps", 100, "Print a line of progress every so many steps.", lower_bound=1)
+    flags.DEFINE_bool("profile", False, "Write a trace of steps 11 to 15, for TensorBoard's profiler.")
+    flags.DEFINE_bool("dbgprofile", False, "The same.")
+    flags.DEFINE_bool("deterministic", True, "Use only operations of a GPU that give the same bits every time.")
+    flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
     flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs and memory of the model, and stop.")
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
     flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", lower_bound=1)
@@ -52,21 +61,8 @@ def define_flags(flags):
 
 
 def _define_planned_flags(flags):
-    early_stopping = "Watch the evaluations in TensorBoard and stop the run yourself: it saves on SIGTERM."
-    flags.not_yet("eval_early_stopping_steps", None, early_stopping)
-    flags.not_yet("eval_early_stopping_metric", "loss", early_stopping)
-    flags.not_yet("eval_early_stopping_metric_delta", 0.1, early_stopping)
-    flags.not_yet("eval_early_stopping_metric_minimize", True, early_stopping)
-    flags.not_yet("eval_throttle_seconds", 0, "Evaluations come every --local_eval_frequency steps.")
-    flags.not_yet("eval_timeout_mins", 240, "There is no schedule that waits for checkpoints.")
-    flags.not_yet("eval_run_autoregressive", False, "Dev sentences are translated at every evaluation anyway.")
-    flags.not_yet("eval_use_test_set", False, "For the test set use t2t-decoder and t2t-bleu.")
-    flags.not_yet("export_saved_model", False, "Use t2t-exporter after training.")
-    flags.not_yet("xla_compile", False)
-    flags.not_yet("gpu_automatic_mixed_precision", False, "Use --hparams=dtype_policy=mixed_bfloat16.")
-    flags.not_yet("worker_gpu_memory_fraction", 0.95, "Memory of the GPU is taken as it is needed.")
-    flags.not_yet("profile", False)
-    flags.not_yet("dbgprofile", False)
+    flags.no_effect("xla_compile", "a step's shapes change from batch to batch; decoding is compiled", is_bool=True)
+    flags.no_effect("worker_gpu_memory_fraction", "the memory of a GPU is taken as it is needed")
     for name, default in (
         ("hparams_range", None),
         ("autotune_objective", None),
@@ -74,20 +70,26 @@ def _define_planned_flags(flags):
         ("autotune_max_trials", 10),
         ("autotune_parallel_trials", 1),
     ):
-        flags.not_yet(name, default, "Start one run for each value, with --hparams.")
-    flags.not_yet("decode_hparams", "", "Use --hparams=eval_beam_size=…,eval_alpha=… here, or t2t-decoder.")
-    for name in ("decode_from_file", "decode_to_file", "decode_reference"):
-        flags.not_yet(name, "", "Use t2t-decoder.")
+        flags.not_yet(
+            name,
+            default,
+            "Start a run for each value: for x in 1 2; do t2t-trainer --hp_learning_rate_constant $x "
+            "--output_dir=run$x …; done, and compare: t2t-trainer --summary=run1,run2",
+        )
+    flags.not_yet("decode_to_file", "", "Use t2t-decoder.")
+    flags.not_yet("decode_reference", "", "Use t2t-decoder.")
+    flags.DEFINE_path("decode_from_file", "", "Only for t2t-decoder.")
 
 
 def check(flags):
     """Raises `UserError` for flags that are missing or unknown schedules."""
     if flags.summary:
         return
-    if flags.schedule not in SCHEDULES:
+    _schedules.check(flags)
+    if flags.decode_from_file:
         raise UserError(
-            f"--schedule={flags.schedule}: not available. {nearest(flags.schedule, SCHEDULES)} "
-            f"Expected one of {', '.join(SCHEDULES)}."
+            f"--decode_from_file: t2t-trainer translates no files. Type instead: t2t-decoder "
+            f"--output_dir={flags.output_dir or 'OUTPUT_DIR'} --decode_from_file={flags.decode_from_file}"
         )
     config = os.path.join(flags.output_dir or "", "hparams.json")
     remembers = flags.output_dir and ("://" in flags.output_dir or os.path.exists(config))
@@ -96,7 +98,8 @@ def check(flags):
     for name in ("vocab_size", "target_vocab_size"):
         if flags[name].present:
             raise UserError(f"--{name}={flags[name].value}: only for --describe; training takes the vocabulary's size.")
-    _app.require(flags, "data_dir", "output_dir", *([] if remembers else ["problem", "hparams_set"]))
+    may_train = flags.schedule in _schedules.TRAINING and not remembers
+    _app.require(flags, "data_dir", "output_dir", *(["problem", "hparams_set"] if may_train else []))
 
 
 def run(flags):
@@ -105,11 +108,20 @@ def run(flags):
         return _draw(flags.summary)
     if flags.describe:
         return _describe(flags)
+    if flags.schedule in _schedules.EVALUATING:
+        on_train_data = flags.schedule.endswith("_on_train_data")
+        return _evaluating.evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data=on_train_data)
+    return _train(flags)
+
+
+def _train(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
     from t2t_lite.config import parse_assignments
     from t2t_lite.models.run_config import read_run_config
+    from t2t_lite.training.checkpoints import checkpoint_step
+    from t2t_lite.training.early_stopping import EarlyStopping
     from t2t_lite.training.trainer import Trainer
 
     if flags.inter_op_parallelism_threads:
@@ -129,8 +141,21 @@ def run(flags):
         worker_gpu=flags.worker_gpu,
         logical_cpus=flags.logical_cpus,
         local_eval_frequency=flags.local_eval_frequency,
-        eval_steps=flags.eval_steps,
+        eval_steps=1 if flags.schedule == "test" else flags.eval_steps,
         evaluate_while_training=flags.schedule != "train",
+        eval_throttle_seconds=flags.eval_throttle_seconds,
+        search=_evaluating.search(flags),
+        translate_all=flags.schedule == "train_eval_and_decode",
+        early_stopping=EarlyStopping(
+            flags.eval_early_stopping_steps or 0,
+            flags.eval_early_stopping_metric,
+            flags.eval_early_stopping_metric_delta,
+            flags.eval_early_stopping_metric_minimize,
+        ),
+        best_metric=flags.best_checkpoint_metric,
+        profile=flags.profile or flags.dbgprofile,
+        deterministic=flags.deterministic,
+        inexact=_inexact(flags),
         save_checkpoints_secs=flags.save_checkpoints_secs,
         keep_checkpoint_max=flags.keep_checkpoint_max,
         keep_checkpoint_every_n_hours=flags.keep_checkpoint_every_n_hours,
@@ -144,20 +169,54 @@ def run(flags):
     registry.problem(trainer.problem), registry.model(trainer.model)  # unknown names: before data are generated
     if flags.generate_data and (status := _generate_data(trainer.problem, usr_dir, flags)):
         return status
-    if flags.schedule == "evaluate":
-        for name, value in trainer.evaluate().items():
-            print(f"{name} = {value:.4f}")
-    else:
-        trainer.train(flags.train_steps)
+    train_steps = flags.train_steps
+    if flags.schedule == "test":
+        train_steps = checkpoint_step(tf.train.latest_checkpoint(flags.output_dir) or "") + 1
+    trainer.train(train_steps)
+    if flags.export_saved_model and trainer.ended_by != "signal":
+        if os.environ.get("TF_CONFIG"):
+            _LOGGER.warning(
+                f"--export_saved_model: not by several machines. Type t2t-exporter --output_dir={flags.output_dir}/best"
+            )
+        else:
+            _export(flags.output_dir)
     return 0
+
+
+def _inexact(flags):
+    """Returns which flags let the weights depend on more than the command says, and how."""
+    names = [n for n in ("inter_op_parallelism_threads", "intra_op_parallelism_threads") if flags[n].value]
+    return [f"--{name}: another number of threads may add in another order" for name in names]
+
+
+def _export(output_dir):
+    """Exports the best model of a run, or its newest; prints where to. Not again what is exported already."""
+    import tensorflow as tf
+
+    from t2t_lite.decoding.translator import Translator
+    from t2t_lite.export.saved_model import export_saved_model
+    from t2t_lite.training.best_checkpoint import best_checkpoint
+
+    path = best_checkpoint(output_dir) or output_dir
+    translator = Translator.load(path)
+    folder = os.path.join(output_dir, "export", "best")
+    exports = tf.io.gfile.glob(os.path.join(folder, "*", "saved_model.pb"))
+    changed = tf.io.gfile.stat(f"{translator.run.path}.index").mtime_nsec
+    if any(tf.io.gfile.stat(export).mtime_nsec >= changed for export in exports):
+        _LOGGER.info(f"{folder}: holds this model already")
+        return
+    which = "best" if path != output_dir else "newest, since there were no evaluations"
+    _LOGGER.info(f"exporting the model of step {translator.run.step:,} ({which})")
+    print(export_saved_model(translator, folder))
 
 
 def _hparams(flags, before):
     """Returns the hyperparameters that the flags ask for, or None when they leave them to the earlier run."""
     from t2t_lite import registry
-    from t2t_lite.config import HParams
+    from t2t_lite.config import HParams, parse_assignments
 
-    if not flags.hparams_set and not flags.hparams and flags.random_seed is None:
+    mixed = flags.gpu_automatic_mixed_precision
+    if not flags.hparams_set and not flags.hparams and flags.random_seed is None and not mixed:
         return None
     if not flags.hparams_set and not before:
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
@@ -165,6 +224,12 @@ def _hparams(flags, before):
     hparams = hparams.parse(flags.hparams)
     if flags.random_seed is not None:
         hparams.random_seed = flags.random_seed
+    if mixed:
+        if parse_assignments(flags.hparams, "--hparams").get("dtype_policy", "mixed_bfloat16") != "mixed_bfloat16":
+            raise UserError(
+                "--gpu_automatic_mixed_precision: --hparams has another dtype_policy. Leave out one of them."
+            )
+        hparams.dtype_policy = "mixed_bfloat16"
     return hparams
 
 
@@ -232,7 +297,24 @@ def _generate_data(problem, usr_dir, flags):
 
 def main(argv=None):
     """Runs the command; returns its exit status."""
-    return _app.main("t2t-trainer", define_flags, run, argv, check=check)
+    argv = sys.argv[1:] if argv is None else list(argv)
+    return _app.main("t2t-trainer", define_flags, run, _join_hp_pairs(argv), check=check)
+
+
+def _join_hp_pairs(argv):
+    """`--hp_hidden_size 64` -> `--hparams=…,hidden_size=64`, behind what --hparams has (tensor2tensor's pairs)."""
+    words, pairs, given, rest = [], [], "", list(argv)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if match := re.fullmatch(r"--?hp_(\w+)", name):
+            value = value if equals else rest.pop(0) if rest else ""
+            pairs.append(f"{match[1]}={value}")
+        elif name in ("--hparams", "-hparams"):
+            given = value if equals else rest.pop(0) if rest else ""
+        else:
+            words.append(word)
+    return [*words, f"--hparams={','.join(filter(None, [given, *pairs]))}"] if given or pairs else words
 
 
 if __name__ == "__main__":

@@ -37,16 +37,17 @@ class CheckpointEvaluation:
         data_dir: str, where the records are.
         split: of `DatasetSplit`; of the training data the first shard is taken, which is a random sample.
         eval_steps: int, teacher-forced batches; 0: all.
-        hparams: HParams; None: the run's. Only batch_size and eval_… may differ.
+        change_hparams: function of the run's HParams that returns those to evaluate with; only batch_size and eval_…
+            may differ. None: they stay.
         search: dict of `SearchOptions` for the outputs, or None.
     """
 
-    def __init__(self, output_dir, data_dir, split=DatasetSplit.EVAL, eval_steps=0, hparams=None, search=None):
+    def __init__(self, output_dir, data_dir, split=DatasetSplit.EVAL, eval_steps=0, change_hparams=None, search=None):
         self._output_dir = output_dir
         self._data_dir = data_dir
         self._split = split
         self._eval_steps = eval_steps
-        self._hparams = hparams
+        self._change_hparams = change_hparams or (lambda trained: trained)
         self._search = search
         self._log = RunLog(output_dir, name="eval.log")
         self._model = None
@@ -135,7 +136,7 @@ class CheckpointEvaluation:
             return
         config = read_config_of(path)
         trained = HParams.from_dict(config["hparams"])
-        hparams = self._hparams or trained
+        hparams = self._change_hparams(trained)
         for name, value in hparams.values().items():
             if name not in _FREE and value != trained.get(name):
                 raise UserError(

@@ -150,7 +150,12 @@ class Trainer:
             UserError: there is no checkpoint.
         """
         evaluation = CheckpointEvaluation(
-            self.output_dir, self.data_dir, split, self.eval_steps, self.hparams, self.search
+            self.output_dir,
+            self.data_dir,
+            split,
+            self.eval_steps,
+            lambda trained: self.hparams or trained,
+            self.search,
         )
         return evaluation.newest()
 
@@ -201,7 +206,7 @@ class Trainer:
             self.output_dir,
             self._model,
             self._optimizer,
-            self.keep_checkpoint_max,
+            self.keep_checkpoint_max or None,
             self.keep_checkpoint_every_n_hours,
             step=self._step,
             batches_read=self._batches_read,

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from t2t_lite.bin import t2t_datagen, t2t_trainer
+from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training import trainer as trainer_module
+from t2t_lite.training.early_stopping import EarlyStopping
 
 
 @pytest.fixture
@@ -30,10 +32,7 @@ def recorded(monkeypatch):
 
         def train(self, train_steps):
             calls.append(("train", train_steps))
-
-        def evaluate(self):
-            calls.append("evaluate")
-            return {"loss": 1.5, "bleu": 20.0}
+            self.ended_by = "train_steps"
 
     monkeypatch.setattr(trainer_module, "Trainer", Recorder)
     return calls
@@ -49,9 +48,20 @@ REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transform
         "no folder of the run": (REQUIRED, ["missing --output_dir"]),
         "no set": (["--problem=p", "--data_dir=d", "--output_dir=nowhere"], ["missing --hparams_set"]),
         "unknown schedule": (["--schedule=trian"], ["--schedule=trian", "Nearest: train", "continuous_train_and_eval"]),
-        "planned schedule": (["--schedule=continuous_eval"], ["--schedule=continuous_eval", "not available"]),
-        "early stopping": (["--eval_early_stopping_steps=10"], ["--eval_early_stopping_steps", "not available yet"]),
-        "profile": (["--profile"], ["--profile", "not available yet"]),
+        "a decoder's schedule": (
+            ["--schedule=decode", "--output_dir=run", "--decode_from_file=a.en"],
+            ["--schedule=decode", "Type instead: t2t-decoder --output_dir=run --decode_from_file=a.en"],
+        ),
+        "a decoder's schedule that follows": (
+            ["--schedule=continuous_decode_from_file", "--output_dir=run"],
+            ["for c in run/model.ckpt-*.index; do t2t-decoder --checkpoint_path=${c%.index} --decode_from_file=FILE"],
+        ),
+        "parameter servers": (["--schedule=run_std_server"], ["no parameter servers", "t2t-make-tf-configs"]),
+        "a decoder's flag": (["--decode_from_file=a.en"], ["Type instead: t2t-decoder", "--decode_from_file=a.en"]),
+        "the test set while training": (["--eval_use_test_set"], ["not while training", "t2t-eval"]),
+        "early stopping": (["--eval_early_stopping_steps=0"], ["--eval_early_stopping_steps=0", "positive"]),
+        "a search for settings": (["--hparams_range=x"], ["--hparams_range", "for x in", "--hp_"]),
+        "a value that is missing": ([*REQUIRED, "--output_dir=d", "--hp_num_heads"], ["num_heads"]),
         "no such flag": (["--problems=x"], ["--problems", "--problem"]),
         "a size without --describe": (
             [*REQUIRED, "--output_dir=d", "--vocab_size=9"],
@@ -111,12 +121,109 @@ def test_flags_reach_the_trainer(call, recorded, tmp_path):
     assert "eval_steps" not in arguments["flags_text"]
 
 
-def test_schedules(call, recorded, tmp_path):
-    call(*REQUIRED, f"--output_dir={tmp_path}", "--schedule=train")
-    assert recorded[0]["evaluate_while_training"] is False
-    recorded.clear()
-    status, out, _ = call(*REQUIRED, f"--output_dir={tmp_path}", "--schedule=evaluate")
-    assert (status, recorded[1], out) == (0, "evaluate", "loss = 1.5000\nbleu = 20.0000\n")
+def test_schedules_that_train(call, recorded, tmp_path):
+    found = {}
+    for schedule in ("continuous_train_and_eval", "train_and_evaluate", "train", "train_eval_and_decode", "test"):
+        recorded.clear()
+        flags = f"--output_dir={tmp_path}", f"--schedule={schedule}", "--train_steps=9", "--eval_steps=4"
+        assert call(*REQUIRED, *flags)[0] == 0
+        arguments, (_, steps) = recorded
+        names = ("evaluate_while_training", "translate_all", "eval_steps")
+        found[schedule] = (*(arguments[name] for name in names), steps)
+    assert found == {
+        "continuous_train_and_eval": (True, False, 4, 9),
+        "train_and_evaluate": (True, False, 4, 9),
+        "train": (False, False, 4, 9),
+        "train_eval_and_decode": (True, True, 4, 9),
+        "test": (True, False, 1, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("schedule", "split", "once"),
+    [
+        ("evaluate", "eval", True),
+        ("evaluate_on_train_data", "train", True),
+        ("continuous_eval", "eval", False),
+        ("continuous_eval_on_train_data", "train", False),
+    ],
+)
+def test_schedules_that_evaluate(call, monkeypatch, tmp_path, schedule, split, once):
+    calls = []
+
+    class Recorder:
+        def __init__(self, *arguments):
+            calls.append(arguments)
+
+        def newest(self):
+            return {"loss": 1.5, "bleu": 20.0}
+
+        def follow(self, timeout):
+            calls.append(timeout)
+            yield "run/model.ckpt-3", {"loss": 1.5, "bleu": 20.0}
+
+    monkeypatch.setattr(checkpoint_evaluation, "CheckpointEvaluation", Recorder)
+    flags = f"--output_dir={tmp_path}", "--data_dir=d", f"--schedule={schedule}", "--eval_timeout_mins=2"
+    status, out, _ = call(*flags, "--eval_steps=4", "--decode_hparams=alpha=1,beam_size=2")
+    assert status == 0
+    output_dir, data_dir, given_split, eval_steps, _, search = calls[0]
+    assert (output_dir, data_dir, given_split, eval_steps) == (str(tmp_path), "d", split, 4)
+    assert search == {"alpha": 1.0, "beam_size": 2}
+    assert out == ("loss = 1.5000\nbleu = 20.0000\n" if once else "run/model.ckpt-3  loss = 1.5000  bleu = 20.0000\n")
+    assert calls[1:] == ([] if once else [120.0])
+    calls.clear()
+    if not once:
+        call(*flags, "--eval_timeout_mins=-1")
+        assert calls[1] == float("inf")
+
+
+def test_flags_of_evaluations_reach_the_trainer(call, recorded, tmp_path):
+    status, _, err = call(
+        *REQUIRED, f"--output_dir={tmp_path}", "--eval_early_stopping_steps=50", "--eval_early_stopping_metric=bleu",
+        "--eval_early_stopping_metric_delta=0.5", "--eval_throttle_seconds=7", "--best_checkpoint_metric=loss",
+        "--keep_checkpoint_max=0", "--dbgprofile", "--nodeterministic", "--intra_op_parallelism_threads=0",
+    )  # fmt: skip
+    assert status == 0, err
+    arguments = recorded[0]
+    assert arguments["early_stopping"] == EarlyStopping(50, "bleu", 0.5, None)
+    assert (arguments["eval_throttle_seconds"], arguments["best_metric"]) == (7, "loss")
+    assert (arguments["keep_checkpoint_max"], arguments["profile"], arguments["deterministic"]) == (0, True, False)
+    assert arguments["inexact"] == []
+
+
+def test_hp_pairs_change_hyperparameters(call, recorded, tmp_path):
+    flags = f"--output_dir={tmp_path}", "--hp_num_heads", "8", "--hparams=hidden_size=16"
+    assert call(*REQUIRED, *flags, "--hp_filter_size=9")[0] == 0
+    hparams = recorded[0]["hparams"]
+    assert (hparams.num_heads, hparams.hidden_size, hparams.filter_size) == (8, 16, 9)
+    status, _, err = call(*REQUIRED, *flags[:1], "--hp_num_head", "8")
+    assert status == 2 and "Nearest: num_heads" in err
+
+
+def test_mixed_precision_is_a_hyperparameter(call, recorded, tmp_path):
+    flags = f"--output_dir={tmp_path}", "--gpu_automatic_mixed_precision"
+    assert call(*REQUIRED, *flags)[0] == 0
+    assert recorded[0]["hparams"].dtype_policy == "mixed_bfloat16"
+    status, _, err = call(*REQUIRED, *flags, "--hparams=dtype_policy=float32")
+    assert status == 2 and "another dtype_policy" in err
+
+
+@pytest.mark.parametrize(
+    ("flag", "words"),
+    [
+        ("--tfdbg", "enable_check_numerics"),
+        ("--log_device_placement", "set_log_device_placement"),
+        ("--enable_graph_rewriter", "rewrites its graphs by itself"),
+        ("--xla_compile", "decoding is compiled"),
+        ("--worker_gpu_memory_fraction=0.5", "as it is needed"),
+        ("--gpu_order=1 0", "CUDA_VISIBLE_DEVICES"),
+        ("--eval_run_autoregressive", "really translated"),
+    ],
+)
+def test_flags_that_something_else_replaces(call, recorded, tmp_path, flag, words):
+    status, _, err = call(*REQUIRED, f"--output_dir={tmp_path}", flag)
+    assert status == 0
+    assert err.count("\n") == 1 and "has no effect" in err and words in err
 
 
 CONFIG = {

@@ -1,0 +1,32 @@
+"""The fields of `train.log` as docs/training.md lists them, and whether a line fits."""
+
+import pathlib
+import re
+
+_PAGE = pathlib.Path(__file__).parents[2] / "docs/training.md"
+_KINDS = {"number": (int, float), "integer": int, "string": str, "boolean": bool, "object": dict}
+
+
+def documented():
+    """Returns {event: {field: (type, whether it may lack)}}; the fields of every event are in each."""
+    schema = {}
+    for row in re.findall(r"^\| (\w+) \| `(\w+)` \| (\w+)(, optional)? \|", _PAGE.read_text(), re.MULTILINE):
+        event, field, kind, optional = row
+        schema.setdefault(event, {})[field] = (_KINDS[kind], bool(optional))
+    common = schema.pop("every")
+    return {event: common | fields for event, fields in schema.items()}
+
+
+def assert_documented(lines):
+    """Every line has the documented fields of its event, of the documented types, and no other."""
+    schema = documented()
+    for line in lines:
+        fields = schema[line["event"]]
+        assert not line.keys() - fields.keys(), line
+        for field, (kind, may_lack) in fields.items():
+            assert field in line or may_lack, (field, line)
+            value = line.get(field)
+            assert value is None or (isinstance(value, kind) and isinstance(value, bool) == (kind is bool)), (
+                field,
+                line,
+            )
