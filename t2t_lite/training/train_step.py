@@ -63,6 +63,13 @@ class TrainStep:
         # files while the program runs: they may have been replaced by then.
         signature = [[{"inputs": ids, "targets": ids}] * self.batches_a_step, *scalars]
         self._step = tf.function(self._traced_step, input_signature=signature, autograph=False)
+        # Traced once a replica, called once a micro-batch; not inlined, or the graph would grow with the accumulation.
+        self._batch_gradients = tf.function(
+            self._traced_batch,
+            input_signature=[signature[0][0], *scalars[:2]],
+            autograph=False,
+            experimental_attributes={"_noinline": True},
+        )
 
     def __call__(self, batches, first_batch, stop=False):
         """Applies one update.
@@ -126,18 +133,21 @@ class TrainStep:
 
     def _replica_gradients(self, replica, batches, tokens, first_batch):
         """The sums over one replica's accumulated batches."""
-        variables = [v.value for v in self.model.trainable_variables]
         sums = ()
         for i in range(replica * self.accumulation, (replica + 1) * self.accumulation):
             # One after another: TensorFlow would run them side by side, and keep the activations of all.
             with tf.control_dependencies(tf.nest.flatten(sums)):
-                batch = tf.nest.map_structure(tf.identity, batches[i])
-            with tf.GradientTape() as tape, dropout_seed(first_batch + i, self.hparams.random_seed):
-                logits = self.model(batch, training=True)
-                objective, nats = cross_entropy(logits, batch["targets"], self.hparams.label_smoothing)
-                loss = objective / tokens
-            # The look-up's gradient is sparse, the tied softmax's dense; they add up, and reduce, only as dense ones.
-            gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables, unconnected_gradients="zero")]
-            one = (gradients, objective, nats)
+                one = self._batch_gradients(batches[i], tokens, first_batch + i)
             sums = one if not sums else tf.nest.map_structure(tf.add, sums, one)
         return sums
+
+    def _traced_batch(self, batch, tokens, index):
+        """Returns (gradients, objective, nats) of one batch, the index-th of the stream."""
+        variables = [v.value for v in self.model.trainable_variables]
+        with tf.GradientTape() as tape, dropout_seed(index, self.hparams.random_seed):
+            logits = self.model(batch, training=True)
+            objective, nats = cross_entropy(logits, batch["targets"], self.hparams.label_smoothing)
+            loss = objective / tokens
+        # The look-up's gradient is sparse, the tied softmax's dense; they add up, and reduce, only as dense ones.
+        gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables, unconnected_gradients="zero")]
+        return gradients, objective, nats
