@@ -59,10 +59,19 @@ class HParams:
     gradient_accumulation_steps: int = 1
 
     # Optimizer (paper, 5.3). The schedule is a product of the factors in training/schedules.py.
-    optimizer: str = "adam"
+    optimizer: str = "adam"  # or "adafactor", "sgd", "multistep_adam" (training/optimizers.py)
     optimizer_adam_beta1: float = 0.9
     optimizer_adam_beta2: float = 0.98
     optimizer_adam_epsilon: float = 1e-9
+    optimizer_adafactor_beta1: float = 0.0
+    optimizer_adafactor_beta2: float = 0.999
+    optimizer_adafactor_factored: bool = True
+    optimizer_adafactor_decay_type: str = "pow"
+    optimizer_adafactor_memory_exponent: float = 0.8
+    optimizer_adafactor_clipping_threshold: float = 1.0
+    optimizer_adafactor_multiply_by_parameter_scale: bool = True
+    optimizer_multistep_accumulate_steps: int = 0  # of multistep_adam: another name of gradient_accumulation_steps
+    ema_decay: float = 0.0  # of a moving average of the weights, which is evaluated, saved and used; 0: off
     learning_rate_schedule: str = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
     learning_rate_constant: float = 1.0
     learning_rate_warmup_steps: int = 4000
@@ -74,6 +83,7 @@ class HParams:
 
     # The machine.
     dtype_policy: str = "float32"  # or "mixed_bfloat16"
+    recompute_grad: bool = False  # activations inside the layers are computed again for their gradients, not kept
     random_seed: int = 429459
 
     # Evaluation during training.

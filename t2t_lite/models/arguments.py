@@ -17,6 +17,7 @@ _NAMES = {  # argument: hyperparameter
     "position_layout": "position_layout",
     "max_position": "max_position",
     "tie_embeddings": "shared_embedding_and_softmax_weights",
+    "recompute_grad": "recompute_grad",
     "dtype": "dtype_policy",
 }
 _NORMS = {("none", "dan"): "post", ("n", "da"): "pre"}

@@ -88,18 +88,19 @@ def training_memory(model, hparams, source_length=SENTENCE, target_length=SENTEN
 
     weights     4 bytes a parameter; with mixed_bfloat16 2 more, for the copies in bfloat16
     gradients   4 bytes a parameter, 8 with accumulation; a tied embedding's twice, for look-up and softmax
-    optimizer   8 bytes a parameter with Adam, 0 with SGD
+    optimizer   8 bytes a parameter with Adam, 0 with SGD, rows and columns with Adafactor; 4 more with ema_decay
     activations what the backward pass needs (a: 4 bytes in float32, 2 in mixed_bfloat16; a mask of dropout: 1 byte):
                   attention, a query: a · 2 h (d_k + d_v) with the keys' and values' own positions, and for each head
                     and visible position 4 for the softmax, a for the weights after dropout or in bfloat16, the mask
                   feed-forward, a position: a · d_ff; 4 of them for gelu and swiglu; one more with dropout, and the mask
                   residual connection, a position: (8 + a) d for its normalisation, and the mask
                   a final normalisation: (8 + a) d; a sum of embedding and position: a · d, and the mask
+                with recompute_grad: a · d a layer, for what goes into it, and one whole layer
     logits      12 bytes for each target token and id: the logits, their softmax, their gradient
 
     Args:
         model: Transformer, with or without values.
-        hparams: HParams: batch_size, optimizer, gradient_accumulation_steps, dtype_policy.
+        hparams: HParams: batch_size, optimizer, ema_decay, gradient_accumulation_steps, dtype_policy, recompute_grad.
         source_length, target_length: int, tokens of a sentence; attention's weights grow with it.
 
     Returns:
@@ -110,24 +111,40 @@ def training_memory(model, hparams, source_length=SENTENCE, target_length=SENTEN
     embedding = math.prod(model.softmax.embeddings.shape) if tied else 0
     compute = 4 if model.compute_dtype == "float32" else 2
     hidden_size = model.softmax.hidden_size
-    kept = _side_memory(model.encoder_layers, model.encoder_dropout, model.encoder_norm, hidden_size, compute)
-    kept += _side_memory(model.decoder_layers, model.decoder_dropout, model.decoder_norm, hidden_size, compute)
-    scores = sum(_scores_memory(layer, source_length, 0, compute) for layer in model.encoder_layers)
-    scores += sum(_scores_memory(layer, target_length, source_length, compute) for layer in model.decoder_layers)
+    layers = [_layer_memory(layer, hidden_size, source_length, 0, compute) for layer in model.encoder_layers]
+    layers += [
+        _layer_memory(layer, hidden_size, target_length, source_length, compute) for layer in model.decoder_layers
+    ]
+    kept = max(layers) + len(layers) * compute * hidden_size if hparams.recompute_grad else sum(layers)
+    for dropout, norm in ((model.encoder_dropout, model.encoder_norm), (model.decoder_dropout, model.decoder_norm)):
+        kept += hidden_size * (compute + (dropout.rate > 0))
+        kept += (8 + compute) * hidden_size if norm is not None else 0
     return {
         "weights": weights * (4 if compute == 4 else 6),
         "gradients": 4 * (weights * (2 if hparams.gradient_accumulation_steps > 1 else 1) + embedding),
-        "optimizer": 0 if hparams.optimizer == "sgd" else 8 * weights,
-        "activations": hparams.batch_size * (kept + scores),
+        "optimizer": _optimizer_memory(model, hparams),
+        "activations": hparams.batch_size * kept,
         "logits": hparams.batch_size * 12 * model.softmax.vocab_size,
     }
 
 
-def _side_memory(layers, dropout, norm, hidden_size, compute):
-    """Returns the bytes that a token of one side leaves in its stack, without those that grow with the sentence."""
-    kept = hidden_size * (compute + (dropout.rate > 0))
-    kept += (8 + compute) * hidden_size if norm is not None else 0
-    for part in (part for layer in layers for part in layer._flatten_layers()):
+def _optimizer_memory(model, hparams):
+    shapes = [tuple(w.shape) for w in model.trainable_weights]
+    weights = sum(map(math.prod, shapes))
+    kept = {"sgd": 0, "adafactor": weights * (hparams.optimizer_adafactor_beta1 > 0)}.get(
+        hparams.optimizer, 2 * weights
+    )
+    if hparams.optimizer == "adafactor":
+        factored = hparams.optimizer_adafactor_factored
+        kept += sum(math.prod(s) // s[-1] + math.prod(s) // s[-2] for s in shapes if factored and len(s) > 1)
+        kept += sum(math.prod(s) for s in shapes if not factored or len(s) < 2)
+    return 4 * (kept + weights * (hparams.ema_decay > 0))
+
+
+def _layer_memory(layer, hidden_size, length, memory_length, compute):
+    """Returns the bytes that a token leaves in an encoder or decoder layer, in sentences of `length`."""
+    kept = _scores_memory(layer, length, memory_length, compute)
+    for part in layer._flatten_layers():
         if isinstance(part, Residual):
             kept += (8 + compute + (part.dropout_rate > 0)) * hidden_size
         elif isinstance(part, FeedForward):

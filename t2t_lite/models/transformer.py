@@ -54,6 +54,8 @@ class Transformer(keras.Model):
         neighborhood: int, r: self-attention restricted to r positions, see `RestrictedAttention`; None: to none.
         tie_embeddings: bool: one matrix for inputs, targets and softmax (paper, section 3.4; with two vocabularies
             for targets and softmax); False: three.
+        recompute_grad: bool: while training, what is inside of the layers is not kept for the gradient but computed
+            again (`keras.remat`): less memory, more time, the same numbers but for rounding.
 
     Attributes:
         attention_class: class attribute: a subclass of `MultiHeadAttention` that all layers use instead; set it in a
@@ -96,6 +98,7 @@ class Transformer(keras.Model):
         add_relative_to_values=False,
         neighborhood=None,
         tie_embeddings=True,
+        recompute_grad=False,
         **kwargs,
     ):
         config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
@@ -212,7 +215,8 @@ class Transformer(keras.Model):
         x = self.encoder_dropout(x, training=training)
         scores = []
         for layer in self.encoder_layers:
-            x = layer(
+            x = self._run(
+                layer,
                 x,
                 attention_mask=mask[:, None, :],
                 return_attention_scores=return_attention_scores,
@@ -243,7 +247,8 @@ class Transformer(keras.Model):
         x = self.decoder_dropout(x, training=training)
         scores = []
         for layer in self.decoder_layers:
-            x = layer(
+            x = self._run(
+                layer,
                 x,
                 memory["hidden"],
                 memory_mask=memory["mask"][:, None, :],
@@ -277,6 +282,12 @@ class Transformer(keras.Model):
             "decoder": [s["self"] for s in scores],
             "memory": [s["memory"] for s in scores],
         }
+
+    def _run(self, layer, *hidden, **options):
+        """Calls a layer of a stack."""
+        if not (self.config["recompute_grad"] and options["training"]):
+            return layer(*hidden, **options)
+        return keras.remat(lambda *hidden: layer(*hidden, **options))(*hidden)
 
     def _add_position(self, layer, x, position=None):
         return x if layer is None else layer(x, position=position)

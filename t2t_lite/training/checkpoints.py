@@ -7,12 +7,16 @@ import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.models.weights import check_fits, trackable, trackable_weights
+from t2t_lite.training.ema import averages
 
 PREFIX = "model.ckpt"
 
 
 class RunCheckpoints:
     """The checkpoints of one `output_dir`: `model.ckpt-<step>.*` and the list `checkpoint`.
+
+    With a moving average of the weights, "model" in a checkpoint is that average, for all who use the model; "trained"
+    is what training goes on with.
 
     A save that is killed leaves the earlier ones as they were: the list is rewritten last, by a rename.
 
@@ -28,9 +32,14 @@ class RunCheckpoints:
     def __init__(self, output_dir, model, optimizer, keep_max=20, keep_every_n_hours=10000, **objects):
         self.output_dir = output_dir
         self._model = model
+        saved = averages(model, optimizer)
+        own = {id(variable) for variable in saved.values()}
         # By number: Keras names them after the process' count of models. Their order is that of the model's weights.
-        optimizer = trackable({f"{i:04d}": v.value for i, v in enumerate(optimizer.variables)})
-        self._objects = {"model": trackable_weights(model), "optimizer": optimizer, **objects}
+        rest = {f"{i:04d}": v.value for i, v in enumerate(optimizer.variables) if id(v) not in own}
+        self._objects = {"model": trackable({n: v.value for n, v in saved.items()}), "optimizer": trackable(rest)}
+        if optimizer.use_ema:
+            self._objects["trained"] = trackable_weights(model)
+        self._objects |= objects
         self._checkpoint = tf.train.Checkpoint(**self._objects)
         self._manager = tf.train.CheckpointManager(
             self._checkpoint,

@@ -19,7 +19,8 @@ _FIXED = (
     "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
     "norm_epsilon", "attention_bias", "ffn_activation", "shared_embedding_and_softmax_weights", "pos",
     "position_layout", "max_position", "self_attention_type", "max_relative_position", "add_relative_to_values",
-    "attention_neighborhood", "optimizer",
+    "attention_neighborhood", "optimizer", "optimizer_adafactor_beta1", "optimizer_adafactor_factored",
+    "ema_decay",
 )  # fmt: skip
 # Those that decide the order of the data: after a change the stream begins anew.
 STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed")

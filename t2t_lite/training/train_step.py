@@ -1,31 +1,10 @@
 """One optimizer step over all replicas, exact in the global number of tokens, in one trace."""
 
-import keras
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.layers import dropout_seed
 from t2t_lite.training.losses import cross_entropy
-from t2t_lite.training.schedules import ProductSchedule
-
-
-def make_optimizer(hparams, train_steps):
-    """Returns the Keras optimizer of a hyperparameter set (paper, section 5.3).
-
-    Raises:
-        UserError: an optimizer that is not there.
-    """
-    schedule = ProductSchedule(hparams, train_steps)
-    if hparams.optimizer in ("adam", "true_adam"):
-        return keras.optimizers.Adam(
-            schedule,
-            beta_1=hparams.optimizer_adam_beta1,
-            beta_2=hparams.optimizer_adam_beta2,
-            epsilon=hparams.optimizer_adam_epsilon,
-        )
-    if hparams.optimizer == "sgd":
-        return keras.optimizers.SGD(schedule)
-    raise UserError(f"optimizer={hparams.optimizer}: expected adam or sgd.")
 
 
 class TrainStep:
@@ -144,10 +123,12 @@ class TrainStep:
     def _traced_batch(self, batch, tokens, index):
         """Returns (gradients, objective, nats) of one batch, the index-th of the stream."""
         variables = [v.value for v in self.model.trainable_variables]
-        with tf.GradientTape() as tape, dropout_seed(index, self.hparams.random_seed):
-            logits = self.model(batch, training=True)
-            objective, nats = cross_entropy(logits, batch["targets"], self.hparams.label_smoothing)
-            loss = objective / tokens
+        with dropout_seed(index, self.hparams.random_seed):  # of the gradient too: recompute_grad draws masks again
+            with tf.GradientTape() as tape:
+                logits = self.model(batch, training=True)
+                objective, nats = cross_entropy(logits, batch["targets"], self.hparams.label_smoothing)
+                loss = objective / tokens
+            gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
         # The look-up's gradient is sparse, the tied softmax's dense; they add up, and reduce, only as dense ones.
-        gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables, unconnected_gradients="zero")]
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         return gradients, objective, nats

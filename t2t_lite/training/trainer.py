@@ -25,15 +25,18 @@ from t2t_lite.training.checkpoints import RunCheckpoints, checkpoint_step
 from t2t_lite.training.dev_evaluations import DevEvaluations, check_metrics, write_translations
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.early_stopping import EarlyStopping
+from t2t_lite.training.ema import averaged_weights
 from t2t_lite.training.evaluation import Evaluator, metric_names
 from t2t_lite.training.evaluations import Evaluations
+from t2t_lite.training.memory import explaining_out_of_memory
 from t2t_lite.training.metrics import Progress, sentences_read
+from t2t_lite.training.optimizers import make_optimizer, without_multistep
 from t2t_lite.training.profiling import StepProfiler
 from t2t_lite.training.run_directory import STREAM, accumulation_for, changed_hparams, copy_vocabulary, locked
 from t2t_lite.training.run_log import RunLog, lineage
 from t2t_lite.training.skipped_steps import SkippedSteps
 from t2t_lite.training.stop_signal import stop_on_signal
-from t2t_lite.training.train_step import TrainStep, make_optimizer
+from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -240,6 +243,7 @@ class Trainer:
         self.hparams_set = self.hparams_set or before.get("hparams_set")
         if not self.problem or self.hparams is None:
             raise UserError(f"{self.output_dir}: a new run needs a problem and an hparams_set (or hparams).")
+        self.hparams = without_multistep(self.hparams)
 
     def _announce(self):
         gives_up = list(self.inexact)
@@ -312,8 +316,9 @@ class Trainer:
                 profiler.before_step()
                 with records.naming_damage(*self._data.paths):
                     batches = [next(self._iterator) for _ in range(self._train_step.batches_a_step)]
-                result = self._train_step(batches, int(self._batches_read), stopped.is_set())
                 step += 1
+                with explaining_out_of_memory(step, batches, self.hparams):
+                    result = self._train_step(batches, int(self._batches_read), stopped.is_set())
                 self._step.assign(step)
                 self._batches_read.assign_add(len(batches))
                 # One step late, so that the next one is under way on a GPU while this one's flag is fetched.
@@ -379,7 +384,7 @@ class Trainer:
         return DevEvaluations(evaluations, best, self.early_stopping, self.eval_throttle_seconds, self._replicas)
 
     def _evaluator(self):
-        return Evaluator(
+        evaluator = Evaluator(
             self._model,
             self._data.problem,
             self._data.encoders,
@@ -389,3 +394,9 @@ class Trainer:
             self.search,
             self.translate_all,
         )
+
+        def evaluate():
+            with averaged_weights(self._model, self._optimizer):
+                return evaluator()
+
+        return evaluate

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.train_step import TrainStep, make_optimizer
+from t2t_lite.training.optimizers import make_optimizer
+from t2t_lite.training.train_step import TrainStep
 
 VOCAB = 30
 BATCHES = 24
@@ -58,7 +59,9 @@ def make_step(hparams, replicas=1, step_class=TrainStep):
 
 
 def weights(step):
-    return np.concatenate([w.numpy().ravel() for w in step.model.trainable_variables])
+    """All weights; followed by their moving averages where there are any."""
+    averages = step.optimizer._model_variables_moving_average if step.optimizer.use_ema else []
+    return np.concatenate([w.numpy().ravel() for w in (*step.model.trainable_variables, *averages)])
 
 
 def as_tensors(batches):
@@ -90,11 +93,14 @@ TOLERANCE = {"sgd": 1e-5, "adam": 1e-3}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("optimizer, replicas", [("sgd", 8), ("adam", 2)])
-def test_replicas_train_as_one_that_accumulates(optimizer, replicas):
+@pytest.mark.parametrize(
+    "optimizer, replicas, more",
+    [("sgd", 8, ""), ("adam", 2, ",ema_decay=0.9"), ("sgd", 2, ",dtype_policy=mixed_bfloat16,clip_grad_norm=0.5")],
+)
+def test_replicas_train_as_one_that_accumulates(optimizer, replicas, more):
     groups = by(replicas)[:3]
-    expected = trained(make_step(settings(optimizer, 0.3, accumulation=replicas)), groups)
-    step = make_step(settings(optimizer, 0.3), replicas)
+    expected = trained(make_step(settings(optimizer, 0.3, replicas, more)), groups)
+    step = make_step(settings(optimizer, 0.3, 1, more), replicas)
     assert distance(expected, trained(step, groups)) <= TOLERANCE[optimizer]
     assert step.traces == 1  # whatever the shapes
 
@@ -110,6 +116,13 @@ def test_accumulation_equals_the_concatenated_batch():
     groups = by(4)[:3]
     expected = trained(make_step(settings("sgd", accumulation=4)), groups)
     assert distance(expected, trained(make_step(settings("sgd")), [[concatenated(g)] for g in groups])) <= 1e-5
+
+
+def test_recomputed_activations_give_the_same_step():
+    groups = by(2)[:3]
+    expected = trained(make_step(settings("sgd", 0.3, accumulation=2)), groups)  # with the same masks
+    recomputed = trained(make_step(settings("sgd", 0.3, accumulation=2, more=",recompute_grad=True")), groups)
+    assert distance(expected, recomputed) <= TOLERANCE["sgd"]
 
 
 def test_gradients_of_replicas_add_up_to_those_of_the_concatenated_batch():

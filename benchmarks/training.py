@@ -1,0 +1,267 @@
+"""A training step against PyTorch's nn.Transformer and Hugging Face's Marian: target tokens a second.
+
+python benchmarks/training.py make BATCHES.npz --records 'DATA/problem-train-*'
+python benchmarks/training.py measure BATCHES.npz --peers_python .venv-peers/bin/python > result.jsonl
+
+All sides train the same model (the paper's base, 37,000 ids, one matrix for both embeddings and the softmax) on the
+same real batches, padding included and hidden by masks: dropout 0.1, label smoothing 0.1, Adam, float32; the update
+is included. Every side is a process of its own, warmed up on all batches, and the sides take turns: a turn is
+every batch once. Ratios are medians over neighbouring turns. `--sides` adds variants: `mixed` is ours under
+mixed_bfloat16, `recompute` ours with recompute_grad, `torch_unmasked` PyTorch without its padding masks.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+SIDES = {"ours": "", "mixed": "dtype_policy=mixed_bfloat16", "recompute": "recompute_grad=True"}
+PEERS = "torch", "torch_unmasked", "marian"
+SIZES = {
+    "base": {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6},
+    "small": {"hidden_size": 256, "filter_size": 1024, "num_heads": 4, "num_hidden_layers": 3},
+}
+VOCAB_SIZE, DROPOUT, SMOOTHING = 37_000, 0.1, 0.1
+
+
+def make(path, pattern, batch_size, count):
+    """Writes `count` batches of the trainer's stream over records."""
+    import glob
+
+    import numpy as np
+
+    from t2t_lite.data import batching
+
+    stream = batching.training_batches(sorted(glob.glob(pattern)), batch_size=batch_size, max_length=256, seed=1)
+    arrays = {}
+    for i, batch in enumerate(stream.take(count).as_numpy_iterator()):
+        for side, ids in batch.items():
+            assert ids.max() < VOCAB_SIZE
+            arrays[f"{side}_{i}"] = ids
+    np.savez(path, **arrays)
+    tokens = [int((arrays[f"targets_{i}"] != 0).sum()) for i in range(count)]
+    print(json.dumps({"batches": count, "target_tokens": tokens, "shapes": [a.shape for a in arrays.values()]}))
+
+
+def load(path):
+    """Returns [(inputs, targets)] as int32 arrays."""
+    import numpy as np
+
+    arrays = np.load(path)
+    return [(arrays[f"inputs_{i}"], arrays[f"targets_{i}"]) for i in range(len(arrays) // 2)]
+
+
+def our_step(side, size, batches):
+    """Returns a function of a batch's number that trains on it."""
+    from t2t_lite import quiet_import  # noqa: F401  (the environment of the commands)
+
+    import tensorflow as tf  # isort: skip
+
+    from t2t_lite import registry
+    from t2t_lite.training.distribution import choose_replicas
+    from t2t_lite.training.optimizers import make_optimizer
+    from t2t_lite.training.train_step import TrainStep
+
+    settings = {**SIZES[size], "layer_prepostprocess_dropout": DROPOUT, "label_smoothing": SMOOTHING}
+    hparams = registry.hparams("transformer_base_v1").override_from_dict(settings).parse(SIDES[side])
+    from t2t_lite.models.run_config import build_model
+
+    config = {"model": "transformer", "vocab_size": VOCAB_SIZE, "target_vocab_size": None, "hparams": hparams.values()}
+    model = build_model(config)
+    optimizer = make_optimizer(hparams, 100_000)
+    optimizer.build(model.trainable_variables)
+    step = TrainStep(model, optimizer, choose_replicas(0), hparams)
+    tensors = [{"inputs": tf.constant(inputs), "targets": tf.constant(targets)} for inputs, targets in batches]
+    return lambda i: float(step([tensors[i]], i)["objective"])
+
+
+def peer_step(side, size, batches):
+    """As `our_step`, of a PyTorch model."""
+    import torch
+    import torch.nn.functional as F
+
+    torch.manual_seed(1)
+    model = (marian if side == "marian" else plain_torch)(SIZES[size], masked=side != "torch_unmasked")
+    model.train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    tensors = [(torch.from_numpy(inputs).long(), torch.from_numpy(targets).long()) for inputs, targets in batches]
+
+    def step(i):
+        inputs, targets = tensors[i]
+        optimizer.zero_grad(set_to_none=True)
+        logits = model(inputs, F.pad(targets, (1, 0))[:, :-1])
+        loss = F.cross_entropy(
+            logits.reshape(-1, VOCAB_SIZE), targets.reshape(-1), ignore_index=0, label_smoothing=SMOOTHING
+        )
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def plain_torch(sizes, masked):
+    """Returns torch.nn.Transformer with tied embeddings and sinusoids, post-norm as the paper."""
+    import torch
+    from torch import nn
+
+    hidden = sizes["hidden_size"]
+    rates = torch.pow(10000.0, torch.arange(0, hidden, 2) / hidden)
+    angles = torch.arange(512.0)[:, None] / rates
+    positions = torch.stack([angles.sin(), angles.cos()], -1).reshape(512, hidden)
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(VOCAB_SIZE, hidden, padding_idx=0)
+            nn.init.normal_(self.embedding.weight, std=hidden**-0.5)
+            self.layers = nn.Transformer(
+                hidden, sizes["num_heads"], sizes["num_hidden_layers"], sizes["num_hidden_layers"],
+                sizes["filter_size"], DROPOUT, batch_first=True,
+            )  # fmt: skip
+            self.layers.encoder.norm = self.layers.decoder.norm = None  # the paper has none after a post-norm stack
+            self.dropout = nn.Dropout(DROPOUT)
+
+        def embed(self, ids):
+            return self.dropout(self.embedding(ids) * math.sqrt(hidden) + positions[: ids.shape[1]])
+
+        def forward(self, inputs, shifted):
+            causal = nn.Transformer.generate_square_subsequent_mask(shifted.shape[1])
+            # Of the dtype of the causal mask: two kinds are converted, with a warning, at every call.
+            padding = torch.zeros(inputs.shape).masked_fill(inputs == 0, -math.inf) if masked else None
+            return (
+                self.layers(
+                    self.embed(inputs), self.embed(shifted), tgt_mask=causal, tgt_is_causal=True,
+                    src_key_padding_mask=padding, memory_key_padding_mask=padding,
+                )
+                @ self.embedding.weight.T
+            )  # fmt: skip
+
+    return Model()
+
+
+def marian(sizes, masked):
+    """Returns a MarianMTModel of random weights."""
+    from torch import nn
+    from transformers import MarianConfig, MarianMTModel
+
+    layers, heads, filter_size = sizes["num_hidden_layers"], sizes["num_heads"], sizes["filter_size"]
+    config = MarianConfig(
+        vocab_size=VOCAB_SIZE, d_model=sizes["hidden_size"], encoder_layers=layers, decoder_layers=layers,
+        encoder_attention_heads=heads, decoder_attention_heads=heads, encoder_ffn_dim=filter_size,
+        decoder_ffn_dim=filter_size, dropout=DROPOUT, attention_dropout=0.0, activation_dropout=0.0,
+        activation_function="relu", scale_embedding=True, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0,
+        max_position_embeddings=512, use_cache=False,
+    )  # fmt: skip
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.marian = MarianMTModel(config)
+
+        def forward(self, inputs, shifted):
+            mask = (inputs != 0).long() if masked else None
+            return self.marian(input_ids=inputs, attention_mask=mask, decoder_input_ids=shifted).logits
+
+    return Model()
+
+
+def serve(side, size, path):
+    """Warms up, then trains on every batch once for each line of stdin, and prints how fast."""
+    batches = load(path)
+    started = time.perf_counter()
+    step = (peer_step if side in PEERS else our_step)(side, size, batches)
+    first = step(0)
+    seconds = time.perf_counter() - started
+    for i in range(len(batches)):
+        step(i)
+    print(json.dumps({"side": side, "first_step_seconds": round(seconds, 1), "first_loss": first}), flush=True)
+    tokens = sum(int((targets != 0).sum()) for _, targets in batches)
+    for _ in sys.stdin:
+        cpu, started = time.process_time(), time.perf_counter()
+        for i in range(len(batches)):
+            loss = step(i)
+        seconds = time.perf_counter() - started
+        result = {
+            "tokens_per_second": tokens / seconds,
+            "tokens_per_cpu_second": tokens / (time.process_time() - cpu),
+            "loss": loss,
+            "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        }
+        print(json.dumps(result), flush=True)
+
+
+def measure(path, sides, size, rounds, peers_python):
+    """Lets the sides take turns, and prints every turn and the medians."""
+    print(json.dumps({"size": size, **machine()}), flush=True)
+    processes = {}
+    for side in sides:
+        python = peers_python if side in PEERS else sys.executable
+        command = [python, os.path.abspath(__file__), "serve", path, "--side", side, "--size", size]
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+        processes[side] = process
+        print(process.stdout.readline().strip() or f"{side} did not start", flush=True)
+    turns = []
+    for _ in range(rounds):
+        turn = {}
+        for side, process in processes.items():
+            process.stdin.write("\n")
+            process.stdin.flush()
+            turn[side] = json.loads(process.stdout.readline())
+        turns.append(turn)
+        print(json.dumps(turn), flush=True)
+    for process in processes.values():
+        process.stdin.close()
+        process.wait()
+    first = sides[0]
+    for key in ("tokens_per_second", "tokens_per_cpu_second"):
+        medians = {side: round(statistics.median(t[side][key] for t in turns), 1) for side in sides}
+        ratios = {s: round(statistics.median(t[first][key] / t[s][key] for t in turns), 3) for s in sides[1:]}
+        print(json.dumps({key: medians, f"{first} over": ratios}), flush=True)
+
+
+def machine():
+    """What the figures were measured on."""
+    with open("/proc/cpuinfo") as file:
+        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
+    return {"cpu": model, "cores": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()[0]}
+
+
+def main():
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=("make", "measure", "serve"))
+    parser.add_argument("batches")
+    parser.add_argument("--records")
+    parser.add_argument("--batch_size", type=int, default=2400, help="cells of the longer side")
+    parser.add_argument("--count", type=int, default=6, help="batches")
+    parser.add_argument("--sides", default="ours,torch,marian")
+    parser.add_argument("--side")
+    parser.add_argument("--size", choices=SIZES, default="base")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--peers_python", default=sys.executable)
+    flags = parser.parse_args()
+    if flags.action == "make":
+        make(flags.batches, flags.records, flags.batch_size, flags.count)
+    elif flags.action == "measure":
+        measure(flags.batches, flags.sides.split(","), flags.size, flags.rounds, flags.peers_python)
+    else:
+        serve(flags.side, flags.size, flags.batches)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""The moving average of the weights over the steps (`ema_decay`), which Keras' optimizers keep."""
+
+import contextlib
+
+from t2t_lite.models.weights import named_weights
+
+
+def averages(model, optimizer):
+    """Returns {weight's name: Keras variable}: the averages of trainable weights, and other weights themselves.
+
+    Where the optimizer keeps no averages the result is `named_weights`.
+
+    Args:
+        model: a built Keras model.
+        optimizer: its built Keras optimizer.
+    """
+    named = named_weights(model)
+    if not optimizer.use_ema:
+        return named
+    of = {id(v): a for v, a in zip(model.trainable_variables, optimizer._model_variables_moving_average, strict=True)}
+    return {name: of.get(id(weight), weight) for name, weight in named.items()}
+
+
+@contextlib.contextmanager
+def averaged_weights(model, optimizer):
+    """Context in which the model's weights are their averages; afterwards they are what they were, bit for bit."""
+    pairs = zip(named_weights(model).values(), averages(model, optimizer).values(), strict=True)
+    pairs = [(weight, average) for weight, average in pairs if weight is not average]
+    trained = [weight.numpy() for weight, _ in pairs]
+    for weight, average in pairs:
+        weight.assign(average.value)
+    try:
+        yield
+    finally:
+        for (weight, _), value in zip(pairs, trained, strict=True):
+            weight.assign(value)

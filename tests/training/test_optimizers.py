@@ -1,0 +1,158 @@
+"""Optimizers against their equations; the moving average of the weights."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.config import HParams
+from t2t_lite.errors import UserError
+from t2t_lite.training.adafactor import Adafactor
+from t2t_lite.training.checkpoints import RunCheckpoints
+from t2t_lite.training.ema import averaged_weights, averages
+from t2t_lite.training.optimizers import make_optimizer, without_multistep
+
+SHAPES = (3, 4), (5,), (2, 3, 4)
+STEPS = 4
+
+
+def rms(x):
+    return np.sqrt(np.mean(np.square(x)))
+
+
+def adafactor(weights, gradients, rate, beta_1=0.0, beta_2=0.999, decay_type="pow", exponent=0.8, threshold=1.0,
+              factored=True, scaled=True):  # fmt: skip
+    """Algorithms 4 and 5 of Shazeer and Stern (2018), written out in float64 for one tensor."""
+    w = weights.astype("float64")
+    rows = columns = full = momentum = 0.0
+    for t, g in enumerate(gradients, start=1):
+        decay = 1 - t**-exponent if decay_type == "pow" else beta_2 * (1 - beta_2 ** (t - 1)) / (1 - beta_2**t)
+        squares = g.astype("float64") ** 2 + 1e-30
+        if factored and w.ndim >= 2:
+            rows = decay * rows + (1 - decay) * squares.sum(-1)
+            columns = decay * columns + (1 - decay) * squares.sum(-2)
+            second = rows[..., :, None] * columns[..., None, :] / rows.sum(-1)[..., None, None]
+        else:
+            second = full = decay * full + (1 - decay) * squares
+        update = g / np.sqrt(second)
+        if threshold:
+            update /= max(1.0, rms(update) / threshold)
+        update = update * rate * (max(1e-3, rms(w)) if scaled else 1.0)
+        momentum = beta_1 * momentum + (1 - beta_1) * update
+        w = w - (momentum if beta_1 else update)
+    return w
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({}, ""),
+        ({"beta_1": 0.9, "threshold": 0.0}, "beta1=0.9,clipping_threshold=0"),
+        ({"decay_type": "adam", "beta_2": 0.98, "threshold": 0.5}, "decay_type=adam,beta2=0.98,clipping_threshold=0.5"),
+        ({"factored": False, "scaled": False, "exponent": 0.5},
+         "factored=False,multiply_by_parameter_scale=False,memory_exponent=0.5"),
+    ],
+)  # fmt: skip
+def test_adafactor_follows_its_equations(options, words):
+    changed = ",".join(f"optimizer_adafactor_{word}" for word in words.split(",") if word)
+    hparams = HParams().parse("optimizer=adafactor,learning_rate_schedule=constant,learning_rate_constant=0.1")
+    rng = np.random.default_rng(3)
+    starts = [rng.normal(size=shape).astype("float32") for shape in SHAPES]
+    gradients = [[rng.normal(size=shape, scale=3.0).astype("float32") for shape in SHAPES] for _ in range(STEPS)]
+    variables = [keras.Variable(start) for start in starts]
+    optimizer = make_optimizer(hparams.parse(changed), 10)
+    for step in gradients:
+        optimizer.apply([tf.constant(g) for g in step], variables)
+    for i, (start, variable) in enumerate(zip(starts, variables, strict=True)):
+        expected = adafactor(start, [step[i] for step in gradients], 0.1, **options)
+        np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5, atol=2e-6)
+
+
+def test_adafactor_keeps_rows_and_columns_only():
+    optimizer = Adafactor()
+    matrix = keras.Variable(np.zeros((300, 200), "float32"))
+    optimizer.build([matrix])
+    kept = sum(int(np.prod(v.shape)) for v in optimizer.variables)
+    assert 500 <= kept <= 500 + 2  # and the step and the rate
+    again = Adafactor.from_config(Adafactor(0.5, beta_1=0.3, factored=False).get_config())
+    assert again.get_config() == Adafactor(0.5, beta_1=0.3, factored=False).get_config()
+
+
+def test_multistep_adam_is_adam_with_accumulation():
+    hparams = without_multistep(HParams().parse("optimizer=multistep_adam,optimizer_multistep_accumulate_steps=8"))
+    assert hparams == HParams().parse("gradient_accumulation_steps=8")
+    with pytest.raises(UserError, match="=8, gradient_accumulation_steps=4"):
+        without_multistep(
+            HParams().parse(
+                "optimizer=multistep_adam,optimizer_multistep_accumulate_steps=8,gradient_accumulation_steps=4"
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ("optimizer=adan", "adan: not there.*adam"),
+        ("ema_decay=1", "ema_decay=1.0: expected 0"),
+        ("optimizer=adafactor,optimizer_adafactor_decay_type=exp", "`decay_type` must be pow or adam.*'exp'"),
+        ("optimizer=adafactor,optimizer_adafactor_beta1=1", "beta_1=1.0"),
+    ],
+)
+def test_mistakes_are_named(words, message):
+    with pytest.raises(UserError, match=message):
+        make_optimizer(HParams().parse(words), 10)
+
+
+# The moving average.
+
+
+def averaged(decay=0.9, updates=3):
+    """A model after updates whose gradients are 1, and what its weights were after each."""
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2), keras.layers.BatchNormalization()])
+    words = f"optimizer=sgd,learning_rate_schedule=constant,learning_rate_constant=1,ema_decay={decay}"
+    optimizer = make_optimizer(HParams().parse(words), 10)
+    optimizer.build(model.trainable_variables)
+    seen = []
+    for _ in range(updates):
+        optimizer.apply([tf.ones(v.shape) for v in model.trainable_variables], model.trainable_variables)
+        seen.append([v.numpy() for v in model.weights])
+    return model, optimizer, seen
+
+
+def test_averages_are_exponential_and_begin_with_the_first_step():
+    model, optimizer, (one, two, three) = averaged()
+    for i, (weight, average) in enumerate(zip(model.weights, averages(model, optimizer).values(), strict=True)):
+        if weight.trainable:
+            expected = 0.9 * (0.9 * one[i] + 0.1 * two[i]) + 0.1 * three[i]
+            np.testing.assert_allclose(average.numpy(), expected, rtol=1e-5)
+        else:
+            assert average is weight  # statistics of a normalisation
+
+
+def test_the_model_has_its_averages_for_a_while_and_is_then_what_it_was():
+    model, optimizer, (*_, last) = averaged()
+    with averaged_weights(model, optimizer):
+        for weight, average in zip(model.weights, averages(model, optimizer).values(), strict=True):
+            np.testing.assert_array_equal(weight.numpy(), average.numpy())
+    for weight, value in zip(model.weights, last, strict=True):
+        np.testing.assert_array_equal(weight.numpy(), value)
+
+
+def test_checkpoints_hold_the_averages_as_the_model_and_resume_exactly(tmp_path):
+    model, optimizer, _ = averaged()
+    path = RunCheckpoints(str(tmp_path), model, optimizer).save(3)
+    kept = [v.numpy() for v in (*model.weights, *optimizer.variables)]
+    reader = tf.train.load_checkpoint(path)
+    for name, average in averages(model, optimizer).items():
+        np.testing.assert_array_equal(reader.get_tensor(f"model/{name}/.ATTRIBUTES/VARIABLE_VALUE"), average.numpy())
+    other, its_optimizer, _ = averaged(updates=5)
+    RunCheckpoints(str(tmp_path), other, its_optimizer).restore_latest()
+    for value, variable in zip(kept, (*other.weights, *its_optimizer.variables), strict=True):
+        np.testing.assert_array_equal(variable.numpy(), value)
+
+
+def test_without_a_decay_nothing_is_averaged():
+    model, optimizer, _ = averaged(decay=0)
+    assert all(
+        average is weight for average, weight in zip(averages(model, optimizer).values(), model.weights, strict=True)
+    )
