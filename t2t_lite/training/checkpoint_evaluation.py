@@ -95,6 +95,8 @@ class CheckpointEvaluation:
             if time.monotonic() - last_news >= timeout_seconds and not unreadable - seen:
                 break
             time.sleep(poll_seconds)
+        if timeout_seconds:
+            _LOGGER.info(f"no new checkpoint for {timeout_seconds / 60:g} minutes: ended")
         if not count:
             raise self._error or UserError(
                 f"--output_dir={self._output_dir}: no checkpoint to evaluate. Run t2t-trainer first, or let "

@@ -6,6 +6,8 @@ from t2t_lite.data.files import read_bytes, write_picture
 from t2t_lite.errors import UserError
 from t2t_lite.training.run_log import lineage, parse_lines
 
+_SHOWN = {"bleu": "BLEU", "bracketing_f1": "bracketing F1"}
+
 
 def read_log(output_dir):
     """Returns the lines of a run's `train.log` that led to its newest state (`lineage`), a list of dicts.
@@ -40,7 +42,7 @@ def draw_curves(runs, path):
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 7.5), layout="constrained")
-    (losses, scores), (rates, speeds) = figure.subplots(2, 2)
+    (losses, scores), (rates, speeds) = figure.subplots(2, 2, sharex=True)
     score = _score(logs)
     for number, (name, lines) in enumerate(logs.items()):
         color = f"C{number}"
@@ -49,17 +51,26 @@ def draw_curves(runs, path):
         losses.plot(*points(lines, "evaluation", "loss"), "o-", color=color, markersize=3, label=f"{of_run}dev")
         if score:
             scores.plot(*points(lines, "evaluation", score), "o-", color=color, markersize=3, label=name)
+        axes_of_best = {"loss": losses, score: scores}
+        for line in [line for line in lines if line["event"] == "best" and line["metric"] in axes_of_best][-1:]:
+            best = {"color": color, "markersize": 13, "label": f"{of_run}in best/"}
+            axes_of_best[line["metric"]].plot([line["best_step"]], [line["value"]], "*", **best)
         rates.plot(*points(lines, "progress", "learning_rate"), color=color, label=name)
         speeds.plot(*points(lines, "progress", "target_tokens_per_second"), color=color, label=name)
         skipped = [line["step"] for line in lines if line["event"] == "skipped"]
         losses.plot(skipped, [0] * len(skipped), "x", color=color)
-    labels = ("loss (nats a target token)", score or "no evaluation", "learning rate", "target tokens a second")
+    of_sample = f"{_SHOWN.get(score, score)}, dev sample" if score else "no evaluation"
+    labels = ("loss (nats a target token)", of_sample, "learning rate", "target tokens a second")
     for axes, label in zip((losses, scores, rates, speeds), labels, strict=True):
         axes.set(xlabel="step", ylabel=label)
         axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.tick_params(labelbottom=True)
         axes.grid(alpha=0.3)
+    speeds.yaxis.set_major_formatter("{x:,.0f}")
     losses.legend()
-    if len(logs) > 1:
+    if scores.get_legend_handles_labels()[0]:
         scores.legend()
     figure.suptitle(" / ".join(runs))
     write_picture(path, figure)

@@ -30,7 +30,8 @@ def test_values_that_were_not_finite_are_left_out(tmp_path):
 
 def test_the_picture_shows_every_run(tmp_path):
     evaluation = {"event": "evaluation", "step": 10, "loss": 2.0, "bleu": 12.0}
-    one = write_log(tmp_path / "one", progress(10, 3.0), evaluation)
+    best = {"event": "best", "step": 10, "best_step": 10, "metric": "bleu", "value": 12.0}
+    one = write_log(tmp_path / "one", progress(10, 3.0), evaluation, best)
     other = write_log(tmp_path / "other", progress(10, 1.0), {"event": "skipped", "step": 4})
     paths = [str(tmp_path / name) for name in ("one.png", "both.png")]
     curves.draw_curves({"one": one}, paths[0])
