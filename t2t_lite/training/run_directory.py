@@ -6,6 +6,7 @@ import os
 
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data.files import read_bytes, write_bytes
 from t2t_lite.errors import UserError
@@ -89,6 +90,25 @@ def accumulation_for(replicas, wanted, before, keep_batches=True):
             f"--hparams=gradient_accumulation_steps={wanted} --allow_hparams_change"
         )
     return batches // replicas
+
+
+def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
+    """Returns (problem, model, hparams, hparams_set): what was not given (None) is the earlier run's in output_dir.
+
+    What was given has to agree with it: see `changed_hparams`.
+
+    Raises:
+        UserError: a new run without a problem or hyperparameters.
+    """
+    before = read_run_config(output_dir) or {}
+    problem = problem or before.get("problem")
+    if hparams is None and hparams_set:
+        hparams = registry.hparams(hparams_set)
+    elif hparams is None and before:
+        hparams = HParams.from_dict(before["hparams"])
+    if not problem or hparams is None:
+        raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
+    return problem, model or before.get("model") or "transformer", hparams, hparams_set or before.get("hparams_set")
 
 
 def changed_hparams(output_dir, config, allow_change):

@@ -10,12 +10,10 @@ import time
 import keras
 import tensorflow as tf
 
-from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data import records
 from t2t_lite.data.files import write_bytes
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.errors import UserError
 from t2t_lite.models.run_config import build_model, read_run_config, write_run_config
 from t2t_lite.models.warm_start import warm_start
 from t2t_lite.training.announcement import announce
@@ -32,7 +30,14 @@ from t2t_lite.training.memory import explaining_out_of_memory
 from t2t_lite.training.metrics import Progress, sentences_read
 from t2t_lite.training.optimizers import make_optimizer, without_multistep
 from t2t_lite.training.profiling import StepProfiler
-from t2t_lite.training.run_directory import STREAM, accumulation_for, changed_hparams, copy_vocabulary, locked
+from t2t_lite.training.run_directory import (
+    STREAM,
+    accumulation_for,
+    changed_hparams,
+    copy_vocabulary,
+    fill_in_settings,
+    locked,
+)
 from t2t_lite.training.run_log import RunLog, lineage
 from t2t_lite.training.skipped_steps import SkippedSteps
 from t2t_lite.training.stop_signal import stop_on_signal
@@ -157,7 +162,7 @@ class Trainer:
             self.data_dir,
             split,
             self.eval_steps,
-            lambda trained: self.hparams or trained,
+            lambda trained: without_multistep(self.hparams) if self.hparams else trained,
             self.search,
         )
         return evaluation.newest()
@@ -166,7 +171,9 @@ class Trainer:
 
     def _open(self):
         """Everything that can be wrong with names, settings and data; writes nothing."""
-        self._fill_in_from_earlier_run()
+        given = self.problem, self.model, self.hparams, self.hparams_set
+        self.problem, self.model, self.hparams, self.hparams_set = fill_in_settings(self.output_dir, *given)
+        self.hparams = without_multistep(self.hparams)
         self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)  # before TensorFlow makes a tensor
         if self.deterministic and tf.config.get_visible_devices("GPU"):
             tf.config.experimental.enable_op_determinism()
@@ -230,20 +237,6 @@ class Trainer:
         self._checkpoints.remove_leftovers()
         if self.flags_text:
             write_bytes(os.path.join(self.output_dir, "flags.txt"), self.flags_text.encode())
-
-    def _fill_in_from_earlier_run(self):
-        """Takes what was not given from the run in output_dir; what was given must agree (`changed_hparams`)."""
-        before = read_run_config(self.output_dir) or {}
-        self.problem = self.problem or before.get("problem")
-        self.model = self.model or before.get("model") or "transformer"
-        if self.hparams is None and self.hparams_set:
-            self.hparams = registry.hparams(self.hparams_set)
-        elif self.hparams is None and before:
-            self.hparams = HParams.from_dict(before["hparams"])
-        self.hparams_set = self.hparams_set or before.get("hparams_set")
-        if not self.problem or self.hparams is None:
-            raise UserError(f"{self.output_dir}: a new run needs a problem and an hparams_set (or hparams).")
-        self.hparams = without_multistep(self.hparams)
 
     def _announce(self):
         gives_up = list(self.inexact)
