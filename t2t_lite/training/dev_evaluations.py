@@ -30,6 +30,7 @@ class DevEvaluations:
         self._throttle_seconds = throttle_seconds
         self._replicas = replicas
         self._started = -float("inf")
+        self._sum = tf.function(replicas.sum, autograph=False)
 
     def evaluate(self, step, is_last):
         """Evaluates the model as it is, unless it is too soon; returns the metrics, or {}."""
@@ -65,7 +66,7 @@ class DevEvaluations:
         if not self._early_stopping.steps:
             return None
         why = self._early_stopping.reason(self._evaluations.history()) if self._evaluations else None
-        if self._replicas.cluster and float(self._replicas.sum(tf.constant(float(why is not None)))) > 0:
+        if self._replicas.cluster and float(self._sum(tf.constant(float(why is not None)))) > 0:
             why = why or "the first worker's log says why"
         return why
 
