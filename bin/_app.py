@@ -234,11 +234,19 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
             print(f"\n{command}: interrupted", file=sys.stderr)
             return 128 + 2
         except Exception as error:
-            status, message = _explain(error)
-            if message is None:
+            status = report(command, error)
+            if status is None:
                 raise
-            print(f"{command}: error: {' '.join(message.splitlines())}", file=sys.stderr)
             return status
+
+
+def report(command, error):
+    """Prints an error as one line on stderr; returns the exit status, or None for a bug, which is not printed."""
+    status, message = _explain(error)
+    if message is None:
+        return None
+    print(f"{command}: error: {' '.join(message.splitlines())}", file=sys.stderr)
+    return status
 
 
 def _run(command, define_flags, run, argv, check, tensorflow):

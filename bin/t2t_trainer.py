@@ -297,8 +297,10 @@ def _generate_data(problem, usr_dir, flags):
 
 def main(argv=None):
     """Runs the command; returns its exit status."""
+    in_cluster = argv is None and os.environ.get("TF_CONFIG")
     argv = sys.argv[1:] if argv is None else list(argv)
-    return _app.main("t2t-trainer", define_flags, run, _join_hp_pairs(argv), check=check)
+    what = _run_in_cluster if in_cluster else run
+    return _app.main("t2t-trainer", define_flags, what, _join_hp_pairs(argv), check=check)
 
 
 def _join_hp_pairs(argv):
@@ -315,6 +317,18 @@ def _join_hp_pairs(argv):
         else:
             words.append(word)
     return [*words, f"--hparams={','.join(filter(None, [given, *pairs]))}"] if given or pairs else words
+
+
+def _run_in_cluster(flags):
+    """`run`; a failure ends the process at once, for TensorFlow's end waits for machines that may be gone."""
+    try:
+        return run(flags)
+    except Exception as error:
+        status = _app.report("t2t-trainer", error)
+        if status is None:
+            raise
+        sys.stdout.flush(), sys.stderr.flush()
+        os._exit(status)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Begins a run with the weights of another one, whose vocabulary may differ."""
 
+import logging
 import os
 
 import numpy as np
@@ -10,6 +11,8 @@ from t2t_lite.data.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.errors import UserError
 from t2t_lite.models.restore import encoders_of, find_checkpoint, read_config_of, restore_weights
 from t2t_lite.models.weights import check_fits, named_weights, saved_shapes, trackable
+
+_LOGGER = logging.getLogger("t2t_lite")
 
 # The matrices with a row a piece, as `Transformer` names them, and whose pieces these are.
 _SIDES = {
@@ -40,8 +43,8 @@ def warm_start(path, model, encoders):
         encoders: {"inputs", "targets"}: TextEncoders of the new model's ids.
 
     Returns:
-        (str, the checkpoint without suffix; {name of a matrix: [rows taken over, rows]}, empty for the same
-        vocabulary).
+        dict of what a log is to keep: "warm_start_from", the checkpoint without suffix; with another vocabulary also
+        "warm_start_rows", {name of a matrix: [rows taken over, rows]}. The same is said to the user.
 
     Raises:
         UserError: no checkpoint there, a damaged one, no vocabulary beside it, or a weight of another shape,
@@ -51,7 +54,8 @@ def warm_start(path, model, encoders):
     config = read_config_of(checkpoint)
     if config["vocabulary_sha256"] == {side: encoder.fingerprint for side, encoder in encoders.items()}:
         restore_weights(checkpoint, model)
-        return checkpoint, {}
+        _LOGGER.info(f"begun with the weights of {checkpoint}")
+        return {"warm_start_from": checkpoint}
     folder = os.path.dirname(checkpoint)
     weights, saved = named_weights(model), saved_shapes(checkpoint)
     matrices = [name for name in weights if name in _SIDES]
@@ -72,7 +76,10 @@ def warm_start(path, model, encoders):
         weights[name].assign(rows)
     others = trackable({name: weight.value for name, weight in weights.items() if name not in matrices})
     restore_weights(checkpoint, others)
-    return checkpoint, taken
+    _LOGGER.info(f"begun with the weights of {checkpoint}")
+    for name, (count, of) in taken.items():
+        _LOGGER.info(f"another vocabulary: {name}: {count:,} of {of:,} rows are of pieces that both have")
+    return {"warm_start_from": checkpoint, "warm_start_rows": taken}
 
 
 def _take_rows(checkpoint, name, rows, encoders, sources, old_encoders):

@@ -66,6 +66,10 @@ class RunCheckpoints:
                 "Make room or permission, then run the same command again."
             ) from error
 
+    def save_apart(self, path):
+        """Saves as `path`, a checkpoint beside the run's own, which are as they were."""
+        self._checkpoint.write(path)
+
     @property
     def latest(self):
         """Path of the newest checkpoint, or None."""

@@ -78,4 +78,8 @@ def lost_worker(message, cluster):
     """Returns "host:port" of the worker that an error of TensorFlow's collective operations speaks of, or None."""
     found = [int(number) for number in re.findall(r"/job:worker/replica:0/task:(\d+)", message)]
     others = [number for number in found if number != cluster.index and number < len(cluster.workers)]
+    if not others and "CoordinationService" in message:  # the first worker has it
+        others = [0] if cluster.index else []
+    if not others and len(cluster.workers) == 2:
+        others = [1 - cluster.index]
     return cluster.workers[others[0]] if others else None

@@ -5,6 +5,7 @@ import logging
 import os
 
 import numpy as np
+import tensorflow as tf
 
 from t2t_lite.data.files import write_bytes
 from t2t_lite.errors import Failure
@@ -16,38 +17,53 @@ class SkippedSteps:
     """Watches the results of steps.
 
     Args:
-        output_dir: str, where the batches of the last step are kept for study.
+        output_dir: str, where the last step's batches and the state that it met are kept for study.
         log: RunLog.
         most: int, steps in a row that are borne.
+        save_state: function of a path, without suffix, that writes a checkpoint there; None: another machine saves.
+
+    Attributes:
+        in_a_row: int, how many of the last steps that were watched were skipped.
     """
 
-    def __init__(self, output_dir, log, most):
+    def __init__(self, output_dir, log, most, save_state):
         self._output_dir = output_dir
         self._log = log
         self._most = most
-        self._in_a_row = 0
+        self._save_state = save_state
+        self._watched = 0
+        self.in_a_row = 0
 
     def watch(self, step, batches, result):
-        """Takes what `TrainStep` returned for a step.
+        """Takes what `TrainStep` returned for a step; nothing happens where it has been taken before.
 
         Raises:
-            Failure: it was one too many; the message names the file with its batches.
+            Failure: it was one too many; the message names the folder with its batches and the state of the run.
         """
-        if not float(result["skipped"]):
-            self._in_a_row = 0
+        if step <= self._watched:
             return
-        self._in_a_row += 1
+        self._watched = step
+        if not float(result["skipped"]):
+            self.in_a_row = 0
+            return
+        self.in_a_row += 1
         self._log.write("skipped", step, objective=str(float(result["objective"])))
         _LOGGER.warning(f"step {step:,}: the loss or its gradient is not finite; the step is skipped.")
-        if self._in_a_row < self._most:
+        if self.in_a_row < self._most:
             return
-        path = os.path.join(self._output_dir, f"not-finite-step-{step}.npz")
+        folder = os.path.join(self._output_dir, f"not-finite-step-{step}")
+        if self._save_state:
+            self._save(folder, step, batches)
+        raise Failure(
+            f"the loss or its gradient was not finite for {self.in_a_row} steps in a row, up to step {step}. Its "
+            f"batches and the state of the run are in {folder}. Lower learning_rate_constant, raise "
+            "learning_rate_warmup_steps or set clip_grad_norm, and start again from an earlier checkpoint."
+        )
+
+    def _save(self, folder, step, batches):
         arrays = {f"{key}_{i}": batch[key].numpy() for i, batch in enumerate(batches) for key in batch}
         packed = io.BytesIO()  # savez seeks, which remote files cannot
         np.savez(packed, **arrays)
-        write_bytes(path, packed.getvalue())
-        raise Failure(
-            f"the loss or its gradient was not finite for {self._in_a_row} steps in a row, up to step {step}. The last "
-            f"batch is in {path}. Lower learning_rate_constant, raise learning_rate_warmup_steps or set "
-            "clip_grad_norm, and start again from an earlier checkpoint."
-        )
+        tf.io.gfile.makedirs(folder)
+        write_bytes(os.path.join(folder, "batches.npz"), packed.getvalue())
+        self._save_state(os.path.join(folder, f"model.ckpt-{step}"))

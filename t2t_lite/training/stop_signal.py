@@ -17,11 +17,14 @@ class stop_on_signal:
                 self._before[number] = signal.signal(number, self._handle)
         return self._stopped
 
-    def _handle(self, number, _):
+    def _handle(self, *_):
         self._stopped.set()
-        signal.signal(number, self._before[number])
+        self._restore()
         _LOGGER.info("signal received: saving a checkpoint and stopping; once more stops at once.")
 
     def __exit__(self, *_):
+        self._restore()
+
+    def _restore(self):
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -34,6 +34,11 @@ class TrainStep:
             raise UserError(f"gradient_accumulation_steps={self.accumulation}: expected 1 or more.")
         if not 0 <= hparams.label_smoothing < 1:
             raise UserError(f"label_smoothing={hparams.label_smoothing}: expected a share in [0, 1).")
+        if "float16" in hparams.dtype_policy.replace("bfloat16", ""):
+            raise UserError(
+                f"dtype_policy={hparams.dtype_policy}: float16 needs its loss scaled, which is not proven right under "
+                "several replicas. Use mixed_bfloat16, which needs none."
+            )
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
         ids = tf.TensorSpec([None, None], tf.int32)

@@ -195,11 +195,10 @@ class Trainer:
 
     def _share_batches(self):
         """Has each replica accumulate so many batches that the steps of an earlier run stay what they were."""
+        before, count = read_run_config(self.output_dir), self._replicas.count
         keep = self.keep_batches_a_step or not self.allow_hparams_change
-        self._accumulation = accumulation_for(
-            self._replicas.count, self._accumulation, read_run_config(self.output_dir), keep
-        )
-        self._config["batches_a_step"] = self._replicas.count * self._accumulation
+        self._accumulation = accumulation_for(count, self._accumulation, before, keep)
+        self._config["batches_a_step"] = count * self._accumulation
 
     def _build(self, train_steps):
         """Makes the model, its optimizer and all that a checkpoint holds."""
@@ -224,7 +223,8 @@ class Trainer:
         )
         self._log = RunLog(self.output_dir, is_silent=not self._replicas.is_chief)
         self._dev = self._dev_evaluations()
-        self._skipped = SkippedSteps(self.output_dir, self._log, self.hparams.max_skipped_steps)
+        save = self._checkpoints.save_apart if self._replicas.is_chief else None
+        self._skipped = SkippedSteps(self.output_dir, self._log, hparams.max_skipped_steps, save)
 
     def _settle(self):
         """Writes the settings and the vocabulary into output_dir; refuses to change what must not change."""
@@ -253,11 +253,7 @@ class Trainer:
         if self._checkpoints.latest:
             _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used, since {self.output_dir} has checkpoints")
             return {}
-        path, taken = warm_start(self.warm_start_from, self._model, self._data.encoders)
-        _LOGGER.info(f"begun with the weights of {path}")
-        for name, (rows, of) in taken.items():
-            _LOGGER.info(f"another vocabulary: {name}: {rows:,} of {of:,} rows are of pieces that both have")
-        return {"warm_start_from": path, **({"warm_start_rows": taken} if taken else {})}
+        return warm_start(self.warm_start_from, self._model, self._data.encoders)
 
     def _restore(self, warm_start_facts):
         stream_changed = any(name in STREAM for name in self._changed)
@@ -318,6 +314,8 @@ class Trainer:
                 if previous:
                     self._skipped.watch(*previous)
                 previous = (step, batches, result)
+                if self._skipped.in_a_row or step == train_steps:
+                    self._skipped.watch(*previous)  # at once: the state is still the one that the step met
                 self._progress.add(step, batches, result, self._optimizer.learning_rate)
                 evaluate = step % self.local_eval_frequency == 0 or step == train_steps
                 by_time = self.save_checkpoints_secs and time.monotonic() - saved_at >= self.save_checkpoints_secs
@@ -336,6 +334,7 @@ class Trainer:
             what = f"stopped early at step {step:,}: {why}" if why else f"stopped by a signal at step {step:,}"
             _LOGGER.info(f"{what}{'.' if why else '; the same command continues from there.'}")
         self._log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
+        self._replicas.check_same(step, "last step")  # the others leave when the first one has written all
         return metrics
 
     def _is_stopped(self, stopped, previous):

@@ -68,22 +68,40 @@ def state(output_dir):
     return {key: reader.get_tensor(key) for key in keys}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "more, kills", [([], (20, 60)), (["--logical_cpus=2"], (40,))], ids=["one replica", "two replicas"]
-)
-def test_killed_and_started_again_ends_as_if_never_killed(data_dir, tmp_path, more, kills):
+def wait_for_save(process, output_dir, step):
+    """Returns as soon as there is a file of a checkpoint that the list of checkpoints does not have."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline and process.poll() is None:
+        if any(output_dir.glob(f"model.ckpt-{step}[._]*")):
+            listed = output_dir / "checkpoint"
+            assert not listed.exists() or f"model.ckpt-{step}" not in listed.read_text(), "too late"
+            return
+        time.sleep(0.0005)
+    raise AssertionError(f"no save at step {step}: {finish(process)}")
+
+
+@pytest.mark.slow  # four processes that train
+@pytest.mark.parametrize("more", [[], ["--logical_cpus=2"]], ids=["one replica", "two replicas"])
+def test_killed_while_saving_and_while_evaluating_ends_as_if_never_killed(data_dir, tmp_path, more):
+    """In the save of step 40, then in the evaluation after it, which is long: it is traced."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
+    more = [*more, "--schedule=continuous_train_and_eval", "--eval_steps=1"]
     assert finish(start(data_dir, whole, *more))[0] == 0
-    for step in kills:
+    for wait in (wait_for_save, wait_for_checkpoint):
         process = start(data_dir, killed, *more)
-        wait_for_checkpoint(process, killed, step)
+        wait(process, killed, 40)
         process.send_signal(signal.SIGKILL)
-        finish(process)
+        assert finish(process)[0] == -signal.SIGKILL
     status, stderr = finish(start(data_dir, killed, *more))
     assert status == 0
-    resumed = [line for line in stderr.splitlines() if line.startswith("resumed at step ")]
-    assert len(resumed) == 1 and int(resumed[0].split()[3].rstrip(",")) >= kills[-1]
+    events = [json.loads(line) for line in (killed / "train.log").read_text().splitlines()]
+    resumed = [(event["step"], event["data_batch"]) for event in events if event["event"] == "resume"]
+    count = 2 if "--logical_cpus=2" in more else 1
+    assert resumed == [(20, 20 * count), (40, 40 * count)]
+    assert f"resumed at step 40, data batch {40 * count}" in stderr.splitlines()
+    evaluated = [event["step"] for event in events if event["event"] == "evaluation"]
+    assert evaluated == list(range(20, STEPS + 1, 20)), "that of step 40 was made up for"
+    assert not list(killed.glob("*_temp")), "what the killed save left is gone"
     expected, got = state(whole), state(killed)
     assert expected.keys() == got.keys()
     for key in expected:
@@ -91,12 +109,12 @@ def test_killed_and_started_again_ends_as_if_never_killed(data_dir, tmp_path, mo
 
 
 @pytest.mark.slow
-def test_sigterm_saves_and_a_second_trainer_is_refused(data_dir, tmp_path):
+def test_a_signal_saves_and_a_second_trainer_is_refused(data_dir, tmp_path):
     process = start(data_dir, tmp_path, "--train_steps=100000")
     wait_for_checkpoint(process, tmp_path, 20)
     status, stderr = finish(start(data_dir, tmp_path, "--train_steps=100000"))
     assert status == 2 and "another trainer" in stderr and len(stderr.strip().splitlines()) == 1
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)  # SIGTERM: test_two_machines.py
     status, stderr = finish(process)
     assert status == 0
     assert "stopped by a signal at step" in stderr

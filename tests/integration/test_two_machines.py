@@ -1,5 +1,6 @@
 """Two t2t-trainers on this machine, joined by TF_CONFIG, against one that accumulates two batches."""
 
+import json
 import os
 import pathlib
 import signal
@@ -11,6 +12,8 @@ import time
 import numpy as np
 import pytest
 import tensorflow as tf
+
+from t2t_lite.training.checkpoints import checkpoint_step
 
 PROBLEM = "--problem=algorithmic_reverse_decimal40"
 HPARAMS = (
@@ -38,21 +41,20 @@ def free_ports(count):
 
 @pytest.fixture
 def start_workers(tmp_path, call_command):
-    """Starts the trainer on two "machines"; returns the processes."""
+    """Starts the trainer on two "machines"; returns the processes. `of_second`: further flags of that one."""
     started = []
 
-    def start(*flags):
+    def start(*flags, of_second=()):
         addresses = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
         configs = call_command("t2t-make-tf-configs", f"--workers={addresses}").stdout.splitlines()
         program = pathlib.Path(sys.executable).with_name("t2t-trainer")
         for index, config in enumerate(configs):
             log = open(tmp_path / f"worker{index}.log", "w")  # noqa: SIM115  (the process writes to it)
             environment = {**os.environ, "TF_CONFIG": config.strip("'")}
-            started.append(
-                subprocess.Popen([program, *FLAGS, *flags], cwd=tmp_path, env=environment, stdout=log, stderr=log)
-            )
+            words = [program, *FLAGS, *flags, *(of_second if index else ())]
+            started.append(subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=log, stderr=log))
             log.close()
-        return started
+        return started[-2:]
 
     yield start
     for process in started:
@@ -93,19 +95,54 @@ def test_two_machines_take_the_step_of_one(tmp_path, data, start_workers, call_c
     assert "step 5/12" not in said, "one log is enough"
 
 
+def wait_for_step(tmp_path, step, processes):
+    """Returns once train.log has a checkpoint at or after a step."""
+    path, deadline = tmp_path / "dead" / "train.log", time.monotonic() + 240
+    while time.monotonic() < deadline and all(process.poll() is None for process in processes):
+        text = path.read_text() if path.exists() else ""
+        events = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
+        if any(event["event"] == "checkpoint" and event["step"] >= step for event in events):
+            return
+        time.sleep(0.1)
+    raise AssertionError((tmp_path / "worker0.log").read_text() + (tmp_path / "worker1.log").read_text())
+
+
 @pytest.mark.slow
-def test_a_machine_that_is_gone_is_named(tmp_path, data, start_workers):
+def test_a_machine_that_is_gone_is_named_and_the_run_goes_on(tmp_path, data, start_workers):
+    """The other one ends within 15 s; then both go on, and a signal to one ends both after the same step."""
     flags = "--output_dir=dead", "--train_steps=1000000", f"--hparams={HPARAMS}", "--local_eval_frequency=20"
     chief, worker = start_workers(*flags)
-    deadline = time.monotonic() + 240
-    while not (tmp_path / "dead" / "model.ckpt-20.index").exists() and time.monotonic() < deadline:
-        time.sleep(0.5)
+    wait_for_step(tmp_path, 20, (chief, worker))
     worker.send_signal(signal.SIGKILL)
-    assert chief.wait(timeout=120) == 1
+    assert chief.wait(timeout=15) == 1
     last = (tmp_path / "worker0.log").read_text().strip().splitlines()[-1]
     address = f"127.0.0.1:{_port_of_worker_1(tmp_path)}"
     assert f"t2t-trainer: error: {address} is gone; this is worker 0" in last
-    assert tf.train.latest_checkpoint(str(tmp_path / "dead"))
+    saved = checkpoint_step(tf.train.latest_checkpoint(str(tmp_path / "dead")))
+
+    chief, worker = start_workers(*flags)
+    wait_for_step(tmp_path, saved + 20, (chief, worker))
+    worker.send_signal(signal.SIGTERM)
+    assert [process.wait(timeout=60) for process in (chief, worker)] == [0, 0], (
+        "neither waits for the other's next step"
+    )
+    said = (tmp_path / "worker0.log").read_text()
+    assert f"resumed at step {saved}, data batch {2 * saved}" in said and "stopped by a signal at step" in said
+    assert "signal received" not in said, "it was the other one's"
+    events = [json.loads(line) for line in (tmp_path / "dead" / "train.log").read_text().splitlines()]
+    assert (events[-1]["event"], events[-1]["finished"]) == ("end", False)
+    assert events[-1]["step"] == checkpoint_step(tf.train.latest_checkpoint(str(tmp_path / "dead")))
+
+
+@pytest.mark.slow
+def test_machines_with_different_settings_are_refused(tmp_path, data, start_workers):
+    flags = "--output_dir=mixed", "--train_steps=5", f"--hparams={HPARAMS}"
+    processes = start_workers(*flags, of_second=[f"--hparams={HPARAMS},label_smoothing=0.3"])
+    assert [process.wait(timeout=120) for process in processes] == [2, 2]
+    for index in (0, 1):
+        last = (tmp_path / f"worker{index}.log").read_text().strip().splitlines()[-1]
+        assert last.startswith("t2t-trainer: error: TF_CONFIG: the machines have different problem, model and hyper")
+    assert not (tmp_path / "mixed" / "hparams.json").exists()
 
 
 def _port_of_worker_1(tmp_path):

@@ -88,9 +88,10 @@ def test_pieces_that_both_have_keep_their_rows(tmp_path, was_shared, is_shared):
     old = run_of(tmp_path / "run", old_encoders)
     model = build_model(config(new_encoders))
     drawn = values(model)
-    checkpoint, taken = warm_start(str(tmp_path / "run"), model, new_encoders)
+    facts = warm_start(str(tmp_path / "run"), model, new_encoders)
     new = values(model)
-    assert checkpoint == str(tmp_path / "run" / "model.ckpt-7")
+    assert facts["warm_start_from"] == str(tmp_path / "run" / "model.ckpt-7")
+    taken = facts["warm_start_rows"]
 
     there = {
         side: rows(old, "embedding" if was_shared else f"{side.removesuffix('s')}_embedding", old_encoders[side])
@@ -153,7 +154,7 @@ def test_bytes_and_special_ids_go_by_their_piece(tmp_path, monkeypatch):
     old = run_of(tmp_path / "run", old_encoders)["embedding/embeddings"]
     model = build_model(config(new_encoders))
     drawn = values(model)["embedding/embeddings"]
-    _, taken = warm_start(str(tmp_path / "run"), model, new_encoders)
+    taken = warm_start(str(tmp_path / "run"), model, new_encoders)["warm_start_rows"]
     new = values(model)["embedding/embeddings"]
     assert taken == {"embedding/embeddings": [258, 280]}
     np.testing.assert_array_equal(new[[0, 1]], old[[0, 1]])

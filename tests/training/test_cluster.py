@@ -56,3 +56,6 @@ def test_the_worker_that_an_error_speaks_of():
     message = "/job:worker/replica:0/task:0: Collective ops is aborted by: /job:worker/replica:0/task:2 is down"
     assert lost_worker(message, cluster) == "c:3"
     assert lost_worker("something else", cluster) is None
+    frozen = "Collective ops is aborted by: Deadline Exceeded RPC: /tensorflow.CoordinationService/Heartbeat"
+    assert lost_worker(frozen, Cluster(("a:1", "b:2", "c:3"), 1)) == "a:1", "the first worker has that service"
+    assert lost_worker("something else", Cluster(("a:1", "b:2"), 1)) == "a:1", "there is no other"

@@ -180,12 +180,23 @@ def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkey
     assert_same(state(tmp_path, 7), state(whole[0], 7))
 
 
-def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_the_batch(data_dir, tmp_path):
+def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(data_dir, tmp_path):
     hparams = HPARAMS + ",learning_rate_constant=1e30,max_skipped_steps=3"
-    with pytest.raises(Failure, match=r"3 steps in a row.*not-finite-step-\d+.npz"):
+    with pytest.raises(Failure, match=r"3 steps in a row.*not-finite-step-\d+\. "):
         trainer(data_dir, tmp_path, hparams).train(60)
-    [saved] = [name for name in os.listdir(tmp_path) if name.startswith("not-finite")]
-    assert set(np.load(tmp_path / saved)) == {"inputs_0", "targets_0"}
+    [folder] = [path for path in tmp_path.iterdir() if path.name.startswith("not-finite")]
+    step = checkpoint_step(folder)
+    skipped = [line["step"] for line in log(tmp_path) if line["event"] == "skipped"]
+    assert skipped[-3:] == [step - 2, step - 1, step]
+    batches = np.load(folder / "batches.npz")
+    assert set(batches) == {"inputs_0", "targets_0"}
+    saved = state(folder, step)
+    assert saved["batches_read/.ATTRIBUTES/VARIABLE_VALUE"] == step
+    weights = [value for key, value in saved.items() if key.startswith("model/")]
+    assert all(np.isfinite(value).all() for value in weights)
+    [updates] = [saved[key] for key in saved if key.startswith("optimizer/") and saved[key].dtype.kind == "i"]
+    assert updates == step - len(skipped), "skipped steps left no trace in the optimizer"
+    assert not [name for name in checkpoints(tmp_path) if checkpoint_step(name) >= step]
 
 
 def test_everything_longer_than_max_length(data_dir, tmp_path):
@@ -198,6 +209,12 @@ def test_a_max_length_beyond_the_learned_positions(data_dir, tmp_path):
     with pytest.raises(UserError, match=r"max_length=256: the learned table has max_position=100 positions"):
         trainer(data_dir, tmp_path / "run", HPARAMS + ",pos=emb,max_position=100").train(3)
     assert not (tmp_path / "run").exists()
+
+
+def test_float16_is_refused(data_dir, tmp_path):
+    with pytest.raises(UserError, match=r"dtype_policy=mixed_float16: .* not proven right .*mixed_bfloat16"):
+        trainer(data_dir, tmp_path / "run", f"{HPARAMS},dtype_policy=mixed_float16").train(3)
+    assert not (tmp_path / "run" / "hparams.json").exists()
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.0])

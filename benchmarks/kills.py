@@ -1,0 +1,196 @@
+"""Kills a training run at random moments, starts it again each time, and compares it with one that was never killed.
+
+Usage: python benchmarks/kills.py --folder=F [--replicas=8] [--kills=20] [--steps=200] [--seed=1]
+
+The model is tiny; dropout, BPE-dropout, shuffling, evaluation with beam search, and a checkpoint every 10 steps are on.
+The kills are SIGKILLs at steps drawn at random, each at one of four moments: anywhere near that step; while the next
+checkpoint is being written; in the evaluation after it; while the restarted process is still starting. What the moment
+really was is read from what the killed process left. Printed, as Markdown: where each restart resumed, and whether
+weights, optimizer, counters and evaluations at the end are bit for bit those of the run without a kill.
+"""
+
+import argparse
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+EVERY = 10
+MOMENTS = ("anywhere", "in a save", "in an evaluation", "at the start")
+HPARAMS = (
+    "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,max_length=64,"
+    "learning_rate_warmup_steps=50,layer_prepostprocess_dropout=0.2,attention_dropout=0.1,bpe_dropout=0.1,"
+    "eval_decode_examples=4,eval_beam_size=2"
+)
+
+
+def command(folder, output_dir, steps, replicas):
+    """Returns the words of the trainer's command."""
+    return [
+        pathlib.Path(sys.executable).with_name("t2t-trainer"),
+        "--problem=translate_ende_phrasebook",
+        "--hparams_set=transformer_tiny",
+        f"--hparams={HPARAMS}",
+        f"--data_dir={folder}/data",
+        f"--output_dir={output_dir}",
+        f"--train_steps={steps}",
+        f"--local_eval_frequency={EVERY}",
+        "--eval_steps=2",
+        "--keep_checkpoint_max=3",
+        "--log_step_count_steps=1",
+        *([f"--logical_cpus={replicas}"] if replicas > 1 else []),
+    ]
+
+
+class Run:
+    """An output_dir as it looks from outside."""
+
+    def __init__(self, output_dir):
+        self.output_dir = output_dir
+
+    def events(self):
+        """Returns the lines of train.log; one that is being written is left out."""
+        path = self.output_dir / "train.log"
+        text = path.read_text() if path.exists() else ""
+        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
+
+    def unlisted(self, since):
+        """Returns steps of which there are files of after `since` (s), though the list of checkpoints has them not."""
+        steps = set()
+        for entry in os.scandir(self.output_dir) if self.output_dir.exists() else []:
+            match = re.match(r"model\.ckpt-(\d+)[._]", entry.name)
+            with contextlib.suppress(FileNotFoundError):
+                if match and entry.stat().st_mtime >= since:
+                    steps.add(int(match[1]))
+        listed = self.output_dir / "checkpoint"
+        text = listed.read_text() if listed.exists() else ""
+        return steps - set(map(int, re.findall(r'all_model_checkpoint_paths: "model\.ckpt-(\d+)"', text)))
+
+    def state(self, step):
+        """Returns {name: array} of all variables in a checkpoint, without the iterator's own form."""
+        import tensorflow as tf
+
+        reader = tf.train.load_checkpoint(str(self.output_dir / f"model.ckpt-{step}"))
+        kept = ("model/", "trained/", "optimizer/", "step/", "batches_read/")
+        return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if name.startswith(kept)}
+
+
+def is_due(run, moment, step, begun, since):
+    """Whether the moment to kill has come, in a process that began at `since` and found `begun` events."""
+    if moment == "in a save":
+        return any(number >= step for number in run.unlisted(since))
+    new = run.events()[begun:]
+    if moment == "in an evaluation":
+        return any(event["event"] == "checkpoint" and event["step"] >= step for event in new)
+    return any(event["event"] == "progress" and event["step"] >= step for event in new)
+
+
+def start_and_kill(words, log, run, moment, step, draw):
+    """Starts the trainer, waits for the moment, kills it. Returns what it did then; None where it had ended before."""
+    begun, since = len(run.events()), time.time()
+    process = train(words, log)
+    if moment == "at the start":
+        time.sleep(draw.uniform(0, 15))
+    else:
+        while process.poll() is None and not is_due(run, moment, step, begun, since):
+            time.sleep(0.0005 if moment == "in a save" else 0.01)
+        time.sleep({"in a save": 0.002, "in an evaluation": 0.5}.get(moment, 0.1) * draw.random())
+    process.send_signal(signal.SIGKILL)
+    if process.wait() != -signal.SIGKILL:
+        return None
+    new = run.events()[begun:]
+    if run.unlisted(since):
+        return "in a save"
+    if not new or new[-1]["event"] in ("start", "resume"):
+        return "before its first step"
+    return "in an evaluation" if new[-1]["event"] == "checkpoint" else "between"
+
+
+def last_step(run):
+    """Returns the last step that train.log tells of."""
+    return max((event["step"] for event in run.events()), default=0)
+
+
+def evaluations(run):
+    """Returns {step: metrics} of the last evaluation of each step."""
+    return {
+        event["step"]: {name: value for name, value in event.items() if name != "time"}
+        for event in run.events()
+        if event["event"] == "evaluation"
+    }
+
+
+def train(words, log):
+    """Starts the trainer, its stderr in `log`."""
+    return subprocess.Popen(words, stderr=log, stdout=subprocess.DEVNULL)
+
+
+def main():
+    """Runs all of it; the exit status is 1 where the two runs differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=pathlib.Path, required=True)
+    parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    draw = random.Random(options.seed)
+    folder = options.folder.resolve()
+    if not (folder / "data").exists():
+        datagen = pathlib.Path(sys.executable).with_name("t2t-datagen")
+        subprocess.run(
+            [datagen, "--problem=translate_ende_phrasebook", "--max_cases=2000", f"--data_dir={folder}/data"],
+            check=True,
+        )
+    whole, killed = Run(folder / f"whole-{options.replicas}"), Run(folder / f"killed-{options.replicas}")
+    begin = time.monotonic()
+    with open(folder / f"stderr-{options.replicas}.log", "a") as log:
+        if train(command(folder, whole.output_dir, options.steps, options.replicas), log).wait():
+            sys.exit(f"the run without kills failed: see {log.name}")
+        seconds = time.monotonic() - begin
+        moments = [MOMENTS[number % len(MOMENTS)] for number in range(options.kills)]
+        draw.shuffle(moments)
+        steps = sorted(draw.randrange(1, options.steps - EVERY) for _ in moments)
+        words = command(folder, killed.output_dir, options.steps, options.replicas)
+        rows = []
+        for number, (moment, step) in enumerate(zip(moments, steps, strict=True), 1):
+            was = start_and_kill(words, log, killed, moment, step, draw)
+            if was is None:
+                sys.exit(f"kill {number}: the run had ended before: more --steps, or fewer --kills")
+            rows.append([number, last_step(killed), was])
+            print(f"kill {number} of {len(moments)}, aimed {moment}, {was}: step {rows[-1][1]}", file=sys.stderr)
+        if train(words, log).wait():
+            sys.exit(f"the killed run failed: see {log.name}")
+    report(options, whole, killed, rows, seconds, time.monotonic() - begin)
+
+
+def report(options, whole, killed, rows, seconds, all_seconds):
+    """Prints the table and the comparison."""
+    import numpy as np
+
+    resumed = [event for event in killed.events() if event["event"] in ("start", "resume")]
+    print(f"{options.replicas} replicas, {options.steps} steps, seed {options.seed}\n")
+    print("| kill | last step seen | what it was doing |\n|--:|--:|---|")
+    for row in rows:
+        print(f"| {' | '.join(map(str, row))} |")
+    print(f"\nstarted or resumed at steps: {', '.join(str(event['step']) for event in resumed)}")
+    print(f"kills: {dict(collections.Counter(was for _, _, was in rows))}")
+    print(f"{seconds:.0f} s without kills, {all_seconds:.0f} s in all")
+    one, other = whole.state(options.steps), killed.state(options.steps)
+    differ = [name for name in sorted({*one, *other}) if not np.array_equal(one.get(name), other.get(name))]
+    numbers = sum(np.size(value) for value in one.values())
+    same = evaluations(whole) == evaluations(killed)
+    print(f"variables: {len(one)} with {numbers:,} numbers; not bit for bit the same: {', '.join(differ) or 'none'}")
+    print(f"evaluations: {len(evaluations(whole))}, {'all the same' if same else 'NOT all the same'}")
+    sys.exit(1 if differ or not same else 0)
+
+
+if __name__ == "__main__":
+    main()
