@@ -292,7 +292,7 @@ class Trainer:
             self._data.examples,
             sentences_read(lines, step, int(self._batches_read)),
         )
-        is_due = step > 0 and (step % self.local_eval_frequency == 0 or step >= train_steps)
+        is_due = step >= train_steps or (step > 0 and step % self.local_eval_frequency == 0)
         metrics, why = self._dev.catch_up(step, is_due), self._dev.reason_to_stop()
         if step >= train_steps or why:
             self.ended_by = "early_stopping" if why else "train_steps"
