@@ -7,7 +7,8 @@ All sides train the same model (the paper's base, 37,000 ids, one matrix for bot
 same real batches, padding included and hidden by masks: dropout 0.1, label smoothing 0.1, Adam, float32; the update
 is included. Every side is a process of its own, warmed up on all batches, and the sides take turns: a turn is
 every batch once. Ratios are medians over neighbouring turns. `--sides` adds variants: `mixed` is ours under
-mixed_bfloat16, `recompute` ours with recompute_grad, `torch_unmasked` PyTorch without its padding masks.
+mixed_bfloat16, `recompute` ours with recompute_grad, `torch_unmasked` PyTorch without its padding masks; `accumulated`
+takes all batches in one step, one after the other, and `replicas` in one step, each on a logical CPU of its own.
 """
 
 import argparse
@@ -21,7 +22,13 @@ import subprocess
 import sys
 import time
 
-SIDES = {"ours": "", "mixed": "dtype_policy=mixed_bfloat16", "recompute": "recompute_grad=True"}
+SIDES = {
+    "ours": "",
+    "mixed": "dtype_policy=mixed_bfloat16",
+    "recompute": "recompute_grad=True",
+    "accumulated": "",
+    "replicas": "",
+}
 PEERS = "torch", "torch_unmasked", "marian"
 SIZES = {
     "base": {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6},
@@ -57,32 +64,35 @@ def load(path):
     return [(arrays[f"inputs_{i}"], arrays[f"targets_{i}"]) for i in range(len(arrays) // 2)]
 
 
-def our_step(side, size, batches):
-    """Returns a function of a batch's number that trains on it."""
+def our_steps(side, size, batches):
+    """Returns functions without arguments that train on all batches together, and return the last loss."""
     from t2t_lite import quiet_import  # noqa: F401  (the environment of the commands)
 
     import tensorflow as tf  # isort: skip
 
     from t2t_lite import registry
+    from t2t_lite.models.run_config import build_model
     from t2t_lite.training.distribution import choose_replicas
     from t2t_lite.training.optimizers import make_optimizer
     from t2t_lite.training.train_step import TrainStep
 
+    a_step = len(batches) if side in ("accumulated", "replicas") else 1
     settings = {**SIZES[size], "layer_prepostprocess_dropout": DROPOUT, "label_smoothing": SMOOTHING}
     hparams = registry.hparams("transformer_base_v1").override_from_dict(settings).parse(SIDES[side])
-    from t2t_lite.models.run_config import build_model
-
+    hparams.gradient_accumulation_steps = a_step if side == "accumulated" else 1
     config = {"model": "transformer", "vocab_size": VOCAB_SIZE, "target_vocab_size": None, "hparams": hparams.values()}
-    model = build_model(config)
-    optimizer = make_optimizer(hparams, 100_000)
-    optimizer.build(model.trainable_variables)
-    step = TrainStep(model, optimizer, choose_replicas(0), hparams)
+    replicas = choose_replicas(0, a_step if side == "replicas" else 0)
+    with replicas.scope():
+        model = build_model(config)
+        optimizer = make_optimizer(hparams, 100_000)
+        optimizer.build(model.trainable_variables)
+    step = TrainStep(model, optimizer, replicas, hparams)
     tensors = [{"inputs": tf.constant(inputs), "targets": tf.constant(targets)} for inputs, targets in batches]
-    return lambda i: float(step([tensors[i]], i)["objective"])
+    return [lambda i=i: float(step(tensors[i : i + a_step], i)["objective"]) for i in range(0, len(batches), a_step)]
 
 
-def peer_step(side, size, batches):
-    """As `our_step`, of a PyTorch model."""
+def peer_steps(side, size, batches):
+    """As `our_steps`, of a PyTorch model."""
     import torch
     import torch.nn.functional as F
 
@@ -92,8 +102,7 @@ def peer_step(side, size, batches):
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
     tensors = [(torch.from_numpy(inputs).long(), torch.from_numpy(targets).long()) for inputs, targets in batches]
 
-    def step(i):
-        inputs, targets = tensors[i]
+    def step(inputs, targets):
         optimizer.zero_grad(set_to_none=True)
         logits = model(inputs, F.pad(targets, (1, 0))[:, :-1])
         loss = F.cross_entropy(
@@ -103,7 +112,7 @@ def peer_step(side, size, batches):
         optimizer.step()
         return loss.item()
 
-    return step
+    return [lambda pair=pair: step(*pair) for pair in tensors]
 
 
 def plain_torch(sizes, masked):
@@ -176,17 +185,17 @@ def serve(side, size, path):
     """Warms up, then trains on every batch once for each line of stdin, and prints how fast."""
     batches = load(path)
     started = time.perf_counter()
-    step = (peer_step if side in PEERS else our_step)(side, size, batches)
-    first = step(0)
+    steps = (peer_steps if side in PEERS else our_steps)(side, size, batches)
+    first = steps[0]()
     seconds = time.perf_counter() - started
-    for i in range(len(batches)):
-        step(i)
+    for step in steps:
+        step()
     print(json.dumps({"side": side, "first_step_seconds": round(seconds, 1), "first_loss": first}), flush=True)
     tokens = sum(int((targets != 0).sum()) for _, targets in batches)
     for _ in sys.stdin:
         cpu, started = time.process_time(), time.perf_counter()
-        for i in range(len(batches)):
-            loss = step(i)
+        for step in steps:
+            loss = step()
         seconds = time.perf_counter() - started
         result = {
             "tokens_per_second": tokens / seconds,
