@@ -35,8 +35,10 @@ $(STAMP) $(PEERS_VENV)/.installed $(BEAM_VENV)/.installed $(BACKENDS_VENV)/.inst
 quickstart: install
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" ./quickstart.sh
 
+# Two processes: what takes the time is tracing, which uses one core. TEST=tests/data runs only that.
+TEST ?=
 test: lint
-	$(VENV)/bin/pytest
+	$(VENV)/bin/pytest -n 2 --dist loadfile $(TEST)
 
 # Layers and models with JAX and with PyTorch.
 test-backends: $(BACKENDS_VENV)/.installed

@@ -100,6 +100,7 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     if cluster and logical_cpus > 1:
         raise UserError(f"--logical_cpus={logical_cpus}: only without TF_CONFIG; a machine of several is one replica.")
     if logical_cpus and not cluster:
+        _hide_gpus()
         devices = _logical_cpus(logical_cpus)
         note = f"{logical_cpus} logical CPU replicas" if logical_cpus > 1 else "1 CPU"
         return _over(devices, f"devices: {note} (--logical_cpus), GPUs are not used")
@@ -112,6 +113,7 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     if cluster:
         return _over_workers(cluster, [] if logical_cpus else gpus[:worker_gpu])
     if worker_gpu == 0:
+        _hide_gpus()
         return Replicas(None, 1, f"devices: CPU (--worker_gpu=0; {len(gpus)} GPUs visible)")
     if not gpus:
         built = "" if tf.test.is_built_with_cuda() else ", and this TensorFlow is built without CUDA"
@@ -121,6 +123,11 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     names = [gpu.name.removeprefix("/physical_device:") for gpu in gpus[:worker_gpu]]
     unused = f"; {len(gpus) - worker_gpu} more are visible (--worker_gpu)" if len(gpus) > worker_gpu else ""
     return _over([f"/{name}" for name in names], f"devices: {', '.join(names)}{unused}")
+
+
+def _hide_gpus():
+    with contextlib.suppress(RuntimeError):  # already initialised: then it sees what it sees
+        tf.config.set_visible_devices([], "GPU")
 
 
 def _over(devices, description):

@@ -31,8 +31,9 @@ def cross_entropy(logits, targets, label_smoothing=0.0):
 def _token_losses(logits, labels, label_smoothing):
     """float32 [N, V], int32 [N] -> (objective [N], nats [N]).
 
-    logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1): no one-hot, and the gradient, softmax(z)
-    less the smoothed label, needs only the logits and their logsumexp.
+    logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1): no one-hot. The gradient, softmax(z) less
+    the smoothed label, keeps the softmax alone, of which logsumexp(z) = max z - log max softmax(z) follows: passes over
+    [N, V] are what a loss costs.
     """
     vocab_size = logits.shape[-1]
     high, low = 1.0 - label_smoothing, label_smoothing / (vocab_size - 1)
@@ -40,8 +41,8 @@ def _token_losses(logits, labels, label_smoothing):
 
     @tf.custom_gradient
     def losses(z):
-        top = tf.reduce_max(z, axis=-1, keepdims=True)
-        log_sum = tf.math.log(tf.reduce_sum(tf.exp(z - top), axis=-1)) + top[:, 0]
+        softmax = tf.nn.softmax(z)
+        log_sum = tf.reduce_max(z, axis=-1) - tf.math.log(tf.reduce_max(softmax, axis=-1))
         at_label = tf.gather(z, labels, axis=1, batch_dims=1)
         objective = log_sum - (high - low) * at_label - entropy
         if low:
@@ -49,7 +50,7 @@ def _token_losses(logits, labels, label_smoothing):
 
         def gradient(upstream, _):
             rows = tf.range(tf.shape(z)[0])
-            slope = (tf.exp(z - log_sum[:, None]) - low) * upstream[:, None]
+            slope = ((softmax - low) if low else softmax) * upstream[:, None]
             return tf.tensor_scatter_nd_sub(slope, tf.stack([rows, labels], axis=1), (high - low) * upstream)
 
         return (objective, log_sum - at_label), gradient

@@ -4,11 +4,12 @@ import keras
 
 from t2t_lite.errors import UserError, nearest
 from t2t_lite.training.adafactor import Adafactor
+from t2t_lite.training.adam import Adam
 from t2t_lite.training.schedules import ProductSchedule
 
 
 def _adam(hparams, **options):
-    return keras.optimizers.Adam(
+    return Adam(
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
         epsilon=hparams.optimizer_adam_epsilon,

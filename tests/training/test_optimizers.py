@@ -78,6 +78,19 @@ def test_adafactor_keeps_rows_and_columns_only():
     assert again.get_config() == Adafactor(0.5, beta_1=0.3, factored=False).get_config()
 
 
+def test_adam_is_that_of_keras():
+    rng = np.random.default_rng(4)
+    ours, keras_own = ([keras.Variable(np.full(shape, 0.5, "float32")) for shape in SHAPES] for _ in range(2))
+    hparams = HParams().parse("learning_rate_schedule=constant,learning_rate_constant=0.01")
+    optimizer, other = make_optimizer(hparams, 10), keras.optimizers.Adam(0.01, 0.9, 0.98, 1e-9)
+    for _ in range(STEPS):
+        gradients = [tf.constant(rng.normal(size=shape).astype("float32")) for shape in SHAPES]
+        optimizer.apply(gradients, ours)
+        other.apply(gradients, keras_own)
+    for one, two in zip(ours, keras_own, strict=True):
+        np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-6)
+
+
 def test_multistep_adam_is_adam_with_accumulation():
     hparams = without_multistep(HParams().parse("optimizer=multistep_adam,optimizer_multistep_accumulate_steps=8"))
     assert hparams == HParams().parse("gradient_accumulation_steps=8")
