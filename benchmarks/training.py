@@ -2,6 +2,8 @@
 
 python benchmarks/training.py make BATCHES.npz --records 'DATA/problem-train-*'
 python benchmarks/training.py measure BATCHES.npz --peers_python .venv-peers/bin/python > result.jsonl
+python benchmarks/training.py endure 'DATA/problem-train-*' > endure.jsonl
+python benchmarks/training.py save 'DATA/problem-train-*'
 
 All sides train the same model (the paper's base, 37,000 ids, one matrix for both embeddings and the softmax) on the
 same real batches, padding included and hidden by masks: dropout 0.1, label smoothing 0.1, Adam, float32; the update
@@ -9,6 +11,11 @@ is included. Every side is a process of its own, warmed up on all batches, and t
 every batch once. Ratios are medians over neighbouring turns. `--sides` adds variants: `mixed` is ours under
 mixed_bfloat16, `recompute` ours with recompute_grad, `torch_unmasked` PyTorch without its padding masks; `accumulated`
 takes all batches in one step, one after the other, and `replicas` in one step, each on a logical CPU of its own.
+
+`endure` takes 5,000 steps of a tiny model over a stream whose batches have ever new shapes, and prints for each 500 of
+them the median CPU time of a step a token, the process' memory, and how often the step was traced. `save` saves a
+checkpoint of the base model, its optimizer and the position in the data five times, and says what that costs every ten
+minutes.
 """
 
 import argparse
@@ -206,6 +213,41 @@ def serve(side, size, path):
         print(json.dumps(result), flush=True)
 
 
+def endure(pattern, steps=5000, window=500):
+    """Trains a tiny model for long; prints a line a window."""
+    import glob
+
+    from t2t_lite import registry
+    from t2t_lite.data import batching
+    from t2t_lite.models.run_config import build_model
+    from t2t_lite.training.distribution import choose_replicas
+    from t2t_lite.training.optimizers import make_optimizer
+    from t2t_lite.training.train_step import TrainStep
+
+    hparams = registry.hparams("transformer_tiny").parse(
+        "num_hidden_layers=1,hidden_size=32,filter_size=64,batch_size=256"
+    )
+    config = {"model": "transformer", "vocab_size": VOCAB_SIZE, "target_vocab_size": None, "hparams": hparams.values()}
+    model = build_model(config)
+    optimizer = make_optimizer(hparams, steps)
+    optimizer.build(model.trainable_variables)
+    step = TrainStep(model, optimizer, choose_replicas(0), hparams)
+    stream = batching.training_batches(sorted(glob.glob(pattern)), batch_size=256, max_length=64, seed=1)
+    shapes, times = set(), []
+    print(json.dumps(machine()), flush=True)
+    for number, batch in enumerate(stream.take(steps), start=1):
+        started = time.process_time()
+        tokens = float(step([batch], number)["tokens"])
+        times.append(1000 * (time.process_time() - started) / tokens)
+        shapes.add((*batch["inputs"].shape, *batch["targets"].shape))
+        if number % window == 0:
+            with open("/proc/self/statm") as file:
+                rss = int(file.read().split()[1]) * resource.getpagesize() / 2**20
+            median, times = statistics.median(times), []
+            result = {"step": number, "cpu_ms_per_token": round(median, 4), "rss_mb": round(rss, 1)}
+            print(json.dumps({**result, "shapes": len(shapes), "traces": step.traces}), flush=True)
+
+
 def measure(path, sides, size, rounds, peers_python):
     """Lets the sides take turns, and prints every turn and the medians."""
     print(json.dumps({"size": size, **machine()}), flush=True)
@@ -243,6 +285,38 @@ def measure(path, sides, size, rounds, peers_python):
         print(json.dumps({key: medians, f"{first} over": ratios}), flush=True)
 
 
+def save(pattern):
+    """Times checkpoints of the base model."""
+    import glob
+    import tempfile
+
+    import tensorflow as tf
+
+    from t2t_lite import registry
+    from t2t_lite.data import batching
+    from t2t_lite.models.run_config import build_model
+    from t2t_lite.training.checkpoints import RunCheckpoints
+    from t2t_lite.training.optimizers import make_optimizer
+
+    hparams = registry.hparams("transformer_base_v1")
+    config = {"model": "transformer", "vocab_size": VOCAB_SIZE, "target_vocab_size": None, "hparams": hparams.values()}
+    model = build_model(config)
+    optimizer = make_optimizer(hparams, 100_000)
+    optimizer.build(model.trainable_variables)
+    iterator = iter(batching.training_batches(sorted(glob.glob(pattern)), batch_size=4096, max_length=256, seed=1))
+    next(iterator)
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoints = RunCheckpoints(folder, model, optimizer, step=tf.Variable(0), iterator=iterator)
+        seconds = []
+        for step in range(5):
+            started = time.perf_counter()
+            path = checkpoints.save(step)
+            seconds.append(round(time.perf_counter() - started, 2))
+        size = sum(os.path.getsize(file) for file in glob.glob(f"{path}.*"))
+    share = statistics.median(seconds) / 600
+    print(json.dumps({"seconds": seconds, "mb": size >> 20, "share_every_10_minutes": round(share, 5), **machine()}))
+
+
 def machine():
     """What the figures were measured on."""
     with open("/proc/cpuinfo") as file:
@@ -253,7 +327,7 @@ def machine():
 def main():
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("make", "measure", "serve"))
+    parser.add_argument("action", choices=("make", "measure", "serve", "endure", "save"))
     parser.add_argument("batches")
     parser.add_argument("--records")
     parser.add_argument("--batch_size", type=int, default=2400, help="cells of the longer side")
@@ -268,6 +342,10 @@ def main():
         make(flags.batches, flags.records, flags.batch_size, flags.count)
     elif flags.action == "measure":
         measure(flags.batches, flags.sides.split(","), flags.size, flags.rounds, flags.peers_python)
+    elif flags.action == "endure":
+        endure(flags.batches)
+    elif flags.action == "save":
+        save(flags.batches)
     else:
         serve(flags.side, flags.size, flags.batches)
 

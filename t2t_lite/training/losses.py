@@ -31,9 +31,9 @@ def cross_entropy(logits, targets, label_smoothing=0.0):
 def _token_losses(logits, labels, label_smoothing):
     """float32 [N, V], int32 [N] -> (objective [N], nats [N]).
 
-    logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1): no one-hot. The gradient, softmax(z) less
-    the smoothed label, keeps the softmax alone, of which logsumexp(z) = max z - log max softmax(z) follows: passes over
-    [N, V] are what a loss costs.
+    logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1). For the gradient, softmax(z) less the
+    smoothed labels, the softmax alone is kept; logsumexp(z) = max z - log max softmax(z) follows from it. Passes over
+    [N, V] are what a loss costs. No scatter: on a GPU that can be repeated it would run on the CPU.
     """
     vocab_size = logits.shape[-1]
     high, low = 1.0 - label_smoothing, label_smoothing / (vocab_size - 1)
@@ -49,9 +49,7 @@ def _token_losses(logits, labels, label_smoothing):
             objective = objective - low * tf.reduce_sum(z, axis=-1)
 
         def gradient(upstream, _):
-            rows = tf.range(tf.shape(z)[0])
-            slope = ((softmax - low) if low else softmax) * upstream[:, None]
-            return tf.tensor_scatter_nd_sub(slope, tf.stack([rows, labels], axis=1), (high - low) * upstream)
+            return (softmax - tf.one_hot(labels, vocab_size, high, low, dtype=z.dtype)) * upstream[:, None]
 
         return (objective, log_sum - at_label), gradient
 
