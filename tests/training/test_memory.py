@@ -8,18 +8,26 @@ from t2t_lite.errors import Failure
 from t2t_lite.training.memory import explaining_out_of_memory
 
 
-def failure(hparams, *shapes):
+def no_room():
+    tf.zeros((2**30, 2**24))  # 72 PB; TensorFlow tries for ten seconds
+
+
+def no_room_at_once():
+    raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
+
+
+def failure(hparams, *shapes, cause=no_room_at_once):
     batches = [
         {"inputs": tf.ones((rows, s), tf.int32), "targets": tf.ones((rows, t), tf.int32)} for rows, s, t in shapes
     ]
     with pytest.raises(Failure) as caught, explaining_out_of_memory(1200, batches, hparams):
-        tf.zeros((2**30, 2**24))  # 72 PB
+        cause()
     assert len(str(caught.value).splitlines()) == 1
     return str(caught.value)
 
 
 def test_the_largest_batch_and_what_to_lower_are_named():
-    said = failure(HParams(), (3, 4, 5), (10, 90, 100), (7, 8, 9))
+    said = failure(HParams(), (3, 4, 5), (10, 90, 100), (7, 8, 9), cause=no_room)
     assert "step 1,200" in said and "inputs 10 x 90 and targets 10 x 100" in said and "1,900 tokens" in said
     for setting in ("batch_size=4096", "max_length=256", "set recompute_grad=True", "set dtype_policy=mixed_bfloat16"):
         assert setting in said
