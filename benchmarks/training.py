@@ -19,6 +19,7 @@ minutes.
 """
 
 import argparse
+import glob
 import json
 import math
 import os
@@ -27,6 +28,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 SIDES = {
@@ -46,8 +48,6 @@ VOCAB_SIZE, DROPOUT, SMOOTHING = 37_000, 0.1, 0.1
 
 def make(path, pattern, batch_size, count):
     """Writes `count` batches of the trainer's stream over records."""
-    import glob
-
     import numpy as np
 
     from t2t_lite.data import batching
@@ -71,29 +71,33 @@ def load(path):
     return [(arrays[f"inputs_{i}"], arrays[f"targets_{i}"]) for i in range(len(arrays) // 2)]
 
 
-def our_steps(side, size, batches):
-    """Returns functions without arguments that train on all batches together, and return the last loss."""
-    from t2t_lite import quiet_import  # noqa: F401  (the environment of the commands)
-
-    import tensorflow as tf  # isort: skip
-
-    from t2t_lite import registry
+def new_step(hparams, logical_cpus=0):
+    """Returns the TrainStep of a new model on the CPU."""
     from t2t_lite.models.run_config import build_model
     from t2t_lite.training.distribution import choose_replicas
     from t2t_lite.training.optimizers import make_optimizer
     from t2t_lite.training.train_step import TrainStep
 
-    a_step = len(batches) if side in ("accumulated", "replicas") else 1
-    settings = {**SIZES[size], "layer_prepostprocess_dropout": DROPOUT, "label_smoothing": SMOOTHING}
-    hparams = registry.hparams("transformer_base_v1").override_from_dict(settings).parse(SIDES[side])
-    hparams.gradient_accumulation_steps = a_step if side == "accumulated" else 1
+    replicas = choose_replicas(0, logical_cpus)
     config = {"model": "transformer", "vocab_size": VOCAB_SIZE, "target_vocab_size": None, "hparams": hparams.values()}
-    replicas = choose_replicas(0, a_step if side == "replicas" else 0)
     with replicas.scope():
         model = build_model(config)
         optimizer = make_optimizer(hparams, 100_000)
         optimizer.build(model.trainable_variables)
-    step = TrainStep(model, optimizer, replicas, hparams)
+    return TrainStep(model, optimizer, replicas, hparams)
+
+
+def our_steps(side, size, batches):
+    """Returns functions without arguments that train on all batches together, and return the last loss."""
+    from t2t_lite import registry
+
+    a_step = len(batches) if side in ("accumulated", "replicas") else 1
+    settings = {**SIZES[size], "layer_prepostprocess_dropout": DROPOUT, "label_smoothing": SMOOTHING}
+    hparams = registry.hparams("transformer_base_v1").override_from_dict(settings).parse(SIDES[side])
+    hparams.gradient_accumulation_steps = a_step if side == "accumulated" else 1
+    step = new_step(hparams, a_step if side == "replicas" else 0)
+    import tensorflow as tf
+
     tensors = [{"inputs": tf.constant(inputs), "targets": tf.constant(targets)} for inputs, targets in batches]
     return [lambda i=i: float(step(tensors[i : i + a_step], i)["objective"]) for i in range(0, len(batches), a_step)]
 
@@ -215,23 +219,11 @@ def serve(side, size, path):
 
 def endure(pattern, steps=5000, window=500):
     """Trains a tiny model for long; prints a line a window."""
-    import glob
-
     from t2t_lite import registry
     from t2t_lite.data import batching
-    from t2t_lite.models.run_config import build_model
-    from t2t_lite.training.distribution import choose_replicas
-    from t2t_lite.training.optimizers import make_optimizer
-    from t2t_lite.training.train_step import TrainStep
 
-    hparams = registry.hparams("transformer_tiny").parse(
-        "num_hidden_layers=1,hidden_size=32,filter_size=64,batch_size=256"
-    )
-    config = {"model": "transformer", "vocab_size": VOCAB_SIZE, "target_vocab_size": None, "hparams": hparams.values()}
-    model = build_model(config)
-    optimizer = make_optimizer(hparams, steps)
-    optimizer.build(model.trainable_variables)
-    step = TrainStep(model, optimizer, choose_replicas(0), hparams)
+    settings = "num_hidden_layers=1,hidden_size=32,filter_size=64"
+    step = new_step(registry.hparams("transformer_tiny").parse(settings))
     stream = batching.training_batches(sorted(glob.glob(pattern)), batch_size=256, max_length=64, seed=1)
     shapes, times = set(), []
     print(json.dumps(machine()), flush=True)
@@ -287,30 +279,19 @@ def measure(path, sides, size, rounds, peers_python):
 
 def save(pattern):
     """Times checkpoints of the base model."""
-    import glob
-    import tempfile
-
-    import tensorflow as tf
-
     from t2t_lite import registry
     from t2t_lite.data import batching
-    from t2t_lite.models.run_config import build_model
     from t2t_lite.training.checkpoints import RunCheckpoints
-    from t2t_lite.training.optimizers import make_optimizer
 
-    hparams = registry.hparams("transformer_base_v1")
-    config = {"model": "transformer", "vocab_size": VOCAB_SIZE, "target_vocab_size": None, "hparams": hparams.values()}
-    model = build_model(config)
-    optimizer = make_optimizer(hparams, 100_000)
-    optimizer.build(model.trainable_variables)
+    step = new_step(registry.hparams("transformer_base_v1"))
     iterator = iter(batching.training_batches(sorted(glob.glob(pattern)), batch_size=4096, max_length=256, seed=1))
     next(iterator)
     with tempfile.TemporaryDirectory() as folder:
-        checkpoints = RunCheckpoints(folder, model, optimizer, step=tf.Variable(0), iterator=iterator)
+        checkpoints = RunCheckpoints(folder, step.model, step.optimizer, iterator=iterator)
         seconds = []
-        for step in range(5):
+        for number in range(5):
             started = time.perf_counter()
-            path = checkpoints.save(step)
+            path = checkpoints.save(number)
             seconds.append(round(time.perf_counter() - started, 2))
         size = sum(os.path.getsize(file) for file in glob.glob(f"{path}.*"))
     share = statistics.median(seconds) / 600
