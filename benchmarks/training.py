@@ -137,6 +137,8 @@ def plain_torch(sizes, masked):
     positions = torch.stack([angles.sin(), angles.cos()], -1).reshape(512, hidden)
 
     class Model(nn.Module):
+        """Ids to logits."""
+
         def __init__(self):
             super().__init__()
             self.embedding = nn.Embedding(VOCAB_SIZE, hidden, padding_idx=0)
@@ -181,6 +183,8 @@ def marian(sizes, masked):
     )  # fmt: skip
 
     class Model(nn.Module):
+        """Ids to logits."""
+
         def __init__(self):
             super().__init__()
             self.marian = MarianMTModel(config)

@@ -1,6 +1,5 @@
 """What t2t-eval and the trainer's evaluating schedules share."""
 
-import contextlib
 import math
 
 from t2t_lite.bin import _trained
@@ -53,20 +52,17 @@ def evaluate(flags, *, once=False, on_train_data=False):
     Raises:
         UserError: no checkpoint, no such records, or a flag that contradicts what the run was trained with.
     """
-    import tensorflow as tf
-
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.models.run_config import read_run_config
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
+    from t2t_lite.training.distribution import gpus_as_needed, hide_gpus
 
     if config := read_run_config(flags.output_dir):
         _trained.check_names(flags, config)
-    with contextlib.suppress(RuntimeError):  # TensorFlow is in use already, by whoever called
-        gpus = tf.config.list_physical_devices("GPU")
-        if flags.worker_gpu == 0:
-            tf.config.set_visible_devices([], "GPU")
-        for gpu in gpus if flags.worker_gpu else ():  # a trainer may need the rest of its memory
-            tf.config.experimental.set_memory_growth(gpu, True)
+    if flags.worker_gpu == 0:
+        hide_gpus()
+    else:
+        gpus_as_needed()  # a trainer may need the rest of their memory
     split = DatasetSplit.TRAIN if on_train_data else DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
     evaluation = CheckpointEvaluation(
         flags.output_dir,

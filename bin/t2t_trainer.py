@@ -244,15 +244,13 @@ def _draw(output_dirs):
 
 def _describe(flags):
     """Prints what the model is made of and what its training costs."""
-    import tensorflow as tf
-
     from t2t_lite import registry
     from t2t_lite.config import HParams
     from t2t_lite.models.describe import describe, shapes_only
     from t2t_lite.models.run_config import read_run_config
+    from t2t_lite.training.distribution import hide_gpus
 
-    with contextlib.suppress(RuntimeError):  # TensorFlow is in use already, by whoever called
-        tf.config.set_visible_devices([], "GPU")  # another run may fill it
+    hide_gpus()  # another run may fill them
     before = (flags.output_dir and read_run_config(flags.output_dir)) or {}
     registry.import_usr_dir(before.get("usr_dir"))
     hparams = _hparams(flags, before)

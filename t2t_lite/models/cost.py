@@ -131,13 +131,13 @@ def training_memory(model, hparams, source_length=SENTENCE, target_length=SENTEN
 def _optimizer_memory(model, hparams):
     shapes = [tuple(w.shape) for w in model.trainable_weights]
     weights = sum(map(math.prod, shapes))
-    kept = {"sgd": 0, "adafactor": weights * (hparams.optimizer_adafactor_beta1 > 0)}.get(
-        hparams.optimizer, 2 * weights
-    )
     if hparams.optimizer == "adafactor":
-        factored = hparams.optimizer_adafactor_factored
-        kept += sum(math.prod(s) // s[-1] + math.prod(s) // s[-2] for s in shapes if factored and len(s) > 1)
-        kept += sum(math.prod(s) for s in shapes if not factored or len(s) < 2)
+        factored = [s for s in shapes if hparams.optimizer_adafactor_factored and len(s) > 1]
+        kept = sum(math.prod(s) // s[-1] + math.prod(s) // s[-2] for s in factored)  # rows, columns
+        kept += weights - sum(map(math.prod, factored))
+        kept += weights * (hparams.optimizer_adafactor_beta1 > 0)
+    else:
+        kept = 0 if hparams.optimizer == "sgd" else 2 * weights
     return 4 * (kept + weights * (hparams.ema_decay > 0))
 
 

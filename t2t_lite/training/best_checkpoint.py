@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from t2t_lite.data.files import write_bytes
 from t2t_lite.models.run_config import write_run_config
-from t2t_lite.training.checkpoints import PREFIX, average_checkpoints, checkpoint_step
+from t2t_lite.training.checkpoints import PREFIX, average_checkpoints, checkpoint_step, remove
 from t2t_lite.training.evaluation import LESS_IS_BETTER
 from t2t_lite.training.run_directory import copy_vocabulary
 
@@ -84,7 +84,7 @@ class BestCheckpoint:
         write_bytes(os.path.join(self._folder, "checkpoint"), listing.encode())
         for path in tf.io.gfile.glob(os.path.join(self._folder, f"{PREFIX}-*")):
             if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):
-                tf.io.gfile.rmtree(path) if tf.io.gfile.isdir(path) else tf.io.gfile.remove(path)
+                remove(path)
 
 
 def best_checkpoint(output_dir):

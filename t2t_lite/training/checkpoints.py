@@ -116,10 +116,15 @@ class RunCheckpoints:
 
     def _remove(self, pattern):
         for path in tf.io.gfile.glob(os.path.join(self.output_dir, pattern)):
-            if tf.io.gfile.isdir(path):
-                tf.io.gfile.rmtree(path)
-            else:
-                tf.io.gfile.remove(path)
+            remove(path)
+
+
+def remove(path):
+    """Removes a file, or a folder with all that is in it."""
+    if tf.io.gfile.isdir(path):
+        tf.io.gfile.rmtree(path)
+    else:
+        tf.io.gfile.remove(path)
 
 
 def checkpoint_step(path):

@@ -100,20 +100,17 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     if cluster and logical_cpus > 1:
         raise UserError(f"--logical_cpus={logical_cpus}: only without TF_CONFIG; a machine of several is one replica.")
     if logical_cpus and not cluster:
-        _hide_gpus()
+        hide_gpus()
         devices = _logical_cpus(logical_cpus)
         note = f"{logical_cpus} logical CPU replicas" if logical_cpus > 1 else "1 CPU"
         return _over(devices, f"devices: {note} (--logical_cpus), GPUs are not used")
-    gpus = tf.config.list_physical_devices("GPU")
-    for gpu in gpus:
-        with contextlib.suppress(RuntimeError):  # already initialised: then it keeps its setting
-            tf.config.experimental.set_memory_growth(gpu, True)
+    gpus = gpus_as_needed()
     if worker_gpu > max(len(gpus), 1):  # one that is not there is the default, and falls back to the CPU
         raise UserError(f"--worker_gpu={worker_gpu}: only {len(gpus)} GPUs are visible. Expected at most that many.")
     if cluster:
         return _over_workers(cluster, [] if logical_cpus else gpus[:worker_gpu])
     if worker_gpu == 0:
-        _hide_gpus()
+        hide_gpus()
         return Replicas(None, 1, f"devices: CPU (--worker_gpu=0; {len(gpus)} GPUs visible)")
     if not gpus:
         built = "" if tf.test.is_built_with_cuda() else ", and this TensorFlow is built without CUDA"
@@ -125,7 +122,17 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     return _over([f"/{name}" for name in names], f"devices: {', '.join(names)}{unused}")
 
 
-def _hide_gpus():
+def gpus_as_needed():
+    """Returns the GPUs, a list of `tf.config.PhysicalDevice`, whose memory TensorFlow then takes as it needs it."""
+    gpus = tf.config.list_physical_devices("GPU")
+    for gpu in gpus:
+        with contextlib.suppress(RuntimeError):  # already initialised: then it keeps its setting
+            tf.config.experimental.set_memory_growth(gpu, True)
+    return gpus
+
+
+def hide_gpus():
+    """Has this process compute on the CPU."""
     with contextlib.suppress(RuntimeError):  # already initialised: then it sees what it sees
         tf.config.set_visible_devices([], "GPU")
 

@@ -138,7 +138,6 @@ class Trainer:
             Failure: the loss stayed not finite, or a checkpoint could not be saved.
         """
         self._open()
-        self._share_batches()
         with locked(self.output_dir) if self._replicas.is_chief else contextlib.nullcontext():
             self._build(train_steps)
             warm_start_facts = self._warm_start()
@@ -181,6 +180,10 @@ class Trainer:
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         self._data = data = open_training_data(self.problem, self.hparams, self.data_dir)
         check_metrics(data.problem, self.hparams, self.early_stopping, self.best_metric, self.evaluate_while_training)
+        # As many batches as leave an earlier run's steps what they were.
+        count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
+        wanted, before = self.hparams.gradient_accumulation_steps, read_run_config(self.output_dir)
+        self._accumulation = accumulation_for(count, wanted, before, keep)
         self._config = {
             "problem": self.problem,
             "model": self.model,
@@ -190,15 +193,8 @@ class Trainer:
             "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in data.encoders.items()},
             "usr_dir": os.path.abspath(self.usr_dir) if self.usr_dir else "",
             "hparams": self.hparams.values(),
+            "batches_a_step": count * self._accumulation,
         }
-        self._accumulation = self.hparams.gradient_accumulation_steps
-
-    def _share_batches(self):
-        """Has each replica accumulate so many batches that the steps of an earlier run stay what they were."""
-        before, count = read_run_config(self.output_dir), self._replicas.count
-        keep = self.keep_batches_a_step or not self.allow_hparams_change
-        self._accumulation = accumulation_for(count, self._accumulation, before, keep)
-        self._config["batches_a_step"] = count * self._accumulation
 
     def _build(self, train_steps):
         """Makes the model, its optimizer and all that a checkpoint holds."""
