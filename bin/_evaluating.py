@@ -34,7 +34,7 @@ def search(flags):
         UserError: a setting that has no meaning in evaluations, or a value out of range.
     """
     from t2t_lite.config import parse_assignments
-    from t2t_lite.decoding.options import DecodeHParams
+    from t2t_lite.decoding.decode_hparams import DecodeHParams
 
     given = parse_assignments(flags.decode_hparams, "--decode_hparams")
     settings = DecodeHParams.parse(flags.decode_hparams)

@@ -51,7 +51,7 @@ def check(flags):
 
 def run(flags):
     """Translates."""
-    from t2t_lite.decoding.options import DecodeHParams
+    from t2t_lite.decoding.decode_hparams import DecodeHParams
 
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=_trained.decode_defaults(flags))
     if flags.decode_interactive:

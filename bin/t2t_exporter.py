@@ -38,7 +38,7 @@ def check(flags):
 
 def run(flags):
     """Exports, and prints where to."""
-    from t2t_lite.decoding.options import DecodeHParams
+    from t2t_lite.decoding.decode_hparams import DecodeHParams
     from t2t_lite.export.saved_model import export_saved_model
 
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=_trained.decode_defaults(flags))

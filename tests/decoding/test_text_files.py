@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from t2t_lite.decoding import text_files
-from t2t_lite.decoding.options import DecodeHParams
+from t2t_lite.decoding.decode_hparams import DecodeHParams
 from t2t_lite.decoding.translator import Hypothesis, Translation
 from t2t_lite.errors import UserError
 
