@@ -55,7 +55,7 @@ class _State(typing.NamedTuple):
 
 
 def beam_search(
-    model, inputs, limit, *, beam_size=4, alpha=0.6, length_penalty="gnmt", n_best=1, max_length=None
+    model, inputs, limit, *, beam_size=4, alpha=0.6, length_penalty="gnmt", n_best=1, prefix=None, max_length=None
 ) -> Hypotheses:
     """Finds the outputs of highest penalised log-probability. Call it inside a `tf.function`.
 
@@ -76,6 +76,8 @@ def beam_search(
         length_penalty: "gnmt": ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14), or "power": n^alpha; n counts EOS.
         n_best: Python int <= beam_size, how many of the best hypotheses have to be final. The search is longer for
             a larger number.
+        prefix: int32 [B, P], ids that each output has to begin with, then 0 (no id is forced there); scores count
+            them as any others. None: nothing is forced.
         max_length: Python int >= max(limit): static shapes throughout, for XLA (`jit_compile=True`).
             None: shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
 
@@ -83,7 +85,7 @@ def beam_search(
         Hypotheses, with T = max_length, or max(limit, 1) where that is None.
     """
     memory = model.encode(inputs)
-    search = _Search(model, limit, beam_size, alpha, length_penalty, n_best, max_length)
+    search = _Search(model, limit, beam_size, alpha, length_penalty, n_best, prefix, max_length)
     if max_length is None:
         state = _run_growing(search, search.start(model.init_cache(memory, None, beam_size)))
         return search.result(state)
@@ -110,7 +112,7 @@ def phase_lengths(max_length) -> list[int]:
 class _Search:
     """One search: its settings, and the step that `tf.while_loop` repeats."""
 
-    def __init__(self, model, limit, beam_size, alpha, length_penalty, n_best, max_length):
+    def __init__(self, model, limit, beam_size, alpha, length_penalty, n_best, prefix, max_length):
         if length_penalty not in ("gnmt", "power"):
             raise ValueError(f"`length_penalty` must be 'gnmt' or 'power', received {length_penalty!r}.")
         if not 1 <= n_best <= beam_size:
@@ -121,6 +123,7 @@ class _Search:
         self.alpha = tf.cast(alpha, tf.float32)
         self.length_penalty = length_penalty
         self.n_best = n_best
+        self.prefix = prefix
         self.static = max_length is not None
         self.batch = limit.shape[0] if self.static else tf.shape(limit)[0]
         self.max_length = max_length if self.static else tf.maximum(tf.reduce_max(limit), 1)
@@ -159,7 +162,7 @@ class _Search:
         beam = self.beam_size
         is_open = self.open(state)[:, None]  # [B, 1]
         logits, cache = self.model.decode_step(tf.reshape(state.ids, (-1,)), state.position, state.cache)
-        log_probs, parents, ids = self.continuations(tf.cast(logits, tf.float32), state.log_probs)  # [B, 2K]
+        log_probs, parents, ids = self.continuations(tf.cast(logits, tf.float32), state)  # [B, 2K]
 
         here = tf.range(self.max_length)[None, None] == state.position  # [1, 1, T]
         sequences = tf.where(here, ids[..., None], _pick(state.live, parents))  # [B, 2K, T]
@@ -185,12 +188,12 @@ class _Search:
             cache={**cache, "beams": tf.nest.map_structure(lambda leaf: _pick(leaf, parents), cache["beams"])},
         )
 
-    def continuations(self, logits, log_probs):
+    def continuations(self, logits, state):
         """Returns the best 2K of the K*V continuations of each sentence.
 
         Args:
             logits: float32 [B*K, V].
-            log_probs: float32 [B, K], of the live hypotheses.
+            state: _State before the step.
 
         Returns:
             log-probabilities float32, parents int32 and ids int32, all [B, 2K], best first.
@@ -199,11 +202,21 @@ class _Search:
         each = min(2 * beam + 1, logits.shape[-1])  # one more than wanted: padding is no output, and drops out
         top_k = block_top_k if self.static else tf.math.top_k
         values, ids = top_k(logits, each)  # [B*K, each]
+        if self.prefix is not None:
+            values, ids = self.forced(logits, values, ids, state.position)
         # What is constant in a row does not change its order: add it to the survivors, not to V values.
-        values += tf.reshape(log_probs, (-1, 1)) - tf.reduce_logsumexp(logits, -1, keepdims=True)
+        values += tf.reshape(state.log_probs, (-1, 1)) - tf.reduce_logsumexp(logits, -1, keepdims=True)
         values = tf.where(ids == PAD_ID, -float("inf"), values)
         best, at = tf.math.top_k(tf.reshape(values, (self.batch, beam * each)), 2 * beam)  # [B, 2K]
         return best, at // each, _pick(tf.reshape(ids, (self.batch, beam * each)), at)
+
+    def forced(self, logits, values, ids, position):
+        """Leaves one continuation, the prefix's id, in the rows of sentences that have one at this position."""
+        wanted = tf.reduce_sum(tf.where(tf.range(tf.shape(self.prefix)[1]) == position, self.prefix, 0), 1)  # [B]
+        wanted = tf.repeat(wanted, self.beam_size)[:, None]  # [B*K, 1]
+        first = tf.range(tf.shape(values)[1]) == 0
+        forced_values = tf.where(first, _pick(logits, wanted), -float("inf"))
+        return tf.where(wanted != 0, forced_values, values), tf.where(wanted != 0, wanted, ids)
 
     def result(self, state):
         """Finished hypotheses where the sentence has any, else the live ones."""

@@ -44,27 +44,33 @@ class Searcher:
     def __init__(self, model, max_position=None):
         self.model = decodable(model)
         self.max_position = max_position
-        self._graphs = {}  # (beam_size, length_penalty, n_best) -> function for any shape
+        self._graphs = {}  # (beam_size, length_penalty, n_best, with prefix) -> function for any shape
         self._compiled = {}  # the same and (rows, width, max_length) -> function for that shape
         self._seen = collections.Counter()  # how many batches of each such shape came so far
 
-    def search(self, sources, options, on_progress=None):
+    def search(self, sources, options, prefixes=None, on_progress=None):
         """Searches every source.
 
         Args:
             sources: list of lists of ids, each ending in EOS.
             options: SearchOptions.
+            prefixes: None, or for each source the list of ids that its output has to begin with; shorter than the
+                longest output, len(source) + extra_length.
             on_progress: None, or a function that is told how many sentences each finished batch had.
 
         Returns:
             A list in the order of `sources`, of lists of at most n_best `SearchResult`, best first. There are fewer
             where fewer hypotheses ended within the limit.
         """
+        prefixes = prefixes or [[]] * len(sources)
         limits = [len(source) + options.extra_length for source in sources]
         if self.max_position is not None:
             limits = [min(limit, self.max_position) for limit in limits]
         batches = plan_batches([len(source) for source in sources], options.batch_size)
-        keys = [self._key(batch, sources, limits, options) for batch in batches]
+        keys = [
+            self._key([len(sources[at]) for at in batch], [len(prefixes[at]) for at in batch], options)
+            for batch in batches
+        ]
         self._seen.update(keys)
         found = [None] * len(sources)
         for batch, key in zip(batches, keys, strict=True):
@@ -75,26 +81,31 @@ class Searcher:
             inputs = np.full((rows, width), PAD_ID, "int32")
             inputs[len(batch) :, 0] = EOS_ID  # rows that only fill up the batch: limit 0, no steps
             limit = np.zeros(rows, "int32")
+            prefix = np.full((rows, key.prefix_width), PAD_ID, "int32")
             for row, at in enumerate(batch):
                 inputs[row, : len(sources[at])] = sources[at]
+                prefix[row, : len(prefixes[at])] = prefixes[at]
                 limit[row] = limits[at]
-            hypotheses = run(tf.constant(inputs), tf.constant(limit), tf.constant(options.alpha, tf.float32))
+            forced = {"prefix": tf.constant(prefix)} if key.prefix_width else {}
+            hypotheses = run(tf.constant(inputs), tf.constant(limit), tf.constant(options.alpha, tf.float32), **forced)
             for at, results in zip(batch, _results(hypotheses, options.n_best), strict=False):
                 found[at] = results
             if on_progress:
                 on_progress(len(batch))
         return found
 
-    def _key(self, batch, sources, limits, options):
-        """The shape that this batch has when it is compiled."""
-        width = bucket_width(len(sources[batch[0]]))
+    def _key(self, lengths, prefix_lengths, options):
+        """The shape that a batch of sentences of these lengths, the longest first, has when it is compiled."""
+        width = bucket_width(lengths[0])
         longest = width + options.extra_length
         if self.max_position is not None:
             width, longest = min(width, self.max_position), min(longest, self.max_position)
+        longest_prefix = max(prefix_lengths)
         return _Shape(
-            rows=bucket_rows(len(batch), rows_of(width, options.batch_size)),
+            rows=bucket_rows(len(lengths), rows_of(width, options.batch_size)),
             width=width,
             max_length=-(-longest // 8) * 8,
+            prefix_width=bucket_width(longest_prefix) if longest_prefix else 0,
             beam_size=options.beam_size,
             length_penalty=options.length_penalty,
             n_best=options.n_best,
@@ -106,13 +117,11 @@ class Searcher:
         return key in self._compiled or self._seen[key] >= _BATCHES_TO_PAY
 
     def _graph_function(self, key):
-        settings = (key.beam_size, key.length_penalty, key.n_best)
+        settings = (key.beam_size, key.length_penalty, key.n_best, key.prefix_width > 0)
         if settings not in self._graphs:
-            signature = [
-                tf.TensorSpec([None, None], tf.int32),
-                tf.TensorSpec([None], tf.int32),
-                tf.TensorSpec([], tf.float32),
-            ]
+            ids = tf.TensorSpec([None, None], tf.int32)
+            signature = [ids, tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.float32)]
+            signature += [ids] * (key.prefix_width > 0)
             self._graphs[settings] = tf.function(
                 self._search_function(key, None), input_signature=signature, autograph=False
             )
@@ -127,7 +136,7 @@ class Searcher:
         return self._compiled[key]
 
     def _search_function(self, key, max_length):
-        def search(inputs, limit, alpha):
+        def search(inputs, limit, alpha, prefix=None):
             return beam_search(
                 self.model,
                 inputs,
@@ -136,6 +145,7 @@ class Searcher:
                 alpha=alpha,
                 length_penalty=key.length_penalty,
                 n_best=key.n_best,
+                prefix=prefix,
                 max_length=max_length,
             )
 
@@ -149,6 +159,7 @@ class _Shape:
     rows: int
     width: int
     max_length: int
+    prefix_width: int
     beam_size: int
     length_penalty: str
     n_best: int

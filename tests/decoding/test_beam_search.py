@@ -64,6 +64,22 @@ def test_equals_the_plain_search(mode, beam, alpha, kind, n_best):
     assert_same(search(model, sources, limit, mode, **options), expected)
 
 
+@pytest.mark.parametrize("mode", ["graph", "xla"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_outputs_begin_with_their_prefixes(mode, beam):
+    model, sources, limit = ScriptedModel(spread=1.0), sources_of(4), [14] * 4
+    prefixes = [[5, 9, 2], [], [7], [3, 3, 3, 3]]
+    expected = [
+        numpy_search(model, source, 14, beam, 0.6, n_best=beam, prefix=prefix)
+        for source, prefix in zip(sources, prefixes, strict=True)
+    ]
+    options = {"beam_size": beam, "alpha": 0.6, "n_best": beam, "prefix": tf.constant(padded(prefixes))}
+    found = search(model, sources, limit, mode, **options)
+    assert_same(found, expected)
+    for hypotheses, prefix in zip(found, prefixes, strict=True):
+        assert all(ids[: len(prefix)] == prefix for _, ids, _ in hypotheses)
+
+
 def test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough():
     model, source, longest = ScriptedModel(vocab_size=4, spread=0.5, seed=3), [2, 3, 1], 4
     outputs = [[*ids, 1] for length in range(longest) for ids in itertools.product(range(2, 4), repeat=length)]

@@ -103,3 +103,14 @@ def test_a_model_that_is_broken_still_has_an_answer(compile):
     model.bias[:] = np.nan
     found = Searcher(model).search([[2, 1]] * 2, SearchOptions(extra_length=2, compile=compile))
     assert [len(results) for results in found] == [1, 1] and not np.isfinite(found[0][0].score)
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_prefixes_go_with_their_sentences(compile):
+    sources, prefixes = sources_of(4), [[4], [], [2, 3, 4, 5, 6, 7, 8, 9, 10], [3, 3]]
+    options = SearchOptions(batch_size=4, compile=compile, extra_length=12)
+    found = Searcher(ScriptedModel(spread=1.0)).search(sources, options, prefixes)
+    for source, prefix, (hypothesis,) in zip(sources, prefixes, found, strict=True):
+        ((_, ids, _), *_) = numpy_search(ScriptedModel(spread=1.0), source, len(source) + 12, 4, 0.6, prefix=prefix)
+        assert hypothesis.ids == [i for i in ids if i != 1]
+        assert hypothesis.ids[: len(prefix)] == prefix
