@@ -84,15 +84,28 @@ def beam_search(
     Returns:
         Hypotheses, with T = max_length, or max(limit, 1) where that is None.
     """
-    memory = model.encode(inputs)
     search = _Search(model, limit, beam_size, alpha, length_penalty, n_best, prefix, max_length)
+    return search.result(run_steps(search, model, model.encode(inputs), beam_size, max_length))
+
+
+def run_steps(steps, model, memory, beam_size, max_length):
+    """Repeats a step until nothing is open. Sampling runs on it as well.
+
+    Args:
+        steps: has `start(cache)`, which returns the first state; `open(state)`, bool; and `step(state)`, the next one.
+            A state is a named tuple with `position` and `cache`.
+        model, beam_size, max_length: see `beam_search`.
+        memory: from `model.encode`.
+
+    Returns:
+        The last state, without its cache where `max_length` is given.
+    """
     if max_length is None:
-        state = _run_growing(search, search.start(model.init_cache(memory, None, beam_size)))
-        return search.result(state)
+        return _run_growing(steps, steps.start(model.init_cache(memory, None, beam_size)))
     lengths = phase_lengths(max_length)
     shapes = [_cache_shapes(model, memory, length, beam_size) for length in lengths[1:]]
-    state = search.start(model.init_cache(memory, lengths[0], beam_size))
-    return search.result(_run_phases(search, state, lengths, shapes))
+    state = steps.start(model.init_cache(memory, lengths[0], beam_size))
+    return _run_phases(steps, state, lengths, shapes)
 
 
 def phase_lengths(max_length) -> list[int]:

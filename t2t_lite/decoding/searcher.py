@@ -3,12 +3,15 @@
 import collections
 import dataclasses
 import math
+import typing
+import zlib
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, beam_search
 from t2t_lite.decoding.full_pass import decodable
+from t2t_lite.decoding.sampling import sample
 
 # Sentences of more ids than this share a batch with proportionally fewer others: the cache grows with both.
 _LONG = 128
@@ -22,7 +25,7 @@ class SearchResult:
 
     Attributes:
         ids: list of int, without EOS.
-        score: float, log-probability (nats) / length penalty.
+        score: float, log-probability (nats) / length penalty; of samples without the penalty.
         ended: bool, False where the limit cut it off.
     """
 
@@ -32,7 +35,7 @@ class SearchResult:
 
 
 class Searcher:
-    """Runs `beam_search` of one model on lists of ids. Make it once: it keeps what was traced and compiled.
+    """Runs `beam_search` or `sample` of one model on lists of ids. Make it once: it keeps what was traced and compiled.
 
     The model's weights are read at every call, so that a model in training can be searched again and again.
 
@@ -44,9 +47,9 @@ class Searcher:
     def __init__(self, model, max_position=None):
         self.model = decodable(model)
         self.max_position = max_position
-        self._graphs = {}  # (beam_size, length_penalty, n_best, with prefix) -> function for any shape
-        self._compiled = {}  # the same and (rows, width, max_length) -> function for that shape
-        self._seen = collections.Counter()  # how many batches of each such shape came so far
+        self._graphs = {}  # (method, its settings, names of its tensors) -> function for any shape
+        self._compiled = {}  # _Shape -> function for that shape
+        self._seen = collections.Counter()  # how many batches of each shape came so far
 
     def search(self, sources, options, prefixes=None, on_progress=None):
         """Searches every source.
@@ -60,13 +63,13 @@ class Searcher:
 
         Returns:
             A list in the order of `sources`, of lists of at most n_best `SearchResult`, best first. There are fewer
-            where fewer hypotheses ended within the limit.
+            where fewer hypotheses ended within the limit. With `options.sampling` all n_best samples, as drawn.
         """
         prefixes = prefixes or [[]] * len(sources)
         limits = [len(source) + options.extra_length for source in sources]
         if self.max_position is not None:
             limits = [min(limit, self.max_position) for limit in limits]
-        batches = plan_batches([len(source) for source in sources], options.batch_size)
+        batches = plan_batches([len(source) for source in sources], _sentences_a_batch(options))
         keys = [
             self._key([len(sources[at]) for at in batch], [len(prefixes[at]) for at in batch], options)
             for batch in batches
@@ -74,10 +77,8 @@ class Searcher:
         self._seen.update(keys)
         found = [None] * len(sources)
         for batch, key in zip(batches, keys, strict=True):
-            if self._should_compile(key, options):
-                run, rows, width = self._compiled_function(key), key.rows, key.width
-            else:
-                run, rows, width = self._graph_function(key), len(batch), len(sources[batch[0]])
+            compiled = self._should_compile(key, options)
+            rows, width = (key.rows, key.width) if compiled else (len(batch), len(sources[batch[0]]))
             inputs = np.full((rows, width), PAD_ID, "int32")
             inputs[len(batch) :, 0] = EOS_ID  # rows that only fill up the batch: limit 0, no steps
             limit = np.zeros(rows, "int32")
@@ -86,9 +87,14 @@ class Searcher:
                 inputs[row, : len(sources[at])] = sources[at]
                 prefix[row, : len(prefixes[at])] = prefixes[at]
                 limit[row] = limits[at]
-            forced = {"prefix": tf.constant(prefix)} if key.prefix_width else {}
-            hypotheses = run(tf.constant(inputs), tf.constant(limit), tf.constant(options.alpha, tf.float32), **forced)
-            for at, results in zip(batch, _results(hypotheses, options.n_best), strict=False):
+            arrays = {"inputs": inputs, "limit": limit, **_numbers(options)}
+            if key.prefix_width:
+                arrays["prefix"] = prefix
+            if options.sampling:
+                arrays["seeds"] = _seeds([sources[at] for at in batch], rows, options.seed)
+            tensors = {name: tf.constant(array) for name, array in arrays.items()}
+            run = self._compiled_function(key) if compiled else self._graph_function(key, tensors)
+            for at, results in zip(batch, _results(run(tensors), options.n_best), strict=False):
                 found[at] = results
             if on_progress:
                 on_progress(len(batch))
@@ -102,13 +108,13 @@ class Searcher:
             width, longest = min(width, self.max_position), min(longest, self.max_position)
         longest_prefix = max(prefix_lengths)
         return _Shape(
-            rows=bucket_rows(len(lengths), rows_of(width, options.batch_size)),
+            rows=bucket_rows(len(lengths), rows_of(width, _sentences_a_batch(options))),
             width=width,
             max_length=-(-longest // 8) * 8,
             prefix_width=bucket_width(longest_prefix) if longest_prefix else 0,
-            beam_size=options.beam_size,
-            length_penalty=options.length_penalty,
-            n_best=options.n_best,
+            method=sample if options.sampling else beam_search,
+            settings=_settings(options),
+            numbers=tuple(_numbers(options)),
         )
 
     def _should_compile(self, key, options):
@@ -116,14 +122,12 @@ class Searcher:
             return options.compile
         return key in self._compiled or self._seen[key] >= _BATCHES_TO_PAY
 
-    def _graph_function(self, key):
-        settings = (key.beam_size, key.length_penalty, key.n_best, key.prefix_width > 0)
+    def _graph_function(self, key, tensors):
+        settings = (key.method, key.settings, *tensors)
         if settings not in self._graphs:
-            ids = tf.TensorSpec([None, None], tf.int32)
-            signature = [ids, tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.float32)]
-            signature += [ids] * (key.prefix_width > 0)
+            signature = {name: tf.TensorSpec([None] * t.shape.rank, t.dtype) for name, t in tensors.items()}
             self._graphs[settings] = tf.function(
-                self._search_function(key, None), input_signature=signature, autograph=False
+                self._search_function(key, None), input_signature=[signature], autograph=False
             )
         return self._graphs[settings]
 
@@ -136,18 +140,8 @@ class Searcher:
         return self._compiled[key]
 
     def _search_function(self, key, max_length):
-        def search(inputs, limit, alpha, prefix=None):
-            return beam_search(
-                self.model,
-                inputs,
-                limit,
-                beam_size=key.beam_size,
-                alpha=alpha,
-                length_penalty=key.length_penalty,
-                n_best=key.n_best,
-                prefix=prefix,
-                max_length=max_length,
-            )
+        def search(tensors):
+            return key.method(self.model, max_length=max_length, **dict(key.settings), **tensors)
 
         return search
 
@@ -160,9 +154,36 @@ class _Shape:
     width: int
     max_length: int
     prefix_width: int
-    beam_size: int
-    length_penalty: str
-    n_best: int
+    method: typing.Callable  # beam_search or sample
+    settings: tuple  # their arguments that are Python values: (name, value) …
+    numbers: tuple  # names of those that are scalar tensors
+
+
+def _settings(options):
+    if options.sampling:
+        return (("num_samples", options.n_best), ("top_k", options.top_k))
+    return tuple((name, getattr(options, name)) for name in ("beam_size", "length_penalty", "n_best"))
+
+
+def _numbers(options):
+    """The arguments that may change without another trace: name -> float32 []."""
+    names = ["temperature"] + ["top_p"] * (options.top_p < 1) if options.sampling else ["alpha"]
+    return {name: np.float32(getattr(options, name)) for name in names}
+
+
+def _sentences_a_batch(options):
+    """`batch_size`, or fewer when there are more than four samples a sentence: the cache grows with them."""
+    if not options.sampling:
+        return options.batch_size
+    return max(1, options.batch_size * 4 // max(options.n_best, 4))
+
+
+def _seeds(sources, rows, seed):
+    """int32 [rows, 2]: the option `seed`, and a hash of the sentence."""
+    seeds = np.zeros((rows, 2), "uint32")
+    for row, source in enumerate(sources):
+        seeds[row] = seed, zlib.crc32(np.array(source, "int32").tobytes())
+    return seeds.view("int32")
 
 
 def plan_batches(lengths, batch_size):

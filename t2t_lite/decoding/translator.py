@@ -156,7 +156,7 @@ class Translator:
 
     def _search(self, sources, options, on_progress=None):
         """Returns for each source a list of at most n_best `SearchResult`, the problem's choice first."""
-        if not (self.problem and self.problem.chooses_output):
+        if options.sampling or not (self.problem and self.problem.chooses_output):
             return self._searcher.search(sources, options, on_progress=on_progress)
         every = dataclasses.replace(options, n_best=options.beam_size)
         found = self._searcher.search(sources, every, on_progress=on_progress)
