@@ -1,58 +1,96 @@
-"""BLEU of a translation against its reference.
+"""Scores of a translation, each with what others need to reproduce it.
 
-Prints three lines: tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenisation), and
-sacreBLEU (cased) with its signature, the figure to publish. Both files are UTF-8 text, one sentence a line, plain or
-packed (.gz, .bz2, .xz).
+    t2t-bleu --translation=test.out.de --reference=test.de
+    t2t-bleu --translation=test.out.de --reference=test.de --baseline=old.out.de --by_length --worst=5 --source=test.en
+    t2t-bleu --translations_dir=translations --reference=test.de --event_dir=events --wait_minutes=60
+
+Prints tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenisation), then sacreBLEU's scores
+(cased) with their signatures, the figures to publish. All files are UTF-8 text, one sentence a line, plain or packed
+(.gz, .bz2, .xz).
 """
 
+import json
 import sys
 
-from t2t_lite.bin import _app
+from t2t_lite.bin import _app, _scoring
 from t2t_lite.errors import UserError
+
+_OF_ONE_FILE = ("baseline", "by_length", "worst")
+_OF_A_FOLDER = ("event_dir", "tag_suffix", "min_steps", "wait_minutes", "report_zero")
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("translation", None, "File of translations.")
-    flags.DEFINE_path("reference", None, "File of references, line by line.")
+    _scoring.define_flags(flags)
     flags.DEFINE_enum("bleu_variant", "both", ["cased", "uncased", "both"], "Which of tensor2tensor's lines to print.")
-    flags.DEFINE_string("tokenization", "13a", "Tokenisation of the sacreBLEU line: 13a, intl, zh, char or none.")
-    whole_folder = "Score the files one by one with --translation."
-    flags.not_yet("translations_dir", None, whole_folder)
-    flags.not_yet("event_dir", None, whole_folder)
-    flags.not_yet("tag_suffix", "", whole_folder)
-    flags.not_yet("min_steps", -1, whole_folder)
-    flags.not_yet("wait_minutes", 0, whole_folder)
-    flags.not_yet("report_zero", False, whole_folder)
-    flags.no_effect("source", "BLEU does not look at the source")
+    flags.DEFINE_path("baseline", None, "Another translation of the same text: is the difference more than chance?")
+    flags.DEFINE_bool("by_length", False, "Score short and long sentences apart, too.")
+    flags.DEFINE_integer("worst", 0, "Show so many of the worst sentences.", lower_bound=0)
+    flags.DEFINE_string("worst_by", "chrf", "Which score of a sentence --worst goes by: one that --metrics knows.")
+    flags.DEFINE_path("source", None, "File of sources, which --worst shows.")
+    flags.DEFINE_bool("json", False, "Print JSON: one object; of a folder, one in each line.")
+    flags.DEFINE_path("translations_dir", None, "Folder of translations …-<step>, as t2t-translate-all writes them.")
+    flags.DEFINE_path("event_dir", None, "Folder for TensorBoard's points, and for what a later call goes on from.")
+    flags.DEFINE_string("tag_suffix", "", "Appended to the tags BLEU_uncased and BLEU_cased.")
+    flags.DEFINE_integer(
+        "min_steps",
+        -1,
+        "Leave out translations of fewer steps; -1: those up to the one in --event_dir/last_evaluated_step.txt.",
+        lower_bound=-1,
+    )
+    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another translation.", lower_bound=0)
+    flags.DEFINE_bool(
+        "report_zero",
+        None,
+        "Begin the curve with a 0 at step 0, dated by the oldest file in the folder; default: where none was scored.",
+    )
 
 
 def check(flags):
-    """Raises `UserError` for flags that are missing."""
-    _app.require(flags, "translation", "reference")
+    """Raises `UserError` for flags that are missing or contradict each other."""
+    if flags.translation and flags.translations_dir:
+        raise UserError("--translation and --translations_dir: expected one of them, a file or a folder of files.")
+    if not flags.translations_dir:
+        _app.require(flags, "translation", "reference")
+    _app.require(flags, "reference")
+    kind, other = ("translation", _OF_A_FOLDER) if flags.translation else ("translations_dir", _OF_ONE_FILE)
+    for name in other:
+        if flags[name].value != flags[name].default:
+            raise UserError(f"--{name}: has no meaning with --{kind}. Leave it out.")
 
 
 def run(flags):
     """Prints the scores."""
-    from t2t_lite.data import corpora
     from t2t_lite.evaluation import scores
 
-    if flags.tokenization not in scores.TOKENIZATIONS:
-        raise UserError(f"--tokenization={flags.tokenization}: expected one of {', '.join(scores.TOKENIZATIONS)}.")
-    translations = list(corpora.read_lines(flags.translation))
-    references = list(corpora.read_lines(flags.reference))
-    if len(translations) != len(references):
-        raise UserError(
-            f"{flags.translation} has {len(translations)} lines, {flags.reference} has {len(references)}: "
-            "expected one translation for each reference."
-        )
-    published = scores.corpus_bleu(translations, references, tokenize=flags.tokenization)
-    for variant in ("uncased", "cased"):
-        if flags.bleu_variant in (variant, "both"):
-            lowercase = variant == "uncased"
-            bleu = scores.corpus_bleu(translations, references, lowercase=lowercase, tokenize="intl")
-            print(f"BLEU_{variant} = {bleu.score:6.2f}")
-    print(f"sacreBLEU = {published}")
+    _scoring.check_flags(flags)
+    scores.check_metrics([flags.worst_by], "--worst_by")
+    references = _scoring.read_references(flags.reference)
+    if flags.translations_dir:
+        from t2t_lite.bin import _score_folder
+
+        return _score_folder.score(flags, references)
+    return _score_file(flags, references)
+
+
+def _score_file(flags, references):
+    from t2t_lite.bin import _score_report
+
+    paths = {name: flags[name].value for name in ("translation", "baseline", "source")}
+    if not flags.worst:
+        paths["source"] = None
+    texts = {
+        name: _scoring.read_translation(path, flags.reference[0], len(references[0]))
+        for name, path in paths.items()
+        if path
+    }
+    _scoring.warn_of_text(texts["translation"], flags.metrics, flags.translation)
+    report = _score_report.make_report(flags, references=references, **texts)
+    if flags.json:
+        print(json.dumps(report, ensure_ascii=False, indent=1))
+    else:
+        print("\n".join(_score_report.as_text(report)))
 
 
 def main(argv=None):

@@ -4,15 +4,29 @@ import dataclasses
 
 import sacrebleu.metrics
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, nearest
+from t2t_lite.evaluation.tokenizations import TOKENIZATIONS, check_tokenization
 
-# sacreBLEU's tokenisations that need neither a download nor another package.
-TOKENIZATIONS = ("13a", "intl", "zh", "char", "none")
+__all__ = [
+    "DEFAULT_METRICS",
+    "METRICS",
+    "TOKENIZATIONS",
+    "Score",
+    "check_metrics",
+    "check_texts",
+    "corpus_bleu",
+    "corpus_scores",
+]
+
+# What a metric is called, and what is printed. BLEU is "sacreBLEU" beside tensor2tensor's BLEU_cased.
+METRICS = {"bleu": "sacreBLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
+# TER takes two to five seconds for a thousand sentences of news, and half a minute for one line of 800 words.
+DEFAULT_METRICS = ("bleu", "chrf")
 
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """A corpus score (0 to 100) and sacreBLEU's signature: references, case, tokenisation, smoothing, version."""
+    """A corpus score (0 to 100, TER also above) and sacreBLEU's signature: references, case, tokenisation, version."""
 
     score: float
     signature: str
@@ -22,13 +36,13 @@ class Score:
 
 
 def corpus_bleu(hypotheses, references, lowercase=False, tokenize="13a"):
-    """BLEU-4 of a corpus against one reference a sentence, as sacreBLEU computes it.
+    """BLEU-4 of a corpus, as sacreBLEU computes it.
 
     tensor2tensor's own BLEU (utils/bleu_hook.py) is this with `tokenize="intl"`.
 
     Args:
         hypotheses: list of str, detokenised text, one a sentence.
-        references: list of str of the same length.
+        references: list of str of the same length; or several such lists, one a reference translation.
         lowercase: compare without case.
         tokenize: one of `TOKENIZATIONS`.
 
@@ -36,19 +50,86 @@ def corpus_bleu(hypotheses, references, lowercase=False, tokenize="13a"):
         `Score`.
 
     Raises:
-        UserError: no sentences, unequal numbers of sentences, or an unknown tokenisation.
+        UserError: no sentences, unequal numbers of sentences, or a tokenisation that is unknown or lacks something.
 
     Example:
         >>> corpus_bleu(["The red house is old."], ["The red house is old."]).score
         100.0
     """
+    hypotheses, references = check_texts(hypotheses, references)
+    return _score(make_metric("bleu", tokenize, lowercase), hypotheses, references)
+
+
+def corpus_scores(hypotheses, references, metrics=DEFAULT_METRICS, tokenize="13a"):
+    """Several scores of a corpus, cased as sacreBLEU has it (TER is not).
+
+    Args:
+        hypotheses, references: as for `corpus_bleu`.
+        metrics: names, of `METRICS`.
+        tokenize: one of `TOKENIZATIONS`; used by BLEU alone.
+
+    Returns:
+        {name: `Score`}, in the order of `metrics`. A better TER is a smaller one.
+
+    Raises:
+        UserError: as `corpus_bleu`, or an unknown metric.
+    """
+    hypotheses, references = check_texts(hypotheses, references)
+    check_metrics(metrics)
+    return {name: _score(make_metric(name, tokenize), hypotheses, references) for name in metrics}
+
+
+def make_metric(name, tokenize="13a", lowercase=False, of_sentences=False):
+    """Returns sacreBLEU's metric.
+
+    Args:
+        name: of `METRICS`.
+        tokenize, lowercase: of BLEU.
+        of_sentences: of BLEU, whether to leave out orders of n-grams that a short sentence does not have.
+
+    Raises:
+        UserError: the tokenisation is unknown or lacks something.
+    """
+    if name == "bleu":
+        check_tokenization(tokenize)
+        # force: no warning of text that looks tokenised at each of many calls; the command has one of its own.
+        return sacrebleu.metrics.BLEU(lowercase=lowercase, tokenize=tokenize, effective_order=of_sentences, force=True)
+    return sacrebleu.metrics.TER() if name == "ter" else sacrebleu.metrics.CHRF(word_order=2 * (name == "chrf++"))
+
+
+def better(name, score, other):
+    """Whether one score of a metric is better than another."""
+    return score < other if name == "ter" else score > other
+
+
+def check_metrics(names, where="metrics"):
+    """Raises `UserError` unless all are names of `METRICS`, once each, and at least one."""
+    for name in names:
+        if name not in METRICS:
+            close = nearest(name, METRICS)
+            raise UserError(f"{where}={name}: unknown. {close} All: {', '.join(METRICS)}.".replace("  ", " "))
+    if not names or len(set(names)) < len(names):
+        raise UserError(f"{where}={','.join(names)}: expected one or more of {', '.join(METRICS)}, each once.")
+
+
+def check_texts(hypotheses, references):
+    """Returns (list of str, list of lists of str, one a reference translation).
+
+    Raises:
+        UserError: no sentences, or unequal numbers of them.
+    """
     hypotheses, references = list(hypotheses), list(references)
-    if len(hypotheses) != len(references):
-        raise UserError(f"{len(hypotheses)} translations but {len(references)} references: expected one for each.")
-    if not references:
+    if not references or isinstance(references[0], str):
+        references = [references]
+    for reference in references:
+        if len(hypotheses) != len(reference):
+            raise UserError(f"{len(hypotheses)} translations but {len(reference)} references: expected one for each.")
+    if not hypotheses:
         raise UserError("no sentences to score: the translations and the references are empty.")
-    if tokenize not in TOKENIZATIONS:
-        raise UserError(f"tokenisation {tokenize!r}: expected one of {', '.join(TOKENIZATIONS)}.")
-    metric = sacrebleu.metrics.BLEU(lowercase=lowercase, tokenize=tokenize)
-    score = metric.corpus_score(hypotheses, [references]).score
-    return Score(min(score, 100.0), metric.get_signature().format())  # sacreBLEU's rounding gives 100.00000000000004
+    return hypotheses, references
+
+
+def _score(metric, hypotheses, references):
+    score, signature = metric.corpus_score(hypotheses, references).score, metric.get_signature().format()
+    # sacreBLEU's rounding gives a BLEU of 100.00000000000004
+    return Score(score if isinstance(metric, sacrebleu.metrics.TER) else min(score, 100.0), signature)

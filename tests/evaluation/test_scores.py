@@ -1,11 +1,12 @@
-"""BLEU against figures worked out by hand."""
+"""BLEU, chrF and TER against figures worked out by hand."""
 
 import math
 
 import pytest
+from sacrebleu.tokenizers import tokenizer_spm
 
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.scores import TOKENIZATIONS, corpus_bleu
+from t2t_lite.evaluation.scores import TOKENIZATIONS, better, corpus_bleu, corpus_scores
 
 
 def test_clipped_precisions_and_brevity_penalty():
@@ -40,9 +41,70 @@ def test_case_and_tokenisation_are_in_the_signature():
     assert str(uncased) == f"100.00 ({uncased.signature})"
 
 
-@pytest.mark.parametrize("tokenize", TOKENIZATIONS)
-def test_every_tokenisation_works_as_installed(tokenize):
+def test_several_references():
+    # Each n-gram may come from either; the reference length is the closer one, 4 words.
+    several = [["a b c d"], ["a b x y z"]]
+    assert corpus_bleu(["a b x d"], several).score == pytest.approx(100 * (4 / 4 * 2 / 3 * 1 / 2 * 0.5) ** 0.25)
+    assert corpus_bleu(["a b x d"], several).signature.startswith("nrefs:2|")
+
+
+def test_chrf_and_ter():
+    # Of single characters one in two, of pairs none in one: precision and recall are 1/4.
+    scores = corpus_scores(["ab"], ["ac"], ["chrf", "ter"])
+    assert list(scores) == ["chrf", "ter"]
+    assert scores["chrf"].score == pytest.approx(25.0)
+    assert "nc:6|nw:0" in scores["chrf"].signature
+    # One word of four; one block moved; one word too many of two, twice.
+    assert corpus_scores(["a x c d"], ["a b c d"], ["ter"])["ter"].score == pytest.approx(25.0)
+    assert corpus_scores(["c d a b"], ["a b c d"], ["ter"])["ter"].score == pytest.approx(25.0)
+    assert corpus_scores(["a x y z"], ["a"], ["ter"])["ter"].score == pytest.approx(300.0)
+    assert "tok:tercom" in scores["ter"].signature
+    assert better("ter", 25.0, 30.0)
+    assert better("chrf", 30.0, 25.0)
+
+
+def test_words_count_in_chrf_plus_plus():
+    plain, plus = corpus_scores(["ab c"], ["a bc"], ["chrf", "chrf++"]).values()
+    assert (plain.score, "nw:2" in plus.signature) == (100.0, True)
+    assert plus.score < 100.0
+
+
+@pytest.mark.parametrize("tokenize", ["13a", "intl", "zh", "char", "none"])
+def test_tokenizations_that_need_nothing(tokenize):
+    assert tokenize in TOKENIZATIONS
     assert corpus_bleu(["Das Haus ist alt."], ["Das Haus ist alt."], tokenize=tokenize).score == 100.0
+
+
+@pytest.mark.parametrize("tokenize", [name for name in TOKENIZATIONS if name[:2] in ("ja", "ko", "sp", "fl")])
+def test_tokenizations_that_need_more_say_what(tokenize, tmp_path, monkeypatch):
+    """Nothing is downloaded; with the packages installed the score is the answer."""
+    monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", str(tmp_path / "none"))
+    try:
+        assert corpus_bleu(["a b c d"], ["a b c d"], tokenize=tokenize).score == 100.0
+    except UserError as error:
+        needs = (
+            "pip install 'sacrebleu[" if "mecab" in tokenize else f"curl -L --create-dirs -o {tmp_path}/none/models/"
+        )
+        assert needs in str(error)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_sentencepiece_model_that_is_there_is_used(tmp_path, monkeypatch):
+    import sentencepiece
+
+    monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", str(tmp_path))
+    (tmp_path / "models").mkdir()
+    model = tmp_path / "models/flores200sacrebleuspm"
+    model.write_bytes(b"<html>")
+    with pytest.raises(UserError, match="flores200sacrebleuspm is damaged"):
+        corpus_bleu(["a"], ["a"], tokenize="flores200")
+    with model.open("wb") as file:
+        text = iter(["the red house is old", "a green tree was new"])
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=text, model_writer=file, vocab_size=30, hard_vocab_limit=False, minloglevel=2
+        )
+    score = corpus_bleu(["the red house"], ["the red house"], tokenize="flores200")
+    assert "tok:flores200" in score.signature
 
 
 @pytest.mark.parametrize(
@@ -50,9 +112,16 @@ def test_every_tokenisation_works_as_installed(tokenize):
     [
         (["a"], ["a", "b"], {}, "1 translations but 2 references"),
         ([], [], {}, "no sentences"),
-        (["a"], ["a"], {"tokenize": "13b"}, "13a, intl"),
+        (["a"], ["a"], {"tokenize": "13b"}, "Nearest: 13a"),
+        (["a"], ["a"], {"tokenize": "SPBLEU-1k"}, "Nearest: spBLEU-1K"),
     ],
 )
 def test_mistakes(hypotheses, references, options, words):
     with pytest.raises(UserError, match=words):
         corpus_bleu(hypotheses, references, **options)
+
+
+@pytest.mark.parametrize("metrics", [["blue"], [], ["bleu", "bleu"]])
+def test_unknown_metrics(metrics):
+    with pytest.raises(UserError, match="bleu, chrf"):
+        corpus_scores(["a"], ["a"], metrics)

@@ -1,6 +1,7 @@
 """t2t-bleu as installed and in process."""
 
 import gzip
+import json
 import re
 
 import pytest
@@ -25,17 +26,23 @@ def test_installed_command_prints_tensor2tensors_lines_and_sacrebleus_figure(run
     (tmp_path / "ref.de").write_text(REFERENCE)
     result = run_command("t2t-bleu", "--translation=hyp.de", "--reference", "ref.de")
     assert (result.status, result.stderr) == (0, "")
-    uncased, cased, published = result.stdout.splitlines()
+    uncased, cased, published, chrf = result.stdout.splitlines()
     assert uncased == "BLEU_uncased = 100.00"
     assert re.fullmatch(r"BLEU_cased = {1,3}\d+\.\d\d", cased)
     assert re.fullmatch(
         r"sacreBLEU = \d+\.\d\d \(nrefs:1\|case:mixed\|eff:no\|tok:13a\|smooth:exp\|version:[\d.]+\)", published
     )
+    assert re.fullmatch(r"chrF2 = \d+\.\d\d \(nrefs:1\|.*nc:6\|nw:0\|.*\)", chrf)
 
 
 def test_variants_and_tokenisation(bleu):
     assert [line.split(" =")[0] for line in bleu(REFERENCE, "--bleu_variant=cased").stdout.splitlines()] == [
         "BLEU_cased",
+        "sacreBLEU",
+        "chrF2",
+    ]
+    assert [line.split(" =")[0] for line in bleu(REFERENCE, "--metrics=ter,bleu").stdout.splitlines()[2:]] == [
+        "TER",
         "sacreBLEU",
     ]
     assert "tok:intl" in bleu(REFERENCE, "--tokenization=intl").stdout
@@ -83,7 +90,10 @@ def test_bad_text(bleu, assert_user_error, translation, reference, words):
         ([], ["--translation", "--reference"]),
         (["--translation=nowhere.de", "--reference=nowhere.de"], ["nowhere.de", "no such file"]),
         (["--translation=.", "--reference=."], [".: is a folder"]),
-        (["--translation=a", "--reference=b", "--translations_dir=x"], ["--translations_dir", "not available yet"]),
+        (["--translation=a", "--reference=b", "--translations_dir=x"], ["--translations_dir", "one of them"]),
+        (["--translation=a", "--reference=b", "--event_dir=x"], ["--event_dir", "--translation"]),
+        (["--translations_dir=a", "--reference=b", "--worst=3"], ["--worst", "--translations_dir"]),
+        (["--translations_dir=a"], ["--reference"]),
         (["--translation=a", "--references=b"], ["--references", "--reference"]),
     ],
 )
@@ -92,4 +102,50 @@ def test_bad_flags(call_command, assert_user_error, flags, words):
 
 
 def test_unknown_tokenisation(bleu, assert_user_error):
-    assert_user_error(bleu(REFERENCE, "--tokenization=13b"), "--tokenization=13b", "13a, intl")
+    assert_user_error(bleu(REFERENCE, "--tokenization=13b"), "--tokenization=13b", "Nearest: 13a", "13a, intl")
+    assert_user_error(bleu(REFERENCE, "--metrics=bleu,tre"), "--metrics=tre", "Nearest: ter")
+    assert_user_error(bleu(REFERENCE, "--worst_by=chrF"), "--worst_by=chrF", "Nearest: chrf")
+
+
+def test_several_references(bleu, assert_user_error, tmp_path):
+    (tmp_path / "second.de").write_text(REFERENCE.replace("rotes Auto", "Fahrrad"))
+    lines = bleu(REFERENCE.replace("rotes Auto", "Fahrrad"), "--reference=ref.de,second.de").stdout.splitlines()
+    assert lines[1] == "BLEU_cased = 100.00"
+    assert lines[2].startswith("sacreBLEU = 100.00 (nrefs:2|")
+    (tmp_path / "second.de").write_text("eine Zeile\n")
+    assert_user_error(bleu(REFERENCE, "--reference=ref.de,second.de"), "second.de has 1 lines, ref.de has 2")
+
+
+def test_all_that_can_be_asked_of_one_translation(bleu, tmp_path):
+    (tmp_path / "base.de").write_text(REFERENCE.replace("Auto", "Haus"))
+    (tmp_path / "src.en").write_text("The first line.\nThe second line.\n")
+    flags = ("--baseline=base.de", "--by_length", "--worst=1", "--source=src.en")
+    text = bleu(REFERENCE.replace("alte", "neue"), *flags)
+    assert (text.status, text.stderr) == (0, "")
+    scores, comparison, by_length, worst = (part.splitlines() for part in text.stdout.split("\n\n"))
+    report = json.loads(bleu(REFERENCE.replace("alte", "neue"), *flags, "--json").stdout)
+    # The four parts say the same as JSON, by which scripts go.
+    bleu_score = report["scores"]["sacreBLEU"]
+    assert scores[2] == f"sacreBLEU = {bleu_score['score']:.2f} ({bleu_score['signature']})"
+    compared = report["comparison"]["metrics"]["sacreBLEU"]
+    assert compared["translation"] == bleu_score["score"]
+    assert compared["difference"] == pytest.approx(bleu_score["score"] - compared["baseline"])
+    assert comparison[2].split()[0] == "sacreBLEU"
+    assert comparison[2].split()[-2:] == [f"{compared['difference']:+.2f}", f"{compared['p_value']:.4f}"]
+    assert f"sacreBLEU: {compared['signature']}" in comparison
+    (bucket,) = report["by_length"]["buckets"]
+    assert by_length[1].split()[:5] == ["words", "sentences", "length_ratio", "sacreBLEU", "chrF2"]
+    assert by_length[2].split()[:4] == [bucket["words"], "2", "1.000", f"{bleu_score['score']:.2f}"]
+    (sentence,) = report["worst"]["sentences"]
+    assert worst[1] == f"line {sentence['line']}: chrF2 = {sentence['score']:.2f}"
+    assert [line.split()[0] for line in worst[2:]] == ["source", "translation", "baseline", "reference"]
+    assert worst[2].endswith("The first line.")
+    assert "neue" in sentence["translation"]
+
+
+def test_text_that_looks_tokenised_is_warned_of(bleu):
+    text = "Das ist ein Haus .\n" * 101
+    result = bleu(text, reference=text)
+    assert result.status == 0
+    assert result.stderr.count("warning") == 1
+    assert "hyp.de: 101 lines end in a blank and a full stop" in result.stderr

@@ -1,0 +1,91 @@
+"""What t2t-bleu and t2t-translate-all share: the flags of scores, reading texts, and tables."""
+
+import logging
+
+from t2t_lite.errors import UserError
+
+_LOGGER = logging.getLogger("t2t_lite")
+_TOKENIZED_LINES = 100  # sacreBLEU's limit for its warning
+_LONG_FOR_TER = 300  # words: seconds for one line
+
+
+def define_flags(flags):
+    """Declares the flags of scores."""
+    flags.DEFINE_paths("reference", None, "File of references, line by line; a,b,…: several translations of each line.")
+    flags.DEFINE_list("metrics", "bleu,chrf", "sacreBLEU's scores: bleu, chrf, chrf++, ter (slow on long lines).")
+    flags.DEFINE_string(
+        "tokenization", "13a", "BLEU's tokenisation: 13a, intl, zh, char, none, ja-mecab, flores200, … of sacreBLEU."
+    )
+
+
+def check_flags(flags):
+    """Raises `UserError` for a metric or tokenisation that is unknown, or that lacks something."""
+    from t2t_lite.evaluation import scores
+
+    scores.check_metrics(flags.metrics, "--metrics")
+    scores.check_tokenization(flags.tokenization, "--tokenization")
+
+
+def read_references(paths):
+    """Returns a list of lists of str, one a file. Raises `UserError` for unequal numbers of lines."""
+    from t2t_lite.data import corpora
+
+    references = [list(corpora.read_lines(path)) for path in paths]
+    for path, lines in zip(paths, references, strict=True):
+        if len(lines) != len(references[0]):
+            raise UserError(
+                f"{path} has {len(lines)} lines, {paths[0]} has {len(references[0])}: expected references of one text."
+            )
+    return references
+
+
+def read_translation(path, reference_path, count):
+    """Returns the lines of a file. Raises `UserError` unless there are `count`, as in the reference."""
+    from t2t_lite.data import corpora
+
+    lines = list(corpora.read_lines(path))
+    if len(lines) != count:
+        raise UserError(
+            f"{path} has {len(lines)} lines, {reference_path} has {count}: expected one for each reference."
+        )
+    return lines
+
+
+def tensor2tensor_scores(translation, references, variant="both"):
+    """Returns {"BLEU_uncased": float, "BLEU_cased": float}, or one of them, as tensor2tensor computes them."""
+    from t2t_lite.evaluation import scores
+
+    return {
+        f"BLEU_{case}": scores.corpus_bleu(translation, references, case == "uncased", "intl").score
+        for case in ("uncased", "cased")
+        if variant in (case, "both")
+    }
+
+
+def warn_of_text(translation, metrics, path):
+    """One line of warning for text that makes scores wrong or slow."""
+    tokenized = sum(line.endswith(" .") for line in translation)
+    if tokenized > _TOKENIZED_LINES:
+        _LOGGER.warning(
+            f"{path}: {tokenized} lines end in a blank and a full stop. sacreBLEU expects detokenised text."
+        )
+    if "ter" in metrics and any(line.count(" ") >= _LONG_FOR_TER for line in translation):
+        _LOGGER.warning(f"{path}: TER takes long where lines have more than {_LONG_FOR_TER} words.")
+
+
+def titles(names):
+    """Returns what is printed for metrics, such as sacreBLEU for bleu."""
+    from t2t_lite.evaluation.scores import METRICS
+
+    return [METRICS[name] for name in names]
+
+
+def signature_lines(scores):
+    """Returns `<metric>: <signature>` for {name: Score}."""
+    return [f"{title}: {score.signature}" for title, score in zip(titles(scores), scores.values(), strict=True)]
+
+
+def table(rows):
+    """Returns rows of str as lines of text: columns to the right, two blanks between them."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -1,0 +1,95 @@
+"""Where a translation is good and bad: scores by the length of sentences, and its worst sentences."""
+
+import dataclasses
+import itertools
+
+from t2t_lite.evaluation import scores
+
+LENGTH_LIMITS = (10, 20, 30, 40, 50, 60)  # compare-mt's
+
+
+@dataclasses.dataclass(frozen=True)
+class Bucket:
+    """The sentences whose reference has so many words.
+
+    Attributes:
+        shortest, longest: words, both included; longest is None for the last bucket.
+        sentences: how many there are, at least 1.
+        length_ratio: words of the translations / words of the references.
+        scores: {name: `Score`} of them as a corpus of their own.
+    """
+
+    shortest: int
+    longest: int | None
+    sentences: int
+    length_ratio: float
+    scores: dict
+
+    words = property(lambda self: f"{self.shortest}-{self.longest}" if self.longest else f"{self.shortest}+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sentence:
+    """One sentence and its score.
+
+    Attributes:
+        line: int, from 1.
+        score: of the sentence alone, 0 to 100, TER also above.
+    """
+
+    line: int
+    score: float
+
+
+def scores_by_length(hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize="13a", limits=LENGTH_LIMITS):
+    """Scores sentences of like length together.
+
+    Args:
+        hypotheses, references, metrics, tokenize: as for `corpus_scores`. Words are counted after `tokenize`, those of
+            the first reference.
+        limits: rising ints; a bucket ends before each.
+
+    Returns:
+        list of `Bucket`, the shortest sentences first, without those that hold none.
+
+    Raises:
+        UserError: as `corpus_scores`.
+    """
+    hypotheses, references = scores.check_texts(hypotheses, references)
+    count = scores.make_metric("bleu", tokenize).tokenizer
+    lengths = [len(count(line).split()) for line in references[0]]
+    edges, buckets = (0, *limits, None), []
+    for shortest, end in itertools.pairwise(edges):
+        chosen = [at for at, length in enumerate(lengths) if shortest <= length and (end is None or length < end)]
+        if not chosen:
+            continue
+        of_bucket = [hypotheses[at] for at in chosen], [[lines[at] for at in chosen] for lines in references]
+        words = sum(len(count(line).split()) for line in of_bucket[0])
+        ratio = words / max(1, sum(lengths[at] for at in chosen))
+        found = scores.corpus_scores(*of_bucket, metrics, tokenize)
+        buckets.append(Bucket(shortest, end and end - 1, len(chosen), ratio, found))
+    return buckets
+
+
+def worst_sentences(hypotheses, references, count, metric="chrf", tokenize="13a"):
+    """Returns the `count` sentences with the worst scores, the worst first; of equal ones the first in the text.
+
+    Args:
+        hypotheses, references, tokenize: as for `corpus_scores`.
+        count: int.
+        metric: name, of `METRICS`. A sentence's BLEU leaves out orders of n-grams that it is too short for.
+
+    Returns:
+        list of `Sentence`.
+
+    Raises:
+        UserError: as `corpus_scores`.
+    """
+    hypotheses, references = scores.check_texts(hypotheses, references)
+    scores.check_metrics([metric])
+    scorer = scores.make_metric(metric, tokenize, of_sentences=True)
+    found = [
+        Sentence(line, scorer.sentence_score(hypothesis, list(of_line)).score)
+        for line, (hypothesis, *of_line) in enumerate(zip(hypotheses, *references, strict=True), 1)
+    ]
+    return sorted(found, key=lambda sentence: sentence.score if metric != "ter" else -sentence.score)[:count]
