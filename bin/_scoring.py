@@ -39,15 +39,13 @@ def read_references(paths):
     return references
 
 
-def read_translation(path, reference_path, count):
-    """Returns the lines of a file. Raises `UserError` unless there are `count`, as in the reference."""
+def read_translation(path, other_path, count, advice="Expected as many."):
+    """Returns the lines of a file. Raises `UserError` unless there are `count`, as in the other."""
     from t2t_lite.data import corpora
 
     lines = list(corpora.read_lines(path))
     if len(lines) != count:
-        raise UserError(
-            f"{path} has {len(lines)} lines, {reference_path} has {count}: expected one for each reference."
-        )
+        raise UserError(f"{path} has {len(lines)} lines, {other_path} has {count}. {advice}")
     return lines
 
 

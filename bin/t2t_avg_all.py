@@ -8,17 +8,12 @@ itself. The paper averages the last 5 of the base model and the last 20 of the b
 import collections
 import logging
 import os
-import re
 import sys
-import time
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 
-_POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
 _LOGGER = logging.getLogger("t2t_lite")
-
-Checkpoint = collections.namedtuple("Checkpoint", "step path seconds")  # seconds: modification time, since 1970
 
 
 def define_flags(flags):
@@ -42,12 +37,13 @@ def run(flags):
     """Writes one averaged checkpoint for each from the n-th on."""
     import tensorflow as tf
 
+    from t2t_lite.evaluation import step_files
     from t2t_lite.training import checkpoints
 
     if not tf.io.gfile.isdir(flags.model_dir):
         raise UserError(f"--model_dir={flags.model_dir}: no such folder. Expected the --output_dir of t2t-trainer.")
     window, seen, written = collections.deque(maxlen=flags.n), 0, 0
-    for checkpoint in _checkpoints(flags.model_dir, flags.min_steps, flags.wait_minutes):
+    for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
         if window and checkpoint.seconds < window[-1].seconds:
             _LOGGER.warning(
                 f"model.ckpt-{checkpoint.step} is older than model.ckpt-{window[-1].step}. If two runs were mixed in "
@@ -74,27 +70,6 @@ def run(flags):
             f"--model_dir={flags.model_dir}: {seen} checkpoints from step {flags.min_steps} on, expected at least "
             f"--n={flags.n}. Train longer, save more often (--local_eval_frequency) or set a smaller --n."
         )
-
-
-def _checkpoints(model_dir, min_steps, wait_minutes):
-    """Yields each `Checkpoint` once, by step; goes on until `wait_minutes` have passed without a new one."""
-    import tensorflow as tf
-
-    last_step, waiting_since = min_steps - 1, time.monotonic()
-    while True:
-        found = []
-        for name in tf.io.gfile.listdir(model_dir):
-            match = re.fullmatch(r"model\.ckpt-(\d+)\.index", name)
-            if match and int(match[1]) > last_step:
-                index = os.path.join(model_dir, name)
-                seconds = tf.io.gfile.stat(index).mtime_nsec / 1e9
-                found.append(Checkpoint(int(match[1]), index.removesuffix(".index"), seconds))
-        for checkpoint in sorted(found):
-            yield checkpoint
-            last_step, waiting_since = checkpoint.step, time.monotonic()
-        if time.monotonic() - waiting_since >= 60 * wait_minutes:
-            return
-        time.sleep(_POLL_SECONDS)
 
 
 def _keep_time(path, seconds):
