@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 import math
 import typing
 import zlib
@@ -66,9 +67,7 @@ class Searcher:
             where fewer hypotheses ended within the limit. With `options.sampling` all n_best samples, as drawn.
         """
         prefixes = prefixes or [[]] * len(sources)
-        limits = [len(source) + options.extra_length for source in sources]
-        if self.max_position is not None:
-            limits = [min(limit, self.max_position) for limit in limits]
+        limits = [self.longest_output(len(source), options) for source in sources]
         batches = plan_batches([len(source) for source in sources], _sentences_a_batch(options))
         keys = [
             self._key([len(sources[at]) for at in batch], [len(prefixes[at]) for at in batch], options)
@@ -100,12 +99,17 @@ class Searcher:
                 on_progress(len(batch))
         return found
 
+    def longest_output(self, length, options):
+        """Returns how many ids the output of a source of `length` ids has at most, EOS counted on both sides."""
+        longest = length + options.extra_length
+        return longest if self.max_position is None else min(longest, self.max_position)
+
     def _key(self, lengths, prefix_lengths, options):
         """The shape that a batch of sentences of these lengths, the longest first, has when it is compiled."""
         width = bucket_width(lengths[0])
-        longest = width + options.extra_length
+        longest = self.longest_output(width, options)
         if self.max_position is not None:
-            width, longest = min(width, self.max_position), min(longest, self.max_position)
+            width = min(width, self.max_position)
         longest_prefix = max(prefix_lengths)
         return _Shape(
             rows=bucket_rows(len(lengths), rows_of(width, _sentences_a_batch(options))),
@@ -132,7 +136,6 @@ class Searcher:
         return self._graphs[settings]
 
     def _compiled_function(self, key):
-        # A function of its own for every shape: TensorFlow warns when one function is traced for many.
         if key not in self._compiled:
             self._compiled[key] = tf.function(
                 self._search_function(key, key.max_length), jit_compile=True, autograph=False
@@ -140,10 +143,11 @@ class Searcher:
         return self._compiled[key]
 
     def _search_function(self, key, max_length):
-        def search(tensors):
-            return key.method(self.model, max_length=max_length, **dict(key.settings), **tensors)
+        # Partial: TensorFlow tells one function from another by its code, and warns when one is traced again and again.
+        return functools.partial(self._search, key, max_length)
 
-        return search
+    def _search(self, key, max_length, tensors):
+        return key.method(self.model, max_length=max_length, **dict(key.settings), **tensors)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,9 +1,16 @@
 """Translator: text in, text out, by beam search with a trained model."""
 
 import dataclasses
+import functools
 
+import numpy as np
+
+from t2t_lite.decoding import minimum_bayes_risk
+from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.beam_search import EOS_ID
+from t2t_lite.decoding.ensemble import Ensemble, check_ensemble
 from t2t_lite.decoding.options import SearchOptions
+from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.errors import UserError
 
@@ -20,6 +27,11 @@ class Hypothesis:
         tokens: list of str, the vocabulary's pieces.
         ids: list of int, without EOS.
         ended: bool, False where the output was cut off at its longest length.
+        token_scores: list of float, each id's log-probability (nats), that of EOS included where it ended; None where
+            they were not asked for.
+        attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores; rows sum up to 1:
+            how much each step of the decoder attends to each place of the source (see `t2t_lite.decoding.alignment`).
+            None where it was not asked for.
     """
 
     text: str = ""
@@ -27,6 +39,8 @@ class Hypothesis:
     tokens: list = dataclasses.field(default_factory=list)
     ids: list = dataclasses.field(default_factory=list)
     ended: bool = True
+    token_scores: list | None = None
+    attention: np.ndarray | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,15 +51,18 @@ class Translation:
         hypotheses: tuple of at most n_best `Hypothesis`, best first; at least one. Where the problem chooses
             (`Problem.choose_output`), its choice is the first.
         truncated: bool, whether the sentence was longer than `max_input_length` and cut off.
-        text, score, tokens: those of the first hypothesis.
+        source_tokens: list of str, the vocabulary's pieces that were translated.
+        text, score, tokens, attention: those of the first hypothesis.
     """
 
     hypotheses: tuple = (Hypothesis(),)
     truncated: bool = False
+    source_tokens: list = dataclasses.field(default_factory=list)
 
     text = property(lambda self: self.hypotheses[0].text)
     score = property(lambda self: self.hypotheses[0].score)
     tokens = property(lambda self: self.hypotheses[0].tokens)
+    attention = property(lambda self: self.hypotheses[0].attention)
 
 
 class Translator:
@@ -77,10 +94,11 @@ class Translator:
 
     @classmethod
     def load(cls, path, data_dir=None):
-        """Loads a trained model.
+        """Loads a trained model, or several as an ensemble, which averages their probabilities.
 
         Args:
-            path: an output_dir (its newest checkpoint), a checkpoint `…/model.ckpt-N`, or a folder of averages.
+            path: an output_dir (its newest checkpoint), a checkpoint `…/model.ckpt-N`, or a folder of averages; or a
+                list of them, of the same problem and vocabulary.
             data_dir: where the vocabulary is, if it is not beside the checkpoint.
 
         Raises:
@@ -88,47 +106,124 @@ class Translator:
         """
         from t2t_lite.models.restore import open_run
 
-        run = open_run(path, data_dir)
-        translator = cls(run.model, run.encoders, run.hparams, run.problem)
-        translator.run = run
+        paths = path if isinstance(path, list | tuple) else [path]
+        if not paths:
+            raise UserError("No checkpoint to load: expected one, or several for an ensemble.")
+        runs = [open_run(path, data_dir) for path in paths]
+        check_ensemble(runs)
+        first = runs[0]
+        model = first.model if len(runs) == 1 else Ensemble([run.model for run in runs])
+        hparams = min((run.hparams for run in runs), key=lambda h: h.max_position if h.pos == "emb" else np.inf)
+        translator = cls(model, first.encoders, hparams, first.problem)
+        translator.run = first
         return translator
 
-    def translate(self, texts, *, max_input_length=None, on_progress=None, **options):
+    def translate(
+        self,
+        texts,
+        *,
+        max_input_length=None,
+        prefixes=None,
+        return_attention=False,
+        return_token_scores=False,
+        on_progress=None,
+        **options,
+    ):
         """Translates sentences; one that is blank gives a blank.
 
         Args:
             texts: list of str.
             max_input_length: int, longer sentences are cut to this many ids, EOS included; None: 1024, or the size
                 of a learned position table.
+            prefixes: list of str, as many: what each output begins with, "" or None where it is free. Its pieces are
+                forced as they are, so it should end where a word ends (the output may go on with that word).
+            return_attention, return_token_scores: bool, whether hypotheses get their `attention`, `token_scores`;
+                each takes one more pass over what was found.
             on_progress: None, or a function that is told how many sentences each finished batch had.
             **options: of `SearchOptions`: beam_size=4, alpha=0.6, extra_length=50, batch_size=32,
-                length_penalty="gnmt", n_best=1, compile=None; a problem may have other defaults (`decode_defaults`).
+                length_penalty="gnmt", n_best=1, compile=None, or sampling=True with temperature=1.0, top_k=0,
+                top_p=1.0, seed=0; a problem may have other defaults (`decode_defaults`).
                 An output has at most as many ids as its own input, EOS included on both sides, plus extra_length.
 
         Returns:
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
 
         Raises:
-            UserError: an option out of range.
+            UserError: an option out of range, or a prefix that is as long as the longest output.
         """
         if isinstance(texts, str | bytes):
             raise TypeError(f"`texts` must be a list of str, received one {type(texts).__name__}.")
         texts, options = [self._prepared(text) for text in texts], self._options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
-        encoder, decoder = self.encoders["inputs"], self.encoders["targets"]
-        ids = {at: _encode(encoder, text, at) for at, text in enumerate(texts) if text.strip()}
+        ids = {at: _encode(self.encoders["inputs"], text, at) for at, text in enumerate(texts) if text.strip()}
         ids = {at: pieces for at, pieces in ids.items() if pieces}  # nothing but control characters is a blank, too
-        translations = [Translation()] * len(texts)
+        blank = Translation((Hypothesis(token_scores=[] if return_token_scores else None),))
+        translations = [blank] * len(texts)
         if on_progress and len(ids) < len(texts):
             on_progress(len(texts) - len(ids))
         sources = [[*pieces[:longest], EOS_ID] for pieces in ids.values()]
-        for at, results in zip(ids, self._search(sources, options, on_progress), strict=True):
-            hypotheses = tuple(
-                Hypothesis(self._shown(texts[at], r.ids), r.score, decoder.pieces(r.ids), r.ids, r.ended)
-                for r in results
-            )
-            translations[at] = Translation(hypotheses, truncated=len(ids[at]) > longest)
+        forced = self._prefixes(prefixes, texts, dict(zip(ids, sources, strict=True)), options)
+        found = self._search(sources, options, forced, on_progress)
+        of_each = self._of_each(sources, found, return_attention, return_token_scores)
+        for at, source, results in zip(ids, sources, found, strict=True):
+            hypotheses = tuple(self._hypothesis(texts[at], result, next(of_each)) for result in results)
+            pieces = self.encoders["inputs"].pieces(source[:-1])
+            translations[at] = Translation(hypotheses, len(ids[at]) > longest, pieces)
         return translations
+
+    def translate_by_risk(self, texts, *, utility="chrf", num_samples=32, **arguments):
+        """Draws samples, and chooses those that are most like all of them (minimum Bayes risk).
+
+        See `t2t_lite.decoding.minimum_bayes_risk`.
+
+        Args:
+            texts: list of str.
+            utility: "chrf" or "bleu", by which outputs are compared.
+            num_samples: int.
+            **arguments: of `translate`: temperature, top_k, top_p, seed and so on.
+
+        Returns:
+            list of `Translation`, in the order of `texts`: all different samples, best first. Their scores are
+            expected utilities, from 0 to 100.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        minimum_bayes_risk.check_utility(utility)
+        drawn = self.translate(texts, **{**arguments, "sampling": True, "n_best": num_samples})
+        translations = []
+        for translation in drawn:
+            ranks = minimum_bayes_risk.expected_utilities([h.text for h in translation.hypotheses], utility)
+            best = tuple(dataclasses.replace(translation.hypotheses[at], score=value) for at, value in ranks)
+            translations.append(
+                dataclasses.replace(translation, hypotheses=best) if translation.source_tokens else translation
+            )
+        return translations
+
+    def score(self, texts, targets, *, batch_size=16, on_progress=None):
+        """Scores given translations: their log-probabilities under the model, as beam search sums them up.
+
+        Args:
+            texts: list of str.
+            targets: list of str, as many.
+            batch_size: int, pairs a pass; fewer where they are longer than 128 ids.
+            on_progress: None, or a function that is told how many pairs each finished batch had.
+
+        Returns:
+            list of `TargetScore`.
+
+        Raises:
+            UserError: numbers of texts and targets differ, or one is longer than the model's largest length.
+        """
+        if len(texts) != len(targets):
+            raise UserError(f"{len(texts)} texts, but {len(targets)} targets: expected one for each.")
+        pairs = ([self._prepared(text) for text in texts], [_valid_unicode(text) for text in targets])
+        sources, outputs = (
+            [self._whole(side, text, at) for at, text in enumerate(side_texts)]
+            for side, side_texts in zip(("inputs", "targets"), pairs, strict=True)
+        )
+        found = self._scorer(sources, outputs, batch_size, on_progress)
+        return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in found]
 
     def translate_ids(self, inputs, **options):
         """Translates ids to ids, without any text.
@@ -154,18 +249,73 @@ class Translator:
             sources.append([*ids[: longest - 1], EOS_ID])
         return [results[0].ids for results in self._search(sources, self._options(options))]
 
-    def _search(self, sources, options, on_progress=None):
+    def _search(self, sources, options, prefixes=None, on_progress=None):
         """Returns for each source a list of at most n_best `SearchResult`, the problem's choice first."""
         if options.sampling or not (self.problem and self.problem.chooses_output):
-            return self._searcher.search(sources, options, on_progress=on_progress)
+            return self._searcher.search(sources, options, prefixes, on_progress)
         every = dataclasses.replace(options, n_best=options.beam_size)
-        found = self._searcher.search(sources, every, on_progress=on_progress)
+        found = self._searcher.search(sources, every, prefixes, on_progress)
         source, target = self.encoders["inputs"], self.encoders["targets"]
         for ids, results in zip(sources, found, strict=True):
             outputs = [target.decode(result.ids) for result in results]
             results.insert(0, results.pop(self.problem.choose_output(source.decode(ids), outputs, self.encoders)))
             del results[options.n_best :]
         return found
+
+    def _prefixes(self, prefixes, texts, sources, options):
+        """Returns the ids of the prefixes of `sources`, a dict of those that are no blanks; None: all are free."""
+        if prefixes is None:
+            return None
+        if len(prefixes) != len(texts):
+            raise UserError(f"{len(texts)} texts, but {len(prefixes)} prefixes: expected one for each.")
+        forced = []
+        for at, source in sources.items():
+            ids = _encode(self.encoders["targets"], _valid_unicode(prefixes[at] or ""), at)
+            longest = self._searcher.longest_output(len(source), options) - 1  # beside EOS
+            if len(ids) > longest:
+                raise UserError(
+                    f"sentence {at + 1}: its prefix has {len(ids):,} ids, and its output at most {longest:,}. "
+                    "Shorten the prefix, or raise extra_length."
+                )
+            forced.append(ids)
+        return forced
+
+    def _of_each(self, sources, found, return_attention, return_token_scores):
+        """Yields for each result of each source the fields of its `Hypothesis` that are asked for, as a dict."""
+        pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
+        inputs = [source for source, _ in pairs]
+        outputs = [[*result.ids, EOS_ID] if result.ended else result.ids for _, result in pairs]
+        fields = {}
+        if return_token_scores:
+            fields["token_scores"] = [log_probs.tolist() for log_probs in self._scorer(inputs, outputs)]
+        if return_attention:
+            weights = self._attention(inputs, outputs)
+            fields["attention"] = [rows[:, : len(source)] for source, rows in zip(inputs, weights, strict=True)]
+        for at in range(len(pairs)):
+            yield {name: values[at] for name, values in fields.items()}
+
+    def _hypothesis(self, text, result, fields):
+        pieces = self.encoders["targets"].pieces(result.ids)
+        return Hypothesis(self._shown(text, result.ids), result.score, pieces, result.ids, result.ended, **fields)
+
+    @functools.cached_property
+    def _scorer(self):
+        return token_log_probs(self.model)
+
+    @functools.cached_property
+    def _attention(self):
+        return memory_attention(self.model)
+
+    def _whole(self, side, text, at):
+        """Returns the ids of a text with EOS. Raises `UserError` where it is too long for the model."""
+        ids = [*_encode(self.encoders[side], text, at), EOS_ID]
+        if len(ids) > self.max_input_length:
+            what = "text" if side == "inputs" else "target"
+            raise UserError(
+                f"sentence {at + 1}: the {what} has {len(ids):,} ids, EOS included; the longest that can be scored has "
+                f"{self.max_input_length:,}. Split it, or leave it out."
+            )
+        return ids
 
     def _options(self, given):
         defaults = self.problem.decode_defaults if self.problem else {}

@@ -12,7 +12,7 @@ TEXT = "the red house is old and a green tree was new der rote Haus ist alt und 
 SENTENCES = [" ".join(TEXT.split()[i * k % 22] for k in range(1, 3 + i % 7)) + "." for i in range(60)]
 
 
-def make_run(folder, steps=(100,), seed=0, **hparams):
+def make_run(folder, steps=(100,), seed=0, vocab_size=330, **hparams):
     """Writes data into <folder>/data and a run with one checkpoint a step into <folder>/run; returns the latter."""
     data, output_dir = folder / "data", folder / "run"
     data.mkdir(parents=True)
@@ -22,7 +22,7 @@ def make_run(folder, steps=(100,), seed=0, **hparams):
         texts[name].write_text("".join(f"{sentence}\n" for sentence in SENTENCES), encoding="utf-8")
     pair = [str(path) for path in texts.values()]
     problem = registry.problem("translate_own")
-    problem.configure(train_files=pair, dev_files=pair, vocab_size=330)
+    problem.configure(train_files=pair, dev_files=pair, vocab_size=vocab_size)
     problem.generate_data(str(data), str(folder))
     encoders = problem.get_feature_encoders(str(data))
     settings = {"num_hidden_layers": 1, "hidden_size": 16, "filter_size": 32, "num_heads": 2} | hparams

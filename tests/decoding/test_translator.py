@@ -9,6 +9,7 @@ from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.data.vocabulary import ByteTextEncoder
 from t2t_lite.decoding.beam_search import beam_search
+from t2t_lite.decoding.minimum_bayes_risk import expected_utilities
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer import Transformer
@@ -166,6 +167,53 @@ def test_a_very_long_line():
     translator = of_random_weights()
     (translation,) = translator.translate(["ab " * 33_000], beam_size=1, extra_length=0, max_input_length=100)
     assert translation.truncated and len(translation.hypotheses[0].ids) <= 100
+
+
+def test_outputs_begin_with_their_prefixes(translator):
+    encoder, prefixes = translator.encoders["targets"], ["der rote Haus", "", None, "neu", " ein", "\u00fc\u2028", "x"]
+    for sampling in (False, True):
+        options = {"n_best": 2, "extra_length": 20, "alpha": 0, "sampling": sampling}
+        found = translator.translate(TEXTS, prefixes=prefixes, return_token_scores=True, **options)
+        for text, prefix, translation in zip(TEXTS, prefixes, found, strict=True):
+            forced = encoder.encode(prefix or "") if text.strip() else []
+            for h in translation.hypotheses:
+                assert h.ids[: len(forced)] == forced
+                assert h.text.startswith((prefix or "").strip() if text.strip() else "")
+                assert sum(h.token_scores) == pytest.approx(h.score, abs=1e-4)
+
+
+def test_prefixes_that_cannot_be(translator):
+    length, source = (len(translator.encoders["inputs"].encode(text)) for text in ("a tree a tree", "x"))
+    extra_length = length - source  # EOS is counted on both sides
+    (found,) = translator.translate(["x"], prefixes=["a tree a tree"], extra_length=extra_length)
+    assert found.text.startswith("a tree a tree") and len(found.hypotheses[0].ids) <= length + 1
+    with pytest.raises(
+        UserError, match=f"sentence 2: its prefix has {length} ids, and its output at most {length - 1}"
+    ):
+        translator.translate(["", "x"], prefixes=["", "a tree a tree"], extra_length=extra_length - 1)
+    with pytest.raises(UserError, match="2 texts, but 1 prefixes"):
+        translator.translate(["x", "y"], prefixes=["a"])
+
+
+@pytest.mark.parametrize("utility", ["chrf", "bleu"])
+def test_of_several_samples_the_one_of_least_risk(translator, utility):
+    options = {"extra_length": 0, "temperature": 0.5, "top_k": 20, "seed": 3}
+    drawn = translator.translate(TEXTS, sampling=True, n_best=9, **options)
+    found = translator.translate_by_risk(TEXTS, utility=utility, num_samples=9, return_token_scores=True, **options)
+    for text, samples, translation in zip(TEXTS, drawn, found, strict=True):
+        outputs = [h.text for h in samples.hypotheses]
+        if text.strip():
+            assert [(h.text, h.score) for h in translation.hypotheses] == [
+                (outputs[at], value) for at, value in expected_utilities(outputs, utility)
+            ]
+            assert (
+                len(translation.hypotheses[0].token_scores)
+                == len(translation.hypotheses[0].ids) + translation.hypotheses[0].ended
+            )
+        else:
+            assert (translation.text, translation.score) == ("", 0.0)
+    with pytest.raises(UserError, match="utility=ter"):
+        translator.translate_by_risk(TEXTS, utility="ter")
 
 
 def test_lone_surrogates_are_replaced(translator):

@@ -1,0 +1,169 @@
+"""Which source word a target word goes back to, by the decoder's attention to the source.
+
+Words are what blanks separate, `text.split()`, numbered from 0. Pieces are found again in the text letter by letter, so
+that any vocabulary will do: SentencePiece's, with or without bytes and unknown pieces, UTF-8 bytes, or whole words.
+"""
+
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.decoding.scoring import GivenTargets
+from t2t_lite.errors import UserError
+
+UNKNOWN = "<unk>"
+
+_BLANK = "\u2581"  # what SentencePiece writes for a blank
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_MARK = "\udfff"  # stands for an unknown piece in a text; no text can hold it
+_BROKEN = "\ufffd"  # bytes that are no UTF-8
+
+
+def memory_attention(model, layer=-2):
+    """Returns `GivenTargets` of float32 [length of the target, longest source]: the attention of each step.
+
+    It is the mean over the heads of one layer: the last but one, which Garg et al. 2019 ("Jointly learning to align and
+    translate with Transformer models", section 4) found to align best.
+
+    Args:
+        model: has `attention_weights({"inputs", "targets"})`, as the Transformer and an `Ensemble` do.
+        layer: int, of the decoder; negative: from the last one. Where there are fewer, the first.
+
+    Raises:
+        UserError: the model cannot tell.
+    """
+    if not hasattr(model, "attention_weights"):
+        raise UserError(
+            f"The model {type(model).__name__} does not tell its attention: it has no method attention_weights (see "
+            "t2t_lite.models.Transformer)."
+        )
+
+    def attention(inputs, targets):
+        layers = model.attention_weights({"inputs": inputs, "targets": targets})["memory"]
+        weights = layers[max(layer, -len(layers))]  # [B, heads, T, S]
+        return tf.reduce_mean(tf.cast(weights, tf.float32), 1)
+
+    return GivenTargets(attention)
+
+
+def word_alignment(source_text, source_pieces, target_text, target_pieces, attention):
+    """Aligns each word of a target with the source word that its pieces attend to most.
+
+    Args:
+        source_text, target_text: str.
+        source_pieces, target_pieces: lists of str, their pieces without EOS (`Translation.source_tokens`, `.tokens`).
+        attention: float [target pieces (+ EOS), source pieces + EOS] (`Translation.attention`). What goes to the EOS of
+            the source does not count.
+
+    Returns:
+        Sorted list of (source word, target word), ints from 0: one a target word that has a piece of its own.
+
+    Raises:
+        UserError: pieces that are not those of the text.
+    """
+    source, target = piece_words(source_text, source_pieces), piece_words(target_text, target_pieces)
+    if not source or not target:
+        return []
+    weights = np.zeros((max(target) + 1, max(source) + 1))
+    rows = attention[: len(target), : len(source)]
+    np.add.at(weights, (np.array(target)[:, None], np.array(source)[None, :]), rows)
+    return sorted((int(weights[word].argmax()), word) for word in set(target))
+
+
+def pharaoh(pairs):
+    """Returns pairs in the Pharaoh format, "0-0 1-2": source word, target word."""
+    return " ".join(f"{source}-{target}" for source, target in pairs)
+
+
+def replace_unknown(source_text, source_pieces, target_pieces, attention, unknown=UNKNOWN):
+    """Returns the target's text with a source word in place of each word that has an unknown piece.
+
+    It is the word that the unknown piece attends to most, in the target word's own punctuation: an unknown word of a
+    name, say, is copied.
+
+    Args:
+        source_text, source_pieces, target_pieces, attention: see `word_alignment`.
+        unknown: str, the unknown piece.
+    """
+    words, source = source_text.split(), piece_words(source_text, source_pieces)
+    chosen = []
+    for row, piece in zip(attention, target_pieces, strict=False):
+        if piece == unknown:
+            weights = np.bincount(source, weights=row[: len(source)]) if source else []
+            chosen.append(words[int(np.argmax(weights))] if len(weights) else "")
+    separator = "" if any(_BLANK in piece for piece in target_pieces) else " "
+    text = separator.join(surface for surface, _ in _units(target_pieces, unknown))
+    found = iter(chosen)
+    return " ".join(_with_source_word(word, found) for word in text.split())
+
+
+def _with_source_word(word, chosen):
+    marks = word.count(_MARK)
+    if not marks:
+        return word
+    copied, *_ = [next(chosen) for _ in range(marks)]
+    before, after = (
+        re.match(r"\W*", word[: word.index(_MARK)])[0],
+        re.search(r"\W*$", word[word.rindex(_MARK) + 1 :])[0],
+    )
+    return before + (re.sub(r"^\W+|\W+$", "", copied) or copied) + after
+
+
+def piece_words(text, pieces, unknown=UNKNOWN):
+    """Returns for each piece the number of the word of `text` that it is of; a blank alone is of the word behind it.
+
+    Args:
+        text: str; words that come after all of the pieces do not matter.
+        pieces: list of str.
+        unknown: str, the unknown piece, which stands for any letters.
+
+    Raises:
+        UserError: these are not the text's pieces.
+    """
+    if not pieces:
+        return []
+    units, count = _units(pieces, unknown), len(text.split())
+    letters = ["".join(surface.split()) for surface, _ in units]
+    places = _places("".join(text.split()), letters)
+    if places is None:
+        if not any(_BLANK in piece for piece in pieces) and len(pieces) == count:
+            return list(range(count))  # a vocabulary of words that has another name for this one
+        if not any(_BLANK in piece for piece in pieces) or not count:
+            raise UserError(f"Cannot align {text[:40]!r}: its pieces, {' '.join(pieces[:5])} …, are not found in it.")
+        # The vocabulary normalises letters: number the words of the pieces themselves.
+        text = "".join(surface for surface, _ in units)
+        places = np.cumsum([0, *map(len, letters)]).tolist()
+    owner = [min(number, count - 1) for number, word in enumerate(text.split()) for _ in word]
+    return [owner[min(at, len(owner) - 1)] for at, (_, n) in zip(places, units, strict=False) for _ in range(n)]
+
+
+def _places(text, units):
+    """Returns where each unit begins in a text without blanks; None: they are not found there."""
+    at, places = 0, []
+    for number, unit in enumerate(units):
+        places.append(at)
+        if unit in (_MARK, _BROKEN):  # up to the next letters that are known
+            known = next((u for u in units[number + 1 :] if u not in ("", _MARK, _BROKEN)), None)
+            at = len(text) if known is None else text.find(known, at)
+        else:
+            at = at + len(unit) if text.startswith(unit, at) else -1
+        if at < 0:
+            return None
+    return places if text else None
+
+
+def _units(pieces, unknown):
+    """Returns [(what is written, number of pieces)]: one a piece, or one a letter where pieces are bytes of UTF-8."""
+    units, pending = [], b""
+    for piece in [*pieces, ""]:
+        byte = _BYTE.fullmatch(piece)
+        if byte:
+            pending += bytes([int(byte[1], 16)])
+            continue
+        for letter in pending.decode("utf-8", errors="surrogateescape"):
+            broken = "\udc80" <= letter <= "\udcff"  # shown as U+FFFD, alone or several as one
+            units.append((_BROKEN if broken else letter, len(letter.encode("utf-8", errors="surrogateescape"))))
+        pending = b""
+        units.append((_MARK if piece == unknown else piece.replace(_BLANK, " "), 1))
+    return units[:-1]

@@ -1,0 +1,89 @@
+"""Ensembles: several models of one vocabulary that decode as one."""
+
+import tensorflow as tf
+
+from t2t_lite.decoding.full_pass import decodable
+from t2t_lite.errors import UserError
+
+
+class Ensemble:
+    """Several models as one that has the decoding interface: it predicts the mean of their probabilities.
+
+    Sutskever et al. 2014, section 3.6. Beam search, sampling, scoring and alignment take it for a model. Each of them
+    costs as much as with its models one after the other, in time and in memory.
+
+    Args:
+        models: list of models of the same vocabularies, with the decoding interface of `beam_search` or without.
+    """
+
+    def __init__(self, models):
+        self.models = list(models)
+        self._steppers = [decodable(model) for model in models]
+
+    def __call__(self, features, training=False):
+        """Returns the mean's logits, as a model does: {"inputs" [B, S], "targets" [B, T]} -> float32 [B, T, V]."""
+        return _log_mean([model(features, training=training) for model in self.models])
+
+    def attention_weights(self, features):
+        """Returns the mean of what the models' `attention_weights` give: {kind: one [B, heads, T, S] a layer}.
+
+        Raises:
+            ValueError: the models differ in their numbers of layers or heads.
+        """
+        weights = [model.attention_weights(features) for model in self.models]
+        return tf.nest.map_structure(lambda *leaves: tf.add_n(leaves) / len(leaves), *weights)
+
+    def encode(self, inputs):
+        """int32 [B, S] -> each model's memory."""
+        return [model.encode(inputs) for model in self._steppers]
+
+    def init_cache(self, memory, max_length=None, beam_size=1):
+        """Returns a cache that holds each model's; what the search reorders lies under "beams" as in every cache."""
+        caches = [
+            model.init_cache(part, max_length, beam_size) for model, part in zip(self._steppers, memory, strict=True)
+        ]
+        return _joined(caches)
+
+    def decode_step(self, ids, position, cache):
+        """Decodes one position of every beam: float32 log-probabilities [B * K, V], and the new cache."""
+        parts = zip(self._steppers, cache["beams"], cache["fixed"], strict=True)
+        results = [model.decode_step(ids, position, {**fixed, "beams": beams}) for model, beams, fixed in parts]
+        return _log_mean([logits for logits, _ in results]), _joined([cache for _, cache in results])
+
+
+def _joined(caches):
+    fixed = [{name: part for name, part in cache.items() if name != "beams"} for cache in caches]
+    return {"beams": [cache["beams"] for cache in caches], "fixed": fixed}
+
+
+def _log_mean(logits):
+    """Logits of several models, each [..., V] -> log of the mean of their probabilities, float32 [..., V]."""
+    log_probs = tf.stack([tf.nn.log_softmax(tf.cast(each, tf.float32)) for each in logits])
+    return tf.reduce_logsumexp(log_probs, 0) - tf.math.log(float(len(logits)))
+
+
+def check_ensemble(runs):
+    """Refuses runs that cannot be one ensemble.
+
+    Args:
+        runs: list of `t2t_lite.models.restore.Run`.
+
+    Raises:
+        UserError: they are of different problems or vocabularies.
+    """
+    first = runs[0]
+    for run in runs[1:]:
+        for name in ("problem", "vocab_size", "target_vocab_size", "vocabulary_sha256"):
+            one, other = first.config[name], run.config[name]
+            if one != other:
+                what = {"problem": "its problem", "vocabulary_sha256": "its vocabulary (SHA-256)"}.get(name, name)
+                raise UserError(
+                    f"{run.path}: {what} is {_shown(other)}, but that of {first.path} is {_shown(one)}. The models of "
+                    "an ensemble have to be trained on the same problem with the same vocabulary."
+                )
+
+
+def _shown(value):
+    if isinstance(value, dict):
+        return ", ".join(f"{side} {digest[:12]}…" for side, digest in value.items())
+    return value

@@ -1,0 +1,92 @@
+"""Minimum Bayes risk: of several samples, the one that is most like all of them.
+
+Kumar and Byrne 2004; with samples of the model as Eikema and Aziz 2020, "Is MAP decoding all you need?". Each sample
+is a hypothesis and a pseudo-reference; a hypothesis' expected utility is the mean of its utilities against all.
+"""
+
+import collections
+
+import numpy as np
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics.helpers import extract_all_char_ngrams, extract_word_ngrams
+
+from t2t_lite.errors import UserError
+
+UTILITIES = ("chrf", "bleu")
+
+
+def expected_utilities(texts, utility="chrf"):
+    """Ranks samples by expected utility.
+
+    Args:
+        texts: list of str, the samples; one that occurs n times counts n times as pseudo-reference.
+        utility: "chrf" or "bleu", sacrebleu's `sentence_chrf` or `sentence_bleu` with their default settings.
+
+    Returns:
+        list of (place in `texts` of its first occurrence, expected utility from 0 to 100), one a distinct text, best
+        first; of equals the one that came first.
+
+    Raises:
+        UserError: another utility.
+    """
+    check_utility(utility)
+    counts = collections.Counter(texts)
+    weights = np.array(list(counts.values())) / len(texts)
+    expected = _utilities(list(counts), utility) @ weights
+    places = {}
+    for place, text in enumerate(texts):
+        places.setdefault(text, place)
+    ranked = sorted(zip(expected, places.values(), strict=True), key=lambda pair: (-pair[0], pair[1]))
+    return [(place, float(value)) for value, place in ranked]
+
+
+def check_utility(utility):
+    """Raises `UserError` where there is no such utility."""
+    if utility not in UTILITIES:
+        raise UserError(f"utility={utility}: expected {' or '.join(UTILITIES)}.")
+
+
+def _utilities(texts, utility):
+    """float64 [hypothesis, reference]: the sentence scores of all pairs.
+
+    The metric extracts and scores; only the counting of matches is done here, for all pairs at a time (measured on 32
+    samples: 20 times as fast as `sentence_score` pair by pair for chrF, six times for BLEU).
+    """
+    if utility == "chrf":
+        metric = CHRF()
+        grams = [extract_all_char_ngrams(metric._preprocess_segment(text), metric.char_order) for text in texts]
+    else:
+        metric = BLEU(effective_order=True)
+        words = [metric._preprocess_segment(text).split() for text in texts]
+        grams = [[extract_word_ngrams(w, order) for order in range(1, metric.max_ngram_order + 1)] for w in words]
+    totals, matches = zip(*map(_count, zip(*grams, strict=True)), strict=True)
+    totals, matches = np.stack(totals, -1), np.stack(matches, -1)  # [K, orders], [K, K, orders]
+    statistics = np.empty((len(texts), len(texts), 3, matches.shape[-1]), int)
+    statistics[:, :, 0], statistics[:, :, 1], statistics[:, :, 2] = totals[:, None], totals[None], matches
+    as_metric = _chrf_statistics if utility == "chrf" else _bleu_statistics
+    return np.array(
+        [[metric._compute_score_from_stats(pair).score for pair in row] for row in as_metric(statistics).tolist()]
+    )
+
+
+def _count(counters):
+    """n-gram counts of K texts -> (how many each has, int [K]; how many two of them share, int [K, K])."""
+    columns = collections.defaultdict(lambda: len(columns))
+    cells = [(row, columns[gram], count) for row, counter in enumerate(counters) for gram, count in counter.items()]
+    table = np.zeros((len(counters), len(columns)), "int32")
+    for row, column, count in cells:
+        table[row, column] = count
+    return table.sum(1), np.stack([np.minimum(row, table).sum(1) for row in table])
+
+
+def _chrf_statistics(statistics):
+    """[K, K, 3, orders] -> [K, K, orders * 3]: n-grams of each order in hypothesis, reference, both."""
+    hypothesis, reference = statistics[:, :, 0], statistics[:, :, 1]
+    hypothesis[reference == 0] = 0  # as sacrebleu: an order that the reference lacks does not count
+    return statistics.swapaxes(2, 3).reshape(*statistics.shape[:2], -1)
+
+
+def _bleu_statistics(statistics):
+    """[K, K, 3, orders] -> [K, K, 2 + 2 * orders]: lengths of both in words; common n-grams, the hypothesis'."""
+    hypothesis, reference, common = statistics.swapaxes(0, 2).swapaxes(1, 2)
+    return np.concatenate([hypothesis[..., :1], reference[..., :1], common, hypothesis], -1)

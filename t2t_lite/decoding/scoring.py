@@ -1,0 +1,85 @@
+"""Scores given targets: one pass over a source and its target, without any search."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.decoding.searcher import plan_batches
+
+
+@dataclasses.dataclass(frozen=True)
+class TargetScore:
+    """What a model thinks of one target.
+
+    Attributes:
+        log_prob: float, log-probability (nats) of the target given its source: the sum of those of its tokens.
+        token_log_probs: list of float (nats), one a piece and EOS: each one's log-probability after those before it.
+    """
+
+    log_prob: float
+    token_log_probs: list
+
+    @property
+    def per_token(self):
+        """float, mean negative log-probability (nats) of a token, EOS counted; exp of it is the perplexity."""
+        return -self.log_prob / len(self.token_log_probs)
+
+
+class GivenTargets:
+    """Runs a function of sources and targets on batches of pairs of like length. Make it once: it keeps its one trace.
+
+    A model's weights are read at every call.
+
+    Args:
+        function: (int32 [B, S], int32 [B, T]) -> [B, T, ...].
+    """
+
+    def __init__(self, function):
+        ids = tf.TensorSpec([None, None], tf.int32)
+        # Partial: TensorFlow tells one function from another by its code, and warns when one is traced again and again.
+        self._run = tf.function(functools.partial(function), input_signature=[ids, ids], autograph=False)
+
+    def __call__(self, sources, targets, batch_size=16, on_progress=None):
+        """Returns a list of arrays [length of the target, ...], one a pair.
+
+        Args:
+            sources: list of lists of ids, each ending in EOS.
+            targets: list of lists of ids, as many, none empty.
+            batch_size: int, pairs a batch; fewer where they are longer than 128 ids.
+            on_progress: None, or a function that is told how many pairs each finished batch had.
+        """
+        lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+        found = [None] * len(sources)
+        for batch in plan_batches(lengths, batch_size):
+            results = self._run(_padded(sources, batch), _padded(targets, batch)).numpy()
+            for at, row in zip(batch, results, strict=True):
+                found[at] = row[: len(targets[at])]
+            if on_progress:
+                on_progress(len(batch))
+        return found
+
+
+def token_log_probs(model):
+    """Returns `GivenTargets` of log-probabilities float32 [length] (nats) of each id, given those before it.
+
+    They are the model's own: without label smoothing, temperature or length penalty. Their sum, EOS included, is the
+    log-probability that beam search and sampling compute for the same target.
+
+    Args:
+        model: model({"inputs" [B, S], "targets" [B, T]}, training=False) -> logits [B, T, V]; an `Ensemble` is one.
+    """
+
+    def log_probs(inputs, targets):
+        logits = tf.cast(model({"inputs": inputs, "targets": targets}, training=False), tf.float32)
+        return tf.gather(logits, targets, axis=2, batch_dims=2) - tf.reduce_logsumexp(logits, -1)
+
+    return GivenTargets(log_probs)
+
+
+def _padded(rows, batch):
+    ids = np.zeros((len(batch), max(len(rows[at]) for at in batch)), "int32")
+    for row, at in enumerate(batch):
+        ids[row, : len(rows[at])] = rows[at]
+    return tf.constant(ids)

@@ -1,0 +1,60 @@
+import random
+
+import pytest
+import sacrebleu
+
+from t2t_lite.decoding.minimum_bayes_risk import expected_utilities
+from t2t_lite.errors import UserError
+
+SCORES = {"chrf": sacrebleu.sentence_chrf, "bleu": sacrebleu.sentence_bleu}
+EDGES = [
+    "",
+    "a",
+    "a",
+    "Ja.",
+    "Ja!",
+    "  ja  ",
+    "die die die die",
+    "die",
+    "Grün\u2028und \U0001f600",
+    "a-b, c (d) 1,000.5",
+]
+
+
+def samples(count=20, seed=0):
+    draw = random.Random(seed)
+    return [
+        " ".join(draw.choices(["der", "die", "Haus", "rote", "ist,", "."], k=draw.randint(1, 7))) for _ in range(count)
+    ]
+
+
+def by_definition(texts, utility):
+    """The mean over all samples of each one's sentence score."""
+    score = SCORES[utility]
+    means = [sum(score(text, [other]).score for other in texts) / len(texts) for text in texts]
+    first = [place for place in range(len(texts)) if texts[place] not in texts[:place]]
+    return sorted(((place, means[place]) for place in first), key=lambda pair: (-pair[1], pair[0]))
+
+
+@pytest.mark.parametrize("utility", ["chrf", "bleu"])
+@pytest.mark.parametrize("texts", [samples(), samples(4) * 3 + samples(9, 1), EDGES, ["one"], [""]])
+def test_equals_sacrebleu_pair_by_pair(texts, utility):
+    found, expected = expected_utilities(texts, utility), by_definition(texts, utility)
+    assert dict(found) == pytest.approx(dict(expected), abs=1e-9)
+    assert [value for _, value in found] == sorted((value for _, value in found), reverse=True)
+
+
+def test_of_equals_the_first_comes_first():
+    assert [place for place, _ in expected_utilities(["x", "y", "x", "z", "y"], "bleu")] == [0, 1, 3]
+
+
+def test_what_occurs_often_counts_often():
+    """Alone, the second would win: it has something of both of the others."""
+    texts = ["rote Haus", "rote Haus und Baum", "und Baum"]
+    assert expected_utilities(texts)[0][0] == 1
+    assert expected_utilities(texts + texts[:1] * 5)[0][0] == 0
+
+
+def test_other_utilities_are_refused():
+    with pytest.raises(UserError, match="utility=ter: expected chrf or bleu"):
+        expected_utilities(["a"], "ter")

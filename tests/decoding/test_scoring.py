@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.decoding.scoring import TargetScore, token_log_probs
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from tests.decoding.scripted import PlainModel, ScriptedModel
+
+TEXTS = ["the red house.", "", "a tree", "old and new and old and new.", "Grün \U0001f600 neu"]
+OPTIONS = {"alpha": 0, "beam_size": 3, "n_best": 3, "extra_length": 6}
+
+
+@pytest.fixture(scope="module", params=["one model", "ensemble"])
+def translator(request, run_dir):
+    paths = [f"{run_dir}/model.ckpt-{step}" for step in (100, 200)]
+    return Translator.load(paths if request.param == "ensemble" else paths[0])
+
+
+def test_log_probabilities_by_definition():
+    model, traces = ScriptedModel(spread=1.0), []
+    plain = PlainModel(model)
+
+    def counting(features, training):
+        traces.append(training)
+        return plain(features)
+
+    score = token_log_probs(counting)
+    draw = np.random.default_rng(0)
+    for count in (7, 3):
+        sources = [[*draw.integers(2, 11, n + 1).tolist(), 1] for n in range(count)]
+        targets = [[*draw.integers(2, 11, 9 - n).tolist(), 1] for n in range(count)]
+        for source, target, found in zip(sources, targets, score(sources, targets, batch_size=2), strict=True):
+            logits = np.stack([model.logits(source, target[:n]) for n in range(len(target))]).astype("float64")
+            expected = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+            np.testing.assert_allclose(found, expected[range(len(target)), target], atol=1e-5)
+    assert traces == [False]  # one trace for all shapes
+
+
+def test_scores_are_the_sums_that_the_search_has(translator):
+    found = translator.translate(TEXTS, return_token_scores=True, **OPTIONS)
+    for h in (h for t in found for h in t.hypotheses if h.ids):
+        assert len(h.token_scores) == len(h.ids) + h.ended
+        assert sum(h.token_scores) == pytest.approx(h.score, abs=1e-4)
+    assert found[1].hypotheses[0].token_scores == []
+    assert translator.translate(TEXTS[:1], **OPTIONS)[0].hypotheses[0].token_scores is None
+
+
+def test_scores_are_the_sums_that_sampling_has(run_dir):
+    """Among the samples are some that end, and some that the limit cuts off, which have no EOS."""
+    options = {"sampling": True, "n_best": 8, "extra_length": 30, "return_token_scores": True}
+    found = Translator.load(str(run_dir)).translate(TEXTS, **options)
+    samples = [h for t in found for h in t.hypotheses if h.ids]
+    assert {h.ended for h in samples} == {False, True}
+    for h in samples:
+        assert len(h.token_scores) == len(h.ids) + h.ended
+        assert sum(h.token_scores) == pytest.approx(h.score, abs=1e-4)
+
+
+def test_given_texts_score_as_when_they_are_found(translator):
+    found = [(text, t.hypotheses) for text, t in zip(TEXTS, translator.translate(TEXTS, **OPTIONS), strict=True)]
+    encode = translator.encoders["targets"].encode
+    pairs = [(text, h) for text, hs in found for h in hs if h.ended and h.ids and encode(h.text) == h.ids]
+    scores = translator.score([text for text, _ in pairs], [h.text for _, h in pairs], batch_size=2)
+    for (_, h), score in zip(pairs, scores, strict=True):
+        assert score.log_prob == pytest.approx(h.score, abs=1e-4)
+        assert sum(score.token_log_probs) == pytest.approx(score.log_prob, abs=1e-4)
+
+
+def test_a_score_a_token():
+    score = TargetScore(-6.0, [-1.0, -2.0, -3.0])
+    assert score.per_token == 2.0
+
+
+def test_blanks_have_scores_too(run_dir):
+    scores = Translator.load(str(run_dir)).score(["", "a"], ["", " "])
+    assert [len(score.token_log_probs) for score in scores] == [1, 1]  # that of EOS
+
+
+def test_what_cannot_be_scored(run_dir):
+    translator, done = Translator.load(str(run_dir)), []
+    with pytest.raises(UserError, match=r"sentence 2: the target has [0-9,]+ ids, EOS included; .* has 1,024"):
+        translator.score(["a", "a"], ["a", "ab " * 2000])
+    with pytest.raises(UserError, match="sentence 1: the text has"):
+        translator.score(["ab " * 2000], ["a"])
+    with pytest.raises(UserError, match="1 texts, but 2 targets"):
+        translator.score(["a"], ["a", "b"])
+    translator.score(["a", "b", "c"], ["a", "", "c"], batch_size=2, on_progress=done.append)
+    assert done == [2, 1]
+
+
+def test_present_weights_are_used():
+    model = PlainModel(ScriptedModel())
+    model.scripted.bias = tf.Variable(model.scripted.bias)
+    score = token_log_probs(lambda features, training: model(features))
+    before = score([[2, 1]], [[3, 1]])[0]
+    model.scripted.bias.assign_add(tf.one_hot(3, 11) * 5)
+    assert score([[2, 1]], [[3, 1]])[0][0] > before[0]
