@@ -21,6 +21,8 @@ def score(flags, references):
     from t2t_lite.data import files
     from t2t_lite.evaluation import events, scores, step_files
 
+    if not flags.wait_minutes:
+        _last_file(flags.translations_dir)  # raises where nothing is; before anything is made
     if flags.event_dir:
         files.make_folder(flags.event_dir)
         files.check_writable(flags.event_dir)
@@ -47,12 +49,24 @@ def score(flags, references):
             show = _json if flags.json else _text
             print("\n".join(show(file, points, found, is_first=count == 1)), flush=True)
     if not count:
-        found = step_files.find(flags.translations_dir, step_files.TRANSLATIONS)
-        if not found:
-            raise UserError(f"{flags.translations_dir}: holds no translation (a file …-<step>). Run t2t-translate-all.")
+        last = _last_file(flags.translations_dir)
         _LOGGER.info(
-            f"{flags.translations_dir}: nothing from step {min_steps} on; the last one is of step {found[-1].step}."
+            f"{flags.translations_dir}: nothing from step {min_steps} on; the last one is of step {last.step}."
         )
+
+
+def _last_file(folder):
+    """Returns the `StepFile` of the last step. Raises `UserError` where there is none."""
+    import tensorflow as tf
+
+    from t2t_lite.evaluation import step_files
+
+    if not tf.io.gfile.isdir(folder):
+        raise UserError(f"--translations_dir={folder}: no such folder. Check the path, or wait by --wait_minutes.")
+    found = step_files.find(folder, step_files.TRANSLATIONS)
+    if not found:
+        raise UserError(f"--translations_dir={folder}: holds no translation (a file …-<step>). Run t2t-translate-all.")
+    return found[-1]
 
 
 def _json(file, points, found, is_first):

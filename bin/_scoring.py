@@ -1,6 +1,7 @@
 """What t2t-bleu and t2t-translate-all share: the flags of scores, reading texts, and tables."""
 
 import logging
+import os
 
 from t2t_lite.errors import UserError
 
@@ -26,11 +27,31 @@ def check_flags(flags):
     scores.check_tokenization(flags.tokenization, "--tokenization")
 
 
-def read_references(paths):
-    """Returns a list of lists of str, one a file. Raises `UserError` for unequal numbers of lines."""
+class _Pipe:
+    """A source of `corpora.read_lines` that cannot be sought in, such as bash's <(zcat file)."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __str__(self):
+        return self._path
+
+    def open(self):
+        return open(self._path, "rb")
+
+
+def read_lines(path):
+    """Returns the lines of a file or a pipe, a list of str; - is standard input. Raises `UserError`."""
     from t2t_lite.data import corpora
 
-    references = [list(corpora.read_lines(path)) for path in paths]
+    path = "/dev/stdin" if path == "-" else path
+    is_pipe = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    return list(corpora.read_lines(_Pipe(path) if is_pipe else path))
+
+
+def read_references(paths):
+    """Returns a list of lists of str, one a file. Raises `UserError` for unequal numbers of lines."""
+    references = [read_lines(path) for path in paths]
     for path, lines in zip(paths, references, strict=True):
         if len(lines) != len(references[0]):
             raise UserError(
@@ -41,9 +62,7 @@ def read_references(paths):
 
 def read_translation(path, other_path, count, advice="Expected as many."):
     """Returns the lines of a file. Raises `UserError` unless there are `count`, as in the other."""
-    from t2t_lite.data import corpora
-
-    lines = list(corpora.read_lines(path))
+    lines = read_lines(path)
     if len(lines) != count:
         raise UserError(f"{path} has {len(lines)} lines, {other_path} has {count}. {advice}")
     return lines

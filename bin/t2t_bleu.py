@@ -10,18 +10,20 @@ Prints tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international t
 """
 
 import json
+import logging
 import sys
 
 from t2t_lite.bin import _app, _scoring
 from t2t_lite.errors import UserError
 
+_LOGGER = logging.getLogger("t2t_lite")
 _OF_ONE_FILE = ("baseline", "by_length", "worst")
 _OF_A_FOLDER = ("event_dir", "tag_suffix", "min_steps", "wait_minutes", "report_zero")
 
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_path("translation", None, "File of translations.")
+    flags.DEFINE_path("translation", None, "File of translations; - is standard input.")
     _scoring.define_flags(flags)
     flags.DEFINE_enum("bleu_variant", "both", ["cased", "uncased", "both"], "Which of tensor2tensor's lines to print.")
     flags.DEFINE_path("baseline", None, "Another translation of the same text: is the difference more than chance?")
@@ -66,6 +68,8 @@ def run(flags):
 
     _scoring.check_flags(flags)
     scores.check_metrics([flags.worst_by], "--worst_by")
+    if flags.source and not flags.worst:
+        _LOGGER.warning("--source has no effect without --worst: the scores do not look at the source.")
     references = _scoring.read_references(flags.reference)
     if flags.translations_dir:
         from t2t_lite.bin import _score_folder

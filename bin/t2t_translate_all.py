@@ -56,12 +56,11 @@ def check(flags):
 
 def run(flags):
     """Translates, then scores."""
-    from t2t_lite.data import corpora
     from t2t_lite.evaluation import step_files
     from t2t_lite.training.distribution import gpus_as_needed
 
     gpus_as_needed()  # a trainer may need the rest of their memory
-    source, references = list(corpora.read_lines(flags.source)), None
+    source, references = _scoring.read_lines(flags.source), None
     if flags.reference:
         _scoring.check_flags(flags)
         references = _scoring.read_references(flags.reference)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 
 import pytest
@@ -70,6 +71,19 @@ def test_unicode_line_separators_and_control_characters_stay_in_their_line(bleu)
 def test_packed_reference(bleu, tmp_path):
     (tmp_path / "packed.de.gz").write_bytes(gzip.compress(REFERENCE.encode()))
     assert "sacreBLEU = 100.00" in bleu(REFERENCE, "--reference=packed.de.gz").stdout
+
+
+def test_translation_from_a_pipe(bleu, assert_user_error):
+    for data, check in ((REFERENCE.encode(), None), (b"gut\nsch\xf6n\n", "/dev/fd/")):
+        read, write = os.pipe()
+        with os.fdopen(write, "wb") as file:
+            file.write(data)
+        result = bleu("unused\n", f"--translation=/dev/fd/{read}")
+        os.close(read)
+        if check:
+            assert_user_error(result, check, "line 2", "not UTF-8")
+        else:
+            assert "sacreBLEU = 100.00" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -149,3 +163,29 @@ def test_text_that_looks_tokenised_is_warned_of(bleu):
     assert result.status == 0
     assert result.stderr.count("warning") == 1
     assert "hyp.de: 101 lines end in a blank and a full stop" in result.stderr
+
+
+def test_what_is_shown_of_a_line_cannot_disturb_the_terminal(bleu):
+    text = REFERENCE.replace("rotes", "\x1b[2Jrotes\x00\u2028")
+    result = bleu(text, "--worst=2")
+    assert result.status == 0
+    assert not {"\x1b", "\x00", "\u2028"} & set(result.stdout)
+    assert "[2Jrotes" in result.stdout
+
+
+def test_empty_and_very_long_lines(bleu):
+    long = "wort " * 20_000 + "\n\n" + REFERENCE
+    result = bleu(long, "--by_length", "--worst=4", reference=long)
+    assert result.status == 0, result.stderr
+    assert "sacreBLEU = 100.00" in result.stdout
+    assert [line.split()[:2] for line in result.stdout.split("\n\n")[1].splitlines()[2:]] == [
+        ["0-9", "3"],
+        ["60+", "1"],
+    ]
+    blank = bleu("\n\n", "--by_length", "--worst=1", "--metrics=bleu,chrf,ter")
+    assert "TER = 100.00" in blank.stdout
+    assert "sacreBLEU = 0.00" in blank.stdout
+
+
+def test_source_without_worst_is_said_to_have_no_effect(bleu):
+    assert "warning: --source has no effect" in bleu(REFERENCE, "--source=src.en").stderr

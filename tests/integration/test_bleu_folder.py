@@ -22,7 +22,7 @@ def add(folder):
     """Adds a translation that was written at a time, in seconds since 1970."""
 
     def add(name, text=REFERENCE, seconds=1_000_000):
-        (folder / name).write_text(text)
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
         os.utime(folder / name, (seconds, seconds))
 
     return add
@@ -119,9 +119,12 @@ def test_a_file_that_is_being_written_is_not_scored(call_command, add, points, t
 
 def test_mistakes(call_command, assert_user_error, add, folder, tmp_path):
     assert_user_error(call_command("t2t-bleu", *FLAGS), "translations: holds no translation", "t2t-translate-all")
+    assert_user_error(call_command("t2t-bleu", "--translations_dir=gone", *FLAGS[1:]), "gone: no such folder")
+    assert not (tmp_path / "events").exists()
     add("ende-100", "eine Zeile\n")
     assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100 has 1 lines, ref.de has 2")
-    assert_user_error(call_command("t2t-bleu", "--translations_dir=gone", *FLAGS[1:]), "gone: no such folder")
+    add("ende-100", REFERENCE.replace("rote", "gr\udcfcne").encode("utf-8", "surrogateescape"))
+    assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100, line 2", "not UTF-8")
     (tmp_path / "events/last_evaluated_step.txt").write_text("ten")
     assert_user_error(call_command("t2t-bleu", *FLAGS), "last_evaluated_step.txt: 'ten'", "Delete it")
     (tmp_path / "file").write_text("")
