@@ -99,27 +99,45 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
         raise UserError(f"--worker_gpu={worker_gpu}, --logical_cpus={logical_cpus}: expected numbers from 0.")
     if cluster and logical_cpus > 1:
         raise UserError(f"--logical_cpus={logical_cpus}: only without TF_CONFIG; a machine of several is one replica.")
-    if logical_cpus and not cluster:
+    if not cluster:
+        return _over(*choose_devices(worker_gpu, logical_cpus))
+    return _over_workers(cluster, [] if logical_cpus else _visible_gpus(worker_gpu)[:worker_gpu])
+
+
+def choose_devices(worker_gpu=1, logical_cpus=0):
+    """Chooses devices of this machine.
+
+    Args:
+        worker_gpu, logical_cpus: see `choose_replicas`.
+
+    Returns:
+        Their names, a list, and one line for the log: which they are, and why not more. No names: the CPU.
+
+    Raises:
+        UserError: more GPUs than there are.
+    """
+    if logical_cpus:
         hide_gpus()
         devices = _logical_cpus(logical_cpus)
         note = f"{logical_cpus} logical CPU replicas" if logical_cpus > 1 else "1 CPU"
-        return _over(devices, f"devices: {note} (--logical_cpus), GPUs are not used")
+        return devices, f"devices: {note} (--logical_cpus), GPUs are not used"
+    gpus = _visible_gpus(worker_gpu)
+    if worker_gpu == 0:
+        hide_gpus()
+        return [], f"devices: CPU (--worker_gpu=0; {len(gpus)} GPUs visible)"
+    if not gpus:
+        built = "" if tf.test.is_built_with_cuda() else ", and this TensorFlow is built without CUDA"
+        return [], f"devices: CPU: no GPU is visible{built} (for GPUs: pip install 't2t_lite[cuda]', then nvidia-smi)"
+    names = [gpu.name.removeprefix("/physical_device:") for gpu in gpus[:worker_gpu]]
+    unused = f"; {len(gpus) - worker_gpu} more are visible (--worker_gpu)" if len(gpus) > worker_gpu else ""
+    return [f"/{name}" for name in names], f"devices: {', '.join(names)}{unused}"
+
+
+def _visible_gpus(worker_gpu):
     gpus = gpus_as_needed()
     if worker_gpu > max(len(gpus), 1):  # one that is not there is the default, and falls back to the CPU
         raise UserError(f"--worker_gpu={worker_gpu}: only {len(gpus)} GPUs are visible. Expected at most that many.")
-    if cluster:
-        return _over_workers(cluster, [] if logical_cpus else gpus[:worker_gpu])
-    if worker_gpu == 0:
-        hide_gpus()
-        return Replicas(None, 1, f"devices: CPU (--worker_gpu=0; {len(gpus)} GPUs visible)")
-    if not gpus:
-        built = "" if tf.test.is_built_with_cuda() else ", and this TensorFlow is built without CUDA"
-        return Replicas(
-            None, 1, f"devices: CPU: no GPU is visible{built} (for GPUs: pip install 't2t_lite[cuda]', then nvidia-smi)"
-        )
-    names = [gpu.name.removeprefix("/physical_device:") for gpu in gpus[:worker_gpu]]
-    unused = f"; {len(gpus) - worker_gpu} more are visible (--worker_gpu)" if len(gpus) > worker_gpu else ""
-    return _over([f"/{name}" for name in names], f"devices: {', '.join(names)}{unused}")
+    return gpus
 
 
 def gpus_as_needed():
@@ -138,7 +156,7 @@ def hide_gpus():
 
 
 def _over(devices, description):
-    if len(devices) == 1:
+    if len(devices) < 2:
         return Replicas(None, 1, description)
     return Replicas(tf.distribute.MirroredStrategy(devices), len(devices), description)
 
