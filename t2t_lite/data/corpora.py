@@ -20,11 +20,12 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-def read_lines(path):
+def read_lines(path, on_bad_line=None):
     """Yields the lines of a text file, without their ends.
 
     Args:
         path: of the file; or a source of another kind, with `open()` as `archives.Member` has it.
+        on_bad_line: None, or a function that is told, in a message, of each line that is not UTF-8 and yielded as "".
 
     Raises:
         UserError: no such file, not readable, empty, damaged, or not UTF-8 (the line is named).
@@ -35,13 +36,22 @@ def read_lines(path):
             try:
                 line = raw.rstrip(b"\n").removesuffix(b"\r").decode("utf-8")
             except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{path}, line {number}: byte 0x{error.object[error.start]:02x} at position {error.start} is not "
-                    "UTF-8. Convert the file, for example: iconv -f latin1 -t utf-8"
-                ) from None
+                message = not_utf8(path, number, error)
+                if on_bad_line is None:
+                    raise UserError(message) from None
+                on_bad_line(message)
+                line = ""
             yield line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
     if not number:
         raise UserError(f"{path}: the file is empty. Expected one sentence a line.")
+
+
+def not_utf8(name, number, error):
+    """Returns the message for line `number` of the text `name` and its UnicodeDecodeError."""
+    return (
+        f"{name}, line {number}: byte 0x{error.object[error.start]:02x} at position {error.start} is not UTF-8. "
+        "Convert the text, for example: iconv -f latin1 -t utf-8"
+    )
 
 
 def clean(line):

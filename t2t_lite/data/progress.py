@@ -14,11 +14,13 @@ class Progress:
         title: what is being done.
         unit: what is counted, in the plural.
         total: how many there are; None: not known.
+        done: how many of them were done before.
     """
 
-    def __init__(self, title, unit, total=None):
-        self.count = 0
-        self._total = "" if total is None else f" of {total:,}"
+    def __init__(self, title, unit, total=None, done=0):
+        self.count, self.tokens = done, 0
+        self._before = done
+        self._total = total
         self.title, self._unit = title, unit
         self._start = self._shown = time.monotonic()
         self._on_terminal = sys.stderr.isatty()
@@ -31,9 +33,10 @@ class Progress:
             if not self.count & 255:
                 self._show()
 
-    def add(self, count):
-        """Counts more that is done."""
+    def add(self, count, tokens=0):
+        """Counts more that is done, and how many tokens that made."""
         self.count += count
+        self.tokens += tokens
         self._show()
 
     def _show(self):
@@ -45,12 +48,26 @@ class Progress:
             else:
                 _LOGGER.info(self._line())
 
-    def _line(self):
+    def _line(self, is_last=False):
         seconds = max(time.monotonic() - self._start, 1e-3)
-        return f"{self.title}: {self.count:,}{self._total} {self._unit}, {self.count / seconds:,.0f} a second"
+        rate = (self.count - self._before) / seconds
+        line = f"{self.title}: {self.count:,}{'' if self._total is None else f' of {self._total:,}'} {self._unit}"
+        line += f", {rate:,.{1 if 0 < rate < 10 else 0}f} a second"
+        if self.tokens:
+            line += f", {self.tokens / seconds:,.0f} tokens a second"
+        if self._total and rate and not is_last:
+            line += f", ETA {clock(max(self._total - self.count, 0) / rate)}"
+        return line
 
     def done(self):
         """Leaves a last, plain line."""
         if self._on_terminal:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
-        _LOGGER.info(self._line())
+        _LOGGER.info(self._line(is_last=True))
+
+
+def clock(seconds):
+    """Returns seconds as 3:20, or 2:05:00."""
+    seconds = int(seconds)
+    hours, minutes = seconds // 3600, seconds // 60 % 60
+    return f"{hours}:{minutes:02d}:{seconds % 60:02d}" if hours else f"{minutes}:{seconds % 60:02d}"

@@ -7,6 +7,8 @@ import time
 
 import numpy as np
 
+from t2t_lite.data.progress import clock
+
 _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 24  # characters
 
@@ -110,9 +112,7 @@ class Progress:
         return (self._train_steps - step) * (self._pace or 0.0)
 
     def _eta(self, step):
-        seconds = int(self._seconds_left(step))
-        hours, minutes = seconds // 3600, seconds // 60 % 60
-        return f"{hours}:{minutes:02d}:{seconds % 60:02d}" if hours else f"{minutes}:{seconds % 60:02d}"
+        return clock(self._seconds_left(step))
 
     def _draw(self, step):
         done = _BAR * step // self._train_steps
