@@ -50,7 +50,19 @@ class Searcher:
         self.max_position = max_position
         self._graphs = {}  # (method, its settings, names of its tensors) -> function for any shape
         self._compiled = {}  # _Shape -> function for that shape
-        self._seen = collections.Counter()  # how many batches of each shape came so far
+        self._seen = collections.Counter()  # how many batches of each shape, by its name, came so far
+
+    @property
+    def history(self):
+        """What came so far, a JSON value: by it shapes are compiled, and so the last digits of scores are rounded.
+
+        A searcher that is given another one's history goes on as that one would.
+        """
+        return dict(self._seen)
+
+    @history.setter
+    def history(self, seen):
+        self._seen = collections.Counter(seen)
 
     def search(self, sources, options, prefixes=None, on_progress=None):
         """Searches every source.
@@ -73,7 +85,7 @@ class Searcher:
             self._key([len(sources[at]) for at in batch], [len(prefixes[at]) for at in batch], options)
             for batch in batches
         ]
-        self._seen.update(keys)
+        self._seen.update(key.name for key in keys)
         found = [None] * len(sources)
         for batch, key in zip(batches, keys, strict=True):
             compiled = self._should_compile(key, options)
@@ -124,7 +136,7 @@ class Searcher:
     def _should_compile(self, key, options):
         if options.compile is not None:
             return options.compile
-        return key in self._compiled or self._seen[key] >= _BATCHES_TO_PAY
+        return key in self._compiled or self._seen[key.name] >= _BATCHES_TO_PAY
 
     def _graph_function(self, key, tensors):
         settings = (key.method, key.settings, *tensors)
@@ -161,6 +173,11 @@ class _Shape:
     method: typing.Callable  # beam_search or sample
     settings: tuple  # their arguments that are Python values: (name, value) …
     numbers: tuple  # names of those that are scalar tensors
+
+    @property
+    def name(self):
+        """Says all of it in words that are the same in every process."""
+        return str({**vars(self), "method": self.method.__name__})
 
 
 def _settings(options):

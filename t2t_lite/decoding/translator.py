@@ -118,6 +118,15 @@ class Translator:
         translator.run = first
         return translator
 
+    @property
+    def search_history(self):
+        """See `Searcher.history`."""
+        return self._searcher.history
+
+    @search_history.setter
+    def search_history(self, history):
+        self._searcher.history = history
+
     def translate(
         self,
         texts,

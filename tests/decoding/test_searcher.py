@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -42,6 +44,16 @@ def test_small_inputs_are_not_compiled_and_large_ones_are(monkeypatch):
     assert len(searcher._compiled) == 1
     searcher.search(sources, options)
     assert len(searcher._compiled) == 1
+
+
+def test_a_searcher_with_another_s_history_goes_on_as_that_one_would(monkeypatch):
+    monkeypatch.setattr("t2t_lite.decoding.searcher._BATCHES_TO_PAY", 3)
+    sources, options = [[2, 3, 1]] * 2, SearchOptions(batch_size=1, extra_length=2)
+    first, second = Searcher(ScriptedModel()), Searcher(ScriptedModel())
+    first.search(sources, options)
+    second.history = json.loads(json.dumps(first.history))
+    second.search(sources, options)
+    assert not first._compiled and len(second._compiled) == 1
 
 
 def test_nothing_is_traced_twice():
