@@ -1,5 +1,7 @@
 """What the commands share that use a trained model: the flags that name it, and loading it."""
 
+import os
+
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 
@@ -8,7 +10,8 @@ def define_flags(flags):
     """Declares the flags that name a trained model."""
     _app.define_common_flags(flags)
     flags.DEFINE_path("checkpoint_path", None, "One checkpoint, …/model.ckpt-N; default: the newest in --output_dir.")
-    flags.no_effect("worker_gpu", "one device is used: the first GPU, or the CPU where there is none")
+    if "worker_gpu" not in flags:
+        flags.no_effect("worker_gpu", "one device is used: the first GPU, or the CPU where there is none")
 
 
 def check(flags):
@@ -24,24 +27,44 @@ def decode_defaults(flags):
         UserError: there is no such model.
     """
     from t2t_lite import registry
-    from t2t_lite.models.restore import find_checkpoint, read_config_of
 
-    config = read_config_of(find_checkpoint(flags.checkpoint_path or flags.output_dir))
-    return registry.problem(config["problem"]).decode_defaults
+    return registry.problem(read_config(flags)["problem"]).decode_defaults
 
 
-def load_translator(flags):
+def checkpoints(flags):
+    """Returns the checkpoints (without suffix) that --checkpoint_path, a comma list, or --output_dir mean.
+
+    Raises:
+        UserError: there is none.
+    """
+    from t2t_lite.models.restore import find_checkpoint
+
+    paths = (flags.checkpoint_path or flags.output_dir).split(",")
+    return [find_checkpoint(os.path.expanduser(path)) for path in paths if path]
+
+
+def read_config(flags):
+    """Returns the `hparams.json` of the trained model, a dict. Raises `UserError`: there is no such model."""
+    from t2t_lite.models.restore import read_config_of
+
+    return read_config_of(checkpoints(flags)[0])
+
+
+def load_translator(flags, load=None):
     """Returns the Translator of --checkpoint_path or --output_dir.
+
+    Args:
+        flags: absl's FlagValues.
+        load: function with the arguments of `Translator.load`, to be called instead of it.
 
     Raises:
         UserError: nothing there, or another flag contradicts what the model was trained with.
     """
     from t2t_lite.decoding.translator import Translator
-    from t2t_lite.models.restore import find_checkpoint, read_config_of
 
-    path = find_checkpoint(flags.checkpoint_path or flags.output_dir)
-    _check_agreement(flags, read_config_of(path))
-    return Translator.load(path, flags.data_dir)
+    _check_agreement(flags, read_config(flags))
+    paths = checkpoints(flags)
+    return (load or Translator.load)(paths[0] if len(paths) == 1 else paths, flags.data_dir)
 
 
 def check_names(flags, config):

@@ -1,204 +1,142 @@
-"""Translates a file, standard input, or what you type, with a trained model.
+"""Translates a file, standard input, a problem's records, or what you type, with a trained model.
 
     t2t-decoder --output_dir=train --decode_from_file=test.en --decode_to_file=test.de
     t2t-decoder --output_dir=train < test.en > test.de
     t2t-decoder --output_dir=train --decode_interactive
+    t2t-decoder --output_dir=train --problem=translate_own --data_dir=data      # its dev records
+    t2t-decoder --output_dir=train --score_file=pairs.tsv --decode_to_file=losses
+    t2t-decoder --output_dir=train --tune --decode_from_file=dev.en --decode_reference=dev.de
 
 Every line of input gives one line of output, in order; an empty line stays empty. Results go to the file or to standard
-output, progress to standard error.
+output, progress to standard error. A command that was killed goes on where it was when it is typed again.
+docs/decoding.md has it all.
 """
 
 import os
 import sys
 
-from t2t_lite.bin import _app, _trained
+from t2t_lite.bin import _app, _decode_lines, _trained
 from t2t_lite.errors import UserError
+
+_DECODE_HPARAMS = (
+    "name=value,… of beam_size=4 (1: greedy), alpha=0.6 (length penalty), extra_length=50 (longest output: that of the "
+    "input and so many more pieces), batch_size=32 (sentences), return_beams, n_best, write_beam_scores, "
+    "max_input_size, sampling_method=random, sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, "
+    "num_samples, num_decodes, replace_unknown, delimiter, shards, shard_id, shards_start_offset, shard_google_format, "
+    "identity_output, log_results, length_penalty=gnmt. A parsing problem has its own defaults: beam_size=21, "
+    "alpha=0.3, extra_length=300."
+)
 
 
 def define_flags(flags):
     """Declares the command's flags."""
+    flags.DEFINE_integer("worker_gpu", 1, "GPUs that share the input.", lower_bound=0)
+    flags.DEFINE_integer(
+        "logical_cpus", 0, "Share the input over that many replicas on the CPU instead.", lower_bound=0
+    )
     _trained.define_flags(flags)
     flags.DEFINE_path("decode_from_file", "", "What to translate, one sentence a line; - is standard input.")
     flags.DEFINE_path("decode_to_file", "", "Where to write; - is standard output. Default: <input>.<model>….decodes.")
     flags.DEFINE_path("decode_reference", "", "A reference translation: BLEU is shown at the end.")
-    flags.DEFINE_string(
-        "decode_hparams",
-        "",
-        "name=value,… of beam_size=4 (1: greedy), alpha=0.6 (length penalty), extra_length=50 (longest output: that of "
-        "the input and so many more pieces), batch_size=32 (sentences), return_beams, write_beam_scores, "
-        "max_input_size, identity_output, log_results, length_penalty=gnmt. A parsing problem has its own defaults: "
-        "beam_size=21, alpha=0.3, extra_length=300.",
-    )
+    flags.DEFINE_string("decode_hparams", "", _DECODE_HPARAMS)
     flags.DEFINE_bool("decode_interactive", False, "Translate what is typed, line by line; q quits.")
+    flags.DEFINE_enum("long_input", None, ["split", "truncate", "refuse"], "Lines that are too long for the model: "
+                      "split them at ends of sentences, cut them off, or stop. Default: split, but truncate where "
+                      "max_input_size is set.")  # fmt: skip
+    flags.DEFINE_enum("on_error", "stop", ["stop", "skip"], "Lines that cannot be translated (not UTF-8, too long for "
+                      "--long_input=refuse): stop, or leave their outputs empty.")  # fmt: skip
+    flags.DEFINE_enum("n_best_format", "text", ["text", "json"], "text: outputs of a line are parted by tabs; json: a "
+                      "line of JSON for each line, with tokens and their scores.")  # fmt: skip
+    flags.DEFINE_path("prefix_file", "", "For each line, what its output has to begin with.")
+    flags.DEFINE_path("alignments_file", "", "Where to write word alignments, 0-0 1-2 …, a line for each line.")
+    flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Draw num_samples=32 outputs of a line, and write the one that is "
+                      "most like the others by this measure (minimum Bayes risk).")  # fmt: skip
+    flags.DEFINE_path("score_file", "", "Lines of input<TAB>target: write the mean loss of a target piece for each.")
+    flags.DEFINE_string("tune", "", "Try beam_size=1,4,8;alpha=0,0.6,1 (or another such grid) on a dev set: "
+                        "--decode_from_file and --decode_reference, or the problem's records.")  # fmt: skip
+    flags.values["tune"].boolean = True  # --tune alone is the grid above
+    flags.DEFINE_bool("eval_use_test_set", False, "Of the problem's records, take the test ones.")
     flags.DEFINE_bool("keep_timestamp", False, "Give the output file the checkpoint's time.")
-    flags.not_yet("decode_shards", 1, "Split the input file, and run one command for each part.")
-    flags.not_yet("decode_in_memory", False, "In Python: t2t_lite.Translator.load(output_dir).translate(texts).")
-    flags.not_yet("score_file", "")
-    flags.not_yet("eval_use_test_set", False, "Give the test set's text by --decode_from_file.")
+    flags.DEFINE_integer("decode_shards", 1, "Commands that share the input; this one has part --worker_id.",
+                         lower_bound=1)  # fmt: skip
+    flags.DEFINE_integer("worker_id", 0, "Which part of --decode_shards, from 0.", lower_bound=0)
+    flags.no_effect("decode_in_memory", "outputs go to a file or to standard output; in Python: "
+                    "t2t_lite.Translator.load(output_dir).translate(texts)", is_bool=True)  # fmt: skip
     _app.define_tf1_flags(flags)
 
 
 def check(flags):
     """Raises `UserError` for a mistake that needs no import to be seen."""
     _trained.check(flags)
-    if not flags.decode_interactive and not flags.decode_from_file and _is_terminal(sys.stdin):
-        raise UserError("missing --decode_from_file (a text file, or - for standard input) or --decode_interactive.")
-    for name in ("decode_from_file", "decode_reference"):
+    if _wants_tuning(flags):
+        if bool(flags.decode_from_file) != bool(flags.decode_reference) or not (
+            flags.decode_from_file or flags.data_dir
+        ):
+            raise UserError("--tune: needs a dev set: --decode_from_file and --decode_reference, or --data_dir.")
+    elif flags.eval_use_test_set and (flags.decode_from_file or flags.decode_interactive or flags.score_file):
+        raise UserError("--eval_use_test_set: is about the problem's records. Leave it out, or --decode_from_file.")
+    elif flags.eval_use_test_set and not flags.data_dir:
+        raise UserError("--eval_use_test_set: needs --data_dir, where the records are.")
+    elif not _has_input(flags) and _decode_lines.is_terminal(sys.stdin):
+        raise UserError(
+            "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
+            "--data_dir, whose records are decoded."
+        )
+    for name in ("decode_from_file", "decode_reference", "prefix_file", "score_file"):
         path = flags[name].value
-        if path and path != "-" and "://" not in path and not os.path.exists(path):
+        shared = flags.decode_shards > 1 or "shards" in flags.decode_hparams
+        if path and path != "-" and "://" not in path and not os.path.exists(path) and not shared:
             raise UserError(f"--{name}={path}: no such file. Check the path.")
+    if flags.worker_id >= flags.decode_shards:
+        raise UserError(f"--worker_id={flags.worker_id}: expected less than --decode_shards={flags.decode_shards}.")
 
 
 def run(flags):
     """Translates."""
+    from t2t_lite.bin import _decode_files, _decode_records, _decode_stream, _decode_tune
+
+    settings = _settings(flags)
+    if _wants_tuning(flags):
+        return _decode_tune.tune(flags, settings)
+    if flags.decode_interactive:
+        return _decode_stream.interact(flags, settings)
+    if flags.score_file:
+        return _decode_files.score_file(flags, settings)
+    if flags.decode_from_file not in ("", "-"):
+        return _decode_files.translate_file(flags, settings)
+    if not flags.decode_from_file and _wants_records(flags):
+        return _decode_records.translate_records(flags, settings)
+    return _decode_stream.translate_stdin(flags, settings)
+
+
+def _settings(flags):
+    """Returns the DecodeHParams, those that are flags as well included."""
     from t2t_lite.decoding.decode_hparams import DecodeHParams
 
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=_trained.decode_defaults(flags))
-    if flags.decode_interactive:
-        return _interactive(_trained.load_translator(flags), settings)
-    if flags.decode_from_file in ("", "-"):
-        return _from_stdin(flags, settings)
-    return _from_file(flags, settings)
-
-
-def _from_file(flags, settings):
-    from t2t_lite.data.progress import Progress
-    from t2t_lite.decoding import text_files
-
-    lines = text_files.input_lines(flags.decode_from_file)
-    references = _references(flags, len(lines))
-    translator = _trained.load_translator(flags)
-    path = flags.decode_to_file or _default_name(flags.decode_from_file, translator.run.config, settings)
-    outputs = []
-
-    def translate(write):
-        def keep(line):
-            outputs.append(line)
-            write(line)
-
-        progress = Progress("translating", "sentences", len(lines))
-        cut = text_files.translate_lines(translator, lines, settings, keep, progress.add)
-        progress.done()
-        _warn_of_cut(cut, flags.decode_from_file, translator, settings)
-
-    if path == "-":
-        translate(sys.stdout.write)
-    else:
-        with text_files.output_file(path) as write:
-            translate(write)
-        if flags.keep_timestamp:
-            _take_time(path, translator.run.path)
-        print(f"written: {path}", file=sys.stderr)
-    if references is not None:
-        _show_bleu([output.rstrip("\n").split("\t")[0] for output in outputs], references)
-
-
-def _from_stdin(flags, settings):
-    from t2t_lite.decoding import text_files
-
-    if flags.decode_reference:
+    if flags["decode_shards"].present:
+        settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id
+    of_records = not flags.decode_from_file and (_wants_records(flags) or flags.tune)
+    if settings.num_samples != -1 and not (of_records or settings.is_sampling or flags.mbr):
+        raise UserError(f"--decode_hparams: num_samples={settings.num_samples} of a line needs sampling_method=random.")
+    if settings.num_decodes != 1 and not (of_records and settings.is_sampling):
         raise UserError(
-            "--decode_reference: needs --decode_from_file. Or pipe the output to a file, then use t2t-bleu."
+            f"--decode_hparams: num_decodes={settings.num_decodes} needs a problem's records and "
+            "sampling_method=random; of a file there is num_samples."
         )
-    translator, count = _trained.load_translator(flags), 0
-
-    def translate(write):
-        nonlocal count
-        for lines in text_files.stream_lines(sys.stdin.fileno(), "standard input"):
-            cut = text_files.translate_lines(translator, lines, settings, write)
-            _warn_of_cut([count + number for number in cut], "standard input", translator, settings)
-            count += len(lines)
-            sys.stdout.flush()
-
-    if flags.decode_to_file in ("", "-"):
-        return translate(sys.stdout.write)
-    with text_files.output_file(flags.decode_to_file) as write:
-        translate(write)
-    return None
+    return settings
 
 
-def _interactive(translator, settings):
-    """Reads lines until q or the end of input. Results go to stdout, all else to stderr (or the prompt)."""
-    from t2t_lite.decoding import text_files
-
-    if _is_terminal(sys.stdin):
-        import readline  # noqa: F401  (input() then has a history)
-    elif hasattr(sys.stdin, "reconfigure"):
-        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
-    print("INTERACTIVE MODE: type a sentence, dl=<n> (extra length of outputs) or q (quit).", file=sys.stderr)
-    while True:
-        try:
-            line = input("> " if _is_terminal(sys.stdin) else "").rstrip("\r\n")
-        except EOFError:
-            return
-        if line.strip() == "q":
-            return
-        if line.startswith("dl="):
-            try:
-                settings = _with_extra_length(settings, line.removeprefix("dl="))
-            except UserError as error:
-                print(error, file=sys.stderr)
-            continue
-        options = vars(settings.search_options()) | {"compile": False}  # no pause for a compilation
-        longest = None if settings.max_input_size == -1 else settings.max_input_size
-        translation = translator.translate([line], max_input_length=longest, **options)[0]
-        _warn_of_cut([1] * translation.truncated, "input", translator, settings)
-        print(text_files.output_line(translation, settings).replace("\t", "\n"), flush=True)
+def _wants_tuning(flags):
+    return flags.tune not in ("", "false")
 
 
-def _with_extra_length(settings, text):
-    import dataclasses
-
-    from t2t_lite.config import typed_value
-
-    changed = dataclasses.replace(settings, extra_length=typed_value("dl", text, int))
-    changed.search_options()
-    return changed
+def _wants_records(flags):
+    return bool(flags.eval_use_test_set or (flags.problem and flags.data_dir))
 
 
-def _references(flags, count):
-    """Returns the lines of --decode_reference, or None. Raises `UserError` unless there are `count`."""
-    from t2t_lite.decoding import text_files
-
-    if not flags.decode_reference:
-        return None
-    lines = text_files.input_lines(flags.decode_reference)
-    if len(lines) != count:
-        raise UserError(
-            f"--decode_reference={flags.decode_reference}: {len(lines):,} lines, {flags.decode_from_file} has "
-            f"{count:,}. Expected as many."
-        )
-    return lines
-
-
-def _show_bleu(outputs, references):
-    from t2t_lite.evaluation.scores import corpus_bleu
-
-    for name, lowercase in (("BLEU_uncased", True), ("BLEU_cased", False)):
-        print(f"{name} = {corpus_bleu(outputs, references, lowercase=lowercase)}", file=sys.stderr)
-
-
-def _default_name(path, config, settings):
-    """tensor2tensor's name of the output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`."""
-    names = [config["model"], config["hparams_set"], config["problem"]]
-    return ".".join([path, *filter(None, names), f"beam{settings.beam_size}.alpha{settings.alpha}.decodes"])
-
-
-def _warn_of_cut(numbers, name, translator, settings):
-    if numbers:
-        longest = translator.max_input_length if settings.max_input_size == -1 else settings.max_input_size
-        shown = ", ".join(map(str, numbers[:10])) + (", …" if len(numbers) > 10 else "")
-        print(f"t2t-decoder: warning: {name}: cut off after {longest:,} pieces: line {shown}", file=sys.stderr)
-
-
-def _take_time(path, checkpoint):
-    if os.path.exists(path) and os.path.exists(checkpoint + ".index"):
-        seconds = os.path.getmtime(checkpoint + ".index")
-        os.utime(path, (seconds, seconds))
-
-
-def _is_terminal(stream):
-    return stream is not None and stream.isatty()
+def _has_input(flags):
+    return flags.decode_interactive or flags.decode_from_file or flags.score_file or _wants_records(flags)
 
 
 def main(argv=None):

@@ -1,37 +1,44 @@
-"""Translates lines: a file into a file, or a stream into a stream. As many lines come out as went in, in order."""
+"""Reads the lines to translate, from a file or a stream, and forms the lines that are written."""
 
 import contextlib
-import logging
+import json
 import os
 import re
 
 import tensorflow as tf
 
-from t2t_lite.data.corpora import read_lines
+from t2t_lite.data.corpora import not_utf8, read_lines
 from t2t_lite.errors import UserError
 
-_LOGGER = logging.getLogger("t2t_lite")
-
-# Lines translated at a time: enough to sort by length, and what is finished need not wait for the rest of a huge file.
-_CHUNK = 20_000
 _LINE_ENDS = re.compile(r"[\t\n\r]")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def input_lines(path):
+def input_lines(path, delimiter="\n", on_bad_line=None):
     """Returns the lines of a file as a list of str.
 
-    Lines end at LF or CR LF and nowhere else. Nothing is translated before all of them are known to be text.
+    Lines end at LF or CR LF and nowhere else; with another delimiter, records end there, and a last one that is empty
+    does not count. Nothing is translated before all of them are known to be text.
+
+    Args:
+        path: str.
+        delimiter: str.
+        on_bad_line: None, or a function that is told, in a message, of each line that is not UTF-8 and comes as "".
 
     Raises:
         UserError: no such file, not readable, damaged, or not UTF-8 (the line is named). An empty file has no lines.
     """
-    if _is_device(path):
+    if is_device(path):
         with open(path, "rb") as file:
-            return [line for lines in stream_lines(file.fileno(), path) for line in lines]
+            return [line for lines in stream_lines(file.fileno(), path, delimiter, on_bad_line) for line in lines]
     with contextlib.suppress(tf.errors.OpError):
         if not tf.io.gfile.isdir(path) and tf.io.gfile.stat(path).length == 0:
             return []
-    return list(read_lines(path))
+    lines = list(read_lines(path, on_bad_line))
+    if delimiter == "\n":
+        return lines
+    records = "\n".join(lines).split(delimiter)
+    return records if records[-1].strip() else records[:-1]
 
 
 def output_line(translation, settings):
@@ -39,7 +46,7 @@ def output_line(translation, settings):
 
     Args:
         translation: Translation.
-        settings: DecodeHParams: return_beams, write_beam_scores and identity_output are used.
+        settings: DecodeHParams: write_beam_scores and identity_output are used.
     """
     fields = []
     for hypothesis in translation.hypotheses:
@@ -50,33 +57,28 @@ def output_line(translation, settings):
     return "\t".join(fields)
 
 
-def translate_lines(translator, lines, settings, write, progress=None):
-    """Translates lines and hands them to `write` in order.
+def json_line(number, line, translation):
+    """Returns one line of JSON: the line's number, its text, and all hypotheses with their tokens and scores.
 
     Args:
-        translator: Translator.
-        lines: list of str.
-        settings: DecodeHParams.
-        write: function that takes a str, one line with its end.
-        progress: None, or a function that is told how many more are translated.
-
-    Returns:
-        The numbers (from 1) of the lines that were too long and cut off.
+        number: int, from 1.
+        line: str, the input.
+        translation: LineTranslation.
     """
-    cut = []
-    longest = None if settings.max_input_size == -1 else settings.max_input_size
-    options = vars(settings.search_options())
-    for start in range(0, len(lines), _CHUNK):
-        chunk = lines[start : start + _CHUNK]
-        translations = translator.translate(chunk, max_input_length=longest, on_progress=progress, **options)
-        for number, (line, translation) in enumerate(zip(chunk, translations, strict=True), start + 1):
-            output = output_line(translation, settings)
-            write(output + "\n")
-            if settings.log_results:
-                _LOGGER.info("INPUT: %s\nOUTPUT: %s", line, output)
-            if translation.truncated:
-                cut.append(number)
-    return cut
+    found = {"line": number, "input": line}
+    found |= {"parts": translation.parts} if translation.parts != 1 else {}
+    found |= {"truncated": True} if translation.truncated else {}
+    found["hypotheses"] = [
+        {
+            "text": hypothesis.text,
+            "score": round(hypothesis.score, 6),
+            "ended": hypothesis.ended,
+            "tokens": hypothesis.tokens,
+            "token_scores": [round(score, 6) for score in hypothesis.token_scores or ()],
+        }
+        for hypothesis in translation.hypotheses
+    ]
+    return json.dumps(found, ensure_ascii=False)
 
 
 @contextlib.contextmanager
@@ -86,7 +88,7 @@ def output_file(path):
     Raises:
         UserError: the file cannot be written; before anything else is done.
     """
-    if _is_device(path):  # renaming would replace it
+    if is_device(path):  # renaming would replace it
         with open(path, "wb") as file:
             yield lambda text: file.write(text.encode("utf-8"))
         return
@@ -109,41 +111,44 @@ def output_file(path):
         raise
 
 
-def _is_device(path):
+def is_device(path):
     """Whether it is a pipe, a terminal or the like: neither a file nor a folder."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
-def stream_lines(descriptor, name):
+def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
     """Yields lists of the complete lines that are there, as they come: single ones from a slow writer, many otherwise.
 
     Args:
         descriptor: int, the file descriptor to read from.
         name: str, what to call it in errors.
+        delimiter: str, what ends a line; before LF, a CR is left out too.
+        on_bad_line: as in `input_lines`.
 
     Raises:
         UserError: a line that is not UTF-8; the lines before it have been yielded.
     """
-    number, rest, ended = 0, b"", False
+    end, number, rest, ended = delimiter.encode(), 0, b"", False
     while not ended:
         block = os.read(descriptor, 1 << 20)
         ended = not block
-        *complete, rest = (rest + block).split(b"\n")
-        if ended and rest:
+        *complete, rest = (rest + block).split(end)
+        if ended and (rest.strip() if delimiter != "\n" else rest):
             complete.append(rest)
         lines, error = [], None
         if number == 0 and complete:
-            complete[0] = complete[0].removeprefix(b"\xef\xbb\xbf")  # byte order mark
+            complete[0] = complete[0].removeprefix(_BYTE_ORDER_MARK)
         for raw in complete:
             number += 1
             try:
-                lines.append(raw.removesuffix(b"\r").decode("utf-8"))
+                lines.append((raw.removesuffix(b"\r") if end == b"\n" else raw).decode("utf-8"))
             except UnicodeDecodeError as wrong:
-                error = UserError(
-                    f"{name}, line {number}: byte 0x{raw[wrong.start]:02x} at position {wrong.start} is not UTF-8. "
-                    "Convert the text, for example: iconv -f latin1 -t utf-8"
-                )
-                break
+                message = not_utf8(name, number, wrong)
+                if on_bad_line is None:
+                    error = UserError(message)
+                    break
+                on_bad_line(message)
+                lines.append("")
         if lines:
             yield lines
         if error:

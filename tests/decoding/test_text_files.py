@@ -4,50 +4,7 @@ import threading
 import pytest
 
 from t2t_lite.decoding import text_files
-from t2t_lite.decoding.decode_hparams import DecodeHParams
-from t2t_lite.decoding.translator import Hypothesis, Translation
 from t2t_lite.errors import UserError
-
-
-class Reversing:
-    """Translates by reversing; a line of more than 9 characters is cut."""
-
-    def translate(self, texts, max_input_length=None, on_progress=None, n_best=1, **options):
-        longest = max_input_length or 9
-        return [
-            Translation(
-                tuple(Hypothesis(text[:longest][::-1] + "!" * n, -1.0 * n, ids=[n]) for n in range(n_best)),
-                truncated=len(text) > longest,
-            )
-            for text in texts
-        ]
-
-
-def translate(lines, text=""):
-    written = []
-    cut = text_files.translate_lines(Reversing(), lines, DecodeHParams.parse(text), written.append)
-    return "".join(written), cut
-
-
-def test_as_many_lines_come_out_in_order():
-    assert translate(["abc", "", "de", "x\u2028y"]) == ("cba\n\ned\ny\u2028x\n", [])
-
-
-def test_a_huge_file_goes_in_chunks(monkeypatch):
-    monkeypatch.setattr(text_files, "_CHUNK", 2)
-    written, cut = translate(["ab", "a" * 10, "cd", "", "b" * 10])
-    assert written.split("\n") == ["ba", "a" * 9, "dc", "", "b" * 9, ""]
-    assert cut == [2, 5]
-
-
-def test_a_translation_never_breaks_a_line_or_a_column():
-    assert translate(["a\nb", "c\td\r"]) == ("b a\n d c\n", [])
-
-
-def test_all_beams_and_their_scores():
-    assert translate(["ab"], "beam_size=2,return_beams=true")[0] == "ba\tba!\n"
-    assert translate(["ab"], "beam_size=2,return_beams=true,write_beam_scores=true")[0] == "ba\t-0.00\tba!\t-1.00\n"
-    assert translate(["ab"], "identity_output=true")[0] == "0\n"
 
 
 def test_input_lines(tmp_path):

@@ -24,7 +24,7 @@ def source(tmp_path):
 
 def test_help_is_quick_and_lists_the_flags(run_command):
     result = run_command("t2t-decoder", "--help", timeout=20)
-    assert result.status == 0 and "--decode_from_file" in result.stdout and "--score_file" not in result.stdout
+    assert result.status == 0 and "--decode_from_file" in result.stdout and "--decode_in_memory" not in result.stdout
 
 
 def test_a_file_gives_a_file_of_as_many_lines(call_command, made, source, tmp_path):
@@ -113,8 +113,7 @@ def test_flags_of_the_training_may_be_repeated(call_command, made, source):
         (["--hparams_set=transformer_base"], ["--hparams_set", "transformer_tiny"]),
         (["--hparams=num_heads=4"], ["num_heads=4", "num_heads=2"]),
         (["--decode_hparams=beam_sise=4"], ["beam_sise", "beam_size"]),
-        (["--decode_shards=2"], ["--decode_shards", "not available yet"]),
-        (["--score_file=x"], ["--score_file", "not available yet"]),
+        (["--score_file=x"], ["--score_file", "x", "no such file"]),
         (["--decode_from_fil=x"], ["--decode_from_fil", "--decode_from_file"]),
         (["--decode_from_file=nowhere"], ["nowhere", "no such file"]),
         (["--decode_from_file=bad"], ["bad, line 2", "UTF-8"]),

@@ -1,0 +1,154 @@
+"""Files that are written piece by piece, appear when they are whole, and go on where a killed command left them.
+
+While `out` is written there are `out.incomplete`, the part that is done, and `out.incomplete.json`, which says what it
+was made from and how much of it counts. The same command goes on after that much; what was made from anything else
+is not touched by it: writing starts anew.
+"""
+
+import contextlib
+import json
+import logging
+
+import tensorflow as tf
+
+from t2t_lite.data.files import read_bytes, write_json
+from t2t_lite.decoding.text_files import is_device
+from t2t_lite.errors import UserError
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+class ResumableFiles:
+    """Several files that grow together.
+
+    Args:
+        paths: list of str; the first one's name is that of the record of progress.
+        made_from: dict of JSON values, all that the contents depend on.
+
+    Attributes:
+        done: int, how many lines (or whatever is counted) are written.
+        state: the JSON value that was given with the last of them; None: none was.
+
+    Raises:
+        UserError: a file cannot be written; before anything else is done.
+    """
+
+    def __init__(self, paths, made_from):
+        self._paths = list(paths)
+        self._made_from = json.loads(json.dumps(made_from))
+        self._record = f"{self._paths[0]}.incomplete.json"
+        self._can_resume = not any(map(is_device, self._paths))
+        self.done, self.state, sizes = self._read_record() if self._can_resume else (0, None, None)
+        self._files = []
+        try:
+            for at, path in enumerate(self._paths):
+                self._files.append(_File(path, sizes and sizes[at]))
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, texts, count, state=None):
+        """Adds to the files.
+
+        Args:
+            texts: list of str, one a file.
+            count: int, how many lines these are.
+            state: a JSON value, handed back when the files are taken up again.
+        """
+        for file, text in zip(self._files, texts, strict=True):
+            file.write(text)
+        self.done += count
+        if self._can_resume:
+            sizes = [file.size for file in self._files]
+            write_json(self._record, {"made_from": self._made_from, "done": self.done, "sizes": sizes, "state": state})
+
+    def finish(self):
+        """Gives the files their names."""
+        for file in self._files:
+            file.finish()
+        self._remove(self._record)
+
+    def close(self):
+        """Leaves the files as they are, for the same command to go on; if nothing is done, leaves nothing."""
+        for file in self._files:
+            with contextlib.suppress(tf.errors.OpError, OSError):  # of a full disk, a second time
+                file.close()
+        if not self.done and self._can_resume:
+            for file in self._files:
+                file.remove()
+            self._remove(self._record)
+
+    @staticmethod
+    def _remove(path):
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.remove(path)
+
+    def _read_record(self):
+        """Returns how much is done, the state, and the sizes of the files; (0, None, None): start anew."""
+        if not tf.io.gfile.exists(self._record):
+            return 0, None, None
+        try:
+            record = json.loads(read_bytes(self._record))
+            found, done, state, sizes = (record[key] for key in ("made_from", "done", "state", "sizes"))
+            whole = len(sizes) == len(self._paths) and all(
+                tf.io.gfile.stat(f"{path}.incomplete").length >= size
+                for path, size in zip(self._paths, sizes, strict=True)
+            )
+        except (ValueError, KeyError, TypeError, tf.errors.OpError):
+            found, whole = {}, False
+        changed = [key for key in self._made_from | found if self._made_from.get(key) != found.get(key)]
+        if whole and not changed:
+            _LOGGER.info(f"{self._paths[0]}.incomplete: goes on after {done:,} lines")
+            return done, state, sizes
+        why = f"was made with another {', '.join(changed)}" if whole else "is damaged"
+        _LOGGER.warning(f"{self._paths[0]}.incomplete: {why}: starting anew.")
+        return 0, None, None
+
+
+class _File:
+    """A file under its temporary name; a pipe or a terminal under its own."""
+
+    def __init__(self, path, size):
+        self._path = path
+        self._temporary = path if is_device(path) else f"{path}.incomplete"
+        self.size = size or 0
+        try:
+            if tf.io.gfile.isdir(path):
+                raise UserError(f"{path}: is a folder. Expected a file to write.")
+            if is_device(path):
+                self._file = open(path, "wb")  # noqa: SIM115  (closed by `close`)
+            else:
+                if size is not None and tf.io.gfile.stat(self._temporary).length > size:
+                    self._cut()
+                self._file = tf.io.gfile.GFile(self._temporary, "wb" if size is None else "ab")
+                self._file.write(b"")  # opens it
+                self._file.flush()
+        except tf.errors.OpError as error:
+            raise UserError(f"{path}: cannot be written: {str(error).splitlines()[0]}") from None
+
+    def _cut(self):
+        """Leaves out what was written after the record of progress."""
+        with tf.io.gfile.GFile(self._temporary, "rb") as file:
+            kept = file.read(self.size)
+        shorter = f"{self._temporary}.shorter"
+        with tf.io.gfile.GFile(shorter, "wb") as file:
+            file.write(kept)
+        tf.io.gfile.rename(shorter, self._temporary, overwrite=True)
+
+    def write(self, text):
+        data = text.encode("utf-8")
+        self._file.write(data)
+        self._file.flush()
+        self.size += len(data)
+
+    def close(self):
+        self._file.close()
+
+    def finish(self):
+        self._file.close()
+        if self._temporary != self._path:
+            tf.io.gfile.rename(self._temporary, self._path, overwrite=True)
+
+    def remove(self):
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.remove(self._temporary)

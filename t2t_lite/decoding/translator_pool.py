@@ -1,0 +1,77 @@
+"""Several translators, one a device, that share the sentences of a call."""
+
+import concurrent.futures
+
+import tensorflow as tf
+
+from t2t_lite.decoding.translator import Translator
+
+
+class TranslatorPool:
+    """Has the methods of `Translator` that take lists of sentences, and its attributes.
+
+    Sentences are dealt out by length, so that all have about as much to do; which device has which does not depend on
+    how fast they are.
+
+    Args:
+        translators: list of (name of a device, Translator whose weights are there).
+    """
+
+    def __init__(self, translators):
+        self._devices, self._translators = zip(*translators, strict=True)
+
+    @classmethod
+    def load(cls, devices, *args):
+        """Loads the same model once for each device; the arguments are those of `Translator.load`."""
+        return cls([(device, _on(device, Translator.load, *args)) for device in devices])
+
+    @property
+    def count(self):
+        """How many translators there are."""
+        return len(self._translators)
+
+    @property
+    def search_history(self):
+        """See `Searcher.history`: that of each."""
+        return [translator.search_history for translator in self._translators]
+
+    @search_history.setter
+    def search_history(self, histories):
+        for translator, history in zip(self._translators, histories, strict=True):
+            translator.search_history = history
+
+    def __getattr__(self, name):
+        return getattr(self._translators[0], name)
+
+    def translate(self, texts, **options):
+        """See `Translator.translate`."""
+        return self._deal("translate", texts, options)
+
+    def translate_by_risk(self, texts, **options):
+        """See `Translator.translate_by_risk`."""
+        return self._deal("translate_by_risk", texts, options)
+
+    def score(self, texts, targets):
+        """See `Translator.score`."""
+        return self._deal("score", texts, {"targets": targets})
+
+    def _deal(self, method, texts, options):
+        """Calls the method of each translator with its part of the texts, and of the options that are lists."""
+        order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
+        shares = [order[start :: self.count] for start in range(self.count)]
+        found = [None] * len(texts)
+        with concurrent.futures.ThreadPoolExecutor(self.count) as threads:
+            results = []
+            for device, translator, share in zip(self._devices, self._translators, shares, strict=True):
+                part = {k: [v[at] for at in share] if isinstance(v, list) else v for k, v in options.items()}
+                call = getattr(translator, method)
+                results.append(threads.submit(_on, device, call, [texts[at] for at in share], **part))
+            for share, result in zip(shares, results, strict=True):
+                for at, one in zip(share, result.result(), strict=True):
+                    found[at] = one
+        return found
+
+
+def _on(device, function, *args, **options):
+    with tf.device(device):  # of this thread alone
+        return function(*args, **options)

@@ -1,0 +1,101 @@
+"""Settings of the search tried on a dev set: every combination of a grid, in one table."""
+
+import dataclasses
+import itertools
+import time
+
+from t2t_lite.config import typed_value
+from t2t_lite.decoding.options import SearchOptions
+from t2t_lite.errors import UserError
+
+DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"
+_KINDS = {"beam_size": int, "alpha": float, "extra_length": int, "length_penalty": str}
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """One row of the table.
+
+    Attributes:
+        settings: dict, what of `SearchOptions` was tried.
+        scores: dict, name -> float; at least "BLEU".
+        seconds: float, what translating took.
+    """
+
+    settings: dict
+    scores: dict
+    seconds: float
+
+
+def parse_grid(text, where="--tune"):
+    """Reads `beam_size=1,4;alpha=0,0.6` (or blanks for semicolons) into a list of dicts, one a combination.
+
+    With a beam of one there is nothing to choose between, so alpha has no effect and such combinations come once.
+
+    Raises:
+        UserError: another form, an unknown name, a value of another type or out of range, something given twice.
+    """
+    axes = {}
+    for part in text.replace(";", " ").split():
+        name, equals, values = part.partition("=")
+        if not equals or name not in _KINDS:
+            raise UserError(
+                f"{where}: {part!r}: expected name=value,value of {', '.join(_KINDS)}; such as {DEFAULT_GRID}"
+            )
+        if name in axes:
+            raise UserError(f"{where}: {name} is given twice.")
+        try:
+            axes[name] = list(dict.fromkeys(typed_value(name, value, _KINDS[name]) for value in values.split(",")))
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+    if not axes:
+        raise UserError(f"{where}: nothing to try. Expected such as {DEFAULT_GRID}")
+    combinations = []
+    for values in itertools.product(*axes.values()):
+        settings = dict(zip(axes, values, strict=True))
+        try:
+            SearchOptions(**settings)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+        if settings.get("beam_size") == 1:
+            settings.pop("alpha", None)
+            settings.pop("length_penalty", None)
+        if settings not in combinations:
+            combinations.append(settings)
+    return combinations
+
+
+def tune(translate, score, combinations, warm_up=None):
+    """Yields a `Trial` for each combination as it is done.
+
+    Args:
+        translate: function of the settings, a dict; returns what `score` takes.
+        score: function of that; returns a dict of floats.
+        combinations: as `parse_grid` returns them.
+        warm_up: None, or a function of the settings that does what is done once; its time does not count.
+    """
+    for settings in combinations:
+        if warm_up:
+            warm_up(settings)
+        start = time.monotonic()
+        outputs = translate(settings)
+        seconds = time.monotonic() - start
+        yield Trial(settings, score(outputs), seconds)
+
+
+def best_trial(trials, metric="BLEU"):
+    """Returns the trial of the highest score; of equal ones the quickest kind, which is that of the smaller beam."""
+    return max(trials, key=lambda trial: (round(trial.scores[metric], 2), -trial.settings.get("beam_size", 0)))
+
+
+def table(trials):
+    """Returns the trials as lines of text, aligned in columns."""
+    names = list(dict.fromkeys(name for trial in trials for name in trial.settings))
+    metrics = list(trials[0].scores)
+    rows = [[*names, *metrics, "seconds"]]
+    for trial in trials:
+        settings = [str(trial.settings.get(name, "-")) for name in names]
+        scores = [f"{trial.scores[name]:.3f}" if name == "BP" else f"{trial.scores[name]:.2f}" for name in metrics]
+        rows.append([*settings, *scores, f"{trial.seconds:.1f}"])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -1,0 +1,43 @@
+import pytest
+
+from t2t_lite.decoding import tuning
+from t2t_lite.decoding.tuning import Trial, parse_grid
+from t2t_lite.errors import UserError
+
+
+def test_every_combination_comes_once():
+    assert parse_grid("beam_size=1,4;alpha=0,0.6") == [
+        {"beam_size": 1},  # of one hypothesis alpha chooses nothing
+        {"beam_size": 4, "alpha": 0.0},
+        {"beam_size": 4, "alpha": 0.6},
+    ]
+    assert parse_grid("alpha=1,1,0 extra_length=9") == [{"alpha": a, "extra_length": 9} for a in (1.0, 0.0)]
+    assert len(parse_grid(tuning.DEFAULT_GRID)) == 7
+
+
+@pytest.mark.parametrize(
+    "grid, word",
+    [("", "nothing"), ("beam=1", "beam=1"), ("beam_size", "name=value"), ("beam_size=0", "beam_size=0"),
+     ("beam_size=two", "two"), ("alpha=1;alpha=2", "twice"), ("length_penalty=hf", "hf")],
+)  # fmt: skip
+def test_mistakes_are_named(grid, word):
+    with pytest.raises(UserError, match=word) as caught:
+        parse_grid(grid)
+    assert str(caught.value).startswith("--tune: ")
+
+
+def test_the_table_and_the_best():
+    scores = {1: 30.0, 4: 31.001, 8: 31.004}
+    trials = list(
+        tuning.tune(
+            lambda s: s["beam_size"], lambda beam: {"BLEU": scores[beam], "BP": 1}, [{"beam_size": b} for b in scores]
+        )
+    )
+    assert tuning.best_trial(trials).settings == {"beam_size": 4}  # as good as 8 to two decimals, and quicker
+    lines = tuning.table([*trials[:1], Trial({"beam_size": 4, "alpha": 0.6}, trials[1].scores, 12.34)])
+    assert [line.split() for line in lines] == [
+        ["beam_size", "alpha", "BLEU", "BP", "seconds"],
+        ["1", "-", "30.00", "1.000", "0.0"],
+        ["4", "0.6", "31.00", "1.000", "12.3"],
+    ]
+    assert len(set(map(len, lines))) == 1
