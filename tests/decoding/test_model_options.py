@@ -1,10 +1,12 @@
-"""The search on every kind of attention and position: compiled with a static cache = graph with a growing one."""
+"""Decoding with every kind of attention and position: compiled = not compiled, steps = one pass over all."""
 
 import keras
 import numpy as np
 import pytest
 
+from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.options import SearchOptions
+from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.models import Transformer
 
@@ -15,8 +17,10 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_compiled_or_not_the_translations_are_equal(options):
+SOURCES = [[5, 9, 20, 3, 1], [7, 7, 12, 28, 3, 15, 4, 9, 11, 1], [6, 8, 1]]
+
+
+def make_model(num_decoder_layers=2, **options):
     keras.utils.set_random_seed(2)
     model = Transformer(
         vocab_size=30,
@@ -24,17 +28,41 @@ def test_compiled_or_not_the_translations_are_equal(options):
         filter_size=32,
         num_heads=2,
         num_encoder_layers=1,
-        num_decoder_layers=2,
+        num_decoder_layers=num_decoder_layers,
         **options,
     )
     model.build()
     for weight in model.trainable_weights:  # far from uniform: every step is a choice
         weight.assign(weight * 2)
-    draw = np.random.default_rng(0)
-    sources = [[*draw.integers(3, 30, length).tolist(), 1] for length in (4, 9, 2)]
+    return model
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_compiled_or_not_the_translations_are_equal(options):
+    model = make_model(**options)
     search = {"extra_length": 8, "beam_size": 3, "n_best": 3}
-    found = [Searcher(model, 24).search(sources, SearchOptions(compile=c, **search)) for c in (False, True)]
+    found = [Searcher(model, 24).search(SOURCES, SearchOptions(compile=c, **search)) for c in (False, True)]
     assert any(len(result.ids) > 5 for results in found[0] for result in results)
     for graph, compiled in zip(*found, strict=True):
         assert [r.ids for r in graph] == [r.ids for r in compiled]
         assert [r.score for r in graph] == pytest.approx([r.score for r in compiled], abs=1e-4)
+
+
+MIXED = {"dtype": "mixed_bfloat16", **OPTIONS["relative"]}
+
+
+@pytest.mark.parametrize(
+    "options", [OPTIONS["learned"], OPTIONS["restricted"], MIXED], ids=["learned", "restricted", "relative and mixed"]
+)
+def test_samples_have_the_scores_and_the_attention_of_one_pass(options):
+    """The pass over given targets has neither cache nor steps."""
+    model = make_model(num_decoder_layers=1, **options)
+    drawn = Searcher(model, 24).search(SOURCES, SearchOptions(sampling=True, n_best=3, extra_length=8, top_p=0.9))
+    pairs = [(source, result) for source, results in zip(SOURCES, drawn, strict=True) for result in results]
+    given = [source for source, _ in pairs], [[*r.ids, 1] if r.ended else r.ids for _, r in pairs]
+    error = 0.05 if options is MIXED else 1e-5  # a token; bfloat16 has 8 bits
+    for target, log_probs, (_, result) in zip(given[1], token_log_probs(model)(*given), pairs, strict=True):
+        assert log_probs.dtype == np.float32
+        assert log_probs.sum() == pytest.approx(result.score, abs=error * len(target))
+    for source, rows in zip(given[0], memory_attention(model)(*given), strict=True):
+        np.testing.assert_allclose(rows[:, : len(source)].sum(1), 1, atol=1e-5 if error < 1e-3 else 0.02)
