@@ -11,10 +11,8 @@ import tensorflow as tf
 from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, Hypotheses, run_steps
 
 # Samples of a sentence that share a cache. More of them share the memory's keys and values, but each one attends to
-# the slots of all (measured, 32 samples, Transformer of 256: 8 is 1.3x as fast as 32, and 1.1x as fast as 1).
-_TOGETHER = 8
-# Ids that are sorted to find the most probable ones of `top_p`; all of them are sorted where these are too few.
-_SORTED = 256
+# the slots of all (measured, 32 samples of 29 ids, hidden size 256: 1.1x as fast as all together, 1.3x under XLA).
+_TOGETHER = 4
 _BLOCK = 128  # ids from which one is drawn by running sums
 
 
@@ -159,34 +157,28 @@ def truncated(logits, temperature, top_k=0, top_p=None):
     # Relative to the largest, a temperature of nearly 0 gives 0 and -inf, but no NaN.
     logits = (logits - tf.reduce_max(logits, -1, keepdims=True)) / tf.maximum(temperature, 1e-30)
     if 0 < top_k < size:
-        logits = _from(logits, tf.math.top_k(logits, top_k)[0][:, -1:])
-    if top_p is not None:
-        logits = _from(logits, _least_of_nucleus(logits, top_p))
-    return tf.exp(logits)
+        largest, _ = tf.math.top_k(logits, top_k)
+        # The least of them, not the last: a slice at the end makes XLA sort all ids (ten times as slow).
+        logits = tf.where(logits < tf.reduce_min(largest, -1, keepdims=True), -float("inf"), logits)
+    weights = tf.exp(logits)
+    return weights if top_p is None else tf.where(weights < _least_of_nucleus(weights, top_p), 0.0, weights)
 
 
-def _from(logits, least):
-    return tf.where(logits < least, -float("inf"), logits)
+def _least_of_nucleus(weights, top_p):
+    """Returns the least weight [N, 1] of the fewest most probable ids that have a part `top_p` of the whole, or more.
 
-
-def _least_of_nucleus(logits, top_p):
-    """Returns the least logit [N, 1] of the fewest most probable ids whose probabilities sum up to `top_p` or more.
-
-    Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1.
+    Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1. It is found bit by bit, as floats
+    from 0 to 1 are ordered as their bits are: 30 sums cost less than sorting, and much less under XLA.
     """
-    total = tf.reduce_logsumexp(logits, -1, keepdims=True)
+    enough = top_p * tf.reduce_sum(weights, -1, keepdims=True)
 
-    def of_largest(count):
-        values, _ = tf.math.top_k(logits, count)
-        sums = tf.cumsum(tf.exp(values - total), -1)
-        before = tf.pad(sums[:, :-1], ((0, 0), (1, 0)))  # of all that are more probable
-        return tf.reduce_min(tf.where(before < top_p, values, float("inf")), -1, keepdims=True), sums[:, -1]
+    def set_bit(bit, least):
+        larger = least | tf.bitwise.left_shift(1, bit)
+        sums = tf.reduce_sum(tf.where(weights < tf.bitcast(larger, tf.float32), 0.0, weights), -1, keepdims=True)
+        return bit - 1, tf.where(sums >= enough, larger, least)
 
-    size = logits.shape[-1]
-    least, sums = of_largest(min(_SORTED, size))
-    if size <= _SORTED:
-        return least
-    return tf.cond(tf.reduce_all(sums >= top_p), lambda: least, lambda: of_largest(size)[0])
+    _, least = tf.while_loop(lambda bit, _: bit >= 0, set_bit, (tf.constant(29), tf.zeros_like(enough, tf.int32)))
+    return tf.bitcast(least, tf.float32)
 
 
 def draw(weights, uniform):
