@@ -96,7 +96,7 @@ def score_file(flags, settings):
 
     path = _decode_lines.shard_name(flags.decode_to_file, settings) if flags.decode_to_file else "-"
     task = Task(name, lines, path, first)
-    _write(flags, settings, translator, [path], task, make)
+    _write(flags, settings, translator, [path], task, make, "scoring")
     errors.done()
 
 
@@ -125,7 +125,7 @@ def _output_path(flags, settings):
     return _decode_lines.shard_name(path, settings)
 
 
-def _write(flags, settings, translator, paths, task, make):
+def _write(flags, settings, translator, paths, task, make, title="translating"):
     """Makes and writes the outputs of all lines, chunk by chunk.
 
     Args:
@@ -141,7 +141,7 @@ def _write(flags, settings, translator, paths, task, make):
     chunk = _CHUNK * getattr(translator, "count", 1)
     if files.state is not None:  # what will be compiled from here on: last digits depend on it
         translator.search_history = files.state
-    progress = Progress("translating", "sentences", len(task.lines), files.done)
+    progress = Progress(title, "sentences", len(task.lines), files.done)
     try:
         for start in range(files.done, len(task.lines), chunk):
             lines = task.lines[start : start + chunk]

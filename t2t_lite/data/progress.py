@@ -55,8 +55,8 @@ class Progress:
         line += f", {rate:,.{1 if 0 < rate < 10 else 0}f} a second"
         if self.tokens:
             line += f", {self.tokens / seconds:,.0f} tokens a second"
-        if self._total and rate and not is_last:
-            line += f", ETA {clock(max(self._total - self.count, 0) / rate)}"
+        if self._total and rate and self.count < self._total and not is_last:
+            line += f", ETA {clock((self._total - self.count) / rate)}"
         return line
 
     def done(self):

@@ -39,7 +39,7 @@ class ResumableFiles:
         self._record = f"{self._paths[0]}.incomplete.json"
         self._can_resume = not any(map(is_device, self._paths))
         self.done, self.state, sizes = self._read_record() if self._can_resume else (0, None, None)
-        self._files = []
+        self._files, self._is_finished = [], False
         try:
             for at, path in enumerate(self._paths):
                 self._files.append(_File(path, sizes and sizes[at]))
@@ -67,9 +67,12 @@ class ResumableFiles:
         for file in self._files:
             file.finish()
         self._remove(self._record)
+        self._is_finished = True
 
     def close(self):
-        """Leaves the files as they are, for the same command to go on; if nothing is done, leaves nothing."""
+        """Leaves unfinished files as they are, for the same command to go on; if nothing is done, leaves nothing."""
+        if self._is_finished:
+            return
         for file in self._files:
             with contextlib.suppress(tf.errors.OpError, OSError):  # of a full disk, a second time
                 file.close()
@@ -77,6 +80,8 @@ class ResumableFiles:
             for file in self._files:
                 file.remove()
             self._remove(self._record)
+        elif self._can_resume:
+            _LOGGER.info(f"{self._paths[0]}.incomplete: {self.done:,} lines; the same command goes on after them")
 
     @staticmethod
     def _remove(path):

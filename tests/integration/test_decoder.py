@@ -1,5 +1,8 @@
 import os
+import pathlib
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -59,13 +62,23 @@ def test_all_beams_with_scores(call_command, made, source):
     assert len(fields) in (2, 4, 6) and scores == sorted(scores, reverse=True)
 
 
-def test_standard_input_line_by_line(run_command, call_command, made, source):
+def test_standard_input_line_by_line(call_command, made, source, tmp_path):
+    """Each line is answered before the next one is written; one that is no text is skipped where that is asked."""
     by_file = call_command(
         "t2t-decoder", f"--output_dir={made}", FAST, "--decode_from_file=in.en", "--decode_to_file=-"
     )
-    by_pipe = run_command("t2t-decoder", f"--output_dir={made}", FAST, stdin=source.read_bytes().decode())
-    assert (by_pipe.status, by_pipe.stdout) == (0, by_file.stdout)
-    assert by_pipe.stdout.count("\n") == len(LINES)
+    command = [pathlib.Path(sys.executable).with_name("t2t-decoder"), f"--output_dir={made}", FAST, "--on_error=skip"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=tmp_path) as process:
+        answers = []
+        for line in source.read_bytes().split(b"\n")[:-1]:
+            process.stdin.write(line + b"\n")
+            process.stdin.flush()
+            answers.append(process.stdout.readline())
+        rest, errors = process.communicate(b"\xff\nold", timeout=60)
+    assert process.returncode == 0 and b"".join(answers).decode() == by_file.stdout
+    assert rest.startswith(b"\n") and rest.count(b"\n") == 2
+    assert "standard input, line 7: byte 0xff" in errors.decode() and "1 line skipped" in errors.decode()
 
 
 def test_interactive(run_command, made):
