@@ -24,7 +24,9 @@ def memory_attention(model, layer=-2):
     """Returns `GivenTargets` of float32 [length of the target, longest source]: the attention of each step.
 
     It is the mean over the heads of one layer: the last but one, which Garg et al. 2019 ("Jointly learning to align and
-    translate with Transformer models", section 4) found to align best.
+    translate with Transformer models", section 4) found to align best. So it was on Multi30k with three layers: of the
+    links that IBM model 1 has in both directions, 72 % (first layer 70 %, last 66 %). Reading them off one step later,
+    when a piece is the decoder's input (Chen et al. 2020), gave 14 %.
 
     Args:
         model: has `attention_weights({"inputs", "targets"})`, as the Transformer and an `Ensemble` do.

@@ -142,7 +142,7 @@ def test_a_seed_fixes_the_samples_and_another_one_changes_them():
 
 @pytest.mark.parametrize("compile", [False, True])
 def test_samples_do_not_depend_on_neighbours_or_on_compilation(compile):
-    """Twelve are drawn as two groups of six. The scores are the model's own, whatever they were drawn by."""
+    """Twelve are drawn in several groups. The scores are the model's own, whatever they were drawn by."""
     model = ScriptedModel(spread=1.0, end_bias=-1.0)
     options = {"n_best": 12, "extra_length": 5, "temperature": 1.5, "top_k": 7, "top_p": 0.9}
     together = drawn(model, batch_size=16, compile=compile, **options)
