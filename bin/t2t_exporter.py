@@ -32,6 +32,10 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for a mistake that needs no import to be seen."""
     _trained.check(flags)
+    if "," in (flags.checkpoint_path or ""):
+        raise UserError(
+            "--checkpoint_path: an export holds one model, not an ensemble. t2t-avg-all averages checkpoints into one."
+        )
     if flags.export_as_tfhub:
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 

@@ -92,7 +92,7 @@ class LineTranslator:
             lines: list of str; None: a line that is skipped.
             first: int, the number of the first one, for messages.
             prefixes: None, or as many str, with which the outputs have to begin.
-            on_progress: None, or a function that is told how many more lines (or parts of some) are translated.
+            on_progress: None, or a function that is told how many more lines are translated, parts counting as such.
 
         Returns:
             list of `LineTranslation`.
@@ -106,6 +106,8 @@ class LineTranslator:
         begin = []  # the prefix is that of the first part
         for of_line, prefix in zip(parts, prefixes, strict=True):
             begin += ([prefix if of_line[0].strip() else ""] + [""] * (len(of_line) - 1)) if of_line else []
+        if on_progress and len(texts) > len(lines):
+            on_progress = _in_lines(on_progress, len(lines), len(texts))
         found = iter(self._translate(texts, begin if any(begin) else None, on_progress))
         return [
             self._joined(of_line, [next(found) for _ in of_line], number) for number, of_line in enumerate(parts, first)
@@ -220,6 +222,19 @@ def _with_source_words(text, translation):
             for found in translation.hypotheses
         ),
     )
+
+
+def _in_lines(on_progress, num_lines, num_parts):
+    """Returns a function of a number of parts that tells `on_progress` of so many lines."""
+    done = told = 0
+
+    def add(count):
+        nonlocal done, told
+        done += count
+        on_progress(done * num_lines // num_parts - told)
+        told = done * num_lines // num_parts
+
+    return add
 
 
 def _is_natural(problem):

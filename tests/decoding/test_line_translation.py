@@ -85,6 +85,16 @@ def test_refused_lines_are_found_before_any_is_translated():
     assert make().check_lengths(["a" * 12]) == ["a" * 12]
 
 
+def test_progress_is_told_in_lines():
+    told = []
+    lines_of = make()
+    lines_of.translator.translate = lambda texts, on_progress, **options: [
+        on_progress(1) or Translation((Hypothesis(text),)) for text in texts
+    ]
+    lines_of.translate(["y" * 40, "ab"], on_progress=told.append)
+    assert sum(told) == 2 and len(told) == 5 and min(told) == 0
+
+
 def test_the_outputs_of_a_split_line_are_joined_rank_by_rank():
     (found,) = make("beam_size=2,return_beams=true").translate(["Ab cd ef. Gh"])
     assert [(h.text, h.score, h.ids) for h in found.hypotheses] == [

@@ -36,6 +36,7 @@ def test_by_default_beside_the_checkpoint(call_command, made, monkeypatch):
     [
         (["--decode_hparams=beam=4"], ["beam"]),
         (["--export_as_tfhub"], ["not supported"]),
+        (["--checkpoint_path=a/model.ckpt-1,b/model.ckpt-2"], ["--checkpoint_path", "not an ensemble"]),
         (["--problem=algorithmic_identity_decimal40"], ["--problem", "translate_own"]),
         (["--export_dir=file"], ["file", "folder"]),
         (["--output_dir=nowhere"], ["nowhere"]),
