@@ -37,7 +37,7 @@ class FullPass:
 
     def init_cache(self, memory, max_length, beam_size):
         """The ids given to every step so far, [B, K, T] or [B, K, 0]; what step 0 was given means nothing."""
-        cache = {"fixed": tf.repeat(memory, beam_size, axis=0)}  # [B*K, S]
+        cache = {"fixed": memory}
         if max_length is None:
             return cache | {"growing": (), "beams": tf.zeros((tf.shape(memory)[0], beam_size, 0), tf.int32)}
         return cache | {"beams": tf.zeros((memory.shape[0], beam_size, max_length), tf.int32)}
@@ -52,5 +52,6 @@ class FullPass:
             given = tf.where(tf.range(given.shape[2]) == position, ids, given)
         targets = tf.concat([given[:, :, 1:], tf.zeros_like(ids)], 2)  # step i was given target i - 1
         targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]
-        logits = self.model({"inputs": cache["fixed"], "targets": targets}, training=False)
+        inputs = tf.repeat(cache["fixed"], tf.shape(given)[1], axis=0)  # [B*K, S]
+        logits = self.model({"inputs": inputs, "targets": targets}, training=False)
         return tf.gather(logits, position, axis=1), cache | {"beams": given}

@@ -18,6 +18,8 @@ class SearchOptions:
         batch_size: sentences searched at a time; fewer where they are longer than 128 ids, or have many samples.
         length_penalty: "gnmt", ((5 + n) / 6)^alpha, or "power", n^alpha; n counts EOS.
         n_best: how many hypotheses to return, at most beam_size; of sampling: how many samples to draw.
+        ends: which of the 2 * beam_size best continuations of a step may end an output: "any" (tensor2tensor), or the
+            "top" beam_size (Hugging Face, CTranslate2).
         compile: whether to compile the search by XLA; None: when enough batches of a size come to pay for it.
         sampling: draw outputs from the model (`t2t_lite.decoding.sampling`) instead of searching; beam_size, alpha and
             length_penalty then don't matter. They come in the order in which they were drawn, each with its
@@ -35,6 +37,7 @@ class SearchOptions:
     batch_size: int = 32
     length_penalty: str = "gnmt"
     n_best: int = 1
+    ends: str = "any"
     compile: bool | None = None
     sampling: bool = False
     temperature: float = 1.0
@@ -51,6 +54,8 @@ class SearchOptions:
             raise UserError(f"n_best={self.n_best}: expected at most beam_size={self.beam_size}.")
         if self.length_penalty not in ("gnmt", "power"):
             raise UserError(f"length_penalty={self.length_penalty}: expected gnmt or power.")
+        if self.ends not in ("any", "top"):
+            raise UserError(f"ends={self.ends}: expected any or top.")
         if not 0 < self.top_p <= 1:
             raise UserError(f"top_p={self.top_p}: expected more than 0, at most 1.")
         if not 0 <= self.seed < 2**32:

@@ -8,7 +8,8 @@ import typing
 
 import tensorflow as tf
 
-from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, Hypotheses, run_steps
+from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, Hypotheses
+from t2t_lite.decoding.loops import run_steps
 
 # Samples of a sentence that share a cache. More of them share the memory's keys and values, but each one attends to
 # the slots of all (measured, 32 samples of 29 ids, hidden size 256: 1.1x as fast as all together, 1.3x under XLA).

@@ -136,7 +136,14 @@ class Searcher:
     def _should_compile(self, key, options):
         if options.compile is not None:
             return options.compile
-        return key in self._compiled or self._seen[key.name] >= _BATCHES_TO_PAY
+        if key in self._compiled:
+            return True
+        return self._gains(key) and self._seen[key.name] >= _BATCHES_TO_PAY
+
+    def _gains(self, key):
+        """Whether a search of this shape is faster compiled, compiling apart."""
+        # On a CPU the uncompiled search, which drops sentences that are decided, is the faster one for several.
+        return key.rows == 1 or key.method is sample or bool(tf.config.list_logical_devices("GPU"))
 
     def _graph_function(self, key, tensors):
         settings = (key.method, key.settings, *tensors)
@@ -183,7 +190,7 @@ class _Shape:
 def _settings(options):
     if options.sampling:
         return (("num_samples", options.n_best), ("top_k", options.top_k))
-    return tuple((name, getattr(options, name)) for name in ("beam_size", "length_penalty", "n_best"))
+    return tuple((name, getattr(options, name)) for name in ("beam_size", "length_penalty", "n_best", "ends"))
 
 
 def _numbers(options):
@@ -240,7 +247,8 @@ def bucket_rows(count, most):
 def bucket_width(length):
     """Returns the width that `length` ids are padded to: 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, …
 
-    Each width is compiled on its own, so there are few; padding costs little, since only the encoder sees it.
+    Each width is compiled on its own, so there are few, twelve up to 512; padding costs little, since only the encoder
+    sees it.
     """
     step = max(8, 2 ** math.ceil(math.log2(max(length, 1))) // 4)
     return -(-length // step) * step

@@ -91,7 +91,7 @@ def penalty(length, alpha, kind="gnmt"):
     return length**alpha if kind == "power" else ((5 + length) / 6) ** alpha
 
 
-def numpy_search(model, source, limit, beam, alpha, kind="gnmt", n_best=1, prefix=()):
+def numpy_search(model, source, limit, beam, alpha, kind="gnmt", n_best=1, prefix=(), ends="any"):
     """tensor2tensor's search for one sentence, without a cache. Returns [(score, ids, ended)], best first."""
     live, finished = [(0.0, [])], []
     for length in range(1, limit + 1):
@@ -102,7 +102,7 @@ def numpy_search(model, source, limit, beam, alpha, kind="gnmt", n_best=1, prefi
             allowed = prefix[length - 1 : length] or range(1, model.vocab_size)
             candidates += [(log_prob + log_probs[i], [*ids, i]) for i in allowed]
         candidates = sorted(candidates, reverse=True)[: 2 * beam]
-        ending = candidates[:1] if beam == 1 else candidates
+        ending = candidates[:beam] if beam == 1 or ends == "top" else candidates
         finished += [(p / penalty(length, alpha, kind), ids, True) for p, ids in ending if ids[-1] == 1]
         finished = sorted(finished, reverse=True)[:beam]
         live = [(p, ids) for p, ids in candidates if ids[-1] != 1][:beam]

@@ -5,7 +5,9 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.decoding import full_pass
-from t2t_lite.decoding.beam_search import beam_search, block_top_k, phase_lengths
+from t2t_lite.decoding.beam_search import beam_search
+from t2t_lite.decoding.loops import phase_lengths
+from t2t_lite.decoding.top_k import block_top_k
 from tests.decoding.scripted import PlainModel, ScriptedModel, numpy_search, penalty
 
 
@@ -62,6 +64,15 @@ def test_equals_the_plain_search(mode, beam, alpha, kind, n_best):
         numpy_search(model, source, n, beam, alpha, kind, n_best) for source, n in zip(sources, limit, strict=True)
     ]
     assert_same(search(model, sources, limit, mode, **options), expected)
+
+
+@pytest.mark.parametrize("mode", ["graph", "xla"])
+def test_only_the_top_candidates_may_end(mode):
+    model, sources = ScriptedModel(spread=1.0), sources_of(6)
+    options = {"beam_size": 3, "alpha": 0.0, "n_best": 3, "ends": "top"}
+    expected = [numpy_search(model, source, 14, 3, 0.0, n_best=3, ends="top") for source in sources]
+    assert expected != [numpy_search(model, source, 14, 3, 0.0, n_best=3) for source in sources], "not a test otherwise"
+    assert_same(search(model, sources, [14] * 6, mode, **options), expected)
 
 
 @pytest.mark.parametrize("mode", ["graph", "xla"])

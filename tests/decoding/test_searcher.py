@@ -44,6 +44,14 @@ def test_small_inputs_are_not_compiled_and_large_ones_are(monkeypatch):
     assert len(searcher._compiled) == 1
     searcher.search(sources, options)
     assert len(searcher._compiled) == 1
+    several = SearchOptions(batch_size=2, extra_length=2)
+    for _ in range(4):
+        searcher.search(sources, several)
+    assert len(searcher._compiled) == 1, "compiling batches gains nothing on a CPU"
+
+
+def test_twelve_widths_are_compiled_at_most_up_to_512_ids():
+    assert len({bucket_width(length) for length in range(1, 513)}) == 12
 
 
 def test_a_searcher_with_another_s_history_goes_on_as_that_one_would(monkeypatch):
