@@ -13,12 +13,14 @@ from keras import ops
 def marian_peer(model):
     """Returns a MarianMTModel that computes what `model` does.
 
-    `model` must have attention biases, tied embeddings in one vocabulary, post-norm with epsilon 1e-5 and Marian's
-    positions. Row 0 of its embeddings must be zero: Marian starts to decode at the padding id, whose row is zero in the
-    embeddings and, being tied, in the softmax.
+    `model` must have tied embeddings in one vocabulary, epsilon 1e-5 and Marian's positions (any table, if the caller
+    puts it there). Where it is pre-norm the peer is a Pegasus, which is Marian with the normalisations before. Row 0 of
+    its embeddings must be zero: Marian starts to decode at the padding id, whose row is zero in the embeddings and,
+    being tied, in the softmax.
     """
     c = model.config
-    config = transformers.MarianConfig(
+    is_pre = c["norm"] == "pre"
+    config = (transformers.PegasusConfig if is_pre else transformers.MarianConfig)(
         vocab_size=c["vocab_size"],
         d_model=c["hidden_size"],
         encoder_layers=c["num_encoder_layers"],
@@ -36,7 +38,7 @@ def marian_peer(model):
         decoder_start_token_id=0,
         attn_implementation="eager",
     )
-    peer = transformers.MarianMTModel(config).eval()
+    peer = (transformers.PegasusForConditionalGeneration if is_pre else transformers.MarianMTModel)(config).eval()
     missing, unexpected = peer.load_state_dict(_tensors(marian_state(model)), strict=False)
     assert not unexpected
     assert not [n for n in missing if "embed_" not in n and n not in ("lm_head.weight", "final_logits_bias")], missing
@@ -58,6 +60,12 @@ def marian_state(model, array=ops.convert_to_numpy):
         state |= _dense(f"{prefix}.fc1", layer.feed_forward.layer.inner, array)
         state |= _dense(f"{prefix}.fc2", layer.feed_forward.layer.outer, array)
         state |= _norm(f"{prefix}.final_layer_norm", layer.feed_forward, array)
+    for side, norm in (("encoder", model.encoder_norm), ("decoder", model.decoder_norm)):
+        if norm is not None:
+            state |= {
+                f"model.{side}.layer_norm.weight": array(norm.gamma),
+                f"model.{side}.layer_norm.bias": array(norm.beta),
+            }
     return state
 
 
@@ -124,7 +132,8 @@ def _cross(layer, name):
 
 
 def _dense(name, dense, array):
-    return {f"{name}.weight": array(dense.kernel).T, f"{name}.bias": array(dense.bias)}
+    bias = array(dense.bias) if dense.use_bias else np.zeros(dense.units, "float32")
+    return {f"{name}.weight": array(dense.kernel).T, f"{name}.bias": bias}
 
 
 def _norm(name, residual, array):

@@ -1,0 +1,333 @@
+"""Beam search against Hugging Face's generate and CTranslate2 on the same weights: target tokens a second.
+
+python benchmarks/decoding.py make FOLDER --run RUN --text test.en --size base
+python benchmarks/decoding.py measure FOLDER --sides ours,graph,hf,ct2,ct2_int8 --batches 1,8,32 > result.jsonl
+python benchmarks/decoding.py latency FOLDER --sides ours,ct2 --count 100 > latency.jsonl
+python benchmarks/decoding.py compare FOLDER --sides graph,hf,ct2
+
+`make` takes a trained run (pre-norm, sinusoids, no attention biases, 128 wide, 3 layers), widens its model
+(`wide_models.py`: the same outputs, real sizes), and writes it for all sides, with the sentences of `--text` as ids. It
+and the peers need the environment of `make test-peers`, and ctranslate2.
+
+Every side is a process of its own, warmed up on all sentences, and gets the same batches: sorted by length, longest
+first. Sides take turns: a turn is all sentences once. All search with beam 4, no length penalty (alpha 0: the only one
+that all define alike) and at most 50 ids more than a sentence's own (the peers: than their batch's longest). Tokens are
+counted without EOS. `ours` is what Translator does by default when it is warm, `graph` is never compiled, which is what
+serving runs, `xla` always. `latency` gives one sentence after the other, and prints milliseconds. `compare` writes each
+side's outputs and says how many sentences are the same, and where not, what the model itself thinks of both.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+BEAM, EXTRA = 4, 50
+# From a run of hidden size 128, filter size 512 and 4 heads.
+SIZES = {
+    "base": {"factor": 4, "num_heads": 8, "num_layers": 6, "vocab_size": 32_000},
+    "small": {"factor": 2, "num_heads": 4, "num_layers": 3, "vocab_size": 32_000},
+    "trained": {"factor": 1, "num_heads": 4, "num_layers": 3, "vocab_size": 8_000},
+}
+PEERS = "hf", "ct2", "ct2_int8"
+
+
+def make(folder, run, text, size, lines):
+    """Writes the widened model for all sides, and the sentences."""
+    import numpy as np
+
+    from benchmarks.wide_models import widened
+    from t2t_lite.decoding.translator import Translator
+    from t2t_lite.export.ctranslate2 import model_spec
+    from tests.peers.weights import marian_peer
+
+    translator = Translator.load(run)
+    with open(text, encoding="utf-8", newline="\n") as file:
+        sentences = file.read().split("\n")[:-1][:lines]
+    encode = translator.encoders["inputs"].encode
+    os.makedirs(folder)
+    with open(os.path.join(folder, "sources.ids"), "w") as file:
+        file.writelines(" ".join(map(str, [*encode(sentence), 1])) + "\n" for sentence in sentences)
+    model = widened(translator.model, **SIZES[size])
+    model.save(os.path.join(folder, "ours.keras"))
+    tokens = [f"<{i}>" for i in range(model.vocab_size)]
+    tokens[:3] = "<pad>", "</s>", "<unk>"
+    spec = model_spec(model, {"inputs": tokens, "targets": tokens})
+    spec.validate()
+    spec.optimize(quantization=None)
+    os.makedirs(os.path.join(folder, "ct2"))
+    spec.save(os.path.join(folder, "ct2"))
+    peer = marian_peer(model)
+    peer.final_logits_bias[0, 0] = -1e9  # its row is zero there, since it is the embedding's as well
+    peer.save_pretrained(os.path.join(folder, "hf"))
+    positions = np.array(model.encoder_position.table)
+    np.save(os.path.join(folder, "positions.npy"), positions)
+
+
+def load_sources(folder):
+    """Returns the sentences, lists of ids."""
+    with open(os.path.join(folder, "sources.ids")) as file:
+        return [[int(i) for i in line.split()] for line in file]
+
+
+def batches_of(sources, size):
+    """Lists of indices, longest first."""
+    order = sorted(range(len(sources)), key=lambda at: -len(sources[at]))
+    return [order[at : at + size] for at in range(0, len(order), size)]
+
+
+def our_search(folder, side):
+    """Returns a function of sources and batch size that gives outputs without EOS."""
+    import keras
+
+    from t2t_lite.decoding.options import SearchOptions
+    from t2t_lite.decoding.searcher import Searcher
+
+    model = keras.saving.load_model(os.path.join(folder, "ours.keras"))
+    searcher, default = Searcher(model), side == "ours"
+
+    def search(sources, batch_size):
+        compiled = batch_size == 1 if default else side == "xla"
+        options = SearchOptions(
+            beam_size=BEAM, alpha=0.0, extra_length=EXTRA, batch_size=batch_size, ends="top", compile=compiled
+        )
+        return [found[0].ids for found in searcher.search(sources, options)]
+
+    return search
+
+
+def hf_search(folder, side):
+    """As `our_search`, of Hugging Face's Pegasus, which is Marian with the normalisation before each sub-layer."""
+    import numpy as np
+    import torch
+    from transformers import GenerationConfig, PegasusForConditionalGeneration
+
+    model = PegasusForConditionalGeneration.from_pretrained(os.path.join(folder, "hf")).eval()
+    table = np.load(os.path.join(folder, "positions.npy"))
+    for stack in (model.model.encoder, model.model.decoder):
+        stack.embed_positions.weight.data = torch.from_numpy(table)[: len(stack.embed_positions.weight)].clone()
+
+    def search(sources, batch_size):
+        found = [None] * len(sources)
+        for batch in batches_of(sources, batch_size):
+            width = len(sources[batch[0]])
+            ids = torch.zeros((len(batch), width), dtype=torch.long)
+            for row, at in enumerate(batch):
+                ids[row, : len(sources[at])] = torch.tensor(sources[at])
+            settings = GenerationConfig(
+                num_beams=BEAM, do_sample=False, length_penalty=0.0, max_new_tokens=width + EXTRA, pad_token_id=0,
+                eos_token_id=1, decoder_start_token_id=0, forced_eos_token_id=None, use_cache=True,
+            )  # fmt: skip
+            with torch.inference_mode():
+                rows = model.generate(input_ids=ids, attention_mask=(ids != 0).long(), generation_config=settings)
+            for at, row in zip(batch, rows.tolist(), strict=True):
+                found[at] = row[1 : row.index(1)] if 1 in row else row[1:]
+        return found
+
+    return search
+
+
+def ct2_search(folder, side):
+    """As `our_search`, of CTranslate2."""
+    import ctranslate2
+
+    kind = "int8" if side == "ct2_int8" else "float32"
+    translator = ctranslate2.Translator(
+        os.path.join(folder, "ct2"), device="cpu", compute_type=kind, inter_threads=1, intra_threads=os.cpu_count()
+    )
+    with open(os.path.join(folder, "ct2", "shared_vocabulary.json")) as file:
+        names = json.load(file)
+    ids = {name: i for i, name in enumerate(names)}
+
+    def search(sources, batch_size):
+        found = [None] * len(sources)
+        for batch in batches_of(sources, batch_size):
+            results = translator.translate_batch(
+                [[names[i] for i in sources[at]] for at in batch], beam_size=BEAM, length_penalty=0.0,
+                max_decoding_length=len(sources[batch[0]]) + EXTRA, max_batch_size=0, end_token="</s>",
+            )  # fmt: skip
+            for at, result in zip(batch, results, strict=True):
+                found[at] = [ids[name] for name in result.hypotheses[0]]
+        return found
+
+    return search
+
+
+def search_of(folder, side):
+    """Returns the side's search."""
+    return {"hf": hf_search, "ct2": ct2_search, "ct2_int8": ct2_search}.get(side, our_search)(folder, side)
+
+
+def serve(folder, side, batch_size, count):
+    """Warms up, then translates everything once for each line of stdin, and prints how fast."""
+    sources = load_sources(folder)[:count]
+    search = search_of(folder, side)
+    started = time.perf_counter()
+    found = search(sources, batch_size)
+    seconds = time.perf_counter() - started
+    tokens = sum(map(len, found))
+    print(json.dumps({"side": side, "first_seconds": round(seconds, 1), "tokens": tokens}), flush=True)
+    for _ in sys.stdin:
+        cpu, started = time.process_time(), time.perf_counter()
+        search(sources, batch_size)
+        seconds = time.perf_counter() - started
+        result = {
+            "tokens_per_second": round(tokens / seconds, 1),
+            "tokens_per_cpu_second": round(tokens / (time.process_time() - cpu), 1),
+        }
+        print(json.dumps(result), flush=True)
+
+
+def serve_one(folder, side, count):
+    """Warms up, then one sentence after the other for each line of stdin; prints milliseconds a sentence."""
+    sources = load_sources(folder)[:count]
+    search = search_of(folder, side)
+    for _ in range(2):
+        for source in sources:
+            search([source], 1)
+    print(json.dumps({"side": side}), flush=True)
+    for _ in sys.stdin:
+        times = []
+        for source in sources:
+            started = time.perf_counter()
+            search([source], 1)
+            times.append(1000 * (time.perf_counter() - started))
+        times.sort()
+        result = {"median_ms": round(statistics.median(times), 1), "p95_ms": round(times[int(0.95 * len(times))], 1)}
+        print(json.dumps(result), flush=True)
+
+
+def take_turns(action, folder, sides, rounds, peers_python, *arguments):
+    """Starts a process a side, lets them take turns, prints every turn, and returns {side: [result]}."""
+    processes = {}
+    for side in sides:
+        python = peers_python if side in PEERS else sys.executable
+        command = [python, os.path.abspath(__file__), action, folder, "--sides", side, *arguments]
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+        processes[side] = process
+        print(process.stdout.readline().strip() or f"{side} did not start", flush=True)
+    turns = {side: [] for side in sides}
+    for _ in range(rounds):
+        for side, process in processes.items():
+            process.stdin.write("\n")
+            process.stdin.flush()
+            turns[side].append(json.loads(process.stdout.readline()))
+        print(json.dumps({side: results[-1] for side, results in turns.items()}), flush=True)
+    for process in processes.values():
+        process.stdin.close()
+        process.wait()
+    return turns
+
+
+def compare(folder, sides, count, peers_python):
+    """Prints how many outputs are those of the first side, and what the model thinks of those that are not."""
+    sources, outputs = load_sources(folder)[:count], {}
+    for side in sides:
+        path = os.path.join(folder, f"{side}.out")
+        command = [peers_python, os.path.abspath(__file__), "write", folder, "--sides", side, "--count", str(count)]
+        subprocess.run([*command, "--out", path], check=True)
+        with open(path) as file:
+            outputs[side] = [[int(i) for i in line.split()] for line in file.read().split("\n")[:-1]]
+    score = scorer(folder)
+    first = outputs[sides[0]]
+    for side in sides[1:]:
+        others = [at for at in range(len(sources)) if first[at] != outputs[side][at]]
+        pairs = [(score(sources[at], first[at]), score(sources[at], outputs[side][at])) for at in others]
+        result = {"side": side, "same": len(sources) - len(others), "of": len(sources), "others": []}
+        for at, (ours, theirs) in zip(others, pairs, strict=True):
+            result["others"].append({"sentence": at + 1, "ours_minus_theirs": round(ours - theirs, 6)})
+        print(json.dumps({**result, "tokens": {s: sum(map(len, outputs[s])) for s in (sides[0], side)}}), flush=True)
+
+
+def scorer(folder):
+    """Returns a function of source and output ids that gives the log-probability of our model."""
+    import keras
+
+    import t2t_lite.models  # noqa: F401  (registers the class for Keras)
+    from t2t_lite.decoding.scoring import GivenTargets, token_log_probs
+
+    given = GivenTargets(token_log_probs(keras.saving.load_model(os.path.join(folder, "ours.keras"))))
+    return lambda source, output: float(sum(given([source], [[*output, 1]])[0]))
+
+
+def write(folder, side, batch_size, count, path):
+    """Writes a side's outputs."""
+    with open(path, "w") as file:
+        for ids in search_of(folder, side)(load_sources(folder)[:count], batch_size):
+            file.write(" ".join(map(str, ids)) + "\n")
+
+
+def measure(folder, sides, batch_sizes, rounds, count, peers_python, action="serve"):
+    """Prints for each batch size the medians, and the ratios of neighbouring turns to the first side."""
+    print(json.dumps(machine()), flush=True)
+    for size, most in zip(batch_sizes, count, strict=True):
+        given = ["--batches", str(size), "--count", str(most)]
+        turns = take_turns(action, folder, sides, rounds, peers_python, *given)
+        for key in turns[sides[0]][0]:
+            print(json.dumps({"batch": size, **summary(turns, sides, key)}), flush=True)
+
+
+def summary(turns, sides, key):
+    """{key: medians by side, "<first> over": median ratios of neighbouring turns}."""
+    first = turns[sides[0]]
+    ratios = {}
+    for side in sides[1:]:
+        ratios[side] = round(statistics.median(a[key] / b[key] for a, b in zip(first, turns[side], strict=True)), 3)
+    medians = {side: statistics.median(turn[key] for turn in turns[side]) for side in sides}
+    return {key: medians, f"{sides[0]} over": ratios}
+
+
+def machine():
+    """What the figures were measured on."""
+    with open("/proc/cpuinfo") as file:
+        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
+    return {"cpu": model, "cores": os.cpu_count(), "load": os.getloadavg()[0]}
+
+
+def main():
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=("make", "measure", "latency", "compare", "serve", "serve_one", "write"))
+    parser.add_argument("folder")
+    parser.add_argument("--run")
+    parser.add_argument("--text")
+    parser.add_argument("--size", choices=SIZES, default="base")
+    parser.add_argument("--count", default="1000", help="sentences, for each batch size")
+    parser.add_argument("--sides", default="ours,hf,ct2")
+    parser.add_argument("--batches", default="32")
+    parser.add_argument("--out")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers_python", default=sys.executable)
+    flags = parser.parse_args()
+    sides, sizes = flags.sides.split(","), [int(size) for size in flags.batches.split(",")]
+    count = [int(n) for n in flags.count.split(",")]
+    count = count * len(sizes) if len(count) == 1 else count
+    if flags.action == "make":
+        make(flags.folder, flags.run, flags.text, flags.size, count[0])
+    elif flags.action == "serve":
+        serve(flags.folder, sides[0], sizes[0], count[0])
+    elif flags.action == "serve_one":
+        serve_one(flags.folder, sides[0], count[0])
+    elif flags.action == "write":
+        write(flags.folder, sides[0], sizes[0], count[0], flags.out)
+    elif flags.action == "compare":
+        compare(flags.folder, sides, count[0], flags.peers_python)
+    else:
+        action = "serve" if flags.action == "measure" else "serve_one"
+        measure(flags.folder, sides, sizes, flags.rounds, count, flags.peers_python, action)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    main()
