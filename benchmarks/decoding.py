@@ -83,6 +83,7 @@ def our_search(folder, side):
     """Returns a function of sources and batch size that gives outputs without EOS."""
     import keras
 
+    import t2t_lite.models  # noqa: F401  (registers the class for Keras)
     from t2t_lite.decoding.options import SearchOptions
     from t2t_lite.decoding.searcher import Searcher
 
@@ -216,7 +217,10 @@ def take_turns(action, folder, sides, rounds, peers_python, *arguments):
             env=environment,
         )
         processes[side] = process
-        print(process.stdout.readline().strip() or f"{side} did not start", flush=True)
+        line = process.stdout.readline().strip()
+        if not line:
+            sys.exit(f"{side} did not start: {' '.join(command)}")
+        print(line, flush=True)
     turns = {side: [] for side in sides}
     for _ in range(rounds):
         for side, process in processes.items():
