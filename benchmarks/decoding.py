@@ -25,6 +25,10 @@ import subprocess
 import sys
 import time
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks.turns import machine, summary, take_turns
+
 BEAM, EXTRA = 4, 50
 # From a run of hidden size 128, filter size 512 and 4 heads.
 SIZES = {
@@ -201,39 +205,6 @@ def serve_one(folder, side, count):
         print(json.dumps(result), flush=True)
 
 
-def take_turns(action, folder, sides, rounds, peers_python, *arguments):
-    """Starts a process a side, lets them take turns, prints every turn, and returns {side: [result]}."""
-    processes = {}
-    for side in sides:
-        python = peers_python if side in PEERS else sys.executable
-        command = [python, os.path.abspath(__file__), action, folder, "--sides", side, *arguments]
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-        )
-        processes[side] = process
-        line = process.stdout.readline().strip()
-        if not line:
-            sys.exit(f"{side} did not start: {' '.join(command)}")
-        print(line, flush=True)
-    turns = {side: [] for side in sides}
-    for _ in range(rounds):
-        for side, process in processes.items():
-            process.stdin.write("\n")
-            process.stdin.flush()
-            turns[side].append(json.loads(process.stdout.readline()))
-        print(json.dumps({side: results[-1] for side, results in turns.items()}), flush=True)
-    for process in processes.values():
-        process.stdin.close()
-        process.wait()
-    return turns
-
-
 def compare(folder, sides, count, peers_python):
     """Prints how many outputs are those of the first side, and what the model thinks of those that are not."""
     sources, outputs = load_sources(folder)[:count], {}
@@ -272,31 +243,20 @@ def write(folder, side, batch_size, count, path):
             file.write(" ".join(map(str, ids)) + "\n")
 
 
-def measure(folder, sides, batch_sizes, rounds, count, peers_python, action="serve"):
+def measure(folder, sides, batch_sizes, rounds, counts, peers_python, action):
     """Prints for each batch size the medians, and the ratios of neighbouring turns to the first side."""
     print(json.dumps(machine()), flush=True)
-    for size, most in zip(batch_sizes, count, strict=True):
-        given = ["--batches", str(size), "--count", str(most)]
-        turns = take_turns(action, folder, sides, rounds, peers_python, *given)
+    for size, count in zip(batch_sizes, counts, strict=True):
+        commands = {
+            side: [
+                *(peers_python if side in PEERS else sys.executable, os.path.abspath(__file__), action, folder),
+                *("--sides", side, "--batches", str(size), "--count", str(count)),
+            ]
+            for side in sides
+        }
+        turns = take_turns(commands, rounds)
         for key in turns[sides[0]][0]:
-            print(json.dumps({"batch": size, **summary(turns, sides, key)}), flush=True)
-
-
-def summary(turns, sides, key):
-    """{key: medians by side, "<first> over": median ratios of neighbouring turns}."""
-    first = turns[sides[0]]
-    ratios = {}
-    for side in sides[1:]:
-        ratios[side] = round(statistics.median(a[key] / b[key] for a, b in zip(first, turns[side], strict=True)), 3)
-    medians = {side: statistics.median(turn[key] for turn in turns[side]) for side in sides}
-    return {key: medians, f"{sides[0]} over": ratios}
-
-
-def machine():
-    """What the figures were measured on."""
-    with open("/proc/cpuinfo") as file:
-        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
-    return {"cpu": model, "cores": os.cpu_count(), "load": os.getloadavg()[0]}
+            print(json.dumps({"batch": size, **summary(turns, key)}), flush=True)
 
 
 def main():
@@ -333,5 +293,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     main()

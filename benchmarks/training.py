@@ -23,13 +23,15 @@ import glob
 import json
 import math
 import os
-import platform
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks.turns import machine, summary, take_turns
 
 SIDES = {
     "ours": "",
@@ -247,38 +249,16 @@ def endure(pattern, steps=5000, window=500):
 def measure(path, sides, size, rounds, peers_python):
     """Lets the sides take turns, and prints every turn and the medians."""
     print(json.dumps({"size": size, **machine()}), flush=True)
-    processes = {}
-    for side in sides:
-        python = peers_python if side in PEERS else sys.executable
-        command = [python, os.path.abspath(__file__), "serve", path, "--side", side, "--size", size]
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-        )
-        processes[side] = process
-        print(process.stdout.readline().strip() or f"{side} did not start", flush=True)
-    turns = []
-    for _ in range(rounds):
-        turn = {}
-        for side, process in processes.items():
-            process.stdin.write("\n")
-            process.stdin.flush()
-            turn[side] = json.loads(process.stdout.readline())
-        turns.append(turn)
-        print(json.dumps(turn), flush=True)
-    for process in processes.values():
-        process.stdin.close()
-        process.wait()
-    first = sides[0]
+    commands = {
+        side: [
+            *(peers_python if side in PEERS else sys.executable, os.path.abspath(__file__), "serve", path),
+            *("--side", side, "--size", size),
+        ]
+        for side in sides
+    }
+    turns = take_turns(commands, rounds)
     for key in ("tokens_per_second", "tokens_per_cpu_second"):
-        medians = {side: round(statistics.median(t[side][key] for t in turns), 1) for side in sides}
-        ratios = {s: round(statistics.median(t[first][key] / t[s][key] for t in turns), 3) for s in sides[1:]}
-        print(json.dumps({key: medians, f"{first} over": ratios}), flush=True)
+        print(json.dumps(summary(turns, key)), flush=True)
 
 
 def save(pattern):
@@ -300,13 +280,6 @@ def save(pattern):
         size = sum(os.path.getsize(file) for file in glob.glob(f"{path}.*"))
     share = statistics.median(seconds) / 600
     print(json.dumps({"seconds": seconds, "mb": size >> 20, "share_every_10_minutes": round(share, 5), **machine()}))
-
-
-def machine():
-    """What the figures were measured on."""
-    with open("/proc/cpuinfo") as file:
-        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
-    return {"cpu": model, "cores": os.cpu_count(), "python": platform.python_version(), "load": os.getloadavg()[0]}
 
 
 def main():

@@ -17,6 +17,7 @@ from t2t_lite.training.checkpoints import checkpoint_step
 from t2t_lite.training.run_directory import locked
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
+from tests.training.log_schema import assert_documented
 
 PROBLEM = "algorithmic_reverse_decimal40"
 HPARAMS = (
@@ -65,7 +66,9 @@ def checkpoints(output_dir):
 
 def log(output_dir):
     with open(os.path.join(output_dir, "train.log")) as file:
-        return [json.loads(line) for line in file]
+        lines = [json.loads(line) for line in file]
+    assert_documented(lines)
+    return lines
 
 
 @pytest.fixture(scope="module")
