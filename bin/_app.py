@@ -88,6 +88,10 @@ class Flags:
         define(name, None, reason)
         self._no_effect[name] = reason
 
+    def has_effect(self, name):
+        """Whether the flag is declared, and not by `no_effect`."""
+        return name in self.values and name not in self._no_effect
+
     def not_yet(self, name, default, instead=""):
         """Declares a flag that is planned: any value but the default is an error. Not in --help.
 
@@ -263,10 +267,11 @@ def _run(command, define_flags, run, argv, check, tensorflow):
         check(values)
     if tensorflow:
         import_tensorflow()
-    if "t2t_usr_dir" in values or registry_help:
+    imports_folder = flags.has_effect("t2t_usr_dir")
+    if imports_folder or registry_help:
         from t2t_lite import registry
 
-        registry.import_usr_dir(values["t2t_usr_dir"].value if "t2t_usr_dir" in values else None)
+        registry.import_usr_dir(values.t2t_usr_dir if imports_folder else None)
         if registry_help:
             print(registry.help_string())
             return 0

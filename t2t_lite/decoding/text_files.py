@@ -51,10 +51,15 @@ def output_line(translation, settings):
     fields = []
     for hypothesis in translation.hypotheses:
         text = " ".join(map(str, hypothesis.ids)) if settings.identity_output else hypothesis.text
-        fields.append(_LINE_ENDS.sub(" ", text))  # a byte of the vocabulary may be one of these
+        fields.append(as_field(text))
         if settings.write_beam_scores:
             fields.append(f"{hypothesis.score:.2f}")
     return "\t".join(fields)
+
+
+def as_field(text):
+    """Returns an output as a field of a line: a byte of the vocabulary may be a tab or the end of a line."""
+    return _LINE_ENDS.sub(" ", text)
 
 
 def json_line(number, line, translation):

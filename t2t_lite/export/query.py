@@ -1,0 +1,285 @@
+"""Asks TensorFlow Serving for translations by an exported model: addresses, certificates, retries, batches.
+
+    client = open_client("localhost:8500", Servable("translate"))
+    [answer.text for answer in client.translate(["Hello world.", "How are you?"])]
+
+How a request travels is in query_grpc.py and query_rest.py.
+"""
+
+import dataclasses
+import logging
+import os
+import random
+import ssl
+import time
+import urllib.parse
+
+from t2t_lite.errors import Failure, UserError
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+PROTOCOLS = ("grpc", "rest")
+# What may pass by itself; translating has no side effects, so asking again is safe.
+_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
+_LONGEST_WAIT = 10.0  # seconds
+
+
+@dataclasses.dataclass(frozen=True)
+class Servable:
+    """Which model is asked.
+
+    Attributes:
+        name: str, its name on the server.
+        version: int, or None: the newest one that is loaded.
+        label: str, a version's label in the server's model config, or None. At most one of the two is given.
+    """
+
+    name: str
+    version: int | None = None
+    label: str | None = None
+
+    def __post_init__(self):
+        if self.version is not None and self.label is not None:
+            raise UserError(
+                f"version {self.version} and label {self.label!r}: expected at most one. A label stands for a version."
+            )
+
+    def __str__(self):
+        if self.version is not None:
+            return f"model {self.name!r}, version {self.version}"
+        return f"model {self.name!r}" + (f", label {self.label!r}" if self.label is not None else "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """The translation of one text.
+
+    Attributes:
+        text: str.
+        score: float, log-probability in nats / length penalty.
+        truncated: bool, whether the export cut the text because it was too long.
+    """
+
+    text: str
+    score: float
+    truncated: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Tls:
+    """Files (PEM) for an encrypted connection.
+
+    Attributes:
+        ca_file: str, certificates that the server's one must descend from; None: the usual authorities.
+        cert_file: str, the client's certificate, where the server asks for one; with key_file, its private key.
+    """
+
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+    def context(self):
+        """Returns an `ssl.SSLContext`. Raises `UserError` for files that are missing or not what they should be."""
+        for path in (self.ca_file, self.cert_file, self.key_file):
+            if path is not None and not os.path.isfile(path):
+                raise UserError(f"{path}: no such file. Expected a PEM file.")
+        if (self.cert_file is None) != (self.key_file is None):
+            raise UserError("TLS: a client's certificate and its private key are given together, or neither of them.")
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+        except ssl.SSLError:
+            raise UserError(f"{self.ca_file}: not a certificate. Expected a PEM file of authorities.") from None
+        if self.cert_file is not None:
+            try:
+                context.load_cert_chain(self.cert_file, self.key_file, password=lambda: "")  # never asks a terminal
+            except ssl.SSLError:
+                raise UserError(
+                    f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected PEM files "
+                    "that belong together; the key without a password."
+                ) from None
+        return context
+
+
+@dataclasses.dataclass(frozen=True)
+class Address:
+    """Where a server listens; `path` is what comes before /v1 in REST's addresses."""
+
+    protocol: str
+    host: str
+    port: int
+    path: str = ""
+    encrypted: bool = False
+
+    @classmethod
+    def parse(cls, server, protocol=None, encrypted=False):
+        """Reads host:port, or, for REST, http://host:port/path and https://….
+
+        Args:
+            server: str.
+            protocol: one of PROTOCOLS; None: REST for an http address, otherwise gRPC.
+            encrypted: bool, whether TLS is wanted.
+
+        Raises:
+            UserError: something else, or a contradiction.
+        """
+        scheme, _, rest = server.rpartition("://")
+        parts = urllib.parse.urlsplit(f"//{rest}")
+        try:
+            port = parts.port or {"http": 80, "https": 443}.get(scheme)
+        except ValueError:
+            port = None
+        if scheme not in ("", "http", "https") or not parts.hostname or not port or "@" in rest or parts.query:
+            raise UserError(
+                f"server {server!r}: expected host:port, such as localhost:8500 (gRPC) or localhost:8501 (REST), or an "
+                "http:// or https:// address (REST)."
+            )
+        if not scheme and parts.path:
+            raise UserError(f"server {server!r}: a path needs http:// or https:// before the host.")
+        if scheme and protocol == "grpc":
+            raise UserError(f"server {server!r}: that is a REST address. Expected host:port for gRPC.")
+        if scheme == "http" and encrypted:
+            raise UserError(f"server {server!r}: http is not encrypted. Expected https:// with TLS.")
+        protocol = protocol or ("rest" if scheme else "grpc")
+        return cls(protocol, parts.hostname, port, parts.path.rstrip("/"), encrypted or scheme == "https")
+
+    def __str__(self):
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class ServerError(Failure):
+    """A server did not answer, or answered that it cannot.
+
+    Attributes:
+        code: str, the name of gRPC's status code, REST's statuses translated; or CERTIFICATE.
+    """
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+def server_error(code, details, address, servable, timeout):
+    """Returns the ServerError for a request that failed.
+
+    Args:
+        code: see `ServerError`.
+        details: str, what the server, or the library that did not reach it, says.
+        address, servable: of the request.
+        timeout: float, seconds that it had.
+    """
+    details = " ".join(str(details).split())[:300].rstrip(".")
+    protocol = {"grpc": "gRPC", "rest": "REST"}[address.protocol]
+    said = f"{address}: {servable}: {code}: {details}."
+    messages = {
+        "CERTIFICATE": f"{address}: no encrypted connection: {details}. Check the TLS files, and that the server's "
+        "certificate is for this host.",
+        "UNAVAILABLE": f"{address}: no answer over {protocol}: {details or 'unavailable'}. Check host and port; "
+        "TensorFlow Serving's are usually 8500 (gRPC) and 8501 (REST).",
+        "DEADLINE_EXCEEDED": f"{address}: {servable}: no answer within {timeout:g} s. Allow more time, or ask for "
+        "fewer sentences at a time.",
+        "NOT_FOUND": f"{address}: {servable}: not served there: {details}. Check the name and the version.",
+        "UNIMPLEMENTED": f"{address}: not a TensorFlow Serving that speaks {protocol}: {details}. Check the port.",
+    }
+    if code == "UNAVAILABLE" and "closed" in details:
+        messages[code] += " One that closes the connection at once may want TLS, or a client's certificate."
+    if "at least one dimension" in details:
+        said += " A server with --enable_batching cannot take alpha and extra_length; leave them out."
+    return ServerError(code, messages.get(code, said))
+
+
+class Client:
+    """Translates through a server; safe to use from many threads. Made by `open_client`.
+
+    Attributes:
+        transport: has `predict(signature, texts, scalars) -> {output: list}` and `status() -> [(version, state,
+            message)]`, which raise ServerError.
+        retries: int, how often a request that failed is sent again.
+        first_wait: float, seconds before the first time; they double each time, and vary at random so that clients
+            which failed together do not come back together.
+    """
+
+    def __init__(self, transport, retries=3, first_wait=0.5):
+        self.transport, self.retries, self.first_wait = transport, retries, first_wait
+
+    def translate(self, texts, *, alpha=None, extra_length=None, batch_size=32, on_progress=None):
+        """Returns a list of Answer in the order of texts.
+
+        Args:
+            texts: list of str.
+            alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's.
+            batch_size: int, texts a request; those of like length go together.
+            on_progress: None, or a function that is told how many more are done.
+
+        Raises:
+            ServerError: the server, after all retries, gave no answer.
+            Failure: its answer is not one of an exported translation model.
+        """
+        if (alpha is None) != (extra_length is None):
+            raise UserError("alpha and extra_length: expected both or neither; the export's own are not known here.")
+        texts = [text.encode("utf-8", "replace").decode() for text in texts]  # half a surrogate pair is no text
+        options = {} if alpha is None else {"alpha": float(alpha), "extra_length": int(extra_length)}
+        signature = "with_options" if options else "serving_default"
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        answers = [None] * len(texts)
+        for start in range(0, len(order), batch_size):
+            places = order[start : start + batch_size]
+            batch = [texts[i] for i in places]
+            found = self._retrying(lambda batch=batch: self.transport.predict(signature, batch, options))
+            for i, answer in zip(places, self._checked(found, len(batch)), strict=True):
+                answers[i] = answer
+            if on_progress:
+                on_progress(len(places))
+        return answers
+
+    def status(self):
+        """Returns [(version, state, message)] of the model: int, such as "AVAILABLE", and what is wrong, or ""."""
+        return self._retrying(self.transport.status)
+
+    def close(self):
+        """Closes the connection."""
+        self.transport.close()
+
+    def _retrying(self, call):
+        for attempt in range(self.retries + 1):
+            try:
+                return call()
+            except ServerError as error:
+                if error.code not in _PASSING or attempt == self.retries:
+                    raise
+                wait = min(self.first_wait * 2**attempt, _LONGEST_WAIT) * random.uniform(0.5, 1)
+                _LOGGER.warning(f"{error.code}: asking again in {wait:.1f} s ({attempt + 1} of {self.retries}).")
+                time.sleep(wait)
+
+    def _checked(self, found, count):
+        """The outputs of a signature -> list of Answer."""
+        columns = [found.get(name) for name in ("outputs", "scores", "truncated")]
+        if any(not isinstance(column, list) or len(column) != count for column in columns):
+            raise Failure(
+                f"{self.transport.address}: {self.transport.servable} answers {', '.join(sorted(found)) or 'nothing'}. "
+                f"Expected outputs, scores and truncated of {count} texts, as exports of t2t-exporter have."
+            )
+        return [Answer(*row) for row in zip(*columns, strict=True)]
+
+
+def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retries=3):
+    """Returns a Client. It connects with the first request.
+
+    Args:
+        server: str, host:port, or an http address for REST.
+        servable: Servable.
+        protocol: "grpc" or "rest"; None: see `Address.parse`.
+        tls: Tls; None: not encrypted, but for an https address.
+        timeout: float, seconds for one request; one that is sent again has as many.
+        retries: int, how often a request is sent again that found no server (gRPC's UNAVAILABLE, REST's 503) or no
+            answer in time.
+
+    Raises:
+        UserError: an address or a file that is none; gRPC without the packages of `t2t_lite[serving]`.
+    """
+    address = Address.parse(server, protocol, tls is not None)
+    tls = tls or (Tls() if address.encrypted else None)
+    if address.protocol == "rest":
+        from t2t_lite.export.query_rest import RestTransport as Transport
+    else:
+        from t2t_lite.export.query_grpc import GrpcTransport as Transport
+    return Client(Transport(address, servable, tls, timeout), retries)

@@ -1,0 +1,393 @@
+"""t2t-query-server against a server with two exports: tensorflow_model_server where there is one, and a stand-in.
+
+The stand-in (serving_double.py) shows that the command asks and reads rightly, not what TensorFlow Serving does.
+"""
+
+import contextlib
+import io
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.export import query
+from t2t_lite.export.saved_model import export_saved_model
+from tests.decoding.runs import make_run
+from tests.export.serving_double import ServingDouble
+
+COMMAND = "t2t-query-server"
+LINES = [
+    "the red house.",
+    "",
+    "a green tree",
+    " \u2003",
+    "old",
+    "Grün \U0001f600\u2028neu",
+    "is " * 40,
+    "a\x00b\x1b[1m",
+]
+OPTIONS = {"beam_size": 2, "extra_length": 4}
+LONGEST = 24
+LABELS = {"stable": 1, "canary": 2}
+CONFIG = """model_config_list { config { name: 'translate' base_path: '%s' model_platform: 'tensorflow'
+  model_version_policy { specific { versions: 1 versions: 2 } }
+  version_labels { key: 'stable' value: 1 } version_labels { key: 'canary' value: 2 } } }"""
+
+
+@pytest.fixture(scope="module")
+def translators(tmp_path_factory):
+    """{version: Translator}; the versions differ in every sentence."""
+    run = make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
+    return {version: Translator.load(str(run / f"model.ckpt-{version}00")) for version in (1, 2)}
+
+
+@pytest.fixture(scope="module")
+def exports(translators, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exports")
+    for translator in translators.values():
+        export_saved_model(translator, str(folder), max_input_length=LONGEST, **OPTIONS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(translators):
+    """{version: the Translations of LINES}."""
+    return {v: t.translate(LINES, max_input_length=LONGEST, **OPTIONS) for v, t in translators.items()}
+
+
+@pytest.fixture(scope="module", params=["stand-in", "tensorflow_model_server"])
+def served(request, exports, tmp_path_factory):
+    """{"grpc": host:port, "rest": host:port} of a server of both versions."""
+    if request.param == "stand-in":
+        models = {"translate": {version: exports / str(version) for version in (1, 2)}}
+        with ServingDouble(models, {"translate": LABELS}) as double:
+            yield {"grpc": double.grpc, "rest": double.rest}
+        return
+    program = shutil.which("tensorflow_model_server")
+    if program is None:
+        pytest.skip("no tensorflow_model_server on PATH")
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "models.config").write_text(CONFIG % exports)
+    ports = free_ports(2)
+    flags = [f"--port={ports[0]}", f"--rest_api_port={ports[1]}", f"--model_config_file={folder / 'models.config'}"]
+    flags += ["--allow_version_labels_for_unavailable_models=true"]
+    with (folder / "log").open("wb") as log, subprocess.Popen([program, *flags], stdout=log, stderr=log) as process:
+        try:
+            client = query.open_client(f"127.0.0.1:{ports[1]}", query.Servable("translate"), protocol="rest", retries=8)
+            while [state for _, state, _ in client.status()] != ["AVAILABLE"] * 2:
+                assert process.poll() is None, (folder / "log").read_text()
+            yield {"grpc": f"127.0.0.1:{ports[0]}", "rest": f"127.0.0.1:{ports[1]}"}
+        finally:
+            process.terminate()
+
+
+@pytest.fixture
+def ask(call_command):
+    """Calls the command for `server`, "host:port", over a protocol."""
+
+    def ask(server, protocol, *flags, name="translate"):
+        return call_command(
+            COMMAND, f"--server={server}", f"--protocol={protocol}", f"--servable_name={name}", "--retries=0", *flags
+        )
+
+    return ask
+
+
+@pytest.fixture
+def standard_input(monkeypatch):
+    """Gives bytes to the command's standard input, a pipe."""
+
+    def give(data):
+        read, write = os.pipe()
+        os.write(write, data)
+        os.close(write)
+        monkeypatch.setattr(sys, "stdin", os.fdopen(read))
+
+    return give
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def assert_failure(result, *words):
+    """Status 1, and one line that names all of `words`."""
+    assert (result.status, result.stdout) == (1, ""), result
+    assert result.stderr.count("\n") == 1 and result.stderr.startswith(f"{COMMAND}: error: "), result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+both = pytest.mark.parametrize("protocol", query.PROTOCOLS)
+
+
+@both
+@pytest.mark.parametrize(
+    "flags, version",
+    [([], 2), (["--model_version=1"], 1), (["--version_label=stable"], 1), (["--version_label=canary"], 2)],
+)
+def test_a_file_is_translated_line_by_line(ask, served, expected, tmp_path, protocol, flags, version):
+    (tmp_path / "in").write_bytes("".join(f"{line}\n" for line in LINES).encode())
+    flags = [
+        *flags,
+        "--inputs_file=in",
+        "--outputs_file=out",
+        "--batch_size=3",
+        "--decode_hparams=write_beam_scores=true",
+    ]
+    result = ask(served[protocol], protocol, *flags)
+    assert result.status == 0, result.stderr
+    found = [line.split("\t") for line in (tmp_path / "out").read_bytes().decode().split("\n")[:-1]]
+    assert [text for text, _ in found] == [translation.text for translation in expected[version]]
+    scores = [translation.score for translation in expected[version]]
+    assert [float(score) for _, score in found] == pytest.approx(scores, abs=0.006)
+    assert [translation.text for translation in expected[1]] != [translation.text for translation in expected[2]]
+    assert result.stdout == "" and "written: out" in result.stderr
+    assert f"line {LINES.index('is ' * 40) + 1}: longer than the export takes" in result.stderr
+
+
+@both
+def test_standard_input_and_one_sentence(ask, served, expected, standard_input, protocol):
+    standard_input(b"the red house.\r\n\na green tree")
+    result = ask(served[protocol], protocol)
+    texts = [translation.text for translation in expected[2]]
+    assert result.stdout == "".join(f"{text}\n" for text in texts[:3])
+    result = ask(served[protocol], protocol, f"--inputs_once={LINES[2]}")
+    assert result.stdout == f"Input: {LINES[2]}\nOutput (score {expected[2][2].score:.3f}): {texts[2]}\n"
+
+
+@both
+def test_what_the_server_does_not_have(ask, served, protocol):
+    once, server = "--inputs_once=x", served[protocol]
+    assert_failure(ask(server, protocol, once, name="other"), "model 'other'", "not served there", "Latest(other)")
+    assert_failure(ask(server, protocol, once, "--model_version=7"), "version 7", "not served there")
+    assert_failure(ask(server, protocol, once, "--version_label=beta"), "label 'beta'", "Unrecognized")
+    wrong = {"grpc": "rest", "rest": "grpc"}[protocol]
+    assert_failure(ask(served[wrong], protocol, once), served[wrong])
+
+
+@both
+def test_status(ask, served, protocol):
+    assert ask(served[protocol], protocol, "--status")[:2] == (0, "1\tAVAILABLE\n2\tAVAILABLE\n")
+    assert ask(served[protocol], protocol, "--status", "--model_version=1")[:2] == (0, "1\tAVAILABLE\n")
+    assert_failure(ask(served[protocol], protocol, "--status", name="other"), "other")
+
+
+def echo(signature, inputs):
+    """A model that answers with the text itself, in capitals."""
+    texts = [text if isinstance(text, str) else text.decode() for text in np.array(inputs["inputs"], object).tolist()]
+    if "with_options" in signature:
+        texts = [f"{text} {float(inputs['alpha']):g} {int(inputs['extra_length'])}" for text in texts]
+    return {
+        "outputs": np.array([text.upper().encode() for text in texts], object),
+        "scores": np.arange(len(texts), dtype=np.float32),
+        "truncated": np.zeros(len(texts), bool),
+    }
+
+
+@pytest.fixture
+def double():
+    with ServingDouble({"translate": {1: echo}, "images": {1: lambda *_: {"classes": np.zeros(3)}}}) as double:
+        yield double
+
+
+def address(double, protocol):
+    return getattr(double, protocol)
+
+
+@both
+def test_what_passes_is_asked_again(call_command, double, tmp_path, protocol, monkeypatch):
+    monkeypatch.setattr(query.random, "uniform", lambda low, high: 0.01)
+    flags = [f"--server={address(double, protocol)}", f"--protocol={protocol}", "--servable_name=translate"]
+    double.faults = [("UNAVAILABLE", "queue is full"), ("DEADLINE_EXCEEDED", "late")]
+    result = call_command(COMMAND, *flags, "--inputs_once=red", "--retries=2")
+    assert result.stdout == "Input: red\nOutput (score 0.000): RED\n"
+    assert [line.split(":")[2] for line in result.stderr.splitlines()] == [" UNAVAILABLE", " DEADLINE_EXCEEDED"]
+    double.faults = [("UNAVAILABLE", "queue is full")] * 3
+    result = call_command(COMMAND, *flags, "--inputs_once=red", "--retries=2")
+    assert result.status == 1 and "queue is full" in result.stderr.splitlines()[-1] and not double.faults
+    double.faults = [("INVALID_ARGUMENT", "bad shape")] * 2
+    result = call_command(COMMAND, *flags, "--inputs_once=red", "--retries=2")
+    assert_failure(result, "INVALID_ARGUMENT: bad shape")
+    assert len(double.faults) == 1
+
+
+@both
+def test_a_slow_server(ask, double, protocol):
+    double.delay = 0.5
+    result = ask(address(double, protocol), protocol, "--inputs_once=red", "--timeout_secs=0.1")
+    assert_failure(result, address(double, protocol), "no answer within 0.1 s")
+
+
+@both
+def test_no_server(ask, protocol):
+    server = f"127.0.0.1:{free_ports(1)[0]}"
+    assert_failure(ask(server, protocol, "--inputs_once=red"), server, "no answer over", "8500", "refused")
+
+
+@both
+def test_a_model_that_is_no_translation(ask, double, protocol):
+    result = ask(address(double, protocol), protocol, "--inputs_once=red", name="images")
+    assert_failure(result, "images", "Expected outputs, scores and truncated")
+
+
+@both
+def test_alpha_and_extra_length_go_with_the_request(ask, double, tmp_path, protocol):
+    (tmp_path / "in").write_text("red\n\ngreen house\n")
+    result = ask(
+        address(double, protocol),
+        protocol,
+        "--inputs_file=in",
+        "--decode_hparams=alpha=0.75,extra_length=3",
+        "--batch_size=2",
+    )
+    assert result.stdout == "RED 0.75 3\n 0.75 3\nGREEN HOUSE 0.75 3\n"
+    assert sorted(double.requests) == [("with_options", 1), ("with_options", 2)]
+
+
+@both
+def test_a_file_that_is_not_finished_does_not_appear(ask, double, tmp_path, protocol):
+    (tmp_path / "in").write_text("one\nthree\nfifteen\n")
+    (tmp_path / "out").write_text("of yesterday")
+    calls = []
+
+    def fails_later(signature, inputs):
+        calls.append(signature)
+        if len(calls) == 2:
+            double.faults.append(("INTERNAL", "out of luck"))
+        return echo(signature, inputs)
+
+    double.models["translate"][1] = fails_later
+    flags = ["--inputs_file=in", "--outputs_file=out", "--batch_size=1"]
+    assert_failure(ask(address(double, protocol), protocol, *flags), "out of luck")
+    assert sorted(os.listdir(tmp_path)) == ["in", "out"] and (tmp_path / "out").read_text() == "of yesterday"
+
+
+def test_prompt(ask, double, monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    typed = iter(["red", "green", "", "old", " q "])
+    monkeypatch.setattr(sys, "stdin", terminal)
+    monkeypatch.setattr("builtins.input", lambda prompt: next(typed) if prompt == ">> " else None)
+    double.faults = [("INTERNAL", "out of luck")]
+    result = ask(double.grpc, "grpc")
+    assert result.status == 0
+    shown = [("green", "GREEN"), ("", ""), ("old", "OLD")]
+    assert result.stdout == "".join(f"Input: {a}\nOutput (score 0.000): {b}\n" for a, b in shown)
+    assert "out of luck" in result.stderr and result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "flags, words",
+    [
+        (["--server=localhost"], ["'localhost'", "host:port"]),
+        (["--server=localhost:grpc"], ["localhost:grpc", "host:port"]),
+        (["--server=ftp://localhost:21"], ["ftp", "host:port"]),
+        (["--server=http://localhost:8501", "--protocol=grpc"], ["REST address"]),
+        (["--server=http://localhost:8501", "--tls"], ["https"]),
+        (["--servable_name="], ["--servable_name"]),
+        (["--model_version=1", "--version_label=stable"], ["version 1", "'stable'", "at most one"]),
+        (["--inputs_file=missing"], ["--inputs_file=missing", "no such file"]),
+        (["--inputs_file=latin1"], ["latin1, line 2", "UTF-8"]),
+        (["--inputs_file=latin1", "--inputs_once=x"], ["--inputs_once and --inputs_file"]),
+        (["--status", "--outputs_file=x"], ["--outputs_file", "--status"]),
+        (["--decode_hparams=beam_size=8"], ["beam_size", "fixed in the export"]),
+        (["--decode_hparams=alpah=1"], ["alpah", "alpha"]),
+        (["--decode_hparams=alpha=1"], ["alpha alone", "extra_length"]),
+        (["--tls_cert_file=latin1"], ["private key"]),
+        (["--tls_cert_file=latin1", "--tls_key_file=latin1"], ["latin1", "not a certificate"]),
+        (["--tls_ca_file=latin1"], ["latin1", "not a certificate"]),
+        (["--tls_ca_file=missing.pem"], ["missing.pem", "no such file"]),
+        (["--inputs_file=latin1", "--outputs_file=."], [".", "is a folder"]),
+    ],
+)
+def test_mistakes(call_command, assert_user_error, tmp_path, flags, words):
+    (tmp_path / "latin1").write_bytes("red\ngrün\n".encode("latin-1"))
+    flags = {f.split("=")[0]: f for f in ["--server=localhost:1", "--servable_name=translate", *flags]}
+    if words == [".", "is a folder"]:
+        (tmp_path / "latin1").write_text("red\n")
+    assert_user_error(call_command(COMMAND, *flags.values()), *words)
+    assert os.listdir(tmp_path) == ["latin1"]
+
+
+def test_without_the_package_rest_remains(call_command, assert_user_error, double, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("tensorflow_serving")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "t2t_lite.export.query_grpc", raising=False)
+    flags = ["--servable_name=translate", "--inputs_once=red"]
+    assert_user_error(call_command(COMMAND, "--server=localhost:8500", *flags), "t2t_lite[serving]", "REST")
+    assert call_command(COMMAND, f"--server=http://{double.rest}/", *flags).status == 0
+
+
+def test_flags_of_tensor2tensor(call_command, double):
+    given = ["--problem=translate_ende_wmt32k", "--data_dir=/no/such", "--t2t_usr_dir=/no/such"]
+    result = call_command(COMMAND, f"--server={double.grpc}", "--servable_name=translate", "--inputs_once=a", *given)
+    assert result.status == 0 and result.stderr.count("has no effect") == len(given)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """Folder with ca, server (for 127.0.0.1), elsewhere (for another host), client and stranger: .pem and .key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl on PATH")
+    folder = tmp_path_factory.mktemp("certificates")
+
+    def make(name, host, authority=None):
+        words = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        words += ["-days", "2", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem"]
+        words += ["-addext", f"subjectAltName={host}"]
+        if authority:
+            words += ["-CA", f"{authority}.pem", "-CAkey", f"{authority}.key", "-addext", "basicConstraints=CA:FALSE"]
+        subprocess.run(words, cwd=folder, check=True, capture_output=True)
+
+    for authority in ("ca", "other_ca"):
+        make(authority, "DNS:authority")
+    make("server", "IP:127.0.0.1", "ca")
+    make("elsewhere", "DNS:elsewhere.example", "ca")
+    make("client", "DNS:client", "ca")
+    make("stranger", "DNS:client", "other_ca")
+    return folder
+
+
+@contextlib.contextmanager
+def encrypted(folder, name="server", asks=False):
+    files = (folder / f"{name}.pem", folder / f"{name}.key", folder / "ca.pem" if asks else None)
+    with ServingDouble({"translate": {1: echo}}, tls=files) as double:
+        yield double
+
+
+@both
+def test_encrypted(ask, certificates: pathlib.Path, protocol):
+    once, ca = "--inputs_once=red", f"--tls_ca_file={certificates}/ca.pem"
+    with encrypted(certificates) as double:
+        assert "RED" in ask(address(double, protocol), protocol, once, ca).stdout
+        for flag in ("--tls", f"--tls_ca_file={certificates}/other_ca.pem"):
+            result = ask(address(double, protocol), protocol, once, flag)
+            assert_failure(result, "no encrypted connection", "Check the TLS files")
+        assert_failure(ask(address(double, protocol), protocol, once), address(double, protocol))
+    with encrypted(certificates, "elsewhere") as double:
+        assert_failure(ask(address(double, protocol), protocol, once, ca), "no encrypted connection")
+
+
+@both
+def test_the_server_asks_who_it_is(ask, certificates, protocol):
+    once, ca = "--inputs_once=red", f"--tls_ca_file={certificates}/ca.pem"
+
+    def identity(name):
+        return [f"--tls_cert_file={certificates}/{name}.pem", f"--tls_key_file={certificates}/{name}.key"]
+
+    with encrypted(certificates, asks=True) as double:
+        assert "RED" in ask(address(double, protocol), protocol, once, ca, *identity("client")).stdout
+        for flags in ([], identity("stranger")):
+            assert_failure(ask(address(double, protocol), protocol, once, ca, *flags), address(double, protocol))
