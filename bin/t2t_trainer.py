@@ -47,7 +47,11 @@ def define_flags(flags):
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
     flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", lower_bound=1)
     flags.DEFINE_integer("target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", lower_bound=1)
-    flags.DEFINE_path("warm_start_from", None, "Begin a new run with the weights of this checkpoint or output_dir.")
+    flags.DEFINE_path(
+        "warm_start_from",
+        None,
+        "Begin a new run with the weights (without --hparams_set also the settings) of this checkpoint or output_dir.",
+    )
     flags.DEFINE_bool("allow_hparams_change", False, "Continue a run with other hyperparameters; noted in its log.")
     flags.DEFINE_integer("random_seed", None, "Seed of weights, data order and dropout; default: the set's.")
     flags.DEFINE_integer("worker_gpu", 1, "GPUs to train on; without one the CPU is used.", lower_bound=0)
@@ -99,7 +103,8 @@ def check(flags):
         if flags[name].present:
             raise UserError(f"--{name}={flags[name].value}: only for --describe; training takes the vocabulary's size.")
     may_train = flags.schedule in _schedules.TRAINING and not remembers
-    _app.require(flags, "data_dir", "output_dir", *(["problem", "hparams_set"] if may_train else []))
+    settings = ["problem"] if flags.warm_start_from else ["problem", "hparams_set"]
+    _app.require(flags, "data_dir", "output_dir", *(settings if may_train else []))
 
 
 def run(flags):
@@ -118,7 +123,7 @@ def _train(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
-    from t2t_lite.config import parse_assignments
+    from t2t_lite.config import HParams, parse_assignments
     from t2t_lite.models.run_config import read_run_config
     from t2t_lite.training.checkpoints import checkpoint_step
     from t2t_lite.training.early_stopping import EarlyStopping
@@ -131,11 +136,15 @@ def _train(flags):
     before = read_run_config(flags.output_dir) or {}
     usr_dir = flags.t2t_usr_dir or before.get("usr_dir", "")
     registry.import_usr_dir(usr_dir)
+    settings = before or _settings_of_warm_start(flags)
+    hparams = _hparams(flags, settings)
+    if hparams is None and not before:
+        hparams = HParams.from_dict(settings["hparams"])
     trainer = Trainer(
         problem=flags.problem or before.get("problem"),
-        model=flags.model or before.get("model") or "transformer",
-        hparams=_hparams(flags, before),
-        hparams_set=flags.hparams_set,
+        model=flags.model or settings.get("model") or "transformer",
+        hparams=hparams,
+        hparams_set=flags.hparams_set or settings.get("hparams_set"),
         data_dir=flags.data_dir,
         output_dir=flags.output_dir,
         worker_gpu=flags.worker_gpu,
@@ -208,6 +217,15 @@ def _export(output_dir):
     which = "best" if path != output_dir else "newest, since there were no evaluations"
     _LOGGER.info(f"exporting the model of step {translator.run.step:,} ({which})")
     print(export_saved_model(translator, folder))
+
+
+def _settings_of_warm_start(flags):
+    """Returns the `hparams.json` of the run that a new one begins with, unless a set is named: then {}."""
+    from t2t_lite.models.restore import find_checkpoint, read_config_of
+
+    if flags.hparams_set or not flags.warm_start_from:
+        return {}
+    return read_config_of(find_checkpoint(flags.warm_start_from))
 
 
 def _hparams(flags, before):

@@ -8,9 +8,10 @@ docs/own_corpora.md.
 
 import itertools
 import logging
+import os
 
 from t2t_lite import registry
-from t2t_lite.data import corpora, own_files
+from t2t_lite.data import corpora, files, own_files
 from t2t_lite.data.filters import PairFilter, pair_hash
 from t2t_lite.data.held_out import find_bound, is_held_out
 from t2t_lite.data.own_files import OwnFiles
@@ -18,6 +19,7 @@ from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
 from t2t_lite.problems import own_flags
+from t2t_lite.problems.vocabulary_sources import count_pieces
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -89,6 +91,42 @@ class TranslateOwn(OwnFiles, TranslateProblem):
                 "held_out": own_flags.check_held_out(held_out, dev_files),
             }
         )
+
+    def hold_vocabularies(self, folder, languages, vocabularies, ending):
+        """Writes vocabularies into a folder that has no corpora: for a model that was trained elsewhere.
+
+        Args:
+            folder: str, which exists.
+            languages: (of inputs, of targets).
+            vocabularies: {"inputs": bytes, "targets": bytes}: the contents of files; equal: one vocabulary for both.
+            ending: str, of these files: ".model" or ".subwords".
+
+        Raises:
+            UserError: not such a vocabulary, or no two languages.
+        """
+        import tensorflow as tf
+
+        is_shared = vocabularies["inputs"] == vocabularies["targets"]
+        sources = {side: os.path.join(folder, f"{'inputs' if is_shared else side}{ending}") for side in vocabularies}
+        for side, path in sources.items():
+            files.write_bytes(path, vocabularies[side])
+        self.remember(
+            {
+                "format": 2,
+                "problem": self.name,
+                "languages": own_flags.check_languages(languages, ()),
+                "vocab_size": count_pieces(sources["inputs"]),
+                "target_vocab_size": None if is_shared else count_pieces(sources["targets"]),
+                "vocab_from": sources,
+                "files": {},
+            }
+        )
+        self.get_or_create_vocab(folder, None)
+        for path in set(sources.values()):
+            tf.io.gfile.remove(path)
+        taken = {side: os.path.basename(path) for side, path in self.vocab_filenames.items()}
+        self.remember({**self.config, "vocab_from": taken})
+        files.write_json(os.path.join(folder, self.config_filename), self.config)
 
     # What is remembered. Format 1 of problem.json has languages, vocab_size and files alone.
 

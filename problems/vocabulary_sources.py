@@ -1,15 +1,16 @@
-"""Finds the vocabulary that `--vocab_from` names: SentencePiece models, or a folder that has one."""
+"""Finds the vocabulary that `--vocab_from` names: SentencePiece models, tensor2tensor's subwords, or a folder."""
 
 import os
 
 from t2t_lite import registry
 from t2t_lite.data import files
+from t2t_lite.data.subword_text_encoder import ENDING, SubwordTextEncoder
 from t2t_lite.data.vocabulary import SentencePieceEncoder
 from t2t_lite.errors import UserError
 
 
 def find_vocabularies(paths, languages):
-    """Returns {"inputs": path, "targets": path} of SentencePiece models; equal where both sides share one.
+    """Returns {"inputs": path, "targets": path} of `.model` or `.subwords` files; equal where both sides share one.
 
     Args:
         paths: [model], [model of the inputs, model of the targets], [data_dir] or [output_dir].
@@ -34,9 +35,11 @@ def find_vocabularies(paths, languages):
 
 
 def count_pieces(path):
-    """Returns the number of pieces of a SentencePiece model. Raises `UserError` where it is none."""
+    """Returns the number of pieces of a SentencePiece model or `.subwords` file. Raises `UserError` for another one."""
     import sentencepiece
 
+    if path.endswith(ENDING):
+        return SubwordTextEncoder(path).vocab_size
     model = files.read_bytes(path)
     try:
         return sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()
@@ -51,7 +54,7 @@ def _in_folder(flag, folder, languages):
     problem = registry.problem(_problem_name(flag, folder))
     encoders = problem.get_feature_encoders(folder)
     for encoder in encoders.values():
-        if not isinstance(encoder, SentencePieceEncoder):
+        if not isinstance(encoder, SentencePieceEncoder | SubwordTextEncoder):
             raise UserError(
                 f"{flag}: the vocabulary of {problem.full_name} is no SentencePiece model. Expected one of pieces."
             )

@@ -10,6 +10,7 @@ import types
 from t2t_lite.data import files, subwords, vocabulary
 from t2t_lite.data.problem import DatasetSplit, Problem, VocabType
 from t2t_lite.data.reservoir import Reservoir
+from t2t_lite.data.subword_text_encoder import ENDING, SubwordTextEncoder, read_pieces
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -25,8 +26,8 @@ class Text2TextProblem(Problem):
         approx_target_vocab_size: pieces of the targets' own vocabulary; `approx_vocab_size` is then that of the inputs.
             None: one vocabulary.
         additional_reserved_tokens: strings that are one piece wherever they are.
-        existing_vocabularies: {"inputs": path, "targets": path} of SentencePiece models to take over instead of
-            learning; the same path twice: one vocabulary.
+        existing_vocabularies: {"inputs": path, "targets": path} of SentencePiece models, or `.subwords` files of
+            tensor2tensor, to take over instead of learning; the same path twice: one vocabulary.
         max_samples_for_vocab: samples that a vocabulary is learned from, drawn evenly from all; None: all.
         use_vocab_from_other_problem: a problem whose vocabulary serves here too.
         oov_token: of `VocabType.TOKEN`: what unknown words become; None: they are an error.
@@ -66,7 +67,7 @@ class Text2TextProblem(Problem):
             return self.use_vocab_from_other_problem.vocab_filename
         if self.vocab_type == VocabType.TOKEN:
             return f"vocab.{self.dataset_filename()}.tokens"
-        return f"vocab.{self.dataset_filename()}.{self.approx_vocab_size}.model"
+        return f"vocab.{self.dataset_filename()}.{self.approx_vocab_size}{self._ending('inputs')}"
 
     @property
     def vocab_filenames(self):
@@ -77,9 +78,12 @@ class Text2TextProblem(Problem):
             return dict.fromkeys(_SIDES, self.vocab_filename)
         sizes = self.approx_vocab_size, self.approx_target_vocab_size or self.approx_vocab_size
         return {
-            side: f"vocab.{self.dataset_filename()}.{side}.{size}.model"
+            side: f"vocab.{self.dataset_filename()}.{side}.{size}{self._ending(side)}"
             for side, size in zip(_SIDES, sizes, strict=True)
         }
+
+    def _ending(self, side):
+        return ENDING if self.existing_vocabularies.get(side, "").endswith(ENDING) else ".model"
 
     @property
     def _has_two_vocabularies(self):
@@ -123,7 +127,7 @@ class Text2TextProblem(Problem):
             owner._take_over_vocabularies(paths)
         elif missing:
             owner._learn_vocabularies(missing, data_dir, tmp_dir)
-        encoders = {path: vocabulary.SentencePieceEncoder(path) for path in set(paths.values())}
+        encoders = {path: _subword_encoder(path) for path in set(paths.values())}
         return {side: encoders[path] for side, path in paths.items()}
 
     def _take_over_vocabularies(self, paths):
@@ -131,8 +135,8 @@ class Text2TextProblem(Problem):
 
         for path, source in {paths[side]: self.existing_vocabularies[side] for side in _SIDES}.items():
             if not tf.io.gfile.exists(path):
-                subwords.adopt_sentencepiece(source, path.removesuffix(".model"))
-            elif files.read_bytes(path) != subwords.with_usual_ids(files.read_bytes(source), source):
+                _adopt(source, path)
+            elif files.read_bytes(path) != _as_adopted(source):
                 raise UserError(
                     f"{path}: another vocabulary than {source}, which is to be taken over. Delete it, or choose "
                     "another --data_dir."
@@ -215,7 +219,8 @@ class Text2TextProblem(Problem):
         paths = dict.fromkeys(os.path.join(data_dir, name) for name in self.vocab_filenames.values())
         if self.vocab_type == VocabType.TOKEN:
             return list(paths)
-        return [file for path in paths for file in (path, path.removesuffix(".model") + ".vocab")]
+        tables = {path: path.removesuffix(".model") + ".vocab" for path in paths if path.endswith(".model")}
+        return [file for path in paths for file in (path, tables.get(path)) if file]
 
     def learned_files(self, data_dir):
         """Returns the vocabularies' files, unless they are the user's or another problem's."""
@@ -238,6 +243,26 @@ class Text2TextProblem(Problem):
             "additional_reserved_tokens": list(owner.additional_reserved_tokens),
             "existing_vocabularies": {side: hashlib.sha256(model).hexdigest() for side, model in sources.items()},
         }
+
+
+def _adopt(source, path):
+    if path.endswith(ENDING):
+        files.write_bytes(path, _as_adopted(source))
+    else:
+        subwords.adopt_sentencepiece(source, path.removesuffix(".model"))
+
+
+def _as_adopted(source):
+    """Returns what the file that is made of an existing vocabulary holds."""
+    content = files.read_bytes(source)
+    if not source.endswith(ENDING):
+        return subwords.with_usual_ids(content, source)
+    read_pieces(content, source)  # refuses another file
+    return content
+
+
+def _subword_encoder(path):
+    return SubwordTextEncoder(path) if path.endswith(ENDING) else vocabulary.SentencePieceEncoder(path)
 
 
 def _encode(encoders, prefixes, samples):

@@ -38,6 +38,8 @@ def model_spec(model, tokens):
     for side, position in ((spec.encoder, model.encoder_position), (spec.decoder, model.decoder_position)):
         side.scale_embeddings = True
         side.position_encodings.encodings = _positions(position, config)
+    if config["target_space_embedding"]:  # one more vector at every position
+        spec.encoder.position_encodings.encodings += _array(model.target_space)
     for layer, theirs in zip(model.encoder_layers, spec.encoder.layer, strict=True):
         _fill_self_attention(layer.self_attention, theirs.self_attention)
         _fill_feed_forward(layer.feed_forward, theirs.ffn)

@@ -16,6 +16,7 @@ _NAMES = {  # argument: hyperparameter
     "activation": "ffn_activation",
     "position_layout": "position_layout",
     "max_position": "max_position",
+    "target_space_embedding": "use_target_space_embedding",
     "tie_embeddings": "shared_embedding_and_softmax_weights",
     "recompute_grad": "recompute_grad",
     "dtype": "dtype_policy",

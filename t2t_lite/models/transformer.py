@@ -52,6 +52,8 @@ class Transformer(keras.Model):
         max_relative_position: int: self-attention with relative positions, see `RelativeAttention`; None: without.
         add_relative_to_values: bool, of `RelativeAttention`.
         neighborhood: int, r: self-attention restricted to r positions, see `RestrictedAttention`; None: to none.
+        target_space_embedding: bool: adds one learned vector to every encoder input, as tensor2tensor does for the kind
+            of its targets (`transformer_prepare_encoder` in its layers/transformer_layers.py).
         tie_embeddings: bool: one matrix for inputs, targets and softmax (paper, section 3.4; with two vocabularies
             for targets and softmax); False: three.
         recompute_grad: bool: while training, what is inside of the layers is not kept for the gradient but computed
@@ -97,6 +99,7 @@ class Transformer(keras.Model):
         max_relative_position=None,
         add_relative_to_values=False,
         neighborhood=None,
+        target_space_embedding=False,
         tie_embeddings=True,
         recompute_grad=False,
         **kwargs,
@@ -180,6 +183,8 @@ class Transformer(keras.Model):
         for embedding in (self.input_embedding, self.target_embedding, self.softmax):
             if not embedding.built:
                 embedding.build()
+        if self.config["target_space_embedding"]:
+            self.target_space = self.add_weight(name="target_space", shape=shape[-1:], initializer="zeros")
         for layer in (self.encoder_position, self.decoder_position, self.encoder_norm, self.decoder_norm):
             if layer is not None:
                 layer.build(shape)
@@ -211,7 +216,10 @@ class Transformer(keras.Model):
         self.build()
         inputs = ops.cast(inputs, "int32")
         mask = inputs != 0
-        x = self._add_position(self.encoder_position, self.input_embedding(inputs))
+        x = self.input_embedding(inputs)
+        if self.config["target_space_embedding"]:
+            x = x + ops.cast(self.target_space, x.dtype)  # at padding too, which is masked
+        x = self._add_position(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
         scores = []
         for layer in self.encoder_layers:

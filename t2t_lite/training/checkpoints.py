@@ -99,6 +99,11 @@ class RunCheckpoints:
             except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError, IndexError):
                 damaged.append(path)  # IndexError: how the reader says "Read less bytes than requested"
             except (AssertionError, ValueError, tf.errors.InvalidArgumentError) as error:
+                if not any(key.startswith("optimizer/") for key, _ in tf.train.list_variables(path)):
+                    raise UserError(
+                        f"{path}: an imported or averaged model, without what training needs to go on. Begin a new run "
+                        f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
+                    ) from error
                 raise UserError(
                     f"{path}: does not fit this model: {_first_line(error)} "
                     "Expected the settings it was trained with, or another output_dir."

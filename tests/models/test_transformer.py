@@ -27,6 +27,7 @@ OPTIONS = {
     "depths": {"num_encoder_layers": 1, "num_decoder_layers": 3},
     "relative": {"max_relative_position": 2, "position": "none"},
     "relative_values": {"max_relative_position": 3, "add_relative_to_values": True},
+    "target_space": {"target_space_embedding": True},
     "restricted": {"neighborhood": 3},
 }
 

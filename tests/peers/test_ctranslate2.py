@@ -24,6 +24,7 @@ VOCABULARIES = {"inputs": TOKENS, "targets": TOKENS}
         {"norm": "pre", "norm_epsilon": 1e-6, "position_layout": "tensor2tensor"},
         {"norm": "pre", "position": "learned", "activation": "gelu"},
         {"norm": "post", "tie_embeddings": False},
+        {"norm": "pre", "target_space_embedding": True},
     ],
     ids=str,
 )

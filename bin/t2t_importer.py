@@ -1,0 +1,64 @@
+"""Makes a run of this package of a model that another one has trained, for t2t-decoder, t2t-trainer and t2t-exporter.
+
+    t2t-importer --from=tensor2tensor --path=old/model.ckpt-250000 --vocab=old/vocab.ende.32768.subwords \\
+      --languages=en,de --output_dir=train
+
+The new checkpoint's path is printed. docs/importing.md says what can be imported.
+"""
+
+import sys
+
+from t2t_lite.bin import _app
+from t2t_lite.errors import UserError
+
+_FORMATS = ("tensor2tensor",)
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_enum("from", None, _FORMATS, "What has trained the model.")
+    flags.DEFINE_path("path", None, "The model: of tensor2tensor a checkpoint, …/model.ckpt-N, or the folder of a run.")
+    flags.DEFINE_paths(
+        "vocab", [], "Of tensor2tensor: its .subwords file; two, inputs' and targets', where they differ."
+    )
+    flags.DEFINE_list("languages", [], "Languages of inputs and targets, such as en,de.")
+    flags.DEFINE_path("output_dir", None, "Folder of the new run; it must not exist yet.")
+    flags.DEFINE_string(
+        "hparams_set",
+        "",
+        "Of tensor2tensor: the set that the model was trained with, if hparams.json is not beside it.",
+    )
+    flags.DEFINE_string("hparams", "", "Of tensor2tensor: changes to these: name=value,name=value.")
+
+
+def check(flags):
+    """Raises `UserError` for a mistake that needs no import to be seen."""
+    _app.require(flags, "from", "path", "output_dir")
+    if flags["from"].value == "tensor2tensor":
+        _app.require(flags, "vocab", "languages")
+        if len(flags.vocab) > 2:
+            raise UserError(f"--vocab: found {len(flags.vocab)} files. Expected one, or inputs' and targets'.")
+
+
+def run(flags):
+    """Imports, and prints the path of the checkpoint."""
+    from t2t_lite.export.tensor2tensor import import_tensor2tensor
+
+    path = import_tensor2tensor(
+        flags.path,
+        flags.vocab,
+        flags.output_dir,
+        languages=flags.languages,
+        hparams_set=flags.hparams_set,
+        hparams=flags.hparams,
+    )
+    print(path)
+
+
+def main(argv=None):
+    """Runs the command; returns its exit status."""
+    return _app.main("t2t-importer", define_flags, run, argv, check=check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
