@@ -182,8 +182,6 @@ def server_error(code, details, address, servable, timeout):
     }
     if code == "UNAVAILABLE" and "closed" in details:
         messages[code] += " One that closes the connection at once may want TLS, or a client's certificate."
-    if "at least one dimension" in details:
-        said += " A server with --enable_batching cannot take alpha and extra_length; leave them out."
     return ServerError(code, messages.get(code, said))
 
 
@@ -191,8 +189,8 @@ class Client:
     """Translates through a server; safe to use from many threads. Made by `open_client`.
 
     Attributes:
-        transport: has `predict(signature, texts, scalars) -> {output: list}` and `status() -> [(version, state,
-            message)]`, which raise ServerError.
+        transport: has `predict(signature, inputs) -> {output: list}`, of inputs {name: list of str, float or int}, and
+            `status() -> [(version, state, message)]`; they raise ServerError.
         retries: int, how often a request that failed is sent again.
         first_wait: float, seconds before the first time; they double each time, and vary at random so that clients
             which failed together do not come back together.
@@ -223,9 +221,11 @@ class Client:
         answers = [None] * len(texts)
         for start in range(0, len(order), batch_size):
             places = order[start : start + batch_size]
-            batch = [texts[i] for i in places]
-            found = self._retrying(lambda batch=batch: self.transport.predict(signature, batch, options))
-            for i, answer in zip(places, self._checked(found, len(batch)), strict=True):
+            inputs = {"inputs": [texts[i] for i in places]}
+            # A value for each text: a server that batches requests takes no scalars.
+            inputs |= {name: [value] * len(places) for name, value in options.items()}
+            found = self._retrying(lambda inputs=inputs: self.transport.predict(signature, inputs))
+            for i, answer in zip(places, self._checked(found, len(places)), strict=True):
                 answers[i] = answer
             if on_progress:
                 on_progress(len(places))

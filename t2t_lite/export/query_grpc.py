@@ -34,6 +34,7 @@ _OPTIONS = (
 )
 # What gRPC says before the cause.
 _PREAMBLE = re.compile(r"failed to connect to all addresses; last error: [A-Z]+: [a-z0-9]+:\S+: ")
+_TYPES = {str: tf.string, float: tf.float32, int: tf.int32}
 _CERTIFICATE_WORDS = ("certificate", "handshake", "ssl_error", "verification")
 
 
@@ -51,15 +52,13 @@ class GrpcTransport:
         self._predictions = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
         self._models = model_service_pb2_grpc.ModelServiceStub(self._channel)
 
-    def predict(self, signature, texts, scalars):
+    def predict(self, signature, inputs):
         """Calls a signature; returns {name of the output: list}."""
         request = predict_pb2.PredictRequest()
         self._fill(request.model_spec)
         request.model_spec.signature_name = signature
-        request.inputs["inputs"].CopyFrom(tf.make_tensor_proto([t.encode() for t in texts], tf.string, [len(texts)]))
-        for name, value in scalars.items():
-            kind = tf.int32 if isinstance(value, int) else tf.float32
-            request.inputs[name].CopyFrom(tf.make_tensor_proto(value, kind))
+        for name, values in inputs.items():
+            request.inputs[name].CopyFrom(tf.make_tensor_proto(values, _TYPES[type(values[0])]))
         outputs = self._call(self._predictions.Predict, request).outputs
         return {name: _as_list(tensor) for name, tensor in outputs.items()}
 

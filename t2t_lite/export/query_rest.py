@@ -36,9 +36,9 @@ class RestTransport:
         if servable.label is not None:
             self._path += f"/labels/{urllib.parse.quote(servable.label, safe='')}"
 
-    def predict(self, signature, texts, scalars):
+    def predict(self, signature, inputs):
         """Calls a signature; returns {name of the output: list}."""
-        body = {"signature_name": signature, "inputs": {"inputs": texts, **scalars}}
+        body = {"signature_name": signature, "inputs": inputs}
         found = self._ask("POST", f"{self._path}:predict", json.dumps(body)).get("outputs")
         return found if isinstance(found, dict) else {"outputs": found}
 

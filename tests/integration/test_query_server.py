@@ -187,7 +187,8 @@ def echo(signature, inputs):
     """A model that answers with the text itself, in capitals."""
     texts = [text if isinstance(text, str) else text.decode() for text in np.array(inputs["inputs"], object).tolist()]
     if "with_options" in signature:
-        texts = [f"{text} {float(inputs['alpha']):g} {int(inputs['extra_length'])}" for text in texts]
+        options = zip(texts, np.array(inputs["alpha"]), np.array(inputs["extra_length"]), strict=True)
+        texts = [f"{text} {alpha:g} {extra_length}" for text, alpha, extra_length in options]
     return {
         "outputs": np.array([text.upper().encode() for text in texts], object),
         "scores": np.arange(len(texts), dtype=np.float32),
