@@ -1,11 +1,13 @@
-"""Exports a trained model as a SavedModel: text in, text out, for TensorFlow Serving.
+"""Exports a trained model, or an ensemble, as a SavedModel: text in, text out, for TensorFlow Serving.
 
     t2t-exporter --output_dir=train --export_dir=export
+    t2t-exporter --checkpoint_path=one/model.ckpt-1000,other/model.ckpt-2000 --export_dir=export
 
-The export goes to the next numbered folder, export/1 at first; its path is printed.
+The export goes to the next numbered folder, export/1 at first; its path is printed. docs/serving.md has all of it.
 """
 
 import os
+import shlex
 import sys
 
 from t2t_lite.bin import _app, _trained
@@ -24,6 +26,13 @@ def define_flags(flags):
         "name=value,… of beam_size=4, alpha=0.6, extra_length=50, length_penalty=gnmt and max_input_size (512), which "
         "are fixed in the export.",
     )
+    flags.DEFINE_enum(
+        "weights_dtype",
+        "float32",
+        ["float32", "bfloat16"],
+        "Type that weights are stored in; bfloat16 is half the size.",
+    )
+    flags.DEFINE_string("license", "", "The model's licence, such as CC-BY-4.0, for the README.md in the export.")
     flags.no_effect("as_text", "exports are always written as saved_model.pb", is_bool=True)
     flags.DEFINE_bool("export_as_tfhub", False, "Not supported.")
     _app.define_tf1_flags(flags)
@@ -32,10 +41,6 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for a mistake that needs no import to be seen."""
     _trained.check(flags)
-    if "," in (flags.checkpoint_path or ""):
-        raise UserError(
-            "--checkpoint_path: an export holds one model, not an ensemble. t2t-avg-all averages checkpoints into one."
-        )
     if flags.export_as_tfhub:
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 
@@ -43,23 +48,42 @@ def check(flags):
 def run(flags):
     """Exports, and prints where to."""
     from t2t_lite.decoding.decode_hparams import DecodeHParams
-    from t2t_lite.export.saved_model import export_saved_model
 
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=_trained.decode_defaults(flags))
     translator = _trained.load_translator(flags)
+    print(_saved_model(flags, translator, settings))
+
+
+def _saved_model(flags, translator, settings):
+    """Writes a SavedModel; returns its path."""
+    from t2t_lite.export.saved_model import export_saved_model
+    from t2t_lite.models.exported import export_of
+
     longest = settings.max_input_size
     if longest == -1:
         longest = min(_MAX_INPUT_LENGTH, translator.max_input_length)
-    path = export_saved_model(
+    of = export_of(translator.run.path)  # one export made from another lies beside it
+    beside = (
+        os.path.dirname(os.path.abspath(of)) if of else os.path.join(os.path.dirname(translator.run.path), "export")
+    )
+    return export_saved_model(
         translator,
-        flags.export_dir or os.path.join(os.path.dirname(translator.run.path), "export"),
+        flags.export_dir or beside,
         beam_size=settings.beam_size,
         alpha=settings.alpha,
         extra_length=settings.extra_length,
         length_penalty=settings.length_penalty,
         max_input_length=longest,
+        weights_dtype=flags.weights_dtype,
+        license=flags.license,
+        command=_command(flags),
     )
-    print(path)
+
+
+def _command(flags):
+    """Returns the command as it can be typed again."""
+    given = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
+    return shlex.join(["t2t-exporter", *given])
 
 
 def main(argv=None):

@@ -82,7 +82,7 @@ def beam_search(
         limit: int32 [B], longest output of each sentence in ids, EOS included. 0: the row only fills up the batch,
             and costs no steps.
         beam_size: K, Python int >= 1.
-        alpha: float or float32 scalar tensor, >= 0; exponent of the length penalty.
+        alpha: float or float32 tensor [] or [B], >= 0; exponent of the length penalty.
         length_penalty: "gnmt": ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14), or "power": n^alpha; n counts EOS.
         n_best: Python int <= beam_size, how many of the best hypotheses have to be final. The search is longer for
             a larger number.
@@ -125,12 +125,16 @@ class BeamSearch:
         self.end_ranks = 2 * beam_size if ends == "any" and beam_size > 1 else beam_size
         self.prefix = prefix
         self.max_length = tf.maximum(tf.reduce_max(limit), 1) if max_length is None else max_length
-        self.bound_penalty = self.penalty(tf.maximum(limit, 1))  # [B], the largest that can occur
+        self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
 
-    def penalty(self, length):
-        """int32 of any shape -> float32 of that shape."""
+    def penalty(self, length, alpha):
+        """int32 and float32, of shapes that go together -> float32."""
         length = tf.cast(length, tf.float32)
-        return length**self.alpha if self.length_penalty == "power" else ((5.0 + length) / 6.0) ** self.alpha
+        return length**alpha if self.length_penalty == "power" else ((5.0 + length) / 6.0) ** alpha
+
+    def alpha_of(self, rows):
+        """The exponent, float32 [], or of these rows, [R, 1], where sentences have their own."""
+        return tf.gather(self.alpha, rows)[:, None] if self.alpha.shape.rank else self.alpha
 
     def start(self, cache):
         """At first only beam 0 counts: all K are equal."""
@@ -170,7 +174,8 @@ class BeamSearch:
 
         # What ends must come from a hypothesis, not from the void.
         finishes = ends & is_open & (log_probs > -float("inf")) & (tf.range(2 * beam) < self.end_ranks)
-        new_scores = tf.where(finishes, log_probs / self.penalty(state.position + 1), -float("inf"))
+        penalty = self.penalty(state.position + 1, self.alpha_of(state.rows))
+        new_scores = tf.where(finishes, log_probs / penalty, -float("inf"))
         scores, best = tf.math.top_k(tf.concat([state.scores, new_scores], 1), beam)
         finished = pick(tf.concat([state.finished, sequences], 1), best)
 

@@ -71,11 +71,13 @@ def token_log_probs(model):
         model: model({"inputs" [B, S], "targets" [B, T]}, training=False) -> logits [B, T, V]; an `Ensemble` is one.
     """
 
-    def log_probs(inputs, targets):
-        logits = tf.cast(model({"inputs": inputs, "targets": targets}, training=False), tf.float32)
-        return tf.gather(logits, targets, axis=2, batch_dims=2) - tf.reduce_logsumexp(logits, -1)
+    return GivenTargets(functools.partial(log_probs_of_targets, model))
 
-    return GivenTargets(log_probs)
+
+def log_probs_of_targets(model, inputs, targets):
+    """int32 [B, S], int32 [B, T] -> log-probabilities (nats) of the targets, float32 [B, T]; of padding any number."""
+    logits = tf.cast(model({"inputs": inputs, "targets": targets}, training=False), tf.float32)
+    return tf.gather(logits, targets, axis=2, batch_dims=2) - tf.reduce_logsumexp(logits, -1)
 
 
 def _padded(rows, batch):

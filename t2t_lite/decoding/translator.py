@@ -87,7 +87,7 @@ class Translator:
         self.encoders = encoders
         self.hparams = hparams
         self.problem = problem
-        self.run = None
+        self.runs = []
         learned = hparams.pos == "emb"
         self.max_input_length = min(hparams.max_position, MAX_INPUT_LENGTH) if learned else MAX_INPUT_LENGTH
         self._searcher = Searcher(model, max_position=hparams.max_position if learned else None)
@@ -97,26 +97,31 @@ class Translator:
         """Loads a trained model, or several as an ensemble, which averages their probabilities.
 
         Args:
-            path: an output_dir (its newest checkpoint), a checkpoint `…/model.ckpt-N`, or a folder of averages; or a
-                list of them, of the same problem and vocabulary.
+            path: an output_dir (its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
+                export of t2t-exporter; or a list of them, of the same problem and vocabulary.
             data_dir: where the vocabulary is, if it is not beside the checkpoint.
 
         Raises:
             UserError: nothing there, or it does not fit together.
         """
-        from t2t_lite.models.restore import open_run
+        from t2t_lite.models.restore import open_runs
 
         paths = path if isinstance(path, list | tuple) else [path]
         if not paths:
             raise UserError("No checkpoint to load: expected one, or several for an ensemble.")
-        runs = [open_run(path, data_dir) for path in paths]
+        runs = [run for path in paths for run in open_runs(path, data_dir)]
         check_ensemble(runs)
         first = runs[0]
         model = first.model if len(runs) == 1 else Ensemble([run.model for run in runs])
         hparams = min((run.hparams for run in runs), key=lambda h: h.max_position if h.pos == "emb" else np.inf)
         translator = cls(model, first.encoders, hparams, first.problem)
-        translator.run = first
+        translator.runs = runs
         return translator
+
+    @property
+    def run(self):
+        """What was loaded, a `t2t_lite.models.restore.Run`; of an ensemble the first one; None: nothing."""
+        return self.runs[0] if self.runs else None
 
     @property
     def search_history(self):

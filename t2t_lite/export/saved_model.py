@@ -1,37 +1,55 @@
 """SavedModels that translate text, for stock TensorFlow Serving: nothing but TensorFlow and tensorflow-text inside."""
 
+import logging
 import os
-import re
 
 import tensorflow as tf
 
-from t2t_lite.data.vocabulary import EOS_ID
-from t2t_lite.decoding.beam_search import beam_search
-from t2t_lite.decoding.full_pass import decodable
+from t2t_lite.data.files import write_bytes
 from t2t_lite.decoding.options import SearchOptions
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.export.model_card import model_card
+from t2t_lite.export.package import write_package
+from t2t_lite.export.signatures import TextSignatures
+from t2t_lite.export.stored_weights import StoredWeights
+from t2t_lite.export.versions import write_version
+from t2t_lite.export.warmup import write_warmup
 
-# White space as Python's str.isspace has it, which Translator goes by.
-_BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]*"
+_LOGGER = logging.getLogger("t2t_lite")
 
 
 def export_saved_model(
-    translator, export_dir, *, beam_size=4, alpha=0.6, extra_length=50, length_penalty="gnmt", max_input_length=512
+    translator,
+    export_dir,
+    *,
+    beam_size=4,
+    alpha=0.6,
+    extra_length=50,
+    length_penalty="gnmt",
+    max_input_length=512,
+    weights_dtype="float32",
+    license="",
+    command="",
 ):
     """Writes a SavedModel into the next numbered folder of `export_dir`: 1, 2, 3, …
 
-    Signature `serving_default`: `inputs` string [batch] -> `outputs` string [batch], `scores` float32 [batch]
-    (log-probability in nats / length penalty) and `truncated` bool [batch] (the text was cut to `max_input_length`).
-    It never raises, whatever the bytes: what is not UTF-8 becomes U+FFFD, and a blank gives a blank with score 0. No
-    row changes another one.
+    Its signatures are those of `TextSignatures`: `serving_default`, `inputs` string [batch] -> `outputs` string
+    [batch], `scores` float32 [batch] (log-probability in nats / length penalty) and `truncated` bool [batch] (the text
+    was cut to `max_input_length`); `with_options`, `n_best`, `tokens` and `score`. They never raise, whatever the
+    bytes, and no row changes another one.
 
-    The search is traced anew without XLA, which stock TensorFlow Serving refuses on the CPU.
+    Beside the graph there are `README.md` (a model card), `assets.extra/tf_serving_warmup_requests` where
+    tensorflow-serving-api is installed, and `assets.extra/t2t_lite` with settings and vocabulary: `Translator.load`
+    opens an export too.
 
     Args:
-        translator: Translator.
+        translator: Translator, of one model or an ensemble.
         export_dir: str, a folder; made if need be.
-        beam_size, alpha, extra_length, length_penalty: see `SearchOptions`; fixed in the export.
+        beam_size, alpha, extra_length, length_penalty: see `SearchOptions`; fixed in the export, but for what
+            `with_options` takes.
         max_input_length: int, longest input in ids, EOS included.
+        weights_dtype: "float32", or "bfloat16": half the size on disk.
+        license: str, the model's licence, for its card.
+        command: str, the command that makes this export, for its card.
 
     Returns:
         The path of the numbered folder. It appears when all is written.
@@ -41,89 +59,35 @@ def export_saved_model(
         Failure: writing failed; nothing is left behind.
     """
     options = SearchOptions(beam_size=beam_size, alpha=alpha, extra_length=extra_length, length_penalty=length_penalty)
-    module = _TextTranslation(translator, options, translator.checked_length(max_input_length))
-    return _write_version(export_dir, lambda path: tf.saved_model.save(module, path, signatures=module.signatures()))
+    longest = translator.checked_length(max_input_length)
+    weights = StoredWeights(getattr(translator.model, "models", [translator.model]), weights_dtype)
+    functions = TextSignatures(translator, options, longest, weights).functions()
+    search = {name: getattr(options, name) for name in ("beam_size", "alpha", "extra_length", "length_penalty")}
 
-
-class _TextTranslation(tf.Module):
-    """The exported functions. It tracks the model's variables, not the model: no Python code goes along."""
-
-    def __init__(self, translator, options, max_input_length):
-        super().__init__()
-        self.weights = [weight.value for weight in translator.model.weights]
-        self.resources = [resource for encoder in translator.encoders.values() for resource in encoder.tf_resources]
-        self._translate = _text_function(translator, options, max_input_length)
-
-    def signatures(self):
-        """Returns {name of the signature: concrete function}."""
-
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")], autograph=False)
-        def serving_default(inputs):
-            return self._translate(inputs)
-
-        return {"serving_default": serving_default}
-
-
-def _text_function(translator, options, max_input_length):
-    """Returns a function of string [batch] that gives {"outputs", "scores", "truncated"}, all [batch]."""
-    model = decodable(translator.model)
-    encoder, decoder = translator.encoders["inputs"], translator.encoders["targets"]
-    longest_output = translator.hparams.max_position if translator.hparams.pos == "emb" else None
-
-    def translate(inputs):
-        text = tf.strings.unicode_transcode(inputs, "UTF-8", "UTF-8", errors="replace")
-        pieces = encoder.tf_encode(text)  # ragged [batch, (length)]
-        lengths = tf.cast(pieces.row_lengths(), tf.int32)
-        is_blank = tf.strings.regex_full_match(text, _BLANK) | (lengths == 0)
-        kept = tf.where(is_blank, 0, tf.minimum(lengths, max_input_length - 1))
-        sources = _with_eos(pieces, kept)
-        limit = kept + 1 + options.extra_length
-        if longest_output is not None:
-            limit = tf.minimum(limit, longest_output)
-        found = beam_search(
-            model,
-            sources,
-            tf.where(is_blank, 0, limit),
-            beam_size=options.beam_size,
-            alpha=options.alpha,
-            length_penalty=options.length_penalty,
+    def write(folder):
+        tf.saved_model.save(_Tracked(translator, weights), folder, signatures=functions)
+        write_package(folder, translator, weights_dtype=weights_dtype, max_input_length=longest, search=search)
+        model_name = os.path.basename(os.path.abspath(export_dir))
+        write_warmup(folder, translator.encoders["inputs"], longest, model_name)
+        card = model_card(
+            translator,
+            options,
+            path=folder.removesuffix(".incomplete"),
+            max_input_length=longest,
+            weights_dtype=weights_dtype,
+            license=license,
+            command=command,
         )
-        return {
-            "outputs": tf.where(is_blank, "", decoder.tf_decode(found.ids[:, 0])),
-            "scores": tf.where(is_blank, 0.0, found.scores[:, 0]),
-            "truncated": ~is_blank & (lengths > max_input_length - 1),
-        }
+        write_bytes(os.path.join(folder, "README.md"), card.encode())
 
-    return translate
+    return write_version(export_dir, write)
 
 
-def _with_eos(pieces, kept):
-    """Ragged int32 [batch, (length)] and int32 [batch] -> int32 [batch, width]: so many of each row, EOS, then 0."""
-    width = tf.reduce_max(tf.concat([kept, [0]], 0)) + 1  # at least 1, in an empty batch too
-    ids = pieces.to_tensor(0, shape=[None, None])[:, :width]
-    ids = tf.pad(ids, [[0, 0], [0, width - tf.shape(ids)[1]]])
-    position = tf.range(width)[None]
-    ids = tf.where(position < kept[:, None], ids, 0)
-    return tf.where(position == kept[:, None], EOS_ID, ids)
+class _Tracked(tf.Module):
+    """What the functions need beside their graph. The model itself is not in it: no Python code goes along."""
 
-
-def _write_version(export_dir, write):
-    """Calls `write` with a temporary folder, which then becomes `<export_dir>/<highest number + 1>`."""
-    try:
-        tf.io.gfile.makedirs(export_dir)
-        names = [name.rstrip("/") for name in tf.io.gfile.listdir(export_dir)]
-    except tf.errors.OpError as error:
-        raise UserError(f"{export_dir}: not a folder that can be written: {str(error).splitlines()[0]}") from None
-    version = max((int(name) for name in names if re.fullmatch(r"\d+", name)), default=0) + 1
-    path = os.path.join(export_dir, str(version))
-    temporary = os.path.join(export_dir, f"{version}.incomplete")  # not a number: a server does not look at it
-    try:
-        if tf.io.gfile.exists(temporary):
-            tf.io.gfile.rmtree(temporary)
-        write(temporary)
-        tf.io.gfile.rename(temporary, path)
-    except (tf.errors.OpError, OSError) as error:
-        if tf.io.gfile.exists(temporary):
-            tf.io.gfile.rmtree(temporary)
-        raise Failure(f"{path}: could not be written: {str(error).splitlines()[0]}") from error
-    return path
+    def __init__(self, translator, weights):
+        super().__init__()
+        for name, tree in weights.trees.items():
+            setattr(self, name, tree)
+        self.resources = [resource for encoder in translator.encoders.values() for resource in encoder.tf_resources]

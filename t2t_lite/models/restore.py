@@ -1,4 +1,4 @@
-"""Opens what a training run left: its newest checkpoint, its model, its problem and its vocabulary."""
+"""Opens what a training run or an exporter left: a checkpoint, its model, its problem and its vocabulary."""
 
 import dataclasses
 import os
@@ -11,8 +11,9 @@ from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
+from t2t_lite.models import exported
 from t2t_lite.models.run_config import FILE_NAME, build_model, read_run_config
-from t2t_lite.models.weights import check_fits, trackable_weights
+from t2t_lite.models.weights import assign_saved, check_fits, trackable_weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Run:
         step: int, updates it was trained for; 0 where the checkpoint's name does not tell.
         path: str, the checkpoint, without suffix.
         config: dict, the contents of `hparams.json`: the names of problem, model and hparams_set and more.
+        vocabulary_files: list of str, the files that `encoders` were made from.
     """
 
     model: keras.Model
@@ -36,28 +38,49 @@ class Run:
     step: int
     path: str
     config: dict
+    vocabulary_files: list
 
 
 def open_run(path, data_dir=None) -> Run:
     """Loads a trained model.
 
     Args:
-        path: str, an output_dir or a folder of averages (the newest checkpoint is taken), or one checkpoint,
-            `…/model.ckpt-N`. `hparams.json` and the vocabulary lie beside it.
+        path: str, an output_dir or a folder of averages (the newest checkpoint is taken), one checkpoint,
+            `…/model.ckpt-N`, or an export. `hparams.json` and the vocabulary lie beside it, or in the export.
         data_dir: str, where the vocabulary is, in case it is not beside the checkpoint.
 
     Raises:
-        UserError: no checkpoint there, or one that is damaged or of another model, or another vocabulary.
+        UserError: no checkpoint there, or one that is damaged or of another model, or another vocabulary; or an export
+            of an ensemble.
     """
+    first, *others = open_runs(path, data_dir)
+    if others:
+        raise UserError(f"{path}: an export of {1 + len(others)} models, an ensemble. Expected one model.")
+    return first
+
+
+def open_runs(path, data_dir=None) -> list[Run]:
+    """As `open_run`, but an export of an ensemble gives several."""
     checkpoint = find_checkpoint(path)
     config = read_config_of(checkpoint)
+    folder = exported.folder_of(checkpoint)
     problem = registry.problem(config["problem"])
-    encoders = encoders_of(problem, config, os.path.dirname(checkpoint), data_dir)
-    model = build_model(config)
-    restore_weights(checkpoint, model)
-    step = re.search(r"-(\d+)$", checkpoint)
-    hparams = HParams.from_dict(config["hparams"])
-    return Run(model, problem, hparams, encoders, int(step[1]) if step else 0, checkpoint, config)
+    encoders, vocabulary = _encoders_and_files(problem, config, folder, data_dir)
+
+    def run(config, step, name=None):
+        model = build_model(config)
+        restore_weights(checkpoint, model, name)
+        hparams = HParams.from_dict(config["hparams"])
+        return Run(model, problem, hparams, encoders, step, checkpoint, config, vocabulary)
+
+    export = exported.export_of(checkpoint)
+    if export is None:
+        step = re.search(r"-(\d+)$", checkpoint)
+        return [run(config, int(step[1]) if step else 0)]
+    steps = exported.read_facts(export)["steps"]
+    names = exported.model_names(len(steps))
+    configs = [config, *(_read_config(os.path.join(folder, name)) for name in names[1:])]
+    return [run(*each) for each in zip(configs, steps, names, strict=True)]
 
 
 def read_config_of(checkpoint):
@@ -66,7 +89,7 @@ def read_config_of(checkpoint):
     Raises:
         UserError: there is none, or that folder is gone.
     """
-    config = _read_config(os.path.dirname(checkpoint))
+    config = _read_config(exported.folder_of(checkpoint))
     if not _is_registered(config):
         registry.import_usr_dir(config["usr_dir"])
     return config
@@ -77,13 +100,13 @@ def _read_config(folder):
     if config is None:
         raise UserError(
             f"{os.path.join(folder, FILE_NAME)}: no such file. It says which model the checkpoint is of; expected in "
-            "every folder that t2t-trainer or t2t-avg-all wrote."
+            "every folder that t2t-trainer or t2t-avg-all wrote, and in exports."
         )
     return config
 
 
 def find_checkpoint(path):
-    """Returns the checkpoint (without suffix) that `path` means: itself, or the newest one of a folder.
+    """Returns the checkpoint (without suffix) that `path` means: itself, or the newest one of a folder or of exports.
 
     Raises:
         UserError: there is none.
@@ -104,6 +127,8 @@ def find_checkpoint(path):
         pattern = os.path.join(path, "model.ckpt-*.index")
         found = [re.fullmatch(r"(.*-(\d+))\.index", name) for name in tf.io.gfile.glob(pattern)]
         newest = max(((int(match[2]), match[1]) for match in found if match), default=(0, None))[1]
+    if newest is None:
+        newest = exported.find_variables(path)
     if newest is None:
         raise UserError(f"{path}: holds no checkpoint (model.ckpt-N). Train there first, or wait for its first save.")
     return newest
@@ -126,6 +151,10 @@ def encoders_of(problem, config, folder, data_dir=None):
     Raises:
         UserError: it is not there, or another one.
     """
+    return _encoders_and_files(problem, config, folder, data_dir)[0]
+
+
+def _encoders_and_files(problem, config, folder, data_dir):
     try:
         encoders = problem.get_feature_encoders(folder)
     except UserError:
@@ -140,20 +169,26 @@ def encoders_of(problem, config, folder, data_dir=None):
                 f"{found[:12]}…, expected {expected[:12]}…). Put that file back: {config['problem']} needs "
                 f"{', '.join(map(os.path.basename, problem.vocabulary_files(folder))) or 'its definition'}."
             )
-    return encoders
+    return encoders, problem.vocabulary_files(folder)
 
 
-def restore_weights(checkpoint, model):
+def restore_weights(checkpoint, model, name=None):
     """Fills in weights.
 
     Args:
         checkpoint: str, without suffix.
         model: a built keras.Model, or some of its weights as `trackable` gives them.
+        name: str, what the model's weights lie under in an export, where they may be of another type; None: it is a
+            checkpoint.
 
     Raises:
         UserError: the checkpoint is damaged, or of another model.
     """
     try:
+        if name is not None:
+            check_fits(checkpoint, model, name=name)
+            assign_saved(checkpoint, model, name)
+            return
         if isinstance(model, keras.Model):
             check_fits(checkpoint, model)
             model = trackable_weights(model)

@@ -6,6 +6,8 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 
+_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
+
 
 def named_weights(model):
     """Returns {name: Keras variable} of all weights, such as `encoder_0/feed_forward/network/inner/kernel`.
@@ -47,6 +49,15 @@ def trackable_weights(model):
 
 def trackable(variables):
     """Returns a `tf.train.Checkpoint` that saves {"a/b": variable} under just these names."""
+
+    def nest(node):
+        return tf.train.Checkpoint(**{k: nest(v) if isinstance(v, dict) else v for k, v in node.items()})
+
+    return nest(nested(variables))
+
+
+def nested(variables):
+    """{"a/b": variable} -> {"a": {"b": variable}}: as an attribute of a `tf.Module` it is saved under these names."""
     tree = {}
     for name, variable in variables.items():
         *folders, last = name.split("/")
@@ -54,37 +65,40 @@ def trackable(variables):
         for folder in folders:
             node = node.setdefault(folder, {})
         node[last] = variable
-
-    def nest(node):
-        return tf.train.Checkpoint(**{k: nest(v) if isinstance(v, dict) else v for k, v in node.items()})
-
-    return nest(tree)
+    return tree
 
 
-def saved_shapes(path):
-    """Returns {name: shape} of a model's weights in a checkpoint (without suffix)."""
-    suffix = "/.ATTRIBUTES/VARIABLE_VALUE"
+def saved_shapes(path, name="model"):
+    """Returns {name: shape} of the weights of the model called `name` in a checkpoint (without suffix)."""
     return {
-        key.removeprefix("model/").removesuffix(suffix): tuple(shape)
+        key.removeprefix(f"{name}/").removesuffix(_SUFFIX): tuple(shape)
         for key, shape in tf.train.load_checkpoint(path).get_variable_to_shape_map().items()
-        if key.startswith("model/")
+        if key.startswith(f"{name}/")
     }
 
 
-def check_fits(path, model, apart=()):
+def assign_saved(path, model, name="model"):
+    """Gives a model's weights the values that a checkpoint has, whatever their type there."""
+    reader = tf.train.load_checkpoint(path)
+    for key, weight in named_weights(model).items():
+        weight.assign(tf.cast(reader.get_tensor(f"{name}/{key}{_SUFFIX}"), weight.dtype))
+
+
+def check_fits(path, model, apart=(), name="model"):
     """Raises `UserError` unless a checkpoint holds exactly the weights of `model`, by name and shape.
 
     Args:
         path: a checkpoint, without suffix.
         model: a built Keras model.
         apart: names of weights that are not compared.
+        name: what the model is called in the checkpoint.
     """
-    saved = saved_shapes(path)
+    saved = saved_shapes(path, name)
     wanted = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
-    for name in sorted({*saved, *wanted} - {*apart}):
-        if saved.get(name) != wanted.get(name):
+    for key in sorted({*saved, *wanted} - {*apart}):
+        if saved.get(key) != wanted.get(key):
             raise UserError(
-                f"{path}: not of this model: {name} is {_shape(saved.get(name))} there, {_shape(wanted.get(name))} in "
+                f"{path}: not of this model: {key} is {_shape(saved.get(key))} there, {_shape(wanted.get(key))} in "
                 "the model. Expected the settings that it was trained with."
             )
 

@@ -65,6 +65,7 @@ class Evaluator:
         self._sample = self._evenly_spaced(None if translate_all else hparams.eval_decode_examples)
         ids = tf.TensorSpec([None, None], tf.int32)
         signature = [{"inputs": ids, "targets": ids}]
+        self.bleu_signature = None  # sacreBLEU's, of the last BLEU
         self._sums = tf.function(self._batch_sums, input_signature=signature, autograph=False)
 
     def _batch_sums(self, batch):
@@ -115,7 +116,8 @@ class Evaluator:
             for (inputs, _), output, reference in zip(self._sample, outputs, references, strict=True)
         ]
         if self.problem.eval_decode_metric == "bleu":
-            metrics["bleu"] = corpus_bleu([t[1] for t in texts], [t[2] for t in texts]).score
+            bleu = corpus_bleu([t[1] for t in texts], [t[2] for t in texts])
+            metrics["bleu"], self.bleu_signature = bleu.score, bleu.signature
         elif self.problem.eval_decode_metric == "bracketing_f1":
             predicted, gold = ([parse_tree(text[side]) for text in texts] for side in (1, 2))
             metrics["bracketing_f1"] = score_trees(gold, predicted)[0].f1

@@ -42,6 +42,8 @@ class Evaluations:
         self._log.scalars(step, metrics, self._folder)
         if texts:
             self._log.text(step, "translations", _table(texts[:_SHOWN]), self._folder)
+        if "bleu" in metrics:
+            facts["bleu_signature"] = self._evaluator.bleu_signature
         # Last: what it says is what a restarted run takes for done.
         self._log.write("evaluation", step, **metrics, seconds=round(seconds, 3), **facts)
         return metrics

@@ -15,7 +15,7 @@ from t2t_lite.config import HParams
 from t2t_lite.data.vocabulary import TokenTextEncoder
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.export import saved_model
+from t2t_lite.export import signatures
 from t2t_lite.export.saved_model import export_saved_model
 from t2t_lite.models.transformer import Transformer
 from tests.decoding.runs import make_run
@@ -23,25 +23,30 @@ from tests.decoding.runs import make_run
 _OPTIONS = {"beam_size": 3, "alpha": 0.8, "extra_length": 6}
 _LONGEST = 24
 
+# As TensorFlow Serving does: the loader of version 1, then a session and names of tensors.
 _CALL = """
 import base64, json, sys
 import tensorflow as tf, tensorflow_text
-path, rows = sys.argv[1], [base64.b64decode(row) for row in json.load(sys.stdin)]
-serve = tf.saved_model.load(path).signatures["serving_default"]
-found = {"together": serve(inputs=tf.constant(rows, tf.string)), "none": serve(inputs=tf.constant([], tf.string))}
-alone = [serve(inputs=tf.constant([row], tf.string)) for row in rows]
-found["alone"] = {key: tf.concat([one[key] for one in alone], 0) for key in alone[0]}
-answers = {name: {key: value.numpy().tolist() for key, value in answer.items()} for name, answer in found.items()}
+path, calls = sys.argv[1], json.load(sys.stdin)
+decode = lambda rows: [base64.b64decode(row) for row in rows]
+answers = []
 with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-    signature = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def["serving_default"]
-    fetches = {key: tensor.name for key, tensor in signature.outputs.items()}
-    answer = session.run(fetches, {signature.inputs["inputs"].name: rows})
-    answers["v1"] = {key: value.tolist() for key, value in answer.items()}
+    signatures = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def
+    for name, texts, options in calls:
+        signature = signatures[name]
+        values = {key: decode(rows) for key, rows in texts.items()} | options
+        feed = {signature.inputs[key].name: value for key, value in values.items()}
+        assert feed.keys() == {tensor.name for tensor in signature.inputs.values()}
+        found = session.run({key: tensor.name for key, tensor in signature.outputs.items()}, feed)
+        answers.append({key: value.tolist() for key, value in found.items()})
+serve = tf.saved_model.load(path).signatures["serving_default"]
+found = serve(inputs=tf.constant(decode(calls[0][1]["inputs"])))
+answers.append({key: value.numpy().tolist() for key, value in found.items()})
 assert not [name for name in sys.modules if name.startswith("t2t_lite")]
 print(json.dumps(answers, default=lambda value: value.decode("utf-8")))
 """
 
-TEXTS = ["the red house.", "", "a green tree", " \u2003\t", "old", "Grün \U0001f600\u2028neu", "is " * 200]
+TEXTS = ["the red house.", "", "a green tree", " \u2003\t", "old", "Gr\u00fcn \U0001f600\u2028neu", "is " * 200]
 HOSTILE = [
     b"\xff\xfe red",
     b"a\x00b",
@@ -51,8 +56,21 @@ HOSTILE = [
     b"\xf4\x90\x80\x80",
     bytes(range(256)),
     b"\r\n",
+    b"a" * 100_000,
+    b"red house " * 10_000,
+    "\ufeff\u200b\u202e".encode(),
+    b"<s></s><unk><0x0A>\x1b[31m",
+    "البيت הבית the 红色的房子 красный บ้าน".encode(),
+    "👩\u200d👩\u200d👧\u200d👦 🇩🇪 👍🏽".encode(),
+    ("e" + "\u0301" * 2_000).encode(),
+    "\u2581\u2581 \ufffe\uffff\U0010ffff\ue000".encode(),
 ]
-HOSTILE += [b"a" * 100_000, "\ufeff\u200b\u202e".encode(), b"<s></s><0x0A>\x1b[31m"]
+ROWS = [*[text.encode() for text in TEXTS], *HOSTILE]
+_OTHERS = [*ROWS[1:], ROWS[0]]
+_SIGNATURES = ("serving_default", "with_options", "n_best", "tokens", "score")
+_WITH = {"alpha": 0.2, "extra_length": 3}
+# Out of range: alpha, extra_length, and what they count as.
+_ODD = [(float("nan"), 3, 0.8, 3), (-1.0, -5, 0.0, 0), (float("inf"), 2**31 - 1, 10.0, 512)]
 
 
 @pytest.fixture(scope="module")
@@ -66,56 +84,144 @@ def exported(translator, tmp_path_factory):
     return export_saved_model(translator, str(folder), max_input_length=_LONGEST, **_OPTIONS)
 
 
+def _call(name, rows, others, options=None):
+    texts = {"inputs": rows, **({"targets": others} if name == "score" else {})}
+    coded = {key: [base64.b64encode(row).decode() for row in values] for key, values in texts.items()}
+    return name, coded, (options or _WITH) if name == "with_options" else {}
+
+
 @pytest.fixture(scope="module")
 def answers(exported, tmp_path_factory):
-    """What the export answers in a process of its own."""
-    rows = [base64.b64encode(row).decode() for row in (*[text.encode() for text in TEXTS], *HOSTILE)]
+    """What the export answers in a process of its own: to all rows, to none, to each row alone, and more."""
+    calls = {}
+    for name in _SIGNATURES:
+        calls[name, "together"] = _call(name, ROWS, _OTHERS)
+        calls[name, "none"] = _call(name, [], [])
+        for at, (row, other) in enumerate(zip(ROWS, _OTHERS, strict=True)):
+            calls[name, at] = _call(name, [row], [other])
+    some = ROWS[:3]
+    by_row = {"alpha": [0.2, 0.8, 2.0], "extra_length": [3, 6, 1]}
+    calls["by row"] = _call("with_options", some, None, by_row)
+    for number, (alpha, extra_length, *_) in enumerate(_ODD):
+        calls["odd", number] = _call("with_options", some, None, {"alpha": alpha, "extra_length": extra_length})
     done = subprocess.run(
         [sys.executable, "-c", _CALL, exported],
-        input=json.dumps(rows),
+        input=json.dumps(list(calls.values())),
         capture_output=True,
         text=True,
         cwd=tmp_path_factory.mktemp("elsewhere"),
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return dict(zip([*calls, "loader of version 2"], json.loads(done.stdout), strict=True))
+
+
+def _assert_same(found, translations):
+    assert found["outputs"] == [t.text for t in translations]
+    assert found["scores"] == pytest.approx([t.score for t in translations], abs=1e-4)
+    assert found["truncated"] == [t.truncated for t in translations]
+
+
+def _as_text(row):
+    return tf.strings.unicode_transcode(row, "UTF-8", "UTF-8").numpy().decode()
 
 
 def test_it_translates_as_translator_does(translator, answers):
-    found = answers["together"]
-    for at, ours in enumerate(translator.translate(TEXTS, max_input_length=_LONGEST, **_OPTIONS)):
-        assert found["outputs"][at] == ours.text
-        assert found["scores"][at] == pytest.approx(ours.score, abs=1e-4)
-        assert found["truncated"][at] == ours.truncated
+    found = answers["serving_default", "together"]
+    _assert_same(found, translator.translate([_as_text(row) for row in ROWS], max_input_length=_LONGEST, **_OPTIONS))
     assert found["truncated"][: len(TEXTS)] == [False] * (len(TEXTS) - 1) + [True]
+    newer = answers["loader of version 2"]
+    assert newer["outputs"] == found["outputs"] and newer["scores"] == pytest.approx(found["scores"], abs=1e-4)
 
 
-@pytest.mark.parametrize("other", ["alone", "v1"])
-def test_no_row_changes_another_and_the_old_loader_agrees(answers, other):
-    assert answers["together"]["outputs"] == answers[other]["outputs"]
-    assert answers["together"]["truncated"] == answers[other]["truncated"]
-    assert answers["together"]["scores"] == pytest.approx(answers[other]["scores"], abs=1e-4)
+def test_options_of_a_call(translator, answers):
+    texts = [_as_text(row) for row in ROWS]
+    others = _OPTIONS | _WITH
+    _assert_same(answers["with_options", "together"], translator.translate(texts, max_input_length=_LONGEST, **others))
+    alone = [
+        translator.translate([text], max_input_length=_LONGEST, **{**_OPTIONS, "alpha": alpha, "extra_length": extra})[
+            0
+        ]
+        for text, alpha, extra in zip(texts[:3], [0.2, 0.8, 2.0], [3, 6, 1], strict=True)
+    ]
+    _assert_same(answers["by row"], alone)
+    for number, (_, _, alpha, extra) in enumerate(_ODD):
+        options = {**_OPTIONS, "alpha": alpha, "extra_length": extra}
+        _assert_same(answers["odd", number], translator.translate(texts[:3], max_input_length=_LONGEST, **options))
 
 
-def test_any_bytes_have_an_answer(answers):
-    assert [len(answers["together"][key]) for key in ("outputs", "scores", "truncated")] == [len(TEXTS + HOSTILE)] * 3
-    assert answers["none"] == {"outputs": [], "scores": [], "truncated": []}
+def test_n_best(translator, answers):
+    texts = [_as_text(row) for row in ROWS]
+    expected = translator.translate(texts, max_input_length=_LONGEST, n_best=3, **_OPTIONS)
+    found = answers["n_best", "together"]
+    assert found["truncated"] == [t.truncated for t in expected]
+    for outputs, scores, translation in zip(found["outputs"], found["scores"], expected, strict=True):
+        missing = 3 - len(translation.hypotheses)
+        assert outputs == [h.text for h in translation.hypotheses] + [""] * missing
+        assert scores == pytest.approx([h.score for h in translation.hypotheses] + [tf.float32.min] * missing, abs=1e-4)
+
+
+def test_tokens(translator, answers):
+    texts = [_as_text(row) for row in ROWS]
+    expected = translator.translate(texts, max_input_length=_LONGEST, **_OPTIONS)
+    found = answers["tokens", "together"]
+    _assert_same(found, expected)
+    for at, translation in enumerate(expected):
+        for name, pieces in (("", translation.tokens), ("input_", translation.source_tokens)):
+            tokens, ids = found[f"{name}tokens"][at], found[f"{name}ids"][at]
+            assert tokens == pieces + [""] * (len(tokens) - len(pieces))
+            assert [i != 0 for i in ids] == [token != "" for token in tokens]
+        ids = [i for i in found["ids"][at] if i]
+        assert ids == translation.hypotheses[0].ids
+
+
+def test_scores_of_given_targets(translator, answers):
+    fits = [at for at, cut in enumerate(answers["score", "together"]["truncated"]) if not cut]
+    pairs = [(_as_text(ROWS[at]), _as_text(_OTHERS[at])) for at in fits]
+    assert len(pairs) > 10
+    found = answers["score", "together"]
+    for at, expected in zip(fits, translator.score(*map(list, zip(*pairs, strict=True))), strict=True):
+        length = len(expected.token_log_probs)
+        assert found["lengths"][at] == length
+        assert found["scores"][at] == pytest.approx(expected.log_prob, abs=1e-4)
+        assert found["token_scores"][at][:length] == pytest.approx(expected.token_log_probs, abs=1e-4)
+        assert not any(found["token_scores"][at][length:])
+
+
+@pytest.mark.parametrize("name", _SIGNATURES)
+def test_no_row_changes_another(answers, name):
+    """Each answer alone is its answer among all the hostile rows; rows of lists are longer there, by padding."""
+    together = answers[name, "together"]
+    assert all(len(values) == len(ROWS) for values in together.values())
+    for at in range(len(ROWS)):
+        for key, (alone,) in answers[name, at].items():
+            among = together[key][at]
+            if isinstance(alone, list):
+                assert not any(among[len(alone) :])
+                among = among[: len(alone)]
+            kind = pytest.approx(alone, abs=1e-4) if key in ("scores", "token_scores") else alone
+            assert among == kind, (ROWS[at][:50], key)
+
+
+@pytest.mark.parametrize("name", _SIGNATURES)
+def test_no_rows_have_no_answers(answers, name):
+    assert all(values == [] for values in answers[name, "none"].values())
 
 
 def test_blank_gives_blank(answers):
+    found = answers["serving_default", "together"]
     for at in (1, 3, TEXTS.index(" \u2003\t"), len(TEXTS) + HOSTILE.index(b"\r\n")):
-        assert answers["together"]["outputs"][at] == "" and answers["together"]["scores"][at] == 0.0
+        assert found["outputs"][at] == "" and found["scores"][at] == 0.0
 
 
 def test_bytes_that_are_not_utf_8_are_replaced(translator, answers):
     (expected,) = translator.translate(["\ufffd\ufffd red"], max_input_length=_LONGEST, **_OPTIONS)
-    assert answers["together"]["outputs"][len(TEXTS)] == expected.text
+    assert answers["serving_default", "together"]["outputs"][len(TEXTS)] == expected.text
 
 
 def test_blank_is_what_python_calls_white_space():
     characters = [chr(i) for i in range(1, 0x110000) if not 0xD800 <= i < 0xE000]
-    found = tf.strings.regex_full_match(tf.constant(characters), saved_model._BLANK).numpy()
+    found = tf.strings.regex_full_match(tf.constant(characters), signatures._BLANK).numpy()
     assert [c for c, blank in zip(characters, found, strict=True) if blank != c.isspace()] == []
 
 
@@ -131,6 +237,7 @@ def test_only_operations_of_the_stock_server(exported):
     for node in nodes:
         assert not node.op.startswith("Xla"), node.op
         assert node.op in names | text_operations or hasattr(tf.raw_ops, node.op), node.op
+        assert node.device == "" or node.device.startswith("/device:CPU"), "a server may have no other"
     for attributes in [node.attr for node in nodes] + [function.attr for function in functions]:
         for name in ("_XlaMustCompile", "_XlaCompile"):
             assert name not in attributes or not attributes[name].b

@@ -1,9 +1,11 @@
 import os
+import shlex
 
 import pytest
 import tensorflow as tf
 
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.export import saved_model
 from tests.decoding.runs import make_run
 
 
@@ -18,10 +20,14 @@ def test_exports_the_newest_checkpoint_with_its_settings(call_command, made, tmp
     assert (result.status, result.stdout) == (0, "export/1\n")
     serve = tf.saved_model.load(str(tmp_path / "export" / "1")).signatures["serving_default"]
     texts = ["the red house.", "is " * 30]
+    (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts))
+    opened = Translator.load(str(made)).translate(texts)
     found = serve(inputs=tf.constant(texts))
     expected = Translator.load(str(made)).translate(texts, beam_size=2, alpha=1.0, extra_length=2, max_input_length=8)
     assert [text.decode() for text in found["outputs"].numpy()] == [t.text for t in expected]
     assert found["truncated"].numpy().tolist() == [False, True]
+    again = call_command("t2t-decoder", "--output_dir=export", "--decode_from_file=in", "--decode_to_file=out")
+    assert again.status == 0 and (tmp_path / "out").read_text() == "".join(f"{t.text}\n" for t in opened)
 
 
 def test_by_default_beside_the_checkpoint(call_command, made, monkeypatch):
@@ -31,12 +37,28 @@ def test_by_default_beside_the_checkpoint(call_command, made, monkeypatch):
         assert result.stdout == f"{made}/export/{number}\n" and "--as_text has no effect" in result.stderr
 
 
+def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_path, monkeypatch):
+    """What the command hands on; that ensembles and bfloat16 answer rightly is tested with the library."""
+    given = []
+    monkeypatch.setattr(
+        saved_model, "export_saved_model", lambda *args, **options: given.append((args, options)) or "x"
+    )
+    both = f"--checkpoint_path={made}/model.ckpt-100,{made}/model.ckpt-200"
+    flags = [both, "--weights_dtype=bfloat16", "--license=CC BY 4.0", "--decode_hparams=beam_size=2"]
+    assert call_command("t2t-exporter", *flags).stdout == "x\n"
+    ((translator, folder), options) = given.pop()
+    assert [run.step for run in translator.runs] == [100, 200] and folder == f"{made}/export"
+    assert (options["weights_dtype"], options["license"], options["beam_size"]) == ("bfloat16", "CC BY 4.0", 2)
+    command = shlex.split(options["command"])
+    assert command[0] == "t2t-exporter" and sorted(command[1:]) == sorted(flags)
+
+
 @pytest.mark.parametrize(
     "flags, words",
     [
         (["--decode_hparams=beam=4"], ["beam"]),
         (["--export_as_tfhub"], ["not supported"]),
-        (["--checkpoint_path=a/model.ckpt-1,b/model.ckpt-2"], ["--checkpoint_path", "not an ensemble"]),
+        (["--weights_dtype=int8"], ["--weights_dtype", "bfloat16"]),
         (["--problem=algorithmic_identity_decimal40"], ["--problem", "translate_own"]),
         (["--export_dir=file"], ["file", "folder"]),
         (["--output_dir=nowhere"], ["nowhere"]),

@@ -1,0 +1,159 @@
+"""The page that goes with an export: what it is, where it comes from, how to call it."""
+
+import os
+
+import tensorflow as tf
+
+import t2t_lite
+from t2t_lite.models.exported import export_of
+from t2t_lite.models.weights import named_weights
+from t2t_lite.training.best_checkpoint import FOLDER as BEST
+from t2t_lite.training.checkpoints import checkpoint_step
+from t2t_lite.training.run_log import lineage, parse_lines
+
+_COSTS = {
+    "float32": "float32, as trained",
+    "bfloat16": "bfloat16: half the size on disk; 8 significant bits, so that scores differ in the third digit and a "
+    "sentence in some hundreds may be translated otherwise. They are cast at each call",
+}
+_SIGNATURES = """\
+| signature | inputs | outputs |
+|---|---|---|
+| `serving_default` | `inputs` string [batch] | `outputs` string, `scores` float32, `truncated` bool, all [batch] |
+| `with_options` | and `alpha` float32, `extra_length` int32: one value, or one a row | as `serving_default` |
+| `n_best` | `inputs` | `outputs`, `scores` [batch, {beam_size}], best first; `truncated` |
+| `tokens` | `inputs` | as `serving_default`, and `tokens`, `ids`, `input_tokens`, `input_ids` [batch, length] |
+| `score` | `inputs`, `targets` string [batch] | `scores`, `lengths`, `truncated`; `token_scores` [batch, length] |
+"""
+_CALL = """\
+TensorFlow Serving:
+
+```bash
+docker run -p 8501:8501 -v "$PWD/{base}:/models/translate" -e MODEL_NAME=translate tensorflow/serving
+curl -d '{{"inputs": {{"inputs": ["…"]}}}}' localhost:8501/v1/models/translate:predict
+```
+
+Python, with tensorflow and tensorflow-text alone:
+
+```python
+import tensorflow as tf, tensorflow_text
+serve = tf.saved_model.load("{path}").signatures["serving_default"]
+print(serve(inputs=tf.constant(["…"]))["outputs"])
+```
+"""
+
+
+def model_card(translator, options, *, path, max_input_length, weights_dtype, license="", command=""):
+    """Returns the text of an export's README.md.
+
+    Args:
+        translator: Translator.
+        options: SearchOptions of the export.
+        path: str, the numbered folder.
+        max_input_length: int.
+        weights_dtype: str.
+        license: str, the model's; "": not stated.
+        command: str, that made the export; "": none did.
+    """
+    problem, runs = translator.problem, translator.runs
+    base, version = (os.path.basename(part) for part in (os.path.dirname(os.path.abspath(path)), path))
+    languages = [str(language) for language in (problem and problem.languages) or ()]
+    name = runs[0].config["problem"] if runs else "a model"
+    head = ["---", f"license: {_plain(license) or 'unknown'}"]
+    if languages:
+        head.append(f"language: [{', '.join(dict.fromkeys(languages))}]")
+    head += ["library_name: t2t_lite", "pipeline_tag: translation", "---"]
+    rows = {
+        "languages": " → ".join(languages) or "not stated",
+        "license": _plain(license) or "not stated",
+        **_origin(translator),
+        "BLEU": _bleu(runs),
+        "search": f"beam {options.beam_size}, alpha {options.alpha:g} ({options.length_penalty}), at most the input's "
+        f"length + {options.extra_length} pieces; inputs are cut to {max_input_length} pieces",
+        "weights": _COSTS[weights_dtype],
+        "made by": f"t2t_lite {t2t_lite.__version__}, TensorFlow {tf.__version__}",
+    }
+    if _has_own_text(problem):
+        rows["not in the graph"] = f"what the problem {name} itself does to inputs and outputs: see t2t-decoder"
+    table = "".join(f"| {title} | {text} |\n" for title, text in rows.items())
+    parts = ["\n".join(head), f"# {name}, version {version}", f"| | |\n|---|---|\n{table}".rstrip()]
+    if command:
+        parts.append(f"Made by:\n\n```bash\n{command}\n```")
+    parts += ["## Signatures", _SIGNATURES.format(beam_size=options.beam_size).rstrip()]
+    parts += ["## To call it", _CALL.format(base=base, path=os.path.join(base, version)).rstrip()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _origin(translator):
+    """Rows that say what the model is."""
+    source, target = translator.encoders["inputs"], translator.encoders["targets"]
+    kinds = [f"{type(e).__name__}, {e.vocab_size:,} entries, SHA-256 {e.fingerprint[:12]}…" for e in (source, target)]
+    rows = {"vocabulary": kinds[0] if kinds[0] == kinds[1] else f"inputs: {kinds[0]}; outputs: {kinds[1]}"}
+    models = getattr(translator.model, "models", [translator.model])
+    count = sum(int(tf.size(weight.value)) for model in models for weight in named_weights(model).values())
+    rows["parameters"] = f"{count:,}" + (f" in the {len(models)} models of an ensemble" if len(models) > 1 else "")
+    for number, run in enumerate(translator.runs, 1):
+        title = "model" if len(models) == 1 else f"model {number}"
+        rows[title] = (
+            f"{run.config['model']}, set {run.config['hparams_set'] or '(own)'}, step {run.step:,} "
+            f"(`{_name_of(run.path)}`)"
+        )
+    return rows
+
+
+def _name_of(checkpoint):
+    export = export_of(checkpoint)
+    if export:
+        return f"export {os.path.basename(export)}"
+    return os.path.join(os.path.basename(os.path.dirname(checkpoint)), os.path.basename(checkpoint))
+
+
+def _bleu(runs):
+    """What the run's logs say about just this model."""
+    if len(runs) != 1 or export_of(runs[0].path):
+        return "not recorded"
+    found = [
+        f"{line['bleu']:.2f} ({line.get('bleu_signature') or 'sacreBLEU, cased, 13a'}) on {what}"
+        for what, line in _evaluations(runs[0].path)
+    ]
+    return "; ".join(found) or "not recorded"
+
+
+def _evaluations(checkpoint):
+    """Yields (what was translated, the log's line) of evaluations of a checkpoint that have a BLEU, one a data set."""
+    folder, step = os.path.dirname(checkpoint), checkpoint_step(checkpoint)
+    changed = tf.io.gfile.stat(f"{checkpoint}.index").mtime_nsec // 10**9
+    found = {}
+    # The copy in best/ is the run's own model of that step; an average is not.
+    run = os.path.dirname(folder) if os.path.basename(folder) == BEST else folder
+    for line in lineage(_lines(os.path.join(run, "train.log"))):
+        if _is_of(line, step):
+            found["a sample of the dev set"] = line
+    for line in _lines(os.path.join(folder, "eval.log")):
+        if _is_of(line, step) and line.get("checkpoint_time") == changed and line.get("split") in ("dev", "test"):
+            found[f"a sample of the {line['split']} set"] = line
+    return found.items()
+
+
+def _is_of(line, step):
+    return line["event"] == "evaluation" and line["step"] == step and isinstance(line.get("bleu"), int | float)
+
+
+def _lines(path):
+    if not tf.io.gfile.exists(path):
+        return []
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return parse_lines(file.read().decode(errors="replace"))
+
+
+def _has_own_text(problem):
+    from t2t_lite.data.problem import Problem
+
+    kind = type(problem)
+    own = problem is not None and (kind.input_text, kind.output_text) != (Problem.input_text, Problem.output_text)
+    return own or bool(problem and problem.chooses_output)
+
+
+def _plain(text):
+    """One line, without what a table would take for its own."""
+    return " ".join(text.replace("|", "/").split())

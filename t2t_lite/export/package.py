@@ -1,0 +1,31 @@
+"""What an export holds for this package beside the server's graph: `t2t_lite.models.exported` reads it again."""
+
+import os
+
+import tensorflow as tf
+
+from t2t_lite.data.files import read_bytes, write_bytes
+from t2t_lite.models.exported import FACTS, FOLDER, facts_json, model_names
+from t2t_lite.models.run_config import write_run_config
+
+
+def write_package(export, translator, **facts):
+    """Writes `assets.extra/t2t_lite`: settings and vocabulary of the models, so that `Translator.load` opens an export.
+
+    Args:
+        export: str, the export's folder.
+        translator: Translator; where it was made by hand, without a run, there is nothing to write.
+        **facts: JSON values for `export.json`.
+    """
+    runs = translator.runs
+    if not runs:
+        return
+    folder = os.path.join(export, FOLDER)
+    for name, run in zip(model_names(len(runs)), runs, strict=True):
+        of_model = folder if run is runs[0] else os.path.join(folder, name)
+        tf.io.gfile.makedirs(of_model)
+        write_run_config(of_model, run.config)
+    for path in runs[0].vocabulary_files:
+        write_bytes(os.path.join(folder, os.path.basename(path)), read_bytes(path))
+    steps = [run.step for run in runs]
+    write_bytes(os.path.join(folder, FACTS), facts_json(models=len(runs), steps=steps, **facts))

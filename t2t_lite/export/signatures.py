@@ -1,0 +1,258 @@
+"""The functions of an export: text in, text out, of stock TensorFlow and tensorflow-text operations alone.
+
+None of them raises, whatever the bytes: what is not UTF-8 becomes U+FFFD, and what is too long is cut. No row changes
+another one. All outputs have the batch first, as a server's batching needs it.
+"""
+
+import functools
+import typing
+
+import tensorflow as tf
+
+from t2t_lite.data.vocabulary import EOS_ID, PAD_ID
+from t2t_lite.decoding.beam_search import beam_search
+from t2t_lite.decoding.full_pass import decodable
+from t2t_lite.decoding.scoring import log_probs_of_targets
+
+# White space as Python's str.isspace has it, which Translator goes by.
+_BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]*"
+# What callers may ask for beyond the export's own settings.
+_LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = 10.0, 512
+# `score` takes so many positions of a batch at a time: their logits need 4 bytes an entry of the vocabulary.
+_SCORED_POSITIONS = 2048
+
+_TEXTS = tf.TensorSpec([None], tf.string, name="inputs")
+_IDS = tf.TensorSpec([None, None], tf.int32)
+
+
+class Sources(typing.NamedTuple):
+    """Texts as the model takes them.
+
+    Attributes:
+        ids: int32 [batch, width], each row ends in EOS, then 0.
+        lengths: int32 [batch], ids without EOS.
+        is_blank: bool [batch], nothing but white space, or what the vocabulary makes of it.
+        truncated: bool [batch], cut to the longest length.
+    """
+
+    ids: tf.Tensor
+    lengths: tf.Tensor
+    is_blank: tf.Tensor
+    truncated: tf.Tensor
+
+
+class TextSignatures:
+    """Makes the signatures of an export.
+
+    The searches are traced without XLA, which stock TensorFlow Serving refuses on the CPU; all signatures share two,
+    for the best output and for the n best.
+
+    Args:
+        translator: Translator.
+        options: SearchOptions; its beam size and length penalty are fixed, alpha and extra_length are defaults.
+        max_input_length: int, longest input in ids, EOS included.
+        weights: StoredWeights of the translator's models.
+    """
+
+    def __init__(self, translator, options, max_input_length, weights):
+        self._model = decodable(translator.model)
+        self._whole_model = translator.model
+        self._encoders = translator.encoders
+        self._options = options
+        self._weights = weights
+        self._longest = {"inputs": max_input_length, "targets": max_input_length}
+        self._longest_output = None
+        if translator.hparams.pos == "emb":
+            self._longest_output = self._longest["targets"] = translator.hparams.max_position
+        per_row = [_IDS, tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)]
+        self._searches = {
+            n_best: tf.function(functools.partial(self._search, n_best), input_signature=per_row, autograph=False)
+            for n_best in {1, options.beam_size}
+        }
+        # One function a vocabulary: each has the vocabulary's whole file as a constant.
+        self._read = {
+            side: tf.function(functools.partial(self._sources, side), input_signature=[_TEXTS], autograph=False)
+            for side in ("inputs", "targets")
+        }
+        self._decode = tf.function(self._encoders["targets"].tf_decode, input_signature=[_IDS], autograph=False)
+
+    def functions(self):
+        """Returns {name of a signature: tf.function}, as docs/serving.md lists them."""
+        specs = {
+            "serving_default": [_TEXTS],
+            "with_options": [
+                _TEXTS,
+                tf.TensorSpec(None, tf.float32, name="alpha"),
+                tf.TensorSpec(None, tf.int32, name="extra_length"),
+            ],
+            "n_best": [_TEXTS],
+            "tokens": [_TEXTS],
+            "score": [_TEXTS, tf.TensorSpec([None], tf.string, name="targets")],
+        }
+        return {
+            name: tf.function(getattr(self, name), input_signature=spec, autograph=False)
+            for name, spec in specs.items()
+        }
+
+    def serving_default(self, inputs):
+        """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
+
+        A score is the output's log-probability (nats) / length penalty; a blank gives a blank with score 0.
+        """
+        return self._best(inputs, self._options.alpha, self._options.extra_length)
+
+    def with_options(self, inputs, alpha, extra_length):
+        """As `serving_default`; alpha float32 and extra_length int32 are scalars, or [batch]: a value for each row.
+
+        Values out of range become the nearest ones in it: 0 to 10, and 0 to 512 or what the export has, if that is
+        more; an alpha that is no number becomes the export's own.
+        """
+        alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
+        alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
+        most = max(_LARGEST_EXTRA_LENGTH, self._options.extra_length)
+        return self._best(inputs, alpha, tf.clip_by_value(extra_length, 0, most))
+
+    def n_best(self, inputs):
+        """string [batch] -> {"outputs" string, "scores" float32, both [batch, beam size]; "truncated" bool [batch]}.
+
+        Best first. Where fewer hypotheses ended, the others are "" with the lowest float32 as score.
+        """
+        sources = _blanked(self._read["inputs"](inputs))
+        found = self._found(sources, self._options.alpha, self._options.extra_length, self._options.beam_size)
+        texts = self._decode(tf.reshape(found["ids"], (-1, tf.shape(found["ids"])[2])))
+        is_there = (found["scores"] != -float("inf")) & ~sources.is_blank[:, None]
+        scores = tf.where(is_there, found["scores"], tf.float32.min)
+        is_first = tf.range(self._options.beam_size) == 0
+        return {
+            "outputs": tf.where(is_there, tf.reshape(texts, tf.shape(scores)), ""),
+            "scores": tf.where(sources.is_blank[:, None] & is_first, 0.0, scores),
+            "truncated": sources.truncated,
+        }
+
+    def tokens(self, inputs):
+        """As `serving_default`, and "tokens" string and "ids" int32, [batch, length], of the outputs.
+
+        "input_tokens" and "input_ids" are those of what was translated. Rows end in "" and 0; EOS is left out.
+        """
+        sources = _blanked(self._read["inputs"](inputs))
+        found = self._found(sources, self._options.alpha, self._options.extra_length)
+        outputs = tf.where(sources.is_blank[:, None] | (found["ids"][:, 0] == EOS_ID), PAD_ID, found["ids"][:, 0])
+        outputs = outputs[
+            :, : tf.reduce_max(tf.concat([tf.math.count_nonzero(outputs, axis=1, dtype=tf.int32), [0]], 0))
+        ]
+        inputs = tf.where(sources.ids == EOS_ID, PAD_ID, sources.ids)[:, :-1]
+        return {
+            **self._answers(sources, found),
+            "tokens": self._pieces("targets", outputs),
+            "ids": outputs,
+            "input_tokens": self._pieces("inputs", inputs),
+            "input_ids": inputs,
+        }
+
+    def score(self, inputs, targets):
+        """string [batch], string [batch] -> {"scores" float32, "lengths" int32, "truncated" bool}, all [batch].
+
+        A score is the log-probability (nats) of the target given its source, EOS included; "lengths" are the numbers of
+        ids that it sums up. "token_scores" float32 [batch, longest length] are its parts, then 0. No search is run.
+        """
+        sources, targets = self._read["inputs"](inputs), self._read["targets"](targets)
+        count = tf.minimum(tf.shape(sources.ids)[0], tf.shape(targets.ids)[0])  # as many, or the rest is left out
+        log_probs = self._log_probs(sources.ids[:count], targets.ids[:count])
+        lengths = targets.lengths[:count] + 1
+        log_probs = tf.where(tf.range(tf.shape(log_probs)[1]) < lengths[:, None], log_probs, 0.0)
+        return {
+            "scores": tf.reduce_sum(log_probs, 1),
+            "lengths": lengths,
+            "token_scores": log_probs,
+            "truncated": sources.truncated[:count] | targets.truncated[:count],
+        }
+
+    def _best(self, inputs, alpha, extra_length):
+        sources = _blanked(self._read["inputs"](inputs))
+        return self._answers(sources, self._found(sources, alpha, extra_length))
+
+    def _answers(self, sources, found):
+        return {
+            "outputs": tf.where(sources.is_blank, "", self._decode(found["ids"][:, 0])),
+            "scores": tf.where(sources.is_blank, 0.0, found["scores"][:, 0]),
+            "truncated": sources.truncated,
+        }
+
+    def _sources(self, side, texts):
+        """string [batch] -> Sources; blanks are texts like any other."""
+        longest = self._longest[side] - 1  # beside EOS
+        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+        pieces = self._encoders[side].tf_encode(texts)  # ragged [batch, (length)]
+        lengths = tf.cast(pieces.row_lengths(), tf.int32)
+        is_blank = tf.strings.regex_full_match(texts, _BLANK) | (lengths == 0)
+        kept = tf.minimum(lengths, longest)
+        return Sources(_with_eos(pieces, kept), kept, is_blank, lengths > longest)
+
+    def _found(self, sources, alpha, extra_length, n_best=1):
+        """Searches. alpha and extra_length: numbers, tensors [] or [batch]."""
+        limit = sources.lengths + 1 + extra_length
+        if self._longest_output is not None:
+            limit = tf.minimum(limit, self._longest_output)
+        limit = tf.where(sources.is_blank, 0, limit)
+        return self._searches[n_best](sources.ids, limit, tf.broadcast_to(alpha, tf.shape(limit)))
+
+    def _search(self, n_best, ids, limit, alpha):
+        options = self._options
+        with self._weights.in_use():
+            found = beam_search(
+                self._model,
+                ids,
+                limit,
+                beam_size=options.beam_size,
+                alpha=alpha,
+                length_penalty=options.length_penalty,
+                n_best=n_best,
+                ends=options.ends,
+            )
+        return {"ids": found.ids, "scores": found.scores}
+
+    def _log_probs(self, sources, targets):
+        """int32 [batch, S], int32 [batch, T] -> float32 [batch, T], some rows at a time."""
+        width = tf.shape(targets)[1]
+        rows = tf.maximum(1, _SCORED_POSITIONS // tf.maximum(width, tf.shape(sources)[1]))
+
+        def score_rows(at, found):
+            some = log_probs_of_targets(self._whole_model, sources[at : at + rows], targets[at : at + rows])
+            return at + rows, tf.concat([found, some], 0)
+
+        with self._weights.in_use():
+            _, found = tf.while_loop(
+                lambda at, found: at < tf.shape(targets)[0],
+                score_rows,
+                (tf.constant(0), tf.zeros((0, width))),
+                shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, None])),
+            )
+        return found
+
+    def _pieces(self, side, ids):
+        """int32 [batch, length] -> string [batch, length], "" where there is padding."""
+        encoder = self._encoders[side]
+        names = tf.constant(["", *encoder.pieces(range(1, encoder.vocab_size))])
+        return tf.gather(names, ids)
+
+
+def _blanked(sources):
+    """Returns Sources whose blanks are EOS alone."""
+    is_blank = sources.is_blank
+    is_first = tf.range(tf.shape(sources.ids)[1]) == 0
+    return Sources(
+        ids=tf.where(is_blank[:, None], tf.where(is_first, EOS_ID, PAD_ID), sources.ids),
+        lengths=tf.where(is_blank, 0, sources.lengths),
+        is_blank=is_blank,
+        truncated=sources.truncated & ~is_blank,
+    )
+
+
+def _with_eos(pieces, kept):
+    """Ragged int32 [batch, (length)] and int32 [batch] -> int32 [batch, width]: so many of each row, EOS, then 0."""
+    width = tf.reduce_max(tf.concat([kept, [0]], 0)) + 1  # at least 1, in an empty batch too
+    ids = pieces[:, :width].to_tensor(0, shape=[None, None])
+    ids = tf.pad(ids, [[0, 0], [0, width - tf.shape(ids)[1]]])
+    position = tf.range(width)[None]
+    ids = tf.where(position < kept[:, None], ids, 0)
+    return tf.where(position == kept[:, None], EOS_ID, ids)

@@ -1,0 +1,178 @@
+"""What lies beside the graph: an export opens again as a model, says what it is, and warms a server up."""
+
+import json
+import os
+import pathlib
+import re
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_saved_model
+from t2t_lite.models.weights import named_weights
+from tests.decoding.runs import make_run
+
+TEXTS = ["the red house is old.", "", "a green tree", "Grün 😀 neu", "is " * 60]
+_SEARCH = {"beam_size": 2, "extra_length": 5}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
+
+
+@pytest.fixture(scope="module")
+def exported(run, tmp_path_factory):
+    """One model in float32."""
+    log = {"event": "evaluation", "step": 200, "bleu": 12.3456, "bleu_signature": "nrefs:1|case:mixed", "seconds": 1}
+    (run / "train.log").write_text("".join(json.dumps(log | {"step": step}) + "\n" for step in (100, 200)))
+    return export_saved_model(
+        Translator.load(str(run)),
+        str(tmp_path_factory.mktemp("float32") / "ours"),
+        license="CC-BY-4.0",
+        command="t2t-exporter --output_dir=run",
+        **_SEARCH,
+    )
+
+
+@pytest.fixture(scope="module")
+def ensemble(run, tmp_path_factory):
+    return Translator.load([f"{run}/model.ckpt-100", f"{run}/model.ckpt-200"])
+
+
+@pytest.fixture(scope="module")
+def exported_ensemble(ensemble, tmp_path_factory):
+    """Two models in bfloat16."""
+    return export_saved_model(ensemble, str(tmp_path_factory.mktemp("two")), weights_dtype="bfloat16", **_SEARCH)
+
+
+def _served(export, signature="serving_default", **inputs):
+    serve = tf.saved_model.load(export).signatures[signature]
+    return serve(**{name: tf.constant(value) for name, value in inputs.items()})
+
+
+def test_an_export_opens_as_the_model_it_was_made_of(run, exported):
+    before, after = Translator.load(str(run)), Translator.load(exported)
+    weights = [named_weights(translator.model) for translator in (before, after)]
+    assert weights[0].keys() == weights[1].keys()
+    for name, weight in weights[0].items():
+        np.testing.assert_array_equal(weight.numpy(), weights[1][name].numpy())
+    assert before.translate(TEXTS) == after.translate(TEXTS)
+    assert (after.run.step, after.run.config["hparams_set"]) == (200, "transformer_tiny")
+
+
+def test_it_needs_nothing_from_elsewhere(run, exported, tmp_path, monkeypatch):
+    """Moved, and named by the folder of its versions."""
+    os.renames(exported, tmp_path / "moved" / "10")
+    try:
+        os.rename(run, f"{run}-gone")
+        assert Translator.load(str(tmp_path / "moved")).translate(["a tree"])[0].text
+    finally:
+        os.rename(f"{run}-gone", run)
+        os.renames(tmp_path / "moved" / "10", exported)
+
+
+def test_an_ensemble_answers_as_its_models_together(ensemble, exported_ensemble):
+    """Its weights are rounded: what is exact is that graph and opened export are the same two models."""
+    opened = Translator.load(exported_ensemble)
+    assert [run.step for run in opened.runs] == [100, 200]
+    for before, after in zip(ensemble.model.models, opened.model.models, strict=True):
+        for name, weight in named_weights(before).items():
+            rounded = tf.cast(tf.cast(weight.value, tf.bfloat16), tf.float32).numpy()
+            np.testing.assert_array_equal(named_weights(after)[name].numpy(), rounded)
+    expected = opened.translate(TEXTS, max_input_length=512, **_SEARCH)
+    found = _served(exported_ensemble, inputs=TEXTS)
+    assert [text.decode() for text in found["outputs"].numpy()] == [t.text for t in expected]
+    assert found["scores"].numpy() == pytest.approx([t.score for t in expected], abs=1e-4)
+    exact = [t.score for t in ensemble.translate(TEXTS, **_SEARCH)]
+    assert found["scores"].numpy() == pytest.approx(exact, rel=0.02) and max(np.abs(exact)) > 1
+    given = _served(exported_ensemble, "score", inputs=TEXTS[:1], targets=["das rote Haus"])
+    (score,) = opened.score(TEXTS[:1], ["das rote Haus"])
+    assert given["scores"].numpy() == pytest.approx([score.log_prob], abs=1e-4)
+
+
+def test_bfloat16_is_half_the_size(exported, exported_ensemble):
+    def of_weights(export):
+        reader = tf.train.load_checkpoint(os.path.join(export, "variables", "variables"))
+        types = reader.get_variable_to_dtype_map()
+        shapes = reader.get_variable_to_shape_map()
+        return sum(int(np.prod(shapes[name])) * types[name].size for name in shapes if name.startswith("model/"))
+
+    assert of_weights(exported_ensemble) * 2 == of_weights(exported)
+
+
+def test_an_export_can_be_damaged(exported, exported_ensemble, tmp_path):
+    facts = pathlib.Path(exported, "assets.extra", "t2t_lite", "export.json")
+    whole = facts.read_text()
+    try:
+        for text, words in (
+            ("[1]", "wrong type"),
+            ("{", "JSON"),
+            (whole.replace('"steps": [', '"steps": [1, '), "step"),
+        ):
+            facts.write_text(text)
+            with pytest.raises(UserError, match=words):
+                Translator.load(exported)
+        facts.unlink()
+        with pytest.raises(UserError, match="no such file"):
+            Translator.load(exported)
+    finally:
+        facts.write_text(whole)
+    variables = pathlib.Path(exported, "variables", "variables.data-00000-of-00001")
+    data = variables.read_bytes()
+    try:
+        variables.write_bytes(data[: len(data) // 2])
+        with pytest.raises(UserError, match="damaged"):
+            Translator.load(exported)
+    finally:
+        variables.write_bytes(data)
+
+
+def test_the_card_says_what_it_is(exported, exported_ensemble):
+    card = pathlib.Path(exported, "README.md").read_text(encoding="utf-8")
+    for words in (
+        "license: CC-BY-4.0",
+        "transformer_tiny, step 200 (`run/model.ckpt-200`)",
+        "12.35 (nrefs:1|case:mixed) on a sample of the dev set",
+        "```bash\nt2t-exporter --output_dir=run\n```",
+        "/ours:/models/translate",
+        "SentencePieceEncoder, 330 entries",
+        "beam 2, alpha 0.6 (gnmt)",
+        "float32, as trained",
+    ):
+        assert words in card
+    signatures = tf.saved_model.load(exported).signatures
+    assert sorted(re.findall(r"^\| `(\w+)` \|", card, re.MULTILINE)) == sorted(signatures)
+    card = pathlib.Path(exported_ensemble, "README.md").read_text(encoding="utf-8")
+    assert "2 models of an ensemble" in card and "| license | not stated |" in card and "bfloat16" in card
+    assert "| BLEU | not recorded |" in card
+
+
+def test_a_server_can_be_warmed_up(exported):
+    """Every request names a signature and fits it, as the server checks before it runs them."""
+    log = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
+    path = os.path.join(exported, "assets.extra", "tf_serving_warmup_requests")
+    signatures = tf.saved_model.load(exported).signatures
+    warmed = set()
+    for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
+        request = log.PredictionLog.FromString(record).predict_log.request
+        assert request.model_spec.name == "ours"
+        inputs = {name: tf.constant(tf.make_ndarray(proto)) for name, proto in request.inputs.items()}
+        answer = signatures[request.model_spec.signature_name](**inputs)
+        assert all(len(value) == len(inputs["inputs"]) for value in answer.values())
+        warmed.add((request.model_spec.signature_name, len(inputs["inputs"])))
+    assert {name for name, _ in warmed} == set(signatures) and len(warmed) == 2 * len(signatures)
+
+
+def test_without_the_servers_protos_there_is_a_warning(run, tmp_path, monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
+    monkeypatch.setattr(tf.saved_model, "save", lambda module, path, signatures: os.makedirs(path))
+    with caplog.at_level("WARNING", "t2t_lite"):
+        path = export_saved_model(Translator.load(str(run)), str(tmp_path))
+    assert not os.path.exists(os.path.join(path, "assets.extra", "tf_serving_warmup_requests"))
+    (record,) = [r for r in caplog.records if "warm-up" in r.message]
+    assert "t2t_lite[serving]" in record.message and "\n" not in record.message
