@@ -13,8 +13,10 @@ Every side is a process of its own, warmed up on all sentences, and gets the sam
 first. Sides take turns: a turn is all sentences once. All search with beam 4, no length penalty (alpha 0: the only one
 that all define alike) and at most 50 ids more than a sentence's own (the peers: than their batch's longest). Tokens are
 counted without EOS. `ours` is what Translator does by default when it is warm, `graph` is never compiled, which is what
-serving runs, `xla` always. `latency` gives one sentence after the other, and prints milliseconds. `compare` writes each
-side's outputs and says how many sentences are the same, and where not, what the model itself thinks of both.
+serving runs, `xla` always. `ct2_async` is CTranslate2 with as many batches at once as there are cores, a thread each,
+which is what ours do with the batches of one call, two at once (`ct2`: one batch at a time, on all cores). `latency`
+gives one sentence after the other, and prints milliseconds. `compare` writes each side's outputs and says how many
+sentences are the same, and where not, what the model itself thinks of both.
 """
 
 import argparse
@@ -36,7 +38,7 @@ SIZES = {
     "small": {"factor": 2, "num_heads": 4, "num_layers": 3, "vocab_size": 32_000},
     "trained": {"factor": 1, "num_heads": 4, "num_layers": 3, "vocab_size": 8_000},
 }
-PEERS = "hf", "ct2", "ct2_int8"
+PEERS = "hf", "ct2", "ct2_async", "ct2_int8"
 
 
 def make(folder, run, text, size, lines):
@@ -140,22 +142,27 @@ def ct2_search(folder, side):
     import ctranslate2
 
     kind = "int8" if side == "ct2_int8" else "float32"
+    at_once = os.cpu_count() if side == "ct2_async" else 1
     translator = ctranslate2.Translator(
-        os.path.join(folder, "ct2"), device="cpu", compute_type=kind, inter_threads=1, intra_threads=os.cpu_count()
-    )
+        os.path.join(folder, "ct2"), device="cpu", compute_type=kind, inter_threads=at_once,
+        intra_threads=os.cpu_count() // at_once,
+    )  # fmt: skip
     with open(os.path.join(folder, "ct2", "shared_vocabulary.json")) as file:
         names = json.load(file)
     ids = {name: i for i, name in enumerate(names)}
 
     def search(sources, batch_size):
-        found = [None] * len(sources)
+        found, pending = [None] * len(sources), []
         for batch in batches_of(sources, batch_size):
             results = translator.translate_batch(
                 [[names[i] for i in sources[at]] for at in batch], beam_size=BEAM, length_penalty=0.0,
                 max_decoding_length=len(sources[batch[0]]) + EXTRA, max_batch_size=0, end_token="</s>",
+                asynchronous=at_once > 1,
             )  # fmt: skip
-            for at, result in zip(batch, results, strict=True):
-                found[at] = [ids[name] for name in result.hypotheses[0]]
+            pending.extend(zip(batch, results, strict=True))
+        for at, result in pending:
+            result = result.result() if at_once > 1 else result
+            found[at] = [ids[name] for name in result.hypotheses[0]]
         return found
 
     return search
@@ -163,7 +170,9 @@ def ct2_search(folder, side):
 
 def search_of(folder, side):
     """Returns the side's search."""
-    return {"hf": hf_search, "ct2": ct2_search, "ct2_int8": ct2_search}.get(side, our_search)(folder, side)
+    return {"hf": hf_search, "ct2": ct2_search, "ct2_async": ct2_search, "ct2_int8": ct2_search}.get(side, our_search)(
+        folder, side
+    )
 
 
 def serve(folder, side, batch_size, count):

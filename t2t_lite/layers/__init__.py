@@ -3,6 +3,7 @@
 from t2t_lite.layers.attention import MultiHeadAttention, causal_mask, masked_softmax
 from t2t_lite.layers.dropout import Dropout, dropout_seed, number_dropouts
 from t2t_lite.layers.feed_forward import FeedForward
+from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
 from t2t_lite.layers.relative_attention import RelativeAttention
 from t2t_lite.layers.residual import Residual
@@ -13,6 +14,7 @@ from t2t_lite.layers.transformer_layers import TransformerDecoderLayer, Transfor
 __all__ = [
     "Dropout",
     "FeedForward",
+    "LayerNormalization",
     "LearnedPositionEmbedding",
     "MultiHeadAttention",
     "RelativeAttention",

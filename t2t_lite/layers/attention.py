@@ -86,12 +86,12 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         dense = getattr(self, f"{role}_projection")
         if role == "output":
             batch, heads, length, size = ops.shape(x)
-            x = ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (-1, heads * size))
+            x = ops.reshape(_swap(x), (-1, heads * size))
             return ops.reshape(dense(x), (batch, length, dense.units))
         batch, length, hidden_size = ops.shape(x)
         # One matrix product of two dimensions: the batched form is slower, and its gradient much slower.
         x = ops.reshape(dense(ops.reshape(x, (-1, hidden_size))), (batch, length, self.num_heads, -1))
-        return ops.transpose(x, (0, 2, 1, 3))
+        return _swap(x)
 
     def attend(self, query, key, value, mask, training):
         """Scaled dot-product attention (paper, equation 1). Override to change how heads attend.
@@ -267,6 +267,13 @@ def merge_masks(query_length, key_length, attention_mask, use_causal_mask, *padd
     for mask in masks:
         merged = mask if merged is None else ops.logical_and(merged, mask)
     return merged
+
+
+def _swap(x):
+    """[B, M, N, size] -> [B, N, M, size]: of length and heads, either way."""
+    # Einsum moves data itself; oneDNN's transpose, which TensorFlow puts in the place of its own, is slow to set out:
+    # 0.28 ms against 0.06 for the 128 rows of a decoding step.
+    return ops.einsum("bmnd->bnmd", x)
 
 
 def _add_to_cache(past, new, position):

@@ -5,6 +5,7 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_positive, check_rates
 from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.outputs import OutputsOnRequest
 
 
@@ -35,9 +36,7 @@ class Residual(OutputsOnRequest, keras.layers.Layer):
         self.norm = norm
         self.dropout_rate = dropout
         self.norm_epsilon = norm_epsilon
-        self.normalization = keras.layers.LayerNormalization(
-            epsilon=norm_epsilon, dtype=self.dtype_policy, name="normalization"
-        )
+        self.normalization = LayerNormalization(epsilon=norm_epsilon, dtype=self.dtype_policy, name="normalization")
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.supports_masking = True
 

@@ -6,6 +6,7 @@ from keras import ops
 from t2t_lite.errors import UserError
 from t2t_lite.layers import (
     Dropout,
+    LayerNormalization,
     LearnedPositionEmbedding,
     SinusoidalPositionEmbedding,
     TokenEmbedding,
@@ -154,7 +155,7 @@ class Transformer(keras.Model):
         return None
 
     def _final_norm(self, name):
-        return keras.layers.LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
+        return LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
 
     @classmethod
     def from_hparams(cls, hparams, vocab_size, target_vocab_size=None, **kwargs):
@@ -373,7 +374,7 @@ class Transformer(keras.Model):
             layers.append(layer_cache)
         if self.decoder_norm is not None:
             x = self.decoder_norm(x)
-        logits = ops.reshape(self.logits(x), (batch * beam, self.target_vocab_size))
+        logits = self.logits(ops.reshape(x, (batch * beam, self.config["hidden_size"])))
         fixed = {"layers": layers, "memory_mask": cache["fixed"]["memory_mask"]}
         return logits, {**cache, "beams": {"ancestry": ancestry}, "fixed": fixed}
 

@@ -24,6 +24,23 @@ def test_results_come_in_the_order_of_the_sources():
         assert results[0].ended == expected[2]
 
 
+def test_batches_that_run_side_by_side_do_not_matter_to_each_other(monkeypatch):
+    model, sources = ScriptedModel(spread=1.0), sources_of(40)
+    options, done = SearchOptions(batch_size=2, extra_length=5, n_best=2), []
+    together = Searcher(model).search(sources, options, on_progress=done.append)
+    monkeypatch.setattr("t2t_lite.decoding.searcher.os.cpu_count", lambda: 1)
+    assert Searcher(model).search(sources, options) == together
+    assert done == [2] * 20
+
+
+def test_a_batch_that_fails_ends_the_search(monkeypatch):
+    model = ScriptedModel()
+    searcher = Searcher(model)
+    monkeypatch.setattr(searcher, "_graph_function", lambda key, tensors: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        searcher.search(sources_of(9), SearchOptions(batch_size=2))
+
+
 def test_compiled_or_not_the_results_are_equal():
     model, sources = ScriptedModel(spread=1.0, end_bias=-1.0), sources_of(9, longest=15)
     options = {"batch_size": 4, "extra_length": 20, "beam_size": 3, "n_best": 3}
