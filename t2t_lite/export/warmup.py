@@ -52,9 +52,11 @@ def write_warmup(export, encoder, max_input_length, model_name):
 def warmup_inputs(encoder, max_input_length):
     """Returns a list of (signature, {name: array}), the same for the same vocabulary."""
     texts = _texts(encoder, max_input_length)
-    options = {"alpha": np.float32(0.6), "extra_length": np.int32(50)}
     found = []
     for some in (texts[:1], texts):
+        # A value for each text: a server with --enable_batching refuses scalars, and a warm-up that it refuses ends the
+        # loading of the model.
+        options = {"alpha": np.full(len(some), 0.6, np.float32), "extra_length": np.full(len(some), 50, np.int32)}
         for signature in ("serving_default", "with_options", "n_best", "tokens"):
             found.append((signature, {"inputs": some, **(options if signature == "with_options" else {})}))
         found.append(("score", {"inputs": some, "targets": some}))

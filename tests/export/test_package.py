@@ -165,6 +165,7 @@ def test_a_server_can_be_warmed_up(exported):
         answer = signatures[request.model_spec.signature_name](**inputs)
         assert all(len(value) == len(inputs["inputs"]) for value in answer.values())
         warmed.add((request.model_spec.signature_name, len(inputs["inputs"])))
+        assert {len(value) for value in inputs.values()} == {len(inputs["inputs"])}, "a server that batches wants that"
     assert {name for name, _ in warmed} == set(signatures) and len(warmed) == 2 * len(signatures)
 
 
