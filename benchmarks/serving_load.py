@@ -52,13 +52,13 @@ TIE = 1e-5
 
 
 def texts_of(sentences, count, seed=1):
-    """Returns `count` texts, bytes: in ten thousand of them about 500 are hostile, 10 of these long."""
+    """Returns `count` texts, bytes: in ten thousand of them about 500 are hostile, and 12 long."""
     draw = random.Random(seed)
     found = []
     for i in range(count):
         sentence, kind = draw.choice(sentences), draw.random()
-        if i % 1000 == 500:
-            found.append(LONG[i // 1000 % len(LONG)](draw))
+        if i % 1000 == 500 or i in (200, 800):  # all kinds within the warm-up
+            found.append(LONG[i // 300 % len(LONG)](draw))
         elif kind < 0.05:
             found.append(draw.choice(HOSTILE)(draw))
         elif kind < 0.2:

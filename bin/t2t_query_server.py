@@ -7,7 +7,8 @@
         --inputs_file=test.en --outputs_file=test.de
     t2t-query-server --server=localhost:8500 --servable_name=translate --status
 
-Every line of a file or of standard input gives one line of output, in order; an empty line stays empty.
+Every line of a file or of standard input gives one line of output, in order; an empty line stays empty. docs/serving.md
+has it all.
 """
 
 import contextlib

@@ -168,7 +168,8 @@ class _Rest(http.server.BaseHTTPRequestHandler):
 
         def predict(spec):
             spec.signature_name = request.get("signature_name", "")
-            found = self.double.predict(spec, request["inputs"])
+            inputs = request["inputs"]
+            found = self.double.predict(spec, {"inputs": inputs} if isinstance(inputs, list) else inputs)
             return {"outputs": {name: value.tolist() for name, value in found.items()}}
 
         self._answer(":predict", predict)

@@ -3,10 +3,8 @@
 The stand-in (serving_double.py) shows that the command asks and reads rightly, not what TensorFlow Serving does.
 """
 
-import contextlib
 import io
 import os
-import pathlib
 import shutil
 import socket
 import subprocess
@@ -89,12 +87,16 @@ def served(request, exports, tmp_path_factory):
 
 @pytest.fixture
 def ask(call_command):
-    """Calls the command for `server`, "host:port", over a protocol."""
+    """See `asker`."""
+    return asker(call_command)
+
+
+def asker(call_command):
+    """Returns a function that calls the command for `server`, "host:port", over a protocol."""
 
     def ask(server, protocol, *flags, name="translate"):
-        return call_command(
-            COMMAND, f"--server={server}", f"--protocol={protocol}", f"--servable_name={name}", "--retries=0", *flags
-        )
+        address = [f"--server={server}", f"--protocol={protocol}", f"--servable_name={name}", "--retries=0"]
+        return call_command(COMMAND, *address, *flags)
 
     return ask
 
@@ -174,6 +176,16 @@ def test_what_the_server_does_not_have(ask, served, protocol):
     assert_failure(ask(server, protocol, once, "--version_label=beta"), "label 'beta'", "Unrecognized")
     wrong = {"grpc": "rest", "rest": "grpc"}[protocol]
     assert_failure(ask(served[wrong], protocol, once), served[wrong])
+
+
+@both
+def test_other_options_than_the_exports(ask, served, translators, tmp_path, protocol):
+    (tmp_path / "in").write_bytes("".join(f"{line}\n" for line in LINES).encode())
+    result = ask(served[protocol], protocol, "--inputs_file=in", "--decode_hparams=alpha=0,extra_length=2")
+    assert result.status == 0, result.stderr
+    options = OPTIONS | {"alpha": 0.0, "extra_length": 2}
+    expected = translators[2].translate(LINES, max_input_length=LONGEST, **options)
+    assert result.stdout == "".join(f"{translation.text}\n" for translation in expected)
 
 
 @both
@@ -334,61 +346,3 @@ def test_flags_of_tensor2tensor(call_command, double):
     given = ["--problem=translate_ende_wmt32k", "--data_dir=/no/such", "--t2t_usr_dir=/no/such"]
     result = call_command(COMMAND, f"--server={double.grpc}", "--servable_name=translate", "--inputs_once=a", *given)
     assert result.status == 0 and result.stderr.count("has no effect") == len(given)
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    """Folder with ca, server (for 127.0.0.1), elsewhere (for another host), client and stranger: .pem and .key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("no openssl on PATH")
-    folder = tmp_path_factory.mktemp("certificates")
-
-    def make(name, host, authority=None):
-        words = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-        words += ["-days", "2", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem"]
-        words += ["-addext", f"subjectAltName={host}"]
-        if authority:
-            words += ["-CA", f"{authority}.pem", "-CAkey", f"{authority}.key", "-addext", "basicConstraints=CA:FALSE"]
-        subprocess.run(words, cwd=folder, check=True, capture_output=True)
-
-    for authority in ("ca", "other_ca"):
-        make(authority, "DNS:authority")
-    make("server", "IP:127.0.0.1", "ca")
-    make("elsewhere", "DNS:elsewhere.example", "ca")
-    make("client", "DNS:client", "ca")
-    make("stranger", "DNS:client", "other_ca")
-    return folder
-
-
-@contextlib.contextmanager
-def encrypted(folder, name="server", asks=False):
-    files = (folder / f"{name}.pem", folder / f"{name}.key", folder / "ca.pem" if asks else None)
-    with ServingDouble({"translate": {1: echo}}, tls=files) as double:
-        yield double
-
-
-@both
-def test_encrypted(ask, certificates: pathlib.Path, protocol):
-    once, ca = "--inputs_once=red", f"--tls_ca_file={certificates}/ca.pem"
-    with encrypted(certificates) as double:
-        assert "RED" in ask(address(double, protocol), protocol, once, ca).stdout
-        for flag in ("--tls", f"--tls_ca_file={certificates}/other_ca.pem"):
-            result = ask(address(double, protocol), protocol, once, flag)
-            assert_failure(result, "no encrypted connection", "Check the TLS files")
-        assert_failure(ask(address(double, protocol), protocol, once), address(double, protocol))
-    with encrypted(certificates, "elsewhere") as double:
-        assert_failure(ask(address(double, protocol), protocol, once, ca), "no encrypted connection")
-
-
-@both
-def test_the_server_asks_who_it_is(ask, certificates, protocol):
-    once, ca = "--inputs_once=red", f"--tls_ca_file={certificates}/ca.pem"
-
-    def identity(name):
-        return [f"--tls_cert_file={certificates}/{name}.pem", f"--tls_key_file={certificates}/{name}.key"]
-
-    with encrypted(certificates, asks=True) as double:
-        assert "RED" in ask(address(double, protocol), protocol, once, ca, *identity("client")).stdout
-        for flags in ([], identity("stranger")):
-            assert_failure(ask(address(double, protocol), protocol, once, ca, *flags), address(double, protocol))
