@@ -95,6 +95,23 @@ def test_two_machines_take_the_step_of_one(tmp_path, data, start_workers, call_c
     assert "step 5/12" not in said, "one log is enough"
 
 
+@pytest.mark.slow
+def test_two_machines_end_early_at_the_same_step(tmp_path, data, start_workers):
+    """Only the first one evaluates; what it makes of it holds for both."""
+    processes = start_workers(
+        "--output_dir=early",
+        "--train_steps=200",
+        f"--hparams={HPARAMS}",
+        "--schedule=continuous_train_and_eval",
+        "--local_eval_frequency=5",
+        "--eval_early_stopping_steps=5",
+        "--eval_early_stopping_metric_delta=100",  # no move is large enough: the second evaluation ends the run
+    )
+    assert [process.wait(timeout=240) for process in processes] == [0, 0], (tmp_path / "worker1.log").read_text()
+    assert "stopped early at step 10: loss was" in (tmp_path / "worker0.log").read_text()
+    assert checkpoint_step(tf.train.latest_checkpoint(str(tmp_path / "early"))) == 10
+
+
 def wait_for_step(tmp_path, step, processes):
     """Returns once train.log has a checkpoint at or after a step."""
     path, deadline = tmp_path / "dead" / "train.log", time.monotonic() + 240
