@@ -9,12 +9,14 @@ python benchmarks/export.py once FOLDER --rounds 5
 writes that as a run, with the sentences of `--text`. `write` times `t2t-exporter` on it, the whole command, and says
 how large the export is. `measure` lets processes take turns, each warm: `saved` is the export through the loader of
 version 1 and a session, as a server runs it; `graph` is Translator with compile=False, `xla` with compile=True. All get
-the same batches, sorted by length; a turn is all sentences once, text to text. `once` starts a process anew each time:
-it loads the export, runs its warm-up requests, and times the first answer and later ones. `--weights_dtype` says which
-export.
+the same batches, sorted by length, two at a time; a turn is all sentences once, text to text. `once` starts a process
+anew each time: it loads the export, runs its warm-up requests, and times the first answer and later ones.
+`--weights_dtype` says which export.
 """
 
 import argparse
+import concurrent.futures
+import functools
 import json
 import os
 import statistics
@@ -110,9 +112,12 @@ def translation_of(folder, side, weights_dtype):
 
     def translate(texts, size):
         found = [None] * len(texts)
-        for batch in plan_batches([len(encode(text)) + 1 for text in texts], size):
-            outputs = call("serving_default", {"inputs": [texts[at].encode() for at in batch]})["outputs"]
-            for at, output in zip(batch, outputs, strict=True):
+        batches = plan_batches([len(encode(text)) + 1 for text in texts], size)
+        inputs = [{"inputs": [texts[at].encode() for at in batch]} for batch in batches]
+        with concurrent.futures.ThreadPoolExecutor(2) as callers:
+            answers = list(callers.map(functools.partial(call, "serving_default"), inputs))
+        for batch, answer in zip(batches, answers, strict=True):
+            for at, output in zip(batch, answer["outputs"], strict=True):
                 found[at] = output.decode()
         return found
 
