@@ -4,6 +4,7 @@ python benchmarks/decoding.py make FOLDER --run RUN --text test.en --size base
 python benchmarks/decoding.py measure FOLDER --sides ours,graph,hf,ct2,ct2_int8 --batches 1,8,32 > result.jsonl
 python benchmarks/decoding.py latency FOLDER --sides ours,ct2 --count 100 > latency.jsonl
 python benchmarks/decoding.py compare FOLDER --sides graph,hf,ct2
+python benchmarks/decoding.py cold FOLDER --run RUN --text test.en --peers_python .venv-peers/bin/python > cold.jsonl
 
 `make` takes a trained run (pre-norm, sinusoids, no attention biases, 128 wide, 3 layers), widens its model
 (`wide_models.py`: the same outputs, real sizes), and writes it for all sides, with the sentences of `--text` as ids. It
@@ -16,10 +17,12 @@ counted without EOS. `ours` is what Translator does by default when it is warm, 
 serving runs, `xla` always. `ct2_async` is CTranslate2 with as many batches at once as there are cores, a thread each,
 which is what ours do with the batches of one call, two at once (`ct2`: one batch at a time, on all cores). `latency`
 gives one sentence after the other, and prints milliseconds. `compare` writes each side's outputs and says how many
-sentences are the same, and where not, what the model itself thinks of both.
+sentences are the same, and where not, what the model itself thinks of both. `cold` times whole processes on a folder
+of size "trained": `t2t-decoder` on the text, and Hugging Face's side, which gets the sentences as ids.
 """
 
 import argparse
+import glob
 import json
 import os
 import statistics
@@ -268,10 +271,33 @@ def measure(folder, sides, batch_sizes, rounds, counts, peers_python, action):
             print(json.dumps({"batch": size, **summary(turns, key)}), flush=True)
 
 
+def cold(folder, run, text, rounds, peers_python):
+    """Prints the seconds that whole processes take."""
+    translation, decode = os.path.join(folder, "cold.out"), "batch_size=32,alpha=0.0,beam_size=4"
+    command = [os.path.join(os.path.dirname(sys.executable), "t2t-decoder"), f"--output_dir={run}"]
+    sides = {
+        "t2t-decoder": [*command, f"--decode_from_file={text}", f"--decode_to_file={translation}",
+                        f"--decode_hparams={decode}"],
+        "hf": [peers_python, os.path.abspath(__file__), "write", folder, "--sides", "hf", "--out", translation],
+    }  # fmt: skip
+    print(json.dumps(machine()), flush=True)
+    for _ in range(rounds):
+        result = {}
+        for side, words in sides.items():
+            for path in glob.glob(f"{translation}*"):
+                os.remove(path)
+            started = time.perf_counter()
+            subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            result[side] = round(time.perf_counter() - started, 1)
+        print(json.dumps(result), flush=True)
+
+
 def main():
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("make", "measure", "latency", "compare", "serve", "serve_one", "write"))
+    parser.add_argument(
+        "action", choices=("make", "measure", "latency", "compare", "cold", "serve", "serve_one", "write")
+    )
     parser.add_argument("folder")
     parser.add_argument("--run")
     parser.add_argument("--text")
@@ -294,6 +320,8 @@ def main():
         serve_one(flags.folder, sides[0], count[0])
     elif flags.action == "write":
         write(flags.folder, sides[0], sizes[0], count[0], flags.out)
+    elif flags.action == "cold":
+        cold(flags.folder, flags.run, flags.text, flags.rounds, flags.peers_python)
     elif flags.action == "compare":
         compare(flags.folder, sides, count[0], flags.peers_python)
     else:
