@@ -13,12 +13,13 @@ mixed_bfloat16, `recompute` ours with recompute_grad, `torch_unmasked` PyTorch w
 takes all batches in one step, one after the other, and `replicas` in one step, each on a logical CPU of its own.
 
 `endure` takes 5,000 steps of a tiny model over a stream whose batches have ever new shapes, and prints for each 500 of
-them the median CPU time of a step a token, the process' memory, and how often the step was traced. `save` saves a
-checkpoint of the base model, its optimizer and the position in the data five times, and says what that costs every ten
-minutes.
+them the median CPU time of a step a token, the process' memory, what of it is in use, and how often it is traced.
+`save` saves a checkpoint of the base model, its optimizer and the position in the data five times, and says what that
+costs every ten minutes.
 """
 
 import argparse
+import ctypes
 import glob
 import json
 import math
@@ -243,7 +244,16 @@ def endure(pattern, steps=5000, window=500):
                 rss = int(file.read().split()[1]) * resource.getpagesize() / 2**20
             median, times = statistics.median(times), []
             result = {"step": number, "cpu_ms_per_token": round(median, 4), "rss_mb": round(rss, 1)}
+            result["in_use_mb"] = round(in_use() / 2**20, 1)
             print(json.dumps({**result, "shapes": len(shapes), "traces": step.traces}), flush=True)
+
+
+def in_use():
+    """Bytes that the program has allocated: the rest of what it holds is free memory that glibc's malloc keeps."""
+    function = ctypes.CDLL(None).mallinfo2
+    function.restype = type("mallinfo2", (ctypes.Structure,), {"_fields_": [("all", ctypes.c_size_t * 10)]})
+    found = function().all
+    return found[7] + found[4]  # uordblks and hblkhd: on the heap, and mapped
 
 
 def measure(path, sides, size, rounds, peers_python):
