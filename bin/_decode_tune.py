@@ -62,4 +62,7 @@ def _scores(outputs, references):
 
     bleu = sacrebleu.metrics.BLEU().corpus_score(outputs, [references])
     chrf = sacrebleu.metrics.CHRF().corpus_score(outputs, [references])
-    return {"BLEU": round(bleu.score, 2), "chrF": round(chrf.score, 2), "BP": round(bleu.bp, 3)}
+    ter = sacrebleu.metrics.TER().corpus_score(outputs, [references])
+    return {
+        "BLEU": round(bleu.score, 2), "chrF": round(chrf.score, 2), "TER": round(ter.score, 2), "BP": round(bleu.bp, 3)
+    }  # fmt: skip
