@@ -36,6 +36,7 @@ class HParams:
     attention_bias: bool = False
     ffn_activation: str = "relu"
     shared_embedding_and_softmax_weights: bool = True
+    softmax_bias: bool = False
     use_target_space_embedding: bool = False  # one learned vector on all encoder inputs, as tensor2tensor's models have
     pos: str = "timing"  # "timing" (sinusoids), "emb" (learned) or "none"
     position_layout: str = "interleaved"  # "interleaved" (the paper's), "marian" or "tensor2tensor"

@@ -8,7 +8,12 @@ from keras import ops
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
 
-_ACTIVATIONS = {"relu": ops.relu, "gelu": functools.partial(ops.gelu, approximate=False), "swiglu": ops.silu}
+_ACTIVATIONS = {
+    "relu": ops.relu,
+    "gelu": functools.partial(ops.gelu, approximate=False),
+    "swish": ops.silu,
+    "swiglu": ops.silu,
+}
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -18,8 +23,8 @@ class FeedForward(keras.layers.Layer):
     Args:
         filter_size: int, d_ff, size of the inner layer.
         dropout: float in [0, 1), on the inner activations (tensor2tensor's relu_dropout; 0 in the paper).
-        activation: "relu" (the paper's), "gelu" (x Φ(x), not its tanh approximation), or "swiglu" (silu(xW₁) · xV,
-            Shazeer 2020: a third matrix).
+        activation: "relu" (the paper's), "gelu" (x Φ(x), not its tanh approximation), "swish" (x σ(x), Marian's
+            and so OPUS-MT's), or "swiglu" (swish(xW₁) · xV, Shazeer 2020: a third matrix).
 
     Raises:
         ValueError: `filter_size` is not positive, the rate is outside [0, 1), or the activation is unknown.

@@ -16,38 +16,36 @@ class TokenEmbedding(keras.layers.Layer):
         vocab_size: int, V.
         hidden_size: int, d_model.
         mask_zero: bool: whether the output carries a Keras mask that hides id 0.
+        use_bias: bool: whether the logits have a bias (the paper's have none; Marian's do).
 
     Raises:
         ValueError: a size is not positive; or, in eager calls, an id is outside [0, vocab_size).
     """
 
-    def __init__(self, vocab_size, hidden_size, mask_zero=False, **kwargs):
+    def __init__(self, vocab_size, hidden_size, mask_zero=False, use_bias=False, **kwargs):
         super().__init__(**kwargs)
         check_sizes(vocab_size=vocab_size, hidden_size=hidden_size)
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
         self.mask_zero = mask_zero
+        self.use_bias = use_bias
         self.supports_masking = mask_zero
 
     def build(self, input_shape=None):
-        """Creates the matrix, N(0, hidden_size^-0.5): after the scaling, embeddings have unit variance."""
+        """Creates the matrix, N(0, hidden_size^-0.5): scaled, embeddings have unit variance. Biases are 0."""
         initializer = keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5)
         self.embeddings = self.add_weight(
             name="embeddings", shape=(self.vocab_size, self.hidden_size), initializer=initializer
         )
+        if self.use_bias:
+            self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
 
     def call(self, inputs, reverse=False):
         """int ids [...] -> [..., hidden]; with `reverse`, [..., hidden] -> float32 logits [..., vocab_size]."""
         matrix = ops.cast(self.embeddings, self.compute_dtype)
         if reverse:
-            x = ops.cast(inputs, self.compute_dtype)
-            if len(x.shape) == 2:
-                # One decoding step's rows are few: with the matrix on the left the product is up to 1.6 times as fast
-                # on a CPU (32 rows, measured), the transpose included.
-                return ops.cast(ops.transpose(ops.matmul(matrix, ops.transpose(x))), "float32")
-            shape = ops.shape(x)
-            logits = ops.matmul(ops.reshape(x, (-1, self.hidden_size)), ops.transpose(matrix))
-            return ops.reshape(ops.cast(logits, "float32"), (*shape[:-1], self.vocab_size))
+            logits = ops.cast(_product(ops.cast(inputs, self.compute_dtype), matrix), "float32")
+            return logits + ops.cast(self.bias, "float32") if self.use_bias else logits
         ids = ops.cast(inputs, "int32")
         check_ids(ids, self.vocab_size)
         scale = ops.where(ids == 0, 0.0, self.hidden_size**0.5)
@@ -73,7 +71,19 @@ class TokenEmbedding(keras.layers.Layer):
             "vocab_size": self.vocab_size,
             "hidden_size": self.hidden_size,
             "mask_zero": self.mask_zero,
+            "use_bias": self.use_bias,
         }
+
+
+def _product(x, matrix):
+    """[..., hidden], [vocab_size, hidden] -> [..., vocab_size]."""
+    if len(x.shape) == 2:
+        # One decoding step's rows are few: with the matrix on the left the product is up to 1.6 times as fast on a CPU
+        # (32 rows, measured), the transpose included.
+        return ops.transpose(ops.matmul(matrix, ops.transpose(x)))
+    vocab_size, hidden_size = matrix.shape
+    product = ops.matmul(ops.reshape(x, (-1, hidden_size)), ops.transpose(matrix))
+    return ops.reshape(product, (*ops.shape(x)[:-1], vocab_size))
 
 
 def check_ids(ids, vocab_size):

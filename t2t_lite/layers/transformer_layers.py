@@ -110,7 +110,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         norm: "post" (the paper) or "pre".
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
-        activation: "relu", "gelu" or "swiglu".
+        activation: "relu", "gelu", "swish" or "swiglu".
         max_relative_position: int: self-attention with relative positions, see `RelativeAttention`; None: without.
         add_relative_to_values: bool, of `RelativeAttention`.
         neighborhood: int, r: self-attention restricted to r positions, see `RestrictedAttention`; None: to none.

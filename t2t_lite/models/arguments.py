@@ -18,6 +18,7 @@ _NAMES = {  # argument: hyperparameter
     "max_position": "max_position",
     "target_space_embedding": "use_target_space_embedding",
     "tie_embeddings": "shared_embedding_and_softmax_weights",
+    "softmax_bias": "softmax_bias",
     "recompute_grad": "recompute_grad",
     "dtype": "dtype_policy",
 }

@@ -92,7 +92,8 @@ def training_memory(model, hparams, source_length=SENTENCE, target_length=SENTEN
     activations what the backward pass needs (a: 4 bytes in float32, 2 in mixed_bfloat16; a mask of dropout: 1 byte):
                   attention, a query: a · 2 h (d_k + d_v) with the keys' and values' own positions, and for each head
                     and visible position 4 for the softmax, a for the weights after dropout or in bfloat16, the mask
-                  feed-forward, a position: a · d_ff; 4 of them for gelu and swiglu; one more with dropout, and the mask
+                  feed-forward, a position: a · d_ff; 4 of them for gelu, swish and swiglu; one more with dropout, and
+                    the mask
                   residual connection, a position: (8 + a) d for its normalisation, and the mask
                   a final normalisation: (8 + a) d; a sum of embedding and position: a · d, and the mask
                 with recompute_grad: a · d a layer, for what goes into it, and one whole layer

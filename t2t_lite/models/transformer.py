@@ -46,7 +46,7 @@ class Transformer(keras.Model):
         norm: "post" (the paper) or "pre" (then each stack ends with one more normalisation).
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
-        activation: "relu", "gelu" or "swiglu".
+        activation: "relu", "gelu", "swish" or "swiglu".
         position: "sinusoidal", "learned" (one table a side) or "none".
         position_layout: see `SinusoidalPositionEmbedding`.
         max_position: int, rows of a learned table.
@@ -57,6 +57,7 @@ class Transformer(keras.Model):
             of its targets (`transformer_prepare_encoder` in its layers/transformer_layers.py).
         tie_embeddings: bool: one matrix for inputs, targets and softmax (paper, section 3.4; with two vocabularies
             for targets and softmax); False: three.
+        softmax_bias: bool, a bias of the logits.
         recompute_grad: bool: while training, what is inside of the layers is not kept for the gradient but computed
             again (`keras.remat`): less memory, more time, the same numbers but for rounding.
 
@@ -102,6 +103,7 @@ class Transformer(keras.Model):
         neighborhood=None,
         target_space_embedding=False,
         tie_embeddings=True,
+        softmax_bias=False,
         recompute_grad=False,
         **kwargs,
     ):
@@ -124,12 +126,21 @@ class Transformer(keras.Model):
         layer_options = {name: config[name] for name in _LAYER_OPTIONS}
         layer_options |= {"attention_class": self.attention_class, "dtype": self.dtype_policy}
         one_matrix = tie_embeddings and target_vocab_size is None
-        self.input_embedding = self._embedding(vocab_size, "embedding" if one_matrix else "input_embedding")
+        bias = {"use_bias": softmax_bias}  # the softmax's, whatever else its matrix is
+        self.input_embedding = (
+            self._embedding(vocab_size, "embedding", **bias)
+            if one_matrix
+            else self._embedding(vocab_size, "input_embedding")
+        )
         self.target_embedding = (
-            self.input_embedding if one_matrix else self._embedding(self.target_vocab_size, "target_embedding")
+            self.input_embedding
+            if one_matrix
+            else self._embedding(self.target_vocab_size, "target_embedding", **(bias if tie_embeddings else {}))
         )
         self.softmax = (
-            self.target_embedding if tie_embeddings else self._embedding(self.target_vocab_size, "softmax_embedding")
+            self.target_embedding
+            if tie_embeddings
+            else self._embedding(self.target_vocab_size, "softmax_embedding", **bias)
         )
         self.encoder_position = self._position("encoder_position")
         self.decoder_position = self._position("decoder_position")
@@ -144,8 +155,8 @@ class Transformer(keras.Model):
         self.encoder_norm = self._final_norm("encoder_norm") if norm == "pre" else None
         self.decoder_norm = self._final_norm("decoder_norm") if norm == "pre" else None
 
-    def _embedding(self, size, name):
-        return TokenEmbedding(size, self.config["hidden_size"], dtype=self.dtype_policy, name=name)
+    def _embedding(self, size, name, use_bias=False):
+        return TokenEmbedding(size, self.config["hidden_size"], use_bias=use_bias, dtype=self.dtype_policy, name=name)
 
     def _position(self, name):
         if self.config["position"] == "learned":

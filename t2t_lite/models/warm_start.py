@@ -14,12 +14,15 @@ from t2t_lite.models.weights import check_fits, named_weights, saved_shapes, tra
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-# The matrices with a row a piece, as `Transformer` names them, and whose pieces these are.
+# The matrices with a row a piece, as `Transformer` names them, and whose these are; of biases, a number a piece.
 _SIDES = {
     "embedding/embeddings": ("inputs", "targets"),
     "input_embedding/embeddings": ("inputs",),
     "target_embedding/embeddings": ("targets",),
     "softmax_embedding/embeddings": ("targets",),
+    "embedding/bias": ("targets",),
+    "target_embedding/bias": ("targets",),
+    "softmax_embedding/bias": ("targets",),
 }
 # Where a run that has no matrix of that name has its rows; a later one's count before an earlier one's.
 _SOURCES = {
@@ -27,6 +30,9 @@ _SOURCES = {
     "input_embedding/embeddings": ("embedding/embeddings",),
     "target_embedding/embeddings": ("embedding/embeddings",),
     "softmax_embedding/embeddings": (),
+    "embedding/bias": ("target_embedding/bias",),
+    "target_embedding/bias": ("embedding/bias",),
+    "softmax_embedding/bias": (),
 }
 
 
@@ -90,7 +96,7 @@ def _take_rows(checkpoint, name, rows, encoders, sources, old_encoders):
     found = {}
     for source in sources:
         matrix = _read(checkpoint, source)
-        if matrix.shape[1] != rows.shape[1]:
+        if matrix.shape[1:] != rows.shape[1:]:
             raise UserError(
                 f"{checkpoint}: not of this model: {source} has rows of {matrix.shape[1]} there, {name} of "
                 f"{rows.shape[1]} in the model. Expected the settings that it was trained with."

@@ -19,7 +19,7 @@ _FIXED = (
     "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
     "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
     "norm_epsilon", "attention_bias", "ffn_activation", "shared_embedding_and_softmax_weights",
-    "use_target_space_embedding", "pos",
+    "softmax_bias", "use_target_space_embedding", "pos",
     "position_layout", "max_position", "self_attention_type", "max_relative_position", "add_relative_to_values",
     "attention_neighborhood", "optimizer", "optimizer_adafactor_beta1", "optimizer_adafactor_factored",
     "ema_decay",

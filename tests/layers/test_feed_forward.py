@@ -10,7 +10,7 @@ from tests.layers.equations import array
 from tests.layers.harness import X, check_layer
 
 
-@pytest.mark.parametrize("activation, weights", [("relu", 4), ("gelu", 4), ("swiglu", 6)])
+@pytest.mark.parametrize("activation, weights", [("relu", 4), ("gelu", 4), ("swish", 4), ("swiglu", 6)])
 def test_contract(activation, weights, tmp_path):
     init = {"filter_size": 16, "dropout": 0.1, "activation": activation}
     check_layer(layers.FeedForward, init, X, weights, tmp_path)
@@ -32,6 +32,13 @@ def test_gelu_is_the_exact_one():
     np.testing.assert_allclose(output, (inner * phi) @ array(layer.outer.kernel), atol=1e-5)
 
 
+def test_swish():
+    layer = layers.FeedForward(16, activation="swish")
+    output = array(layer(X))
+    inner = X @ array(layer.inner.kernel)
+    np.testing.assert_allclose(output, inner / (1 + np.exp(-inner)) @ array(layer.outer.kernel), atol=1e-5)
+
+
 def test_swiglu():
     layer = layers.FeedForward(16, activation="swiglu")
     output = array(layer(X))
@@ -47,7 +54,7 @@ def test_swiglu():
         ({"filter_size": 16.0}, "filter_size=16.0"),
         ({"filter_size": 16, "dropout": -0.1}, "dropout=-0.1"),
         ({"filter_size": 16, "dropout": 1.5}, "dropout=1.5"),
-        ({"filter_size": 16, "activation": "tanh"}, "relu, gelu, swiglu: received 'tanh'"),
+        ({"filter_size": 16, "activation": "tanh"}, "relu, gelu, swish, swiglu: received 'tanh'"),
     ],
 )
 def test_bad_arguments_are_named(arguments, words):

@@ -29,6 +29,15 @@ def test_tied_softmax():
     np.testing.assert_allclose(array(layer(X, reverse=True)), X @ array(layer.embeddings).T, atol=1e-5)
 
 
+def test_biased_softmax():
+    layer = layers.TokenEmbedding(9, 8, use_bias=True)
+    layer.build()
+    layer.bias.assign(np.arange(9))
+    np.testing.assert_allclose(array(layer(X, reverse=True)), X @ array(layer.embeddings).T + np.arange(9), atol=1e-5)
+    assert layers.TokenEmbedding.from_config(layer.get_config()).use_bias
+    assert (array(layer(IDS))[IDS == 0] == 0).all()
+
+
 def test_a_tied_functional_model_is_saved_with_one_matrix(tmp_path):
     layer, ids = layers.TokenEmbedding(9, 8), keras.Input((None,), dtype="int32")
     logits = layer(layer(ids), reverse=True)

@@ -24,6 +24,8 @@ OPTIONS = {
     "tied_two_vocabularies": {"target_vocab_size": 30},
     "own_head_sizes": {"key_dim": 3, "value_dim": 5, "attention_bias": True},
     "swiglu": {"activation": "swiglu", "position_layout": "marian"},
+    "marian": {"activation": "swish", "softmax_bias": True, "attention_bias": True},
+    "untied_with_bias": {"softmax_bias": True, "tie_embeddings": False, "target_vocab_size": 30},
     "depths": {"num_encoder_layers": 1, "num_decoder_layers": 3},
     "relative": {"max_relative_position": 2, "position": "none"},
     "relative_values": {"max_relative_position": 3, "add_relative_to_values": True},
