@@ -3,10 +3,56 @@
 import numpy as np
 from keras import ops
 
-from t2t_lite.data.vocabulary import EOS_ID
+from t2t_lite.data.vocabulary import EOS_ID, UNK_ID
 from t2t_lite.errors import UserError
+from t2t_lite.export import folders, plain_transformer
 
 PAD, EOS = "<pad>", "</s>"
+QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")
+_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWISH"}
+# Rows of a table of sinusoids: the longest input (1024) and the longest output of it (50 more) have room.
+_SINUSOIDS = 2048
+
+
+def export_ctranslate2(translator, path, quantization="float32"):
+    """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece models and a README beside it.
+
+    Beam search there equals ours with `alpha=0, ends="top"` (CTranslate2: `length_penalty=0`): other penalties are
+    defined differently. The input gets its EOS there; the caller gives pieces.
+
+    Args:
+        translator: Translator of one Transformer.
+        path: str, a new or empty folder.
+        quantization: how weights are stored: "int8" (int8 products on CPUs), "int16", "float16", "bfloat16" or
+            "float32". Whoever loads the folder may choose another type of computation, by `compute_type`.
+
+    Returns:
+        `path`, which appears when all is written.
+
+    Raises:
+        UserError: an option of the model that CTranslate2 does not have (it is named), another model than the
+            Transformer or an ensemble, a folder that holds something, no such quantization, or no ctranslate2.
+        Failure: writing failed; nothing is left behind.
+    """
+    if quantization not in QUANTIZATIONS:
+        raise UserError(f"--quantization={quantization}: expected one of {', '.join(QUANTIZATIONS)}.")
+    plain_transformer.check(translator, "CTranslate2")
+    _check_supported(translator.model.config)
+    folders.check_new(path)
+    _check_installed()
+    tokens = {side: plain_transformer.unique_pieces(encoder) for side, encoder in translator.encoders.items()}
+    spec = model_spec(translator.model, tokens)
+    spec.validate()
+    _convert_without_torch(spec)
+    spec.optimize(quantization=quantization)
+
+    def write(folder):
+        spec.save(folder)
+        for name, model in plain_transformer.sentencepiece_models(translator.encoders).items():
+            folders.write_file(folder, name, model)
+        folders.write_file(folder, "README.md", _readme(translator, quantization).encode())
+
+    return folders.write_folder(path, write)
 
 
 def model_spec(model, tokens):
@@ -14,30 +60,41 @@ def model_spec(model, tokens):
 
     Args:
         model: Transformer, built.
-        tokens: {"inputs": list of str, "targets": list of str}, the pieces of both vocabularies in the order of ids.
+        tokens: {"inputs": list of str, "targets": list of str}, the pieces of both vocabularies in the order of ids,
+            all different.
 
     Raises:
-        UserError: an option of the model that CTranslate2 does not have; the message names it.
+        UserError: an option of the model that CTranslate2 does not have; the message names it. Or no ctranslate2.
     """
-    from ctranslate2.specs import TransformerSpec
-    from ctranslate2.specs.common_spec import Activation
-
     config = model.config
     _check_supported(config)
-    activations = {"relu": Activation.RELU, "gelu": Activation.GELU}
-    spec = TransformerSpec.from_config(
-        (config["num_encoder_layers"], config["num_decoder_layers"]),
-        config["num_heads"],
-        pre_norm=config["norm"] == "pre",
-        activation=activations[config["activation"]],
+    _check_installed()
+    from ctranslate2.specs.common_spec import Activation
+    from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
+
+    options = {
+        "num_heads": config["num_heads"],
+        "pre_norm": config["norm"] == "pre",
+        "activation": getattr(Activation, _ACTIVATIONS[config["activation"]]),
+        "ffn_glu": config["activation"] == "swiglu",
+        "relative_position": config["max_relative_position"] is not None,
+        "head_dim": config["key_dim"],  # None: hidden_size / num_heads
+    }
+    spec = TransformerSpec(
+        TransformerEncoderSpec(config["num_encoder_layers"], **options),
+        TransformerDecoderSpec(config["num_decoder_layers"], **options),
     )
     spec.decoder.start_from_zero_embedding = True
-    spec.encoder.embeddings[0].weight = _without_padding(model.input_embedding)
-    spec.decoder.embeddings.weight = _without_padding(model.target_embedding)
+    # Our padding embeds to zero whatever its row. There it is never looked up, and what is tied is stored once.
+    spec.encoder.embeddings[0].weight = _array(model.input_embedding.embeddings)
+    spec.decoder.embeddings.weight = _array(model.target_embedding.embeddings)
     spec.decoder.projection.weight = _array(model.softmax.embeddings)
+    if config["softmax_bias"]:
+        spec.decoder.projection.bias = _array(model.softmax.bias)
     for side, position in ((spec.encoder, model.encoder_position), (spec.decoder, model.decoder_position)):
         side.scale_embeddings = True
-        side.position_encodings.encodings = _positions(position, config)
+        if not options["relative_position"]:  # with these CTranslate2 adds no others
+            side.position_encodings.encodings = _positions(position, config)
     if config["target_space_embedding"]:  # one more vector at every position
         spec.encoder.position_encodings.encodings += _array(model.target_space)
     for layer, theirs in zip(model.encoder_layers, spec.encoder.layer, strict=True):
@@ -52,39 +109,58 @@ def model_spec(model, tokens):
         _fill_norm(model.decoder_norm, spec.decoder.layer_norm)
     spec.register_source_vocabulary(tokens["inputs"])
     spec.register_target_vocabulary(tokens["targets"])
-    spec.config.unk_token, spec.config.bos_token = tokens["targets"][2], tokens["targets"][0]
+    spec.config.unk_token, spec.config.bos_token = tokens["targets"][UNK_ID], tokens["targets"][0]
     spec.config.eos_token = spec.config.decoder_start_token = tokens["targets"][EOS_ID]
-    spec.config.add_source_bos = spec.config.add_source_eos = False
+    spec.config.add_source_bos, spec.config.add_source_eos = False, True
     spec.config.layer_norm_epsilon = config["norm_epsilon"]
     return spec
 
 
+def _check_installed():
+    try:
+        import ctranslate2  # noqa: F401
+    except ImportError:
+        raise UserError("CTranslate2 is not installed. Run: pip install 't2t_lite[ctranslate2]'") from None
+
+
 def _check_supported(config):
-    head_size = config["hidden_size"] // config["num_heads"]
-    for name, supported in (
-        ("activation", ("relu", "gelu")),
-        ("max_relative_position", (None,)),
-        ("neighborhood", (None,)),
-        ("position", ("sinusoidal", "learned")),
-        ("key_dim", (None, head_size)),
-        ("value_dim", (None, head_size)),
-    ):
-        if config[name] not in supported:
-            raise UserError(f"CTranslate2 has no Transformer with {name}={config[name]}.")
+    is_relative = config["max_relative_position"] is not None
+    key_size, value_size = plain_transformer.head_sizes(config)
+    plain_transformer.check_options(
+        "CTranslate2",
+        config,
+        {
+            "hidden_size": None,
+            "filter_size": None,
+            "num_heads": None,
+            "num_encoder_layers": None,
+            "num_decoder_layers": None,
+            "norm": ("post", "pre"),
+            "norm_epsilon": None,
+            "attention_bias": (True, False),
+            "activation": tuple(_ACTIVATIONS),
+            "tie_embeddings": (True, False),
+            "softmax_bias": (True, False),
+            "position_layout": None,
+            "max_position": None,
+            "key_dim": None,
+            "value_dim": None if key_size == value_size else (key_size,),  # heads have one size
+            # Relative positions are instead of others there, and always on values, too.
+            "max_relative_position": None,
+            "position": ("none",) if is_relative else ("sinusoidal", "learned", "none"),
+            "add_relative_to_values": (True,) if is_relative else (False,),
+            "target_space_embedding": (False,) if is_relative else (False, True),
+        },
+    )
 
 
 def _positions(layer, config):
-    """float32 [max_position, hidden]."""
+    """float32 [positions, hidden]; zeros for a model without positions, where CTranslate2 would add its own."""
     if config["position"] == "learned":
         return _array(layer.table)
-    return _array(layer.encode(ops.arange(config["max_position"])))
-
-
-def _without_padding(embedding):
-    """Our padding embeds to zero whatever its row; as an output its row counts."""
-    matrix = _array(embedding.embeddings)
-    matrix[0] = 0
-    return matrix
+    if config["position"] == "none":
+        return np.zeros((_SINUSOIDS, config["hidden_size"]), "float32")
+    return _array(layer.encode(ops.arange(_SINUSOIDS)))
 
 
 def _fill_self_attention(residual, theirs):
@@ -92,6 +168,9 @@ def _fill_self_attention(residual, theirs):
     _fill_dense([attention.query_projection, attention.key_projection, attention.value_projection], theirs.linear[0])
     _fill_dense([attention.output_projection], theirs.linear[1])
     _fill_norm(residual.normalization, theirs.layer_norm)
+    if hasattr(theirs, "relative_position_keys"):
+        theirs.relative_position_keys = _array(attention.key_table)
+        theirs.relative_position_values = _array(attention.value_table)
 
 
 def _fill_cross_attention(residual, theirs):
@@ -105,6 +184,8 @@ def _fill_cross_attention(residual, theirs):
 def _fill_feed_forward(residual, theirs):
     _fill_dense([residual.layer.inner], theirs.linear_0)
     _fill_dense([residual.layer.outer], theirs.linear_1)
+    if hasattr(theirs, "linear_0_noact"):
+        _fill_dense([residual.layer.gate], theirs.linear_0_noact)
     _fill_norm(residual.normalization, theirs.layer_norm)
 
 
@@ -121,3 +202,58 @@ def _fill_norm(norm, theirs):
 
 def _array(weight):
     return np.array(ops.convert_to_numpy(weight), "float32")
+
+
+def _convert_without_torch(spec):
+    """CTranslate2 makes bfloat16 by PyTorch; NumPy does it as well, with the type that Keras brings along."""
+    import ml_dtypes
+    from ctranslate2.specs import model_spec as theirs
+
+    class Array(theirs.NumpyVariable):
+        def _to(self, dtype):
+            self.array = self.array.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype))
+            return self
+
+    def replace(owner, name, value):
+        if isinstance(value, theirs.NumpyVariable):
+            setattr(owner, name.rpartition("/")[2], Array(value.array))
+
+    theirs.visit_spec(spec, replace)
+
+
+def _readme(translator, quantization):
+    """Returns the text of README.md."""
+    body = _USE_SENTENCEPIECE if plain_transformer.sentencepiece_models(translator.encoders) else _USE_TOKENS
+    return f"""# A translation model for CTranslate2
+
+{plain_transformer.description(translator)} Weights are stored as {quantization}.
+
+{body}
+`length_penalty=0` is the search of t2t_lite with `alpha=0`. With `length_penalty=1` (the default) scores are divided by
+the length, not by t2t_lite's ((5 + length) / 6)^alpha. `compute_type="int8"` computes in int8 whatever the weights are
+stored as. Inputs beyond `max_input_length` (1024 pieces) are cut, outputs end at `max_decoding_length` (256).
+"""
+
+
+_USE_SENTENCEPIECE = """```bash
+pip install ctranslate2 sentencepiece
+```
+
+```python
+import ctranslate2
+import sentencepiece
+
+source = sentencepiece.SentencePieceProcessor("source.spm")
+target = sentencepiece.SentencePieceProcessor("target.spm")
+translator = ctranslate2.Translator(".", device="cpu")  # or "cuda"
+pieces = [source.encode(text, out_type=str) for text in ["The first sentence.", "The second one."]]
+for result in translator.translate_batch(pieces, beam_size=4, length_penalty=0):
+    print(target.decode(result.hypotheses[0]))
+```
+
+The end of the input's sentence is added by CTranslate2.
+"""
+_USE_TOKENS = """Its tokens are the entries of `shared_vocabulary.json` (`source_vocabulary.json` and
+`target_vocabulary.json` where there are two); `ctranslate2.Translator(".").translate_batch([["a", "b"]], beam_size=4,
+length_penalty=0)` translates lists of them. The end of the input's sentence is added by CTranslate2.
+"""

@@ -1,0 +1,68 @@
+"""What is refused, and that nothing is written then: without ctranslate2. The export itself: tests/peers."""
+
+import os
+import sys
+
+import pytest
+
+from t2t_lite.data.vocabulary import ByteTextEncoder
+from t2t_lite.decoding.ensemble import Ensemble
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_ctranslate2
+from t2t_lite.export.plain_transformer import unique_pieces
+from t2t_lite.models import Transformer
+from tests.export.models import translator_of
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"neighborhood": 3},
+        {"value_dim": 6, "key_dim": 4},
+        {"max_relative_position": 4, "position": "none"},
+        {"position": "sinusoidal", "max_relative_position": 4, "add_relative_to_values": True},
+    ],
+    ids=str,
+)
+def test_an_option_that_it_does_not_have_is_refused_by_name(option, tmp_path):
+    name, value = next(iter(option.items()))
+    expected = {"max_relative_position": "add_relative_to_values=False"}.get(name, f"{name}={value}")
+    with pytest.raises(UserError, match=expected):
+        export_ctranslate2(translator_of(**option), str(tmp_path / "ct2"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_other_models_are_refused(tmp_path):
+    class Changed(Transformer):
+        pass
+
+    one = translator_of()
+    for model, words in ((Ensemble([one.model, one.model]), "ensemble"), (Changed(**one.model.config), "Changed")):
+        with pytest.raises(UserError, match=words):
+            export_ctranslate2(Translator(model, one.encoders, one.hparams), str(tmp_path / "ct2"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_mistakes(tmp_path, monkeypatch):
+    translator = translator_of()
+    with pytest.raises(UserError, match="--quantization=int4: expected one of int8"):
+        export_ctranslate2(translator, str(tmp_path / "ct2"), "int4")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a").write_text("")
+    with pytest.raises(UserError, match="full: holds files already"):
+        export_ctranslate2(translator, str(tmp_path / "full"))
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(UserError, match=r"pip install 't2t_lite\[ctranslate2\]'"):
+        export_ctranslate2(translator, str(tmp_path / "ct2"))
+    assert os.listdir(tmp_path) == ["full"]
+
+
+def test_pieces_are_all_different():
+    class Odd(ByteTextEncoder):
+        def _piece(self, i):
+            return "</s>" if i == 7 else super()._piece(i)
+
+    pieces = unique_pieces(Odd())
+    assert len(set(pieces)) == len(pieces) == 258
+    assert pieces[:2] == ["<pad>", "<</s>>"] and pieces[7] == "</s>"
