@@ -4,6 +4,10 @@
     t2t-exporter --checkpoint_path=one/model.ckpt-1000,other/model.ckpt-2000 --export_dir=export
 
 The export goes to the next numbered folder, export/1 at first; its path is printed. docs/serving.md has all of it.
+Other formats, into a new folder (docs/conversion.md):
+
+    t2t-exporter --output_dir=train --format=ctranslate2 --quantization=int8 --export_dir=ct2
+    t2t-exporter --output_dir=train --format=hugging_face --export_dir=hf
 """
 
 import os
@@ -14,17 +18,26 @@ from t2t_lite.bin import _app, _trained
 from t2t_lite.errors import UserError
 
 _MAX_INPUT_LENGTH = 512
+_FORMATS = ("saved_model", "ctranslate2", "hugging_face")
+_QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     _trained.define_flags(flags)
-    flags.DEFINE_path("export_dir", None, "Folder of the numbered exports. Default: export, beside the checkpoint.")
+    flags.DEFINE_path(
+        "export_dir",
+        None,
+        "Folder of the numbered exports, by default export, beside the checkpoint. Of other formats: a new folder, by "
+        "default one of the format's name there.",
+    )
+    flags.DEFINE_enum("format", "saved_model", _FORMATS, "What to write.")
+    flags.DEFINE_enum("quantization", None, _QUANTIZATIONS, "Of ctranslate2: how weights are stored. Default: float32.")
     flags.DEFINE_string(
         "decode_hparams",
         "",
         "name=value,… of beam_size=4, alpha=0.6, extra_length=50, length_penalty=gnmt and max_input_size (512), which "
-        "are fixed in the export.",
+        "are fixed in the export; hugging_face keeps beam_size and alpha, ctranslate2 none.",
     )
     flags.DEFINE_enum(
         "weights_dtype",
@@ -41,6 +54,11 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for a mistake that needs no import to be seen."""
     _trained.check(flags)
+    if flags.quantization and flags.format != "ctranslate2":
+        raise UserError(f"--quantization={flags.quantization}: only for --format=ctranslate2. Leave it out.")
+    for name in ("weights_dtype", "license"):
+        if flags[name].present and flags.format != "saved_model":
+            raise UserError(f"--{name}: only for --format=saved_model. Leave it out.")
     if flags.export_as_tfhub:
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 
@@ -51,7 +69,12 @@ def run(flags):
 
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=_trained.decode_defaults(flags))
     translator = _trained.load_translator(flags)
-    print(_saved_model(flags, translator, settings))
+    if flags.format == "ctranslate2":
+        print(_ctranslate2(flags, translator))
+    elif flags.format == "hugging_face":
+        print(_hugging_face(flags, translator, settings))
+    else:
+        print(_saved_model(flags, translator, settings))
 
 
 def _saved_model(flags, translator, settings):
@@ -84,6 +107,28 @@ def _command(flags):
     """Returns the command as it can be typed again."""
     given = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
     return shlex.join(["t2t-exporter", *given])
+
+
+def _ctranslate2(flags, translator):
+    """Writes a folder for CTranslate2; returns its path."""
+    from t2t_lite.export.ctranslate2 import export_ctranslate2
+
+    return export_ctranslate2(translator, _new_folder(flags, translator), flags.quantization or "float32")
+
+
+def _hugging_face(flags, translator, settings):
+    """Writes a folder for Hugging Face Transformers; returns its path."""
+    from t2t_lite.export.hugging_face import export_hugging_face
+
+    path = _new_folder(flags, translator)
+    return export_hugging_face(translator, path, beam_size=settings.beam_size, alpha=settings.alpha)
+
+
+def _new_folder(flags, translator):
+    from t2t_lite.models.exported import export_of
+
+    path = translator.run.path
+    return flags.export_dir or os.path.join(os.path.dirname(export_of(path) or path), flags.format)
 
 
 def main(argv=None):

@@ -2,6 +2,7 @@
 
     t2t-importer --from=tensor2tensor --path=old/model.ckpt-250000 --vocab=old/vocab.ende.32768.subwords \\
       --languages=en,de --output_dir=train
+    t2t-importer --from=hugging_face --path=opus-mt-en-de --output_dir=train
 
 The new checkpoint's path is printed. docs/importing.md says what can be imported.
 """
@@ -11,17 +12,23 @@ import sys
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 
-_FORMATS = ("tensor2tensor",)
+_FORMATS = ("tensor2tensor", "hugging_face")
+_PATH = (
+    "The model: of tensor2tensor a checkpoint, …/model.ckpt-N, or the folder of a run; of hugging_face the folder of a "
+    "MarianMTModel."
+)
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_enum("from", None, _FORMATS, "What has trained the model.")
-    flags.DEFINE_path("path", None, "The model: of tensor2tensor a checkpoint, …/model.ckpt-N, or the folder of a run.")
+    flags.DEFINE_path("path", None, _PATH)
     flags.DEFINE_paths(
         "vocab", [], "Of tensor2tensor: its .subwords file; two, inputs' and targets', where they differ."
     )
-    flags.DEFINE_list("languages", [], "Languages of inputs and targets, such as en,de.")
+    flags.DEFINE_list(
+        "languages", [], "Languages of inputs and targets, such as en,de; of hugging_face where its tokenizer has none."
+    )
     flags.DEFINE_path("output_dir", None, "Folder of the new run; it must not exist yet.")
     flags.DEFINE_string(
         "hparams_set",
@@ -39,9 +46,19 @@ def check(flags):
         if len(flags.vocab) > 2:
             raise UserError(f"--vocab: found {len(flags.vocab)} files. Expected one, or inputs' and targets'.")
 
+    else:
+        for name in ("vocab", "hparams_set", "hparams"):
+            if flags[name].value:
+                raise UserError(f"--{name}: only for --from=tensor2tensor; a MarianMTModel's folder says it itself.")
+
 
 def run(flags):
     """Imports, and prints the path of the checkpoint."""
+    if flags["from"].value == "hugging_face":
+        from t2t_lite.export.hugging_face_import import import_hugging_face
+
+        print(import_hugging_face(flags.path, flags.output_dir, languages=flags.languages))
+        return
     from t2t_lite.export.tensor2tensor import import_tensor2tensor
 
     path = import_tensor2tensor(

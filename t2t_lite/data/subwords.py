@@ -82,7 +82,7 @@ def adopt_sentencepiece(path, model_prefix):
         UserError: no such file, or not a SentencePiece model.
     """
     model = with_usual_ids(files.read_bytes(path), path)
-    if not _parse(model, path).trainer_spec.byte_fallback:
+    if not parse_sentencepiece(model, path).trainer_spec.byte_fallback:
         _LOGGER.info(f"{path}: a vocabulary without byte fallback: characters that it does not have become <unk>")
     _write(model, model_prefix)
 
@@ -100,7 +100,7 @@ def with_usual_ids(model, path):
     Raises:
         UserError: not a SentencePiece model.
     """
-    proto = _parse(model, path)
+    proto = parse_sentencepiece(model, path)
     kind, spec = proto.SentencePiece.Type, proto.trainer_spec
     control = {piece.piece for piece in proto.pieces if piece.type == kind.CONTROL}
     names = {piece.piece for piece in proto.pieces}
@@ -127,7 +127,7 @@ def with_usual_ids(model, path):
     return proto.SerializeToString(deterministic=True)
 
 
-def _parse(model, path):
+def parse_sentencepiece(model, path):
     """Returns a ModelProto. Raises `UserError` unless SentencePiece can load the model."""
     import sentencepiece
 

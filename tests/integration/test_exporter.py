@@ -62,6 +62,9 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
         (["--problem=algorithmic_identity_decimal40"], ["--problem", "translate_own"]),
         (["--export_dir=file"], ["file", "folder"]),
         (["--output_dir=nowhere"], ["nowhere"]),
+        (["--quantization=int8"], ["--quantization", "--format=ctranslate2"]),
+        (["--format=ctranslate2", "--quantization=int4"], ["--quantization", "int8, int16"]),
+        (["--format=ctranslate2", "--export_dir=file"], ["file", "is a file"]),
     ],
 )
 def test_mistakes(call_command, assert_user_error, made, tmp_path, flags, words):

@@ -1,0 +1,107 @@
+"""Our weights under the names and in the layouts of Hugging Face's MarianMTModel, both ways.
+
+Dense kernels are [inputs, outputs] here and [outputs, inputs] there. Marian's sinusoids are sines, then cosines; the
+paper's alternate. The order of the hidden features means nothing to a Transformer whose weights are reordered alike, so
+the paper's layout becomes Marian's by one permutation, and computes the same.
+"""
+
+import numpy as np
+from keras import ops
+
+# A logit that no search chooses, but small enough to sum up: label smoothing looks at all of them.
+NEVER = -100.0
+
+
+def marian_state(model):
+    """Returns {name in MarianMTModel's state dict: float32 array} of a Transformer.
+
+    The caller has checked that Marian can hold it. The row of the padding is zero there, from which Marian begins to
+    decode; where it is the softmax's as well, a bias of -100 stands for the logit that it gave. Matrices that are
+    tied are there once.
+    """
+    config, order = model.config, hidden_order(model.config)
+    source, target = (_rows(embedding)[:, order] for embedding in (model.input_embedding, model.target_embedding))
+    softmax = _rows(model.softmax)[:, order]
+    bias = _rows(model.softmax, "bias") if config["softmax_bias"] else np.zeros(len(softmax), "float32")
+    source[0] = target[0] = 0
+    if shares_embeddings(config):
+        state = {"model.shared.weight": target}
+    else:
+        state = {"model.encoder.embed_tokens.weight": source, "model.decoder.embed_tokens.weight": target}
+    if config["tie_embeddings"]:
+        bias[0] = NEVER
+    else:
+        state["lm_head.weight"] = softmax
+    state["final_logits_bias"] = bias[None]
+    for name, owner, attribute, hidden_axis in _parts(model):
+        array = _rows(owner, attribute) if hasattr(owner, attribute) and getattr(owner, attribute) is not None else None
+        if array is None:  # a projection without a bias
+            array = np.zeros(owner.units, "float32")
+        if hidden_axis is not None:
+            array = np.take(array, order, axis=hidden_axis)
+        state[name] = np.ascontiguousarray(array.T)
+    return state
+
+
+def fill(model, take):
+    """Gives a Transformer the weights of a MarianMTModel, but for embeddings and softmax.
+
+    Args:
+        model: Transformer, built, with attention's biases and position_layout="marian".
+        take: function of (name, shape) that returns the tensor of that name, an array of that shape.
+    """
+    for name, owner, attribute, _ in _parts(model):
+        variable = getattr(owner, attribute)
+        variable.assign(take(name, tuple(reversed(variable.shape))).T)
+
+
+def hidden_order(config):
+    """Returns int [hidden]: which of our hidden features Marian's are, in its order."""
+    size = config["hidden_size"]
+    if config["position_layout"] == "interleaved":
+        return np.r_[0:size:2, 1:size:2]
+    return np.arange(size)
+
+
+def shares_embeddings(config):
+    """Whether inputs, targets and softmax have one matrix."""
+    return config["tie_embeddings"] and config["target_vocab_size"] is None
+
+
+def _parts(model):
+    """Yields (name there, our layer, name of its weight, axis of the hidden features in our weight or None)."""
+    stacks = (("encoder", model.encoder_layers), ("decoder", model.decoder_layers))
+    for stack, number, layer in ((s, i, layer) for s, layers in stacks for i, layer in enumerate(layers)):
+        prefix = f"model.{stack}.layers.{number}"
+        attentions = [("self_attn", layer.self_attention)]
+        if stack == "decoder":
+            attentions.append(("encoder_attn", layer.cross_attention))
+        for name, residual in attentions:
+            for role, theirs in (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj")):
+                yield from _reads(f"{prefix}.{name}.{theirs}", getattr(residual.layer, f"{role}_projection"))
+            yield from _writes(f"{prefix}.{name}.out_proj", residual.layer.output_projection)
+            yield from _norm(f"{prefix}.{name}_layer_norm", residual.normalization)
+        yield from _reads(f"{prefix}.fc1", layer.feed_forward.layer.inner)
+        yield from _writes(f"{prefix}.fc2", layer.feed_forward.layer.outer)
+        yield from _norm(f"{prefix}.final_layer_norm", layer.feed_forward.normalization)
+
+
+def _reads(name, dense):
+    """A layer whose inputs are the hidden features."""
+    yield f"{name}.weight", dense, "kernel", 0
+    yield f"{name}.bias", dense, "bias", None
+
+
+def _writes(name, dense):
+    """A layer whose outputs are added to the hidden features."""
+    yield f"{name}.weight", dense, "kernel", 1
+    yield f"{name}.bias", dense, "bias", 0
+
+
+def _norm(name, norm):
+    yield f"{name}.weight", norm, "gamma", 0
+    yield f"{name}.bias", norm, "beta", 0
+
+
+def _rows(layer, attribute="embeddings"):
+    return np.array(ops.convert_to_numpy(getattr(layer, attribute)), "float32")

@@ -1,0 +1,149 @@
+"""The folder that `export_hugging_face` writes, loaded offline as its README says."""
+
+import collections
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from keras import ops
+
+from t2t_lite.data.vocabulary import SentencePieceEncoder
+from t2t_lite.export import export_hugging_face
+from tests.decoding.runs import make_run
+from tests.export.models import translator_of
+from tests.peers.conftest import HOSTILE
+from tests.peers.models import shifted
+
+EXTRA = 20
+
+
+def load(path):
+    """Returns (model, tokenizer); nothing is asked of the network."""
+    options = {"local_files_only": True}
+    model, loading = transformers.AutoModelForSeq2SeqLM.from_pretrained(path, output_loading_info=True, **options)
+    assert type(model) is transformers.MarianMTModel
+    assert not loading["missing_keys"] and not loading["unexpected_keys"] and not loading["mismatched_keys"], loading
+    return model.eval(), transformers.AutoTokenizer.from_pretrained(path, **options)
+
+
+def generate(model, tokenizer, texts, **options):
+    """Returns ids without start and EOS, under our limits: an output's longest length depends on its own input's."""
+    by_length, found = collections.defaultdict(list), {}
+    for at, text in enumerate(texts):
+        by_length[len(tokenizer(text).input_ids)].append(at)
+    for length, places in by_length.items():
+        batch = tokenizer([texts[at] for at in places], return_tensors="pt")
+        with torch.inference_mode():
+            rows = model.generate(**batch, max_new_tokens=length + EXTRA, **options).tolist()
+        for at, (start, *ids) in zip(places, rows, strict=True):
+            assert start == model.config.pad_token_id
+            eos = model.config.eos_token_id
+            found[at] = [i for i in ids[: ids.index(eos) if eos in ids else None] if i != model.config.pad_token_id]
+    return [found[at] for at in range(len(texts))]
+
+
+@pytest.fixture(scope="module")
+def exported(trained, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("hf") / "model")
+    assert export_hugging_face(trained, path) == path
+    return load(path)
+
+
+@pytest.fixture(scope="module")
+def ours(trained, texts):
+    return trained.translate(texts, alpha=0.0, ends="top", extra_length=EXTRA)
+
+
+def test_the_tokenizer_gives_our_ids(trained, exported, texts):
+    _, tokenizer = exported
+    for text in texts:
+        assert tokenizer(text).input_ids == [*trained.encoders["inputs"].encode(text), 1], text
+        assert tokenizer(text_target=text).input_ids == [*trained.encoders["targets"].encode(text), 1], text
+    assert any("<0xF0>" in trained.encoders["inputs"].pieces(tokenizer(text).input_ids) for text in HOSTILE)
+
+
+def test_ids_become_our_text(trained, exported, texts):
+    """Also those of characters that are spelled by bytes."""
+    _, tokenizer = exported
+    for text in texts:
+        ids = trained.encoders["targets"].encode(text)
+        assert tokenizer.decode([0, *ids, 1, 0], skip_special_tokens=True) == trained.encoders["targets"].decode(ids)
+
+
+def test_the_same_ids_and_text(exported, texts, ours):
+    model, tokenizer = exported
+    found = generate(model, tokenizer, texts, num_beams=4, length_penalty=0.0)
+    same = [ids == translation.hypotheses[0].ids for ids, translation in zip(found, ours, strict=True)]
+    assert sum(same) >= 0.995 * len(texts)
+    decoded = tokenizer.batch_decode([[*ids, 1] for ids in found], skip_special_tokens=True)
+    for text, translation, is_same in zip(decoded, ours, same, strict=True):
+        assert text == translation.text or not is_same
+
+
+def test_the_folder_says_how_to_search(trained, exported, texts):
+    model, tokenizer = exported
+    assert (model.generation_config.num_beams, model.generation_config.length_penalty) == (4, 0.6)
+    found = generate(model, tokenizer, texts[:60])
+    ours = trained.translate(texts[:60], alpha=0.6, length_penalty="power", ends="top", extra_length=EXTRA)
+    assert sum(a == b.hypotheses[0].ids for a, b in zip(found, ours, strict=True)) >= 59
+
+
+@pytest.fixture(scope="module")
+def vocabularies(tmp_path_factory):
+    """Two SentencePiece vocabularies."""
+    found = {}
+    for side, size in (("inputs", 320), ("targets", 310)):
+        run = make_run(tmp_path_factory.mktemp(side), steps=(), vocab_size=size)
+        found[side] = SentencePieceEncoder(str(next(run.glob("vocab.*.model"))))
+    return found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"position_layout": "interleaved"},
+        {"position_layout": "marian", "activation": "swish", "attention_bias": True, "softmax_bias": True},
+        {"target_vocab_size": 310, "activation": "gelu", "num_encoder_layers": 1, "num_decoder_layers": 2},
+        {"target_vocab_size": 310, "tie_embeddings": False, "softmax_bias": True},
+        {"tie_embeddings": False},
+    ],
+    ids=str,
+)
+def test_logits(options, vocabularies, tmp_path):
+    side = "targets" if "target_vocab_size" in options else "inputs"
+    encoders = {"inputs": vocabularies["inputs"], "targets": vocabularies[side]}
+    translator = translator_of(encoders, **options)
+    model, tokenizer = load(export_hugging_face(translator, str(tmp_path / "hf")))
+    rng = np.random.default_rng(1)
+    inputs, targets = rng.integers(3, 310, (3, 9)).astype("int32"), rng.integers(3, 310, (3, 7)).astype("int32")
+    inputs[1, 5:] = targets[2, 4:] = 0
+    with torch.inference_mode():
+        theirs = model(
+            input_ids=torch.tensor(inputs).long(),
+            attention_mask=torch.tensor(inputs != 0),
+            decoder_input_ids=torch.tensor(shifted(targets)).long(),
+        ).logits.numpy()
+    mine = ops.convert_to_numpy(translator.model({"inputs": inputs, "targets": targets}, training=False))
+    np.testing.assert_allclose(theirs[..., 1:], mine[..., 1:], atol=1e-5)  # all but the padding's
+    if options.get("tie_embeddings", True):
+        assert (theirs[..., 0] < -90).all()
+    else:
+        np.testing.assert_allclose(theirs[..., 0], mine[..., 0], atol=1e-5)
+    assert tokenizer("the red house").input_ids == [*encoders["inputs"].encode("the red house"), 1]
+    ids = encoders["targets"].encode("ein grün Baum")
+    assert tokenizer.decode(ids) == "ein grün Baum" and tokenizer(text_target="ein grün Baum").input_ids == [*ids, 1]
+
+
+def test_what_transformers_itself_would_save(exported, tmp_path):
+    """Its own reader and writer agree with what we have written."""
+    model, _ = exported
+    model.save_pretrained(tmp_path)
+    again, loading = transformers.MarianMTModel.from_pretrained(tmp_path, output_loading_info=True)
+    assert not loading["missing_keys"]
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(again.state_dict()[name], tensor), name
+    with open(os.path.join(tmp_path, "config.json")) as file:
+        assert json.load(file)["activation_function"] == "relu"
