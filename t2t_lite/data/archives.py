@@ -79,8 +79,8 @@ class OpenMember:
     def open(self):
         """Gives the file; once only."""
         ending = os.path.splitext(self.name)[1]
-        with _naming_damage(self, self.url), self._file as file:
-            yield unpacked(file, ending) if ending in _DECOMPRESSORS else file
+        with _naming_damage(self, self.url), self._file as file, _plain(file, ending) as plain:
+            yield plain
 
 
 def matching_members(archive, pattern, url=""):
@@ -91,6 +91,14 @@ def matching_members(archive, pattern, url=""):
     """
     with _naming_damage(archive, url):
         yield from _walk(archive, posixpath.normpath(pattern), url, fnmatch.fnmatchcase)
+
+
+def _plain(file, ending):
+    """`unpacked` where the ending is one of a packing, else the file itself; to be closed, or left, by `with`.
+
+    Left to the garbage collector a thread that unpacks could be waited for by the one that it waits for.
+    """
+    return unpacked(file, ending) if ending in _DECOMPRESSORS else contextlib.nullcontext(file)
 
 
 def unpacked(file, ending):
@@ -172,8 +180,8 @@ def _walk(archive, wanted, url, matches=operator.eq):
 def _walk_tar(archive):
     """Yields (name, is a file, function that opens it) in the order of the tar."""
     packing = next(_TAR_ENDINGS[ending] for ending in _TAR_ENDINGS if archive.endswith(ending))
-    with files.open_stream(archive) as raw:
-        plain = _Tail(unpacked(raw, packing) if packing else raw)
+    with files.open_stream(archive) as raw, _plain(raw, packing) as file:
+        plain = _Tail(file)
         with tarfile.open(fileobj=plain, mode="r|", bufsize=_BLOCK) as tar:
             for member in tar:
                 # A buffer of our own: the one that tarfile gives asks it for 8 KiB at a time.
