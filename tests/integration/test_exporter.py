@@ -1,3 +1,4 @@
+import json
 import os
 import shlex
 
@@ -53,6 +54,17 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
     assert command[0] == "t2t-exporter" and sorted(command[1:]) == sorted(flags)
 
 
+def test_other_formats_go_into_a_new_folder(call_command, tmp_path):
+    post_norm = {"layer_preprocess_sequence": "none", "layer_postprocess_sequence": "dan"}
+    made = make_run(tmp_path / "post", norm_epsilon=1e-5, position_layout="marian", **post_norm)
+    command = ["t2t-exporter", f"--output_dir={made}", "--format=hugging_face", "--decode_hparams=beam_size=3,alpha=1"]
+    assert call_command(*command).stdout == f"{made}/hugging_face\n"
+    search = json.loads((made / "hugging_face" / "generation_config.json").read_text())
+    assert (search["num_beams"], search["length_penalty"]) == (3, 1.0)
+    again = call_command(*command)
+    assert again.status == 2 and "holds files already" in again.stderr
+
+
 @pytest.mark.parametrize(
     "flags, words",
     [
@@ -65,6 +77,8 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
         (["--quantization=int8"], ["--quantization", "--format=ctranslate2"]),
         (["--format=ctranslate2", "--quantization=int4"], ["--quantization", "int8, int16"]),
         (["--format=ctranslate2", "--export_dir=file"], ["file", "is a file"]),
+        (["--format=hugging_face"], ["norm=pre", "layer_preprocess_sequence"]),
+        (["--format=hugging_face", "--license=MIT"], ["--license", "--format=saved_model"]),
     ],
 )
 def test_mistakes(call_command, assert_user_error, made, tmp_path, flags, words):
