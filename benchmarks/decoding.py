@@ -157,8 +157,9 @@ def ct2_search(folder, side):
     def search(sources, batch_size):
         found, pending = [None] * len(sources), []
         for batch in batches_of(sources, batch_size):
+            # without EOS, which the folder's configuration says to add
             results = translator.translate_batch(
-                [[names[i] for i in sources[at]] for at in batch], beam_size=BEAM, length_penalty=0.0,
+                [[names[i] for i in sources[at][:-1]] for at in batch], beam_size=BEAM, length_penalty=0.0,
                 max_decoding_length=len(sources[batch[0]]) + EXTRA, max_batch_size=0, end_token="</s>",
                 asynchronous=at_once > 1,
             )  # fmt: skip

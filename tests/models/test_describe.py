@@ -55,7 +55,7 @@ def matrix_product_flops(operations):
     """2 · (elements of the result) · (what is summed over), of every matrix product in a graph."""
     flops = 0
     for op in operations:
-        assert op.type != "Einsum"
+        assert op.type != "Einsum" or len(op.inputs) == 1  # of one operand it only moves data
         if "MatMul" in op.type:
             left, turned = op.inputs[0].shape, op.get_attr("transpose_a" if op.type == "MatMul" else "adj_x")
             flops += 2 * math.prod(op.outputs[0].shape) * left[-2 if turned else -1]
