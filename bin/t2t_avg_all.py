@@ -83,7 +83,7 @@ def _prepare(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
-    from t2t_lite.models.run_config import read_run_config, write_run_config
+    from t2t_lite.models.run_config import import_usr_dir, read_run_config, write_run_config
     from t2t_lite.training.run_directory import copy_vocabulary
 
     config = read_run_config(flags.model_dir)
@@ -93,7 +93,8 @@ def _prepare(flags):
         raise UserError(
             f"--output_dir={flags.output_dir}: holds averages of another run or other settings. Choose another."
         )
-    registry.import_usr_dir(flags.t2t_usr_dir or config["usr_dir"])
+    if not flags.t2t_usr_dir:  # which is imported already
+        import_usr_dir(flags.model_dir, config)
     tf.io.gfile.makedirs(flags.output_dir)
     copy_vocabulary(registry.problem(config["problem"]).vocabulary_files(flags.model_dir), flags.output_dir)
     source, target = (os.path.join(folder, "flags.txt") for folder in (flags.model_dir, flags.output_dir))

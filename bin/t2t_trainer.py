@@ -124,7 +124,7 @@ def _train(flags):
 
     from t2t_lite import registry
     from t2t_lite.config import HParams, parse_assignments
-    from t2t_lite.models.run_config import read_run_config
+    from t2t_lite.models.run_config import import_usr_dir, read_run_config
     from t2t_lite.training.checkpoints import checkpoint_step
     from t2t_lite.training.early_stopping import EarlyStopping
     from t2t_lite.training.trainer import Trainer
@@ -135,7 +135,8 @@ def _train(flags):
         tf.config.threading.set_intra_op_parallelism_threads(flags.intra_op_parallelism_threads)
     before = read_run_config(flags.output_dir) or {}
     usr_dir = flags.t2t_usr_dir or before.get("usr_dir", "")
-    registry.import_usr_dir(usr_dir)
+    if not flags.t2t_usr_dir and before:  # the flag's is imported already
+        import_usr_dir(flags.output_dir, before)
     settings = before or _settings_of_warm_start(flags)
     hparams = _hparams(flags, settings)
     if hparams is None and not before:
@@ -265,12 +266,13 @@ def _describe(flags):
     from t2t_lite import registry
     from t2t_lite.config import HParams
     from t2t_lite.models.describe import describe, shapes_only
-    from t2t_lite.models.run_config import read_run_config
+    from t2t_lite.models.run_config import import_usr_dir, read_run_config
     from t2t_lite.training.distribution import hide_gpus
 
     hide_gpus()  # another run may fill them
     before = (flags.output_dir and read_run_config(flags.output_dir)) or {}
-    registry.import_usr_dir(before.get("usr_dir"))
+    if before and not flags.t2t_usr_dir:
+        import_usr_dir(flags.output_dir, before)
     hparams = _hparams(flags, before)
     if hparams is None:
         _app.require(flags, *([] if before else ["hparams_set"]))

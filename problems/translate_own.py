@@ -136,7 +136,8 @@ class TranslateOwn(OwnFiles, TranslateProblem):
     @property
     def language_pair(self):
         """The languages, once the data folder has been read; None before."""
-        return tuple(self._config["languages"]) if self._config else None
+        languages = (self._config or {}).get("languages")
+        return tuple(languages) if languages else None
 
     @property
     def approx_target_vocab_size(self):

@@ -43,7 +43,7 @@ def count_pieces(path):
     model = files.read_bytes(path)
     try:
         return sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()
-    except RuntimeError:
+    except (RuntimeError, ValueError):
         raise UserError(
             f"--vocab_from: {path}: not a SentencePiece model ({len(model):,} bytes). Expected the .model file that "
             "t2t-datagen or spm_train wrote."

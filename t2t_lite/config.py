@@ -9,7 +9,8 @@ import re
 import types
 import typing
 
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.data.safe_json import parse_json
+from t2t_lite.errors import UserError, nearest, shown
 
 
 @dataclasses.dataclass(eq=False)
@@ -117,9 +118,11 @@ class HParams:
     def add_hparam(self, name, value):
         """Declares a hyperparameter of the user's own; its type is the value's. Raises `UserError` if it exists."""
         if name in self:
-            raise UserError(f"hparam {name!r} exists already; assign to it instead of adding it.")
+            raise UserError(f"hparam {shown(name)} exists already; assign to it instead of adding it.")
         if not isinstance(value, bool | int | float | str | list):
-            raise UserError(f"hparam {name!r}: expected a bool, int, float, str or list, got {type(value).__name__}.")
+            raise UserError(
+                f"hparam {shown(name)}: expected a bool, int, float, str or list, got {type(value).__name__}."
+            )
         self._own[name] = value
 
     def set_hparam(self, name, value):
@@ -185,10 +188,7 @@ class HParams:
     @classmethod
     def from_json(cls, text):
         """Reads what `to_json` wrote. Raises `UserError` when it is not a JSON object of hyperparameters."""
-        try:
-            values = json.loads(text)
-        except ValueError as error:
-            raise UserError(f"hyperparameters: not JSON: {error}") from error
+        values = parse_json(text, "hyperparameters")
         if not isinstance(values, dict):
             raise UserError(f"hyperparameters: expected a JSON object, got {type(values).__name__}.")
         return cls.from_dict(values)
@@ -252,4 +252,4 @@ def typed_value(name, value, kind):
             return int(value) if not isinstance(value, str) or re.fullmatch(r"[+-]?\d+", value) else int(number)
         return number
     except (ValueError, KeyError, OverflowError, TypeError):
-        raise UserError(f"hparam {name}: expected {kind.__name__}, got {value!r}.") from None
+        raise UserError(f"hparam {name}: expected {kind.__name__}, got {shown(value)}.") from None

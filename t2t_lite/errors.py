@@ -24,7 +24,13 @@ class Failure(RuntimeError):
     """
 
 
+def shown(value):
+    """Returns the repr of a value for a message, cut after 80 characters: it may come from a file of any size."""
+    text = repr(value) if not isinstance(value, int) or value.bit_length() < 400 else "a huge number"
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
 def nearest(name, candidates):
     """Returns a sentence such as `Nearest: transformer_base, transformer_big.`, or "" when nothing is close."""
-    close = difflib.get_close_matches(str(name), [str(c) for c in candidates], n=3, cutoff=0.5)
+    close = difflib.get_close_matches(str(name)[:200], [str(c) for c in candidates], n=3, cutoff=0.5)
     return f"Nearest: {', '.join(close)}." if close else ""

@@ -11,7 +11,7 @@ import re
 import sys
 import traceback
 
-from t2t_lite.errors import UnknownName, UserError, nearest
+from t2t_lite.errors import UnknownName, UserError, nearest, shown
 
 _BUILT_IN = {
     "models": ["t2t_lite.models.transformer"],
@@ -83,7 +83,7 @@ class Registry:
         self._load()
         if name not in self._entries:
             raise UnknownName(
-                f"{self.kind}: {name!r} is not registered. {nearest(name, self._entries)} "
+                f"{self.kind}: {shown(name)} is not registered. {nearest(name, self._entries)} "
                 f"All {len(self._entries)} are listed by: t2t-trainer --registry_help"
             )
         return self._entries[name]
@@ -137,7 +137,7 @@ def problem(name, **kwargs):
         else:
             twice, was_copy, base = was_copy, True, base.removesuffix("_copy")
         if twice:
-            raise UserError(f"problem {name!r}: a suffix is given twice. Expected <problem>[_copy][_rev].")
+            raise UserError(f"problem {shown(name)}: a suffix is given twice. Expected <problem>[_copy][_rev].")
     return _problems.get(base)(was_reversed=was_reversed, was_copy=was_copy, **kwargs)
 
 

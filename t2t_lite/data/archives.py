@@ -7,6 +7,7 @@ members that are wanted side by side are two streams of one archive.
 import bz2
 import concurrent.futures
 import contextlib
+import errno
 import fnmatch
 import functools
 import io
@@ -228,7 +229,8 @@ def _naming_damage(source, url):
         yield
     except (*_DAMAGE, OSError, RuntimeError) as error:
         # zipfile raises RuntimeError for a password, NotImplementedError for a packing it lacks; bz2 a bare OSError.
-        if isinstance(error, Failure) or (isinstance(error, OSError) and error.errno):
+        # EINVAL: an index that points before the beginning of its file.
+        if isinstance(error, Failure) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise
         cause = str(error) or type(error).__name__
         raise UserError(f"{source}: damaged or cut short ({cause}). {_again(url)}") from None

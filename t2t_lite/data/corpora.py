@@ -18,6 +18,7 @@ from t2t_lite.errors import UserError
 _PACKINGS = (".gz", ".bz2", ".xz")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = "\ufeff"
+_LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can hold a huge one
 
 
 def read_lines(path, on_bad_line=None):
@@ -32,7 +33,11 @@ def read_lines(path, on_bad_line=None):
     """
     number = 0
     with _naming_errors(path), _open(path) as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(iter(lambda: file.readline(_LONGEST_LINE + 1), b""), 1):
+            if len(raw) > _LONGEST_LINE:
+                raise UserError(
+                    f"{path}, line {number}: more than {_LONGEST_LINE:,} bytes. Expected a sentence a line."
+                )
             try:
                 line = raw.rstrip(b"\n").removesuffix(b"\r").decode("utf-8")
             except UnicodeDecodeError as error:

@@ -5,22 +5,31 @@ import errno
 import io
 import json
 
+from t2t_lite.data.safe_json import parse_json
 from t2t_lite.errors import UserError
 
+MOST_BYTES_OF_A_VOCABULARY = 2**28
+_MOST_BYTES_OF_JSON = 2**28
 
-def read_bytes(path):
-    """Returns a file's bytes. Raises `UserError` when it is missing, a folder, or not readable."""
+
+def read_bytes(path, most=None):
+    """Returns a file's bytes. Raises `UserError` when it is missing, a folder, not readable, or larger than `most`."""
     import tensorflow as tf
 
     try:
         if tf.io.gfile.isdir(path):
             raise UserError(f"{path}: is a folder. Expected a file.")
         with tf.io.gfile.GFile(path, "rb") as file:
-            return file.read()
+            found = file.read() if most is None else file.read(most + 1)
     except tf.errors.NotFoundError:
         raise UserError(f"{path}: no such file. Check the path.") from None
     except tf.errors.PermissionDeniedError:
         raise UserError(f"{path}: no permission to read it. Change its permissions.") from None
+    except tf.errors.OpError as error:
+        raise UserError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+    if most is not None and len(found) > most:
+        raise UserError(f"{path}: more than {most:,} bytes, which no such file has.")
+    return found
 
 
 def open_stream(path):
@@ -99,13 +108,8 @@ def removed_on_failure(path):
 
 
 def read_json(path):
-    """Returns the JSON object of a file. Raises `UserError` when it is missing or not a JSON object."""
-    try:
-        found = json.loads(read_bytes(path).decode("utf-8"))
-    except ValueError as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(f"{path}: not JSON ({error}). Delete it and run t2t-datagen again.") from None
+    """Returns the JSON object of a file. Raises `UserError` when it is missing or another thing: see `parse_json`."""
+    found = parse_json(read_bytes(path, _MOST_BYTES_OF_JSON), path, _MOST_BYTES_OF_JSON)
     if not isinstance(found, dict):
         raise UserError(f"{path}: expected a JSON object, found {type(found).__name__}. Run t2t-datagen again.")
     return found

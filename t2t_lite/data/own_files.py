@@ -1,10 +1,11 @@
 """What the problems on the user's own files share: flags give the files, the data folder remembers them."""
 
 import os
+import types
 
 from t2t_lite.data import files
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
 
 FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
 _BYTES_A_SHARD = 2**24
@@ -22,6 +23,18 @@ class OwnFiles:
     """
 
     example_flags = "--train_files=a.en,a.de --dev_files=b.en,b.de"
+
+    _CONFIG = types.MappingProxyType(
+        {
+            "vocab_size": lambda size: _is_size(size),
+            "target_vocab_size": lambda size: size is None or _is_size(size),
+            "languages": lambda codes: codes is None or (_are_strings(codes) and len(codes) == 2),
+            "user_defined_symbols": lambda symbols: symbols is None or _are_strings(symbols),
+            "max_samples_for_vocab": lambda count: count is None or _is_size(count),
+            "vocab_from": lambda paths: not paths or _is_pair(paths),
+            "files": lambda splits: _is_dict(splits) and all(map(_are_files, splits.values())),
+        }
+    )
 
     def __init__(self, was_reversed=False, was_copy=False):
         super().__init__(was_reversed, was_copy)
@@ -48,7 +61,14 @@ class OwnFiles:
                     f"{path}: no such file. Expected a folder written by: t2t-datagen --problem={self.name} "
                     f"{self.example_flags} --data_dir={data_dir}"
                 )
-            self._config, self._config_from = files.read_json(path), data_dir
+            config = files.read_json(path)
+            for key, is_right in self._CONFIG.items():
+                if not is_right(config.get(key)):
+                    raise UserError(
+                        f"{path}: {key!r} is missing or not of the right type: {shown(config.get(key))}. Copy the "
+                        "file again, or run t2t-datagen."
+                    )
+            self._config, self._config_from = config, data_dir
         return self._config
 
     @property
@@ -112,6 +132,30 @@ class OwnFiles:
         self.read_config(data_dir)
         config = os.path.join(data_dir, self.config_filename)
         return [path for path in super().learned_files(data_dir) if path != config]
+
+
+def _is_size(value):
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63
+
+
+def _is_dict(value):
+    return isinstance(value, dict)
+
+
+def _is_pair(paths):
+    return _is_dict(paths) and {*paths} == {"inputs", "targets"} and _are_strings(list(paths.values()))
+
+
+def _are_strings(values):
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+def _are_files(found):
+    found = [found] if _is_dict(found) else found  # as format 1 of parsing_english_own.json has it
+    return isinstance(found, list) and all(
+        _is_dict(facts) and isinstance(facts.get("path"), str) and isinstance(facts.get("bytes"), int)
+        for facts in found
+    )
 
 
 def describe_files(split, paths):

@@ -5,24 +5,23 @@ import math
 
 from t2t_lite.errors import UserError
 
-_MOST_CHARACTERS = 2**24
+MOST_BYTES = 2**24
 
 
-def parse_json(text, where):
+def parse_json(text, where, most=MOST_BYTES):
     """Returns the value of a JSON text.
 
     Args:
         text: str or UTF-8 bytes.
         where: str, its name in errors, such as a path.
+        most: int, the longest text that is read.
 
     Raises:
-        UserError: not JSON; longer than 16 MiB, nested too deeply, a name twice in an object, or a number that is not
+        UserError: not JSON; longer than `most`, nested too deeply, a name twice in an object, or a number that is not
             finite.
     """
-    if len(text) > _MOST_CHARACTERS:
-        raise UserError(
-            f"{where}: {len(text):,} bytes are too many for settings. Expected at most {_MOST_CHARACTERS:,}."
-        )
+    if len(text) > most:
+        raise UserError(f"{where}: {len(text):,} bytes are too many for settings. Expected at most {most:,}.")
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
@@ -30,7 +29,7 @@ def parse_json(text, where):
     except RecursionError:
         raise UserError(f"{where}: not readable as JSON: nested too deeply.") from None
     except ValueError as error:  # UnicodeDecodeError too
-        raise UserError(f"{where}: not readable as JSON: {str(error).splitlines()[0]}.") from None
+        raise UserError(f"{where}: not readable as JSON: {str(error).splitlines()[0]}. Copy the file again.") from None
 
 
 def _object(pairs):

@@ -36,7 +36,7 @@ class SubwordTextEncoder(TextEncoder):
 
     def __init__(self, path):
         self.path = path
-        self._file = files.read_bytes(path)
+        self._file = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
         self._pieces = read_pieces(self._file, path)
         self._ids = {piece: i for i, piece in enumerate(self._pieces) if piece}
         self._longest = max(map(len, self._ids))

@@ -135,7 +135,7 @@ def parse_sentencepiece(model, path):
 
     try:
         sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(model)
-    except RuntimeError:
+    except (RuntimeError, ValueError):  # ValueError: the message itself is no text
         raise UserError(
             f"{path}: not a SentencePiece model ({len(model):,} bytes). Expected a .model file of spm_train or of "
             "t2t-datagen."

@@ -168,8 +168,11 @@ class TokenTextEncoder(TextEncoder):
 
     def __init__(self, path, replace_oov=None):
         self.path = path
-        self._file = files.read_bytes(path)
-        self._words = self._file.decode("utf-8").removesuffix("\n").split("\n")
+        self._file = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
+        try:
+            self._words = self._file.decode("utf-8").removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one word a line.") from None
         self._ids = {word: i for i, word in enumerate(self._words)}
         self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
         if len(self._ids) != len(self._words) or len(self._words) <= self.num_reserved_ids:
@@ -242,11 +245,11 @@ class SentencePieceEncoder(TextEncoder):
         import sentencepiece
 
         self.path = path
-        self._model = files.read_bytes(path)
+        self._model = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             self._processor.LoadFromSerializedProto(self._model)
-        except RuntimeError:
+        except (RuntimeError, ValueError):  # ValueError: the message itself is no text
             raise UserError(
                 f"{path}: not a SentencePiece model ({len(self._model):,} bytes). "
                 "Copy the file again, or delete it and run t2t-datagen."

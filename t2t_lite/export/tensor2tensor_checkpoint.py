@@ -33,9 +33,10 @@ class Tensor2TensorCheckpoint:
         self.path = find_checkpoint(path)
         try:
             self._reader = tf.train.load_checkpoint(self.path)
-        except (tf.errors.OpError, ValueError) as error:
-            raise UserError(f"{self.path}: not a readable checkpoint: {str(error).splitlines()[0]}") from error
-        self._shapes = self._reader.get_variable_to_shape_map()
+            self._shapes = self._reader.get_variable_to_shape_map()
+            self._dtypes = self._reader.get_variable_to_dtype_map()
+        except Exception as error:  # whatever the reader raises about bytes that may come from anywhere
+            raise UserError(f"{self.path}: not a readable checkpoint: {_first_line(error)}") from error
         queries = [name.removesuffix("/kernel") for name in self._shapes]
         scopes = {name.removesuffix(_QUERY) for name in queries if name == _QUERY or name.endswith("/" + _QUERY)}
         if len(scopes) != 1:
@@ -45,10 +46,8 @@ class Tensor2TensorCheckpoint:
                 f"…/{_QUERY}: {found}."
             )
         (self._scope,) = scopes
-        step = re.search(r"-(\d+)$", self.path)
-        self.step = (
-            int(self._reader.get_tensor("global_step")) if "global_step" in self else int(step[1]) if step else 0
-        )
+        step = re.search(r"-([0-9]{1,12})$", self.path)
+        self.step = int(step[1]) if step else 0
 
     def __contains__(self, name):
         return name in self._shapes or self._scope + name in self._shapes
@@ -70,13 +69,13 @@ class Tensor2TensorCheckpoint:
         return value.reshape(value.shape[-2:]) if value.ndim > 2 and set(value.shape[:-2]) == {1} else value
 
     def _tensor(self, name):
-        dtype = self._reader.get_variable_to_dtype_map()[name]
+        dtype = self._dtypes[name]
         if dtype not in (tf.float32, tf.float16, tf.float64):
             raise UserError(f"{self.path}: {name} is {dtype.name} (weight_dtype). Expected float32.")
         try:
             value = np.asarray(self._reader.get_tensor(name), "float32")
-        except (tf.errors.OpError, IndexError) as error:
-            raise UserError(f"{self.path}: damaged: {name} cannot be read: {str(error).splitlines()[0]}") from error
+        except Exception as error:
+            raise UserError(f"{self.path}: damaged: {name} cannot be read: {_first_line(error)}") from error
         if not np.isfinite(value).all():
             raise UserError(f"{self.path}: {name} holds numbers that are not finite. Take an earlier checkpoint.")
         return value
@@ -201,3 +200,7 @@ class Tensor2TensorCheckpoint:
         """Columns of the embeddings."""
         roles = next(iter(self._embedding_names.values()))
         return self._shapes[next(iter(next(iter(roles.values())).values()))][-1]
+
+
+def _first_line(error):
+    return (str(error) or type(error).__name__).splitlines()[0]

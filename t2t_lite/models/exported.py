@@ -13,6 +13,8 @@ import re
 
 import tensorflow as tf
 
+from t2t_lite.data.files import read_bytes
+from t2t_lite.data.safe_json import MOST_BYTES, parse_json
 from t2t_lite.errors import UserError
 
 FOLDER = os.path.join("assets.extra", "t2t_lite")
@@ -61,13 +63,9 @@ def read_facts(export):
         UserError: not an export of this package, or a damaged one.
     """
     path = os.path.join(export, FOLDER, FACTS)
-    try:
-        with tf.io.gfile.GFile(path) as file:
-            facts = json.loads(file.read())
-    except tf.errors.NotFoundError:
-        raise UserError(f"{path}: no such file. Expected a SavedModel that t2t-exporter wrote.") from None
-    except (ValueError, RecursionError, tf.errors.OpError) as error:
-        raise UserError(f"{path}: not readable as JSON: {str(error).splitlines()[0]}") from None
+    if not tf.io.gfile.exists(path):
+        raise UserError(f"{path}: no such file. Expected a SavedModel that t2t-exporter wrote.")
+    facts = parse_json(read_bytes(path, MOST_BYTES), path)
     if not isinstance(facts, dict) or not all(type(facts.get(name)) is kind for name, kind in _KINDS.items()):
         raise UserError(f"{path}: an entry is missing or of the wrong type. Expected the file that t2t-exporter wrote.")
     if facts["format"] != _FORMAT:

@@ -12,7 +12,8 @@ from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.models import exported
-from t2t_lite.models.run_config import FILE_NAME, build_model, read_run_config
+from t2t_lite.models.run_config import FILE_NAME, build_model, import_usr_dir, read_run_config
+from t2t_lite.models.size_check import check_size
 from t2t_lite.models.weights import assign_saved, check_fits, trackable_weights
 
 
@@ -68,6 +69,7 @@ def open_runs(path, data_dir=None) -> list[Run]:
     encoders, vocabulary = _encoders_and_files(problem, config, folder, data_dir)
 
     def run(config, step, name=None):
+        check_size(checkpoint, config, name or "model")
         model = build_model(config)
         restore_weights(checkpoint, model, name)
         hparams = HParams.from_dict(config["hparams"])
@@ -91,7 +93,7 @@ def read_config_of(checkpoint):
     """
     config = _read_config(exported.folder_of(checkpoint))
     if not _is_registered(config):
-        registry.import_usr_dir(config["usr_dir"])
+        import_usr_dir(exported.export_of(checkpoint) or os.path.dirname(checkpoint), config)
     return config
 
 
@@ -123,6 +125,9 @@ def find_checkpoint(path):
         newest = tf.train.latest_checkpoint(path)
     except (ValueError, tf.errors.OpError):  # the list `checkpoint` is damaged
         newest = None
+    if newest and os.path.dirname(newest).rstrip("/") != path.rstrip("/"):  # the list of a folder names its own
+        moved = os.path.join(path, os.path.basename(newest))
+        newest = moved if tf.io.gfile.exists(moved + ".index") else None
     if newest is None:
         pattern = os.path.join(path, "model.ckpt-*.index")
         found = [re.fullmatch(r"(.*-(\d+))\.index", name) for name in tf.io.gfile.glob(pattern)]
@@ -196,8 +201,9 @@ def restore_weights(checkpoint, model, name=None):
         saved.assert_existing_objects_matched().expect_partial()
     except UserError:
         raise
-    except (tf.errors.OpError, AssertionError, ValueError, IndexError) as error:  # IndexError: read past the end
+    except Exception as error:  # whatever the readers raise about bytes that may come from anywhere
+        cause = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(
-            f"{checkpoint}: damaged, or a part of it is missing: {str(error).splitlines()[0]} "
+            f"{checkpoint}: damaged, or a part of it is missing: {cause} "
             "Copy it again, or name an earlier one by --checkpoint_path."
         ) from error

@@ -8,12 +8,14 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data.files import write_bytes
-from t2t_lite.errors import UserError
+from t2t_lite.data.files import read_bytes, write_bytes
+from t2t_lite.data.safe_json import MOST_BYTES, parse_json
+from t2t_lite.errors import UserError, shown
 from t2t_lite.layers import number_dropouts
 
 FILE_NAME = "hparams.json"
 _FORMAT = 1
+_MOST_PIECES = 2**24
 _KEYS = {
     "format": int,
     "problem": str,
@@ -48,19 +50,50 @@ def read_run_config(directory):
     path = os.path.join(directory, FILE_NAME)
     if not tf.io.gfile.exists(path):
         return None
-    try:
-        with tf.io.gfile.GFile(path) as file:
-            config = json.loads(file.read())
-    except (ValueError, tf.errors.OpError) as error:
-        raise UserError(f"{path}: not readable as JSON: {str(error).splitlines()[0]}") from error
+    config = parse_json(read_bytes(path, MOST_BYTES), path)
     for key, kind in _KEYS.items():
-        if not isinstance(config, dict) or key not in config or not isinstance(config[key], kind):
+        if not isinstance(config, dict) or key not in config or not _is(config[key], kind):
             raise UserError(
                 f"{path}: {key!r} is missing or of the wrong type. Expected the file that t2t-trainer wrote."
             )
     if config["format"] != _FORMAT:
-        raise UserError(f"{path}: format {config['format']}, expected {_FORMAT}: written by another version.")
+        raise UserError(f"{path}: format {shown(config['format'])}, expected {_FORMAT}: written by another version.")
+    prints = config["vocabulary_sha256"]
+    if {*prints} - {"inputs", "targets"} or not all(isinstance(value, str) for value in prints.values()):
+        raise UserError(f"{path}: 'vocabulary_sha256': expected a string each for inputs and targets.")
+    for key in ("vocab_size", "target_vocab_size"):
+        if config[key] is not None and not 0 < config[key] <= _MOST_PIECES:
+            raise UserError(f"{path}: {key!r}: expected 1 to {_MOST_PIECES:,}, found {shown(config[key])}.")
+    HParams.from_dict(config["hparams"])  # types and names
     return config
+
+
+def _is(value, kind):
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def import_usr_dir(directory, config):
+    """Imports the user's folder that a run was trained with.
+
+    It is code, and `directory` may come from elsewhere; so a folder that came along with it is not imported.
+
+    Args:
+        directory: str, where `hparams.json` is.
+        config: dict, its contents.
+
+    Raises:
+        UserError: a folder in `directory`, a relative path or one through links; or as `registry.import_usr_dir`.
+    """
+    path = config["usr_dir"]
+    if not path:
+        return
+    full, inside = os.path.realpath(path), os.path.realpath(directory)
+    if not os.path.isabs(path) or full != os.path.normpath(path) or f"{full}/".startswith(f"{inside}/"):
+        raise UserError(
+            f"{os.path.join(directory, FILE_NAME)}: usr_dir={shown(path)}: Python that may have come with a model is "
+            "not run. If it is yours, name it: --t2t_usr_dir=FOLDER"
+        )
+    registry.import_usr_dir(path)
 
 
 def build_model(config):
