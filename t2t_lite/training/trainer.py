@@ -385,6 +385,8 @@ class Trainer:
 
         def evaluate():
             with averaged_weights(self._model, self._optimizer):
-                return evaluator()
+                found = evaluator()
+            evaluate.bleu_signature = evaluator.bleu_signature
+            return found
 
         return evaluate
