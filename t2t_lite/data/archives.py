@@ -97,7 +97,7 @@ def matching_members(archive, pattern, url=""):
 def _plain(file, ending):
     """`unpacked` where the ending is one of a packing, else the file itself; to be closed, or left, by `with`.
 
-    Left to the garbage collector a thread that unpacks could be waited for by the one that it waits for.
+    See `_Reader` for why it is not left to the garbage collector.
     """
     return unpacked(file, ending) if ending in _DECOMPRESSORS else contextlib.nullcontext(file)
 
@@ -108,7 +108,15 @@ def unpacked(file, ending):
     Reading raises `EOFError` where the packed data end too early; `zlib.error`, `lzma.LZMAError` or `OSError` where
     they are damaged.
     """
-    return io.BufferedReader(_Unpacker(file, _DECOMPRESSORS[ending]), buffer_size=_BLOCK)
+    return _Reader(_Unpacker(file, _DECOMPRESSORS[ending]), buffer_size=_BLOCK)
+
+
+class _Reader(io.BufferedReader):
+    """Is closed by those who use it, never by the garbage collector."""
+
+    def __del__(self):
+        # It would close the unpacker, which waits for a thread, in whatever thread and under whatever lock it runs.
+        pass
 
 
 class _Unpacker(io.RawIOBase):
@@ -151,9 +159,13 @@ class _Unpacker(io.RawIOBase):
         return plain
 
     def close(self):
-        self._thread.shutdown(cancel_futures=True)
-        self._file.close()
+        if not self.closed:
+            self._thread.shutdown(cancel_futures=True)
+            self._file.close()
         super().close()
+
+    def __del__(self):
+        pass  # as `_Reader`; a pool that is collected ends its thread
 
 
 def _walk(archive, wanted, url, matches=operator.eq):

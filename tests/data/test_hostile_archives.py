@@ -38,14 +38,15 @@ def changed(rng, content):
 
 
 def test_changed_archives(tmp_path, capsys):
-    rng, began, outcomes = random.Random(1), time.monotonic(), {"read": 0, "refused": 0}
+    rng, outcomes = random.Random(1), {"read": 0, "refused": 0}
     members = {"data/a.en": TEXT, "data/b.en.gz": gzip.compress(TEXT)}
     makers = {"x.tar": write_tar, "x.tgz": write_tar, "x.tar.bz2": write_tar, "x.tar.xz": write_tar, "x.zip": write_zip}
     folder = tmp_path / "in"
     folder.mkdir()
     archives = {name: make(folder / name, members) for name, make in makers.items()}
     good = {name: (folder / name).read_bytes() for name in archives}
-    before = peak_mib()
+    list(read_lines(Member(archives["x.tar"], "data/a.en")))  # imports TensorFlow
+    before, began = peak_mib(), time.monotonic()
     for number in range(TRIES):
         if time.monotonic() - began > SECONDS:
             break
