@@ -51,6 +51,7 @@ def findings(source):
             is_plain = isinstance(node.func, ast.Name)
             keywords = {k.arg: k.value for k in node.keywords}
             is_torch = name == "load" and getattr(getattr(node.func, "value", None), "id", "") == "torch"
+            is_torch = is_torch and getattr(keywords.get("weights_only"), "value", None) is not True
             if is_torch or (is_plain and name in BUILT_IN) or name in ATTRIBUTES:
                 found.append((node.lineno, name))
             for word, safe in (("allow_pickle", False), ("safe_mode", True)):
@@ -79,7 +80,7 @@ def test_modules_are_imported_by_name_in_one_place():
     "bad",
     [
         "import pickle", "from marshal import loads", "import yaml", "eval(x)", "exec(x)",
-        "np.load(f, allow_pickle=True)", "torch.load(f)",
+        "np.load(f, allow_pickle=True)", "torch.load(f)", "torch.load(f, weights_only=False)",
         "keras.models.load_model(p)", "keras.saving.load_model(p, safe_mode=False)", "__import__(x)",
         "compile(text, name, 'exec')",
     ],

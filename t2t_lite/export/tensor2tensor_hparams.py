@@ -8,7 +8,7 @@ from t2t_lite import registry
 from t2t_lite.config import parse_assignments, typed_value
 from t2t_lite.data.files import read_bytes
 from t2t_lite.data.safe_json import parse_json
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import UserError
 
 _STRUCTURE = (
     "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
@@ -120,7 +120,7 @@ def _read(path):
     for name, values in _SUPPORTED.items():
         if name in found and found[name] not in values:
             raise UserError(
-                f"{path}: {name}={shown(found[name])}: this package's Transformer has only "
+                f"{path}: {name}={str(found[name])[:80]}: this package's Transformer has only "
                 f"{name}={' or '.join(map(str, values))}."
             )
     return found
