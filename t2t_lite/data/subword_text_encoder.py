@@ -10,7 +10,7 @@ import re
 import unicodedata
 
 from t2t_lite.data import files
-from t2t_lite.data.vocabulary import TextEncoder
+from t2t_lite.data.vocabulary import EOS_ID, PAD_ID, TextEncoder, tf_visible
 from t2t_lite.errors import UserError
 
 ENDING = ".subwords"
@@ -77,17 +77,40 @@ class SubwordTextEncoder(TextEncoder):
             start = end
         return ids
 
-    def tf_encode(self, strings):
-        """Not in a graph."""
-        raise UserError(f"{self.path}: tensor2tensor's subwords cannot be made inside a graph.")
+    def pieces(self, ids):
+        """Returns the vocabulary's entry for every id; `<unused_90>` for one that no text is spelled with."""
+        ids = [int(i) for i in ids]
+        shown = super().pieces(ids)
+        unused = (i not in (PAD_ID, EOS_ID) and self._ids.get(piece) != i for i, piece in zip(ids, shown, strict=True))
+        return [f"<unused_{i}>" if is_unused else piece for i, piece, is_unused in zip(ids, shown, unused, strict=True)]
 
-    tf_decode = tf_encode
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
+        return self._graph.encode(strings)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        return self._graph.decode(tf.ragged.boolean_mask(ids, (ids > EOS_ID) & (ids < self.vocab_size)))
+
+    @property
+    def tf_resources(self):
+        """The table of pieces."""
+        return [self._graph.table]
+
+    @functools.cached_property
+    def _graph(self):
+        from t2t_lite.data.subword_graph import SubwordGraph
+
+        return SubwordGraph(self._pieces, self._ids, self._alphabet)
 
     def __getstate__(self):
-        return {**self.__dict__, "_tokens": {}}
+        return {**{name: value for name, value in self.__dict__.items() if name != "_graph"}, "_tokens": {}}
 
     def _join(self, ids):
-        tokens = [unescape(token) for token in "".join(map(self._piece, ids)).split("_") if token]
+        tokens = [unescape(token) for token in "".join(self._pieces[i] for i in ids).split("_") if token]
         return detokenize([token for token in tokens if token])
 
     def _piece(self, i):

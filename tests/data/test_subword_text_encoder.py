@@ -95,6 +95,30 @@ def test_any_text_comes_back(encoder):
         assert "".join(encoder.pieces(ids)) == "".join(escape(token, encoder._alphabet) for token in tokenize(text))
 
 
+def random_texts(count, seed):
+    rng, usual = random.Random(seed), "thesocl .,'é_\\u;0123456789<pad>EOS\t\n\u2028\u200b½日\u05d0\u0661äb  "
+    anything = [*range(1, 0xD800), *range(0xE000, 0x11000), *range(0x1F600, 0x1F650), 0x10FFFF]
+    return [
+        "".join(rng.choice([*usual, chr(rng.choice(anything))]) for _ in range(rng.randrange(20))) for _ in range(count)
+    ]
+
+
+def test_the_same_in_a_graph(tmp_path):
+    """Ids of texts, and texts of any ids, without EOS and padding; also where only a longer piece has a character."""
+    import tensorflow as tf
+
+    encoder = SubwordTextEncoder(write(tmp_path, [*PIECES, "bäh_", "the_", "", "\\1;", "\\55296;_", "\\999999999;"]))
+    encode = tf.function(encoder.tf_encode, input_signature=[tf.TensorSpec([None], tf.string)])
+    decode = tf.function(encoder.tf_decode, input_signature=[tf.TensorSpec([None, None], tf.int32)])
+    texts = ["", " ", "  ", "a b", " a ", "bäh bä", "the so, cool'_", "\\u", "x" * 300, *random_texts(1500, 6)]
+    assert encode(texts).to_list() == [encoder.encode(text) for text in texts]
+    assert encode([]).to_list() == [] and encode([""]).to_list() == [[]]
+    rng = random.Random(2)
+    rows = [[rng.randrange(encoder.vocab_size) for _ in range(12)] for _ in range(1500)] + [[1] * 12, [0] * 12]
+    rows += [(encoder.encode(text) + [1] * 12)[:12] for text in texts]
+    assert [text.decode() for text in decode(rows).numpy()] == [encoder.decode(row) for row in rows]
+
+
 def test_quotes_or_none_and_the_last_of_two(tmp_path):
     texts = ["the so, cool'_"]
     expected = [SubwordTextEncoder(write(tmp_path)).encode(text) for text in texts]

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import tensorflow as tf
 
 from t2t_lite.bin import t2t_importer
 from t2t_lite.decoding.translator import Translator
@@ -37,6 +38,17 @@ def test_decoder(made, call_command, tmp_path):
     assert result.status == 0, result
     expected = Translator.load(str(made / "new")).translate(["the red house .", "Haus_1"], beam_size=2, extra_length=4)
     assert (tmp_path / "out.txt").read_text().splitlines() == [t.text for t in expected]
+
+
+def test_exporter(made, call_command):
+    """Text in, text out, by subwords that are cut and joined in the graph."""
+    exported = call_command("t2t-exporter", f"--output_dir={made}/new", "--decode_hparams=beam_size=2,extra_length=4")
+    assert exported.status == 0, exported
+    serve = tf.saved_model.load(exported.stdout.strip()).signatures["serving_default"]
+    texts = ["the red house .", "Haus_1 \\ ☃  neu", "", "der\n\u2028 \u05d0 e\u0301", "x" * 90]
+    expected = Translator.load(str(made / "new")).translate(texts, beam_size=2, extra_length=4)
+    found = serve(inputs=tf.constant(texts))["outputs"].numpy()
+    assert [text.decode() for text in found] == [t.text for t in expected] and len({*found}) > 2
 
 
 def test_fine_tuning(made, call_command, tmp_path):

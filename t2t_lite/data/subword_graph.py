@@ -1,0 +1,133 @@
+"""tensor2tensor's subwords inside a TensorFlow graph: the ids and texts of `SubwordTextEncoder`, for exports.
+
+Operations are TensorFlow's and tensorflow-text's, which TensorFlow Serving has. The greedy search is that of WordPiece
+with one vocabulary for beginnings and continuations.
+"""
+
+import functools
+import unicodedata
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text
+
+_DIGITS = 7  # of the largest number of a character
+_UNDEFINED = "\u3013"
+_ESCAPE = r"\\\\|\\u|\\[0-9]+;"
+
+
+class SubwordGraph:
+    """Makes ids of texts and texts of ids, in a graph.
+
+    Args:
+        pieces: list of str, by id.
+        ids: {piece: id} of those that texts are spelled with.
+        alphabet: set of characters that are not escaped.
+    """
+
+    def __init__(self, pieces, ids, alphabet):
+        self._pieces = pieces
+        self._longest = max(map(len, ids))
+        # The second is for tokens that no pieces spell: characters without a piece of their own are escaped there.
+        self._alphabets = [
+            np.sort([ord(c) for c in found if c != "\n"]) for found in (alphabet, {*filter(_is_one, ids)})
+        ]
+        with tf.init_scope():  # outside of any function that is being traced: an export has to track it
+            values = tf.constant([*ids.values()], tf.int64)
+            self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([*ids], values), 0)
+
+    def encode(self, strings):
+        """string [batch] -> int32 ragged [batch, (length)], without EOS."""
+        codes = tf.strings.unicode_decode(strings, "UTF-8")
+        rows, codes = codes.value_rowids(), codes.values
+        known = _in_ranges(codes)
+        begins = tf.concat([tf.ones_like(rows[:1], tf.bool), (known[1:] != known[:-1]) | (rows[1:] != rows[:-1])], 0)
+        token_of_each = tf.cumsum(tf.cast(begins, tf.int64)) - 1
+        token_rows, first_codes = rows[begins], codes[begins]
+        lengths = tf.math.bincount(tf.cast(token_of_each, tf.int32), dtype=tf.int32)
+        lengths = lengths[: tf.shape(token_rows)[0]]
+        changes = token_rows[1:] != token_rows[:-1]
+        is_first = tf.concat([tf.ones_like(token_rows[:1], tf.bool), changes], 0)
+        is_last = tf.concat([changes, tf.ones_like(token_rows[:1], tf.bool)], 0)
+        kept = ~((first_codes == ord(" ")) & (lengths == 1)) | is_first | is_last
+        spelled = []
+        for alphabet in self._alphabets:
+            escaped = tf.RaggedTensor.from_value_rowids(_escaped(codes, alphabet), token_of_each)
+            tokens = tf.boolean_mask(tf.strings.reduce_join(escaped, axis=-1) + "_", kept)
+            spelled.append(self._wordpiece.tokenize(tokens))
+        usual, instead = spelled
+        is_spelled = tf.reduce_min(usual, axis=1) > 0
+        # Padding's entry, 0, is what WordPiece gives where nothing fits.
+        ids = tf.ragged.stack([usual, instead], axis=1)  # [tokens, 2, (pieces)]
+        chosen = tf.gather(ids, tf.where(is_spelled, 0, 1), batch_dims=1)
+        chosen = tf.RaggedTensor.from_value_rowids(
+            chosen, tf.boolean_mask(token_rows, kept), tf.size(strings, tf.int64)
+        )
+        return tf.cast(chosen.merge_dims(1, 2), tf.int32)
+
+    @functools.cached_property
+    def _wordpiece(self):
+        return tensorflow_text.WordpieceTokenizer(
+            self.table,
+            suffix_indicator="",
+            max_bytes_per_word=2**31 - 1,
+            max_chars_per_token=self._longest,
+            token_out_type=tf.int64,
+            unknown_token=self._pieces[0],
+        )
+
+    def decode(self, ids):
+        """int32 ragged [batch, (length)], all within the vocabulary and none special -> string [batch]."""
+        joined = tf.strings.reduce_join(tf.gather(tf.constant(self._pieces), ids), axis=-1)
+        tokens = _not_empty(tf.strings.split(joined, "_"))
+        tokens = _not_empty(tf.ragged.map_flat_values(_unescaped, tokens))
+        first = tf.strings.unicode_decode(tf.strings.substr(tokens.values, 0, 1, unit="UTF8_CHAR"), "UTF-8")
+        known, rows = _in_ranges(first.to_tensor(0, shape=[None, 1])[:, 0]), tokens.value_rowids()
+        parted = tf.concat([tf.zeros_like(rows[:1], tf.bool), known[1:] & known[:-1] & (rows[1:] == rows[:-1])], 0)
+        return tf.strings.reduce_join(tokens.with_values(tf.where(parted, " ", "") + tokens.values), axis=-1)
+
+
+def _is_one(piece):
+    return len(piece) == 1
+
+
+def _not_empty(ragged):
+    return tf.ragged.boolean_mask(ragged, ragged != "")
+
+
+def _escaped(codes, alphabet):
+    """int32 [characters] -> string [characters]."""
+    characters = tf.strings.unicode_encode(codes[:, None], "UTF-8")
+    numbers = "\\" + tf.strings.as_string(codes) + ";"
+    place = tf.minimum(tf.searchsorted(tf.constant(alphabet, tf.int32), codes), len(alphabet) - 1)
+    plain = tf.where(tf.gather(tf.constant(alphabet, tf.int32), place) == codes, characters, numbers)
+    return tf.where(codes == ord("\\"), "\\\\", tf.where(codes == ord("_"), "\\u", plain))
+
+
+def _unescaped(tokens):
+    """string [tokens] -> string [tokens]."""
+    parts = tensorflow_text.regex_split(tokens, _ESCAPE, keep_delim_regex_pattern=_ESCAPE)
+    return tf.strings.reduce_join(tf.ragged.map_flat_values(_unescaped_part, parts), axis=-1)
+
+
+def _unescaped_part(parts):
+    is_number = tf.strings.regex_full_match(parts, r"\\[0-9]+;")
+    digits = tf.where(is_number, tf.strings.regex_replace(parts, r"\\0*([0-9]*);", r"0\1"), "0")
+    is_short = tf.strings.length(digits) <= _DIGITS + 1
+    codes = tf.strings.to_number(tf.where(is_short, digits, "0"), tf.int32)
+    exists = is_short & ((codes < 0xD800) | (codes > 0xDFFF)) & (codes <= 0x10FFFF)
+    characters = tf.strings.unicode_encode(tf.where(exists, codes, 0)[:, None], "UTF-8")
+    found = tf.where(is_number, tf.where(exists, characters, _UNDEFINED), parts)
+    return tf.where(parts == "\\u", "_", tf.where(parts == "\\\\", "\\", found))
+
+
+def _in_ranges(codes):
+    """int32 [n] -> bool [n]: letters and numbers."""
+    return tf.searchsorted(tf.constant(_ranges(), tf.int32), codes, side="right") % 2 == 1
+
+
+@functools.cache
+def _ranges():
+    """The characters at which letters and numbers begin and end, in turns: Python's own table, not that of ICU."""
+    known = np.array([unicodedata.category(chr(i))[0] in "LN" for i in range(0x110000)], np.int8)
+    return np.flatnonzero(np.diff(known, prepend=0)).astype("int32")
