@@ -304,8 +304,9 @@ def test_the_users_folder_of_a_run_is_imported_again(call, recorded, tmp_path):
     (tmp_path / "my_registered_things").mkdir()
     (tmp_path / "my_registered_things/__init__.py").write_text("raise ValueError('imported')\n")
     config = {**CONFIG, "usr_dir": str(tmp_path / "my_registered_things")}
-    (tmp_path / "hparams.json").write_text(json.dumps(config))
-    status, _, err = call("--data_dir=d", f"--output_dir={tmp_path}")
+    (tmp_path / "run").mkdir()  # beside it: a folder inside of the run may have come with it, and is not run
+    (tmp_path / "run/hparams.json").write_text(json.dumps(config))
+    status, _, err = call("--data_dir=d", f"--output_dir={tmp_path / 'run'}")
     assert status == 2
     assert "my_registered_things/__init__.py, line 1: ValueError: imported" in err
 

@@ -215,7 +215,7 @@ def test_a_grid_of_settings_on_a_dev_set(decode, made, tmp_path):
     (tmp_path / "ref").write_text("".join(f"{line}\n" for line in LINES))
     result, _ = decode("--tune=beam_size=1,2;alpha=0,1", "--decode_reference=ref", "--decode_to_file=")
     rows = [line.split() for line in result.stdout.splitlines()]
-    assert rows[0] == ["beam_size", "alpha", "BLEU", "chrF", "BP", "seconds"]
+    assert rows[0] == ["beam_size", "alpha", "BLEU", "chrF", "TER", "BP", "seconds"]
     assert [row[:2] for row in rows[1:4]] == [["1", "-"], ["2", "0.0"], ["2", "1.0"]]
     assert rows[4][0] == "best:" and rows[4][1].startswith("--decode_hparams=beam_size=")
     result, _ = decode("--tune=beam_size=1", "--decode_from_file=", f"--data_dir={made.parent / 'data'}",

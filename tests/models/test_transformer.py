@@ -176,7 +176,7 @@ def test_mixed_bfloat16_gives_float32_logits(rng):
         ("self_attention_type=local", "self_attention_type=local: expected one of dot_product, dot_product_relative"),
         ("self_attention_type=dot_product_relative", "max_relative_position=0"),
         ("self_attention_type=restricted", "attention_neighborhood=0"),
-        ("num_hidden_layers=-1", "num_encoder_layers=-1"),
+        ("num_hidden_layers=-1", "num_hidden_layers=-1"),
         ("relu_dropout=1", "relu_dropout=1.0"),
     ],
 )
