@@ -68,17 +68,21 @@ def nested(variables):
     return tree
 
 
+class Damaged(UserError):
+    """A checkpoint that cannot be read."""
+
+
 def saved_shapes(path, name="model"):
     """Returns {name: shape} of the weights of the model called `name` in a checkpoint (without suffix).
 
     Raises:
-        UserError: the checkpoint is damaged.
+        Damaged: the checkpoint cannot be read.
     """
     try:
         shapes = tf.train.load_checkpoint(path).get_variable_to_shape_map()
     except Exception as error:  # whatever the reader raises about bytes that may come from anywhere
         cause = (str(error) or type(error).__name__).splitlines()[0]
-        raise UserError(f"{path}: damaged, or a part of it is missing: {cause} Copy it again.") from error
+        raise Damaged(f"{path}: damaged, or a part of it is missing: {cause} Copy it again.") from error
     return {
         key.removeprefix(f"{name}/").removesuffix(_SUFFIX): tuple(shape)
         for key, shape in shapes.items()

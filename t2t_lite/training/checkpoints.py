@@ -6,7 +6,7 @@ import re
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.models.weights import check_fits, trackable, trackable_weights
+from t2t_lite.models.weights import Damaged, check_fits, trackable, trackable_weights
 from t2t_lite.training.ema import averages
 
 PREFIX = "model.ckpt"
@@ -94,6 +94,8 @@ class RunCheckpoints:
                 wanted = {name: value for name, value in self._objects.items() if name not in skip}
                 tf.train.Checkpoint(**wanted).read(path).assert_existing_objects_matched().expect_partial()
                 return path, damaged
+            except Damaged:
+                damaged.append(path)
             except UserError:
                 raise
             except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError, IndexError):
