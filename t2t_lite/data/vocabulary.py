@@ -324,7 +324,10 @@ class SentencePieceEncoder(TextEncoder):
         import tensorflow as tf
         import tensorflow_text
 
-        return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32)
+        # A loaded SavedModel shares resources by their nodes' names: under one name the input's vocabulary would write
+        # the outputs too, or the other way round, whichever came first.
+        name = f"vocabulary_{self.fingerprint[:16]}"
+        return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
 
 
 def vocabulary_sizes(encoders):

@@ -38,6 +38,19 @@ def in_graph(encoder, texts, length=64):
     return ids.to_list(), [text.decode() for text in decoded.numpy()]
 
 
+def test_two_vocabularies_of_a_saved_model_stay_apart(tmp_path, subwords):
+    """The loader shares resources of one name, and the tokenizers' own name is always the same one."""
+    train_sentencepiece(["wer reitet so spät durch nacht und wind"] * 3, str(tmp_path / "de"), 290)
+    other = vocabulary.SentencePieceEncoder(str(tmp_path / "de.model"))
+    module = tf.Module()
+    for name, encoder in {"source": subwords, "target": other}.items():
+        setattr(module, name, tf.function(encoder.tf_encode, input_signature=[tf.TensorSpec([None], tf.string)]))
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    assert loaded.source(TEXTS).to_list() == [subwords.encode(text) for text in TEXTS]
+    assert loaded.target(TEXTS).to_list() == [other.encode(text) for text in TEXTS]
+
+
 @pytest.mark.parametrize("kind", ["subwords", "words", "bytes"])
 def test_the_graph_gives_the_ids_and_the_text_of_python(kind, request):
     encoder = vocabulary.ByteTextEncoder() if kind == "bytes" else request.getfixturevalue(kind)
