@@ -38,7 +38,7 @@ quickstart: install
 # Two processes: what takes the time is tracing, which uses one core. TEST=tests/data runs only that.
 TEST ?=
 test: lint
-	$(VENV)/bin/pytest -n 2 --dist loadfile $(TEST)
+	$(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TEST)
 
 # Layers and models with JAX and with PyTorch.
 test-backends: $(BACKENDS_VENV)/.installed

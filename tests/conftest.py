@@ -7,8 +7,7 @@ import sys
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-if os.environ["KERAS_BACKEND"] == "jax":  # compiles much here, and computes little
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # compiles much here, and computes little
 
 LOGICAL_CPUS = 8
 
@@ -23,3 +22,8 @@ def pytest_collection_finish():
 
         cpu = tf.config.list_physical_devices("CPU")[0]
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * LOGICAL_CPUS)
+
+
+def pytest_collection_modifyitems(items):
+    """The dearest folders first, so that two processes end together."""
+    items.sort(key=lambda item: not item.nodeid.startswith(("tests/training/", "tests/integration/")))

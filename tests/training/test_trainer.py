@@ -229,9 +229,9 @@ def test_a_label_smoothing_that_is_no_share(data_dir, tmp_path, value):
 @pytest.mark.parametrize(
     "options",
     [
-        "pos=emb,max_position=64,max_length=64",
         "pos=none,self_attention_type=dot_product_relative,max_relative_position=4,add_relative_to_values=true",
-        "self_attention_type=restricted,attention_neighborhood=5,shared_embedding_and_softmax_weights=false",
+        "pos=emb,max_position=64,max_length=64,self_attention_type=restricted,attention_neighborhood=5,"
+        "shared_embedding_and_softmax_weights=false",
     ],
 )
 def test_kinds_of_attention_and_positions_train_and_resume(data_dir, tmp_path, options):
