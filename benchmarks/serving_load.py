@@ -1,14 +1,15 @@
 """An export under load: many threads, hostile texts among the others. Wrong answers, memory, latency, throughput.
 
 python benchmarks/serving_load.py make FOLDER --run RUN --text test.en --count 10000
-python benchmarks/serving_load.py load FOLDER --threads 32 --batches 1,8,32 > result.jsonl
+python benchmarks/serving_load.py load FOLDER --threads 32 --batches 1,8,32 --counts 1000,2000,10000 > result.jsonl
 python benchmarks/serving_load.py table result.jsonl
 
 `make` exports the run, draws texts (sentences whole, cut and joined; one in twenty is hostile: random bytes, control
 characters, other scripts, 100,000 characters …) and translates them offline, by Translator; what is not UTF-8 after the
 replacement by U+FFFD that TensorFlow defines. `load` is a process of its own, without t2t_lite. It loads the export as
 TensorFlow Serving does, by the session loader, and runs its tensors by name from `--threads` threads, each of which
-sends its next request when it has the answer to the last one: all texts, for each of `--batches` texts a request.
+sends its next request when it has the answer to the last one. That is done for each of `--batches` texts a request,
+with the first so many texts of `--counts`, by default all.
 
 Every answer is compared. One is wrong if its text or its `truncated` differs; where the two outputs' scores are within
 1e-5 of each other it is a tie, counted apart. Memory is the process's resident set: after `--warm_up` texts of each
@@ -94,7 +95,7 @@ def make(folder, run, text, count):
     os.symlink(os.path.relpath(path, folder), os.path.join(folder, "version"))
 
 
-def load(folder, threads, batches, warm_up):
+def load(folder, threads, batches, counts, warm_up):
     """Prints what the loading took, then figures for each batch size, then of memory."""
     with open(os.path.join(folder, "texts.jsonl")) as file:
         rows = [json.loads(line) for line in file]
@@ -106,8 +107,8 @@ def load(folder, threads, batches, warm_up):
     for size in batches:
         run(ask, rows[:warm_up], size, threads)
     memory = Memory()
-    for size in batches:
-        print(json.dumps({"batch": size, **run(ask, rows, size, threads), **memory.now()}), flush=True)
+    for size, count in zip(batches, counts or [len(rows)] * len(batches), strict=True):
+        print(json.dumps({"batch": size, **run(ask, rows[:count], size, threads), **memory.now()}), flush=True)
     print(json.dumps(memory.stop()))
 
 
@@ -215,6 +216,11 @@ def table(path):
     print(f" in the end {memory['last_mb']:,.0f} MB ({memory['last_growth']:+.1%}).")
 
 
+def numbers(text):
+    """Returns a list of int."""
+    return [int(number) for number in text.split(",")]
+
+
 def main():
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -227,7 +233,8 @@ def main():
     one = commands.add_parser("load")
     one.add_argument("folder")
     one.add_argument("--threads", type=int, default=32)
-    one.add_argument("--batches", type=lambda text: [int(n) for n in text.split(",")], default=[1, 8, 32])
+    one.add_argument("--batches", type=numbers, default=[1, 8, 32])
+    one.add_argument("--counts", type=numbers)
     one.add_argument("--warm_up", type=int, default=1_000, help="texts of each batch size")
     commands.add_parser("table").add_argument("path")
     arguments = vars(parser.parse_args())

@@ -23,8 +23,8 @@ _DECODE_HPARAMS = (
     "input and so many more pieces), batch_size=32 (sentences), return_beams, n_best, write_beam_scores, "
     "max_input_size, sampling_method=random, sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, "
     "num_samples, num_decodes, replace_unknown, delimiter, shards, shard_id, shards_start_offset, shard_google_format, "
-    "identity_output, log_results, length_penalty=gnmt. A parsing problem has its own defaults: beam_size=21, "
-    "alpha=0.3, extra_length=300."
+    "identity_output, log_results, length_penalty=gnmt, ends=any. A parsing problem has its own defaults: "
+    "beam_size=21, alpha=0.3, extra_length=300."
 )
 
 

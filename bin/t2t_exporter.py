@@ -36,8 +36,8 @@ def define_flags(flags):
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        "name=value,… of beam_size=4, alpha=0.6, extra_length=50, length_penalty=gnmt and max_input_size (512), which "
-        "are fixed in the export; hugging_face keeps beam_size and alpha, ctranslate2 none.",
+        "name=value,… of beam_size=4, alpha=0.6, extra_length=50, length_penalty=gnmt, ends=any and max_input_size "
+        "(512), which are fixed in the export; hugging_face keeps beam_size and alpha, ctranslate2 none.",
     )
     flags.DEFINE_enum(
         "weights_dtype",
@@ -96,6 +96,7 @@ def _saved_model(flags, translator, settings):
         alpha=settings.alpha,
         extra_length=settings.extra_length,
         length_penalty=settings.length_penalty,
+        ends=settings.ends,
         max_input_length=longest,
         weights_dtype=flags.weights_dtype,
         license=flags.license,

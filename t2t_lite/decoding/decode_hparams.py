@@ -16,7 +16,7 @@ class DecodeHParams:
     """What `--decode_hparams` may set (tensor2tensor's utils/decoding.py); the defaults are the paper's translation's.
 
     Attributes:
-        beam_size, alpha, extra_length, length_penalty: see `SearchOptions`. (tensor2tensor's extra_length is 100.)
+        beam_size, alpha, extra_length (tensor2tensor: 100), length_penalty, ends: see `SearchOptions`.
         batch_size: see `SearchOptions`; 0: 32.
         return_beams: write all beam_size outputs of a line, separated by tabs, best first (a problem's choice before).
         n_best: write that many outputs of a line; 0: one, or beam_size with return_beams.
@@ -38,6 +38,7 @@ class DecodeHParams:
     alpha: float = 0.6
     extra_length: int = 50
     length_penalty: str = "gnmt"
+    ends: str = "any"
     batch_size: int = 0
     return_beams: bool = False
     n_best: int = 0
@@ -121,6 +122,7 @@ class DecodeHParams:
             extra_length=self.extra_length,
             batch_size=self.batch_size or SearchOptions.batch_size,
             length_penalty=self.length_penalty,
+            ends=self.ends,
             n_best=self.num_outputs,
             **(self.sampling_options() if self.is_sampling else {}),
         )

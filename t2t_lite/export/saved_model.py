@@ -25,6 +25,7 @@ def export_saved_model(
     alpha=0.6,
     extra_length=50,
     length_penalty="gnmt",
+    ends="any",
     max_input_length=512,
     weights_dtype="float32",
     license="",
@@ -44,7 +45,7 @@ def export_saved_model(
     Args:
         translator: Translator, of one model or an ensemble.
         export_dir: str, a folder; made if need be.
-        beam_size, alpha, extra_length, length_penalty: see `SearchOptions`; fixed in the export, but for what
+        beam_size, alpha, extra_length, length_penalty, ends: see `SearchOptions`; fixed in the export, but for what
             `with_options` takes.
         max_input_length: int, longest input in ids, EOS included.
         weights_dtype: "float32", or "bfloat16": half the size on disk.
@@ -58,11 +59,12 @@ def export_saved_model(
         UserError: an option out of range, or a folder that cannot be written.
         Failure: writing failed; nothing is left behind.
     """
-    options = SearchOptions(beam_size=beam_size, alpha=alpha, extra_length=extra_length, length_penalty=length_penalty)
+    search = {"beam_size": beam_size, "alpha": alpha, "extra_length": extra_length}
+    search |= {"length_penalty": length_penalty, "ends": ends}
+    options = SearchOptions(**search)
     longest = translator.checked_length(max_input_length)
     weights = StoredWeights(getattr(translator.model, "models", [translator.model]), weights_dtype)
     functions = TextSignatures(translator, options, longest, weights).functions()
-    search = {name: getattr(options, name) for name in ("beam_size", "alpha", "extra_length", "length_penalty")}
 
     def write(folder):
         tf.saved_model.save(_Tracked(translator, weights), folder, signatures=functions)

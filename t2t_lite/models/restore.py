@@ -14,7 +14,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.models import exported
 from t2t_lite.models.run_config import FILE_NAME, build_model, import_usr_dir, read_run_config
 from t2t_lite.models.size_check import check_size
-from t2t_lite.models.weights import assign_saved, check_fits, trackable_weights
+from t2t_lite.models.weights import assign_saved, check_fits, named_weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +68,8 @@ def open_runs(path, data_dir=None) -> list[Run]:
     problem = registry.problem(config["problem"])
     encoders, vocabulary = _encoders_and_files(problem, config, folder, data_dir)
 
-    def run(config, step, name=None):
-        check_size(checkpoint, config, name or "model")
+    def run(config, step, name="model"):
+        check_size(checkpoint, config, name)
         model = build_model(config)
         restore_weights(checkpoint, model, name)
         hparams = HParams.from_dict(config["hparams"])
@@ -177,28 +177,22 @@ def _encoders_and_files(problem, config, folder, data_dir):
     return encoders, problem.vocabulary_files(folder)
 
 
-def restore_weights(checkpoint, model, name=None):
+def restore_weights(checkpoint, model, name="model"):
     """Fills in weights.
 
     Args:
         checkpoint: str, without suffix.
-        model: a built keras.Model, or some of its weights as `trackable` gives them.
-        name: str, what the model's weights lie under in an export, where they may be of another type; None: it is a
-            checkpoint.
+        model: a built keras.Model, or some of its weights, {name: variable}.
+        name: str, what the model is called there; in the export of an ensemble there are several.
 
     Raises:
         UserError: the checkpoint is damaged, or of another model.
     """
     try:
-        if name is not None:
-            check_fits(checkpoint, model, name=name)
-            assign_saved(checkpoint, model, name)
-            return
         if isinstance(model, keras.Model):
-            check_fits(checkpoint, model)
-            model = trackable_weights(model)
-        saved = tf.train.Checkpoint(model=model).read(checkpoint)
-        saved.assert_existing_objects_matched().expect_partial()
+            check_fits(checkpoint, model, name=name)
+            model = named_weights(model)
+        assign_saved(checkpoint, model, name)
     except UserError:
         raise
     except Exception as error:  # whatever the readers raise about bytes that may come from anywhere

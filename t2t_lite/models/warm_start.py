@@ -1,7 +1,6 @@
 """Begins a run with the weights of another one, whose vocabulary may differ."""
 
 import logging
-import os
 
 import numpy as np
 import tensorflow as tf
@@ -9,8 +8,9 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.errors import UserError
+from t2t_lite.models import exported
 from t2t_lite.models.restore import encoders_of, find_checkpoint, read_config_of, restore_weights
-from t2t_lite.models.weights import check_fits, named_weights, saved_shapes, trackable
+from t2t_lite.models.weights import check_fits, named_weights, saved_shapes
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -44,7 +44,7 @@ def warm_start(path, model, encoders):
     together: pieces of either side are found in the one that serves it; one for both takes first those of the targets.
 
     Args:
-        path: str, as for `open_run`.
+        path: str, as for `open_run`; an export too.
         model: a built keras.Model; its weights beside those rows have the same names and shapes.
         encoders: {"inputs", "targets"}: TextEncoders of the new model's ids.
 
@@ -54,15 +54,18 @@ def warm_start(path, model, encoders):
 
     Raises:
         UserError: no checkpoint there, a damaged one, no vocabulary beside it, or a weight of another shape,
-            which is named.
+            which is named; or an export of an ensemble.
     """
     checkpoint = find_checkpoint(path)
+    export = exported.export_of(checkpoint)
+    if export and (count := exported.read_facts(export)["models"]) > 1:
+        raise UserError(f"{export}: an export of {count} models, an ensemble. Expected one model.")
     config = read_config_of(checkpoint)
     if config["vocabulary_sha256"] == {side: encoder.fingerprint for side, encoder in encoders.items()}:
         restore_weights(checkpoint, model)
         _LOGGER.info(f"begun with the weights of {checkpoint}")
         return {"warm_start_from": checkpoint}
-    folder = os.path.dirname(checkpoint)
+    folder = exported.folder_of(checkpoint)
     weights, saved = named_weights(model), saved_shapes(checkpoint)
     matrices = [name for name in weights if name in _SIDES]
     if not matrices:
@@ -80,8 +83,7 @@ def warm_start(path, model, encoders):
         rows = weights[name].numpy()
         taken[name] = [_take_rows(checkpoint, name, rows, encoders, sources[name], old_encoders), len(rows)]
         weights[name].assign(rows)
-    others = trackable({name: weight.value for name, weight in weights.items() if name not in matrices})
-    restore_weights(checkpoint, others)
+    restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in matrices})
     _LOGGER.info(f"begun with the weights of {checkpoint}")
     for name, (count, of) in taken.items():
         _LOGGER.info(f"another vocabulary: {name}: {count:,} of {of:,} rows are of pieces that both have")
@@ -119,6 +121,7 @@ def _pieces(encoder):
 
 def _read(checkpoint, name):
     try:
-        return np.asarray(tf.train.load_checkpoint(checkpoint).get_tensor(f"model/{name}/.ATTRIBUTES/VARIABLE_VALUE"))
+        matrix = tf.train.load_checkpoint(checkpoint).get_tensor(f"model/{name}/.ATTRIBUTES/VARIABLE_VALUE")
+        return np.asarray(matrix, "float32")  # an export may have it in bfloat16
     except (tf.errors.OpError, IndexError) as error:
         raise UserError(f"{checkpoint}: damaged: {name} cannot be read: {str(error).splitlines()[0]}") from error

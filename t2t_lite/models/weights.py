@@ -90,10 +90,10 @@ def saved_shapes(path, name="model"):
     }
 
 
-def assign_saved(path, model, name="model"):
-    """Gives a model's weights the values that a checkpoint has, whatever their type there."""
+def assign_saved(path, weights, name="model"):
+    """Gives weights, {name: variable}, the values that a checkpoint has, whatever their type there."""
     reader = tf.train.load_checkpoint(path)
-    for key, weight in named_weights(model).items():
+    for key, weight in weights.items():
         weight.assign(tf.cast(reader.get_tensor(f"{name}/{key}{_SUFFIX}"), weight.dtype))
 
 

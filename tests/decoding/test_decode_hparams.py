@@ -8,7 +8,8 @@ def test_values_have_types():
     found = DecodeHParams.parse("beam_size=2, alpha=1,return_beams=true,batch_size=0")
     assert (found.beam_size, found.alpha, found.return_beams, found.extra_length) == (2, 1.0, True, 50)
     options = found.search_options()
-    assert (options.n_best, options.batch_size) == (2, 32)
+    assert (options.n_best, options.batch_size, options.ends) == (2, 32, "any")
+    assert DecodeHParams.parse("ends=top").search_options().ends == "top"
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,7 @@ def test_values_have_types():
         ("extra_length=-1", ["extra_length=-1"]),
         ("max_input_size=0", ["max_input_size=0"]),
         ("length_penalty=hf", ["gnmt or power"]),
+        ("ends=all", ["ends=all", "any or top"]),
         ("force_decode_length=true", ["force_decode_length", "not available"]),
         ("sampling_method=beam", ["sampling_method=beam", "argmax or random"]),
         ("sampling_method=random,sampling_temp=-1", ["temperature=-1"]),

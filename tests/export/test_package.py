@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.data.subwords import train_sentencepiece
+from t2t_lite.data.vocabulary import SentencePieceEncoder
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
+from t2t_lite.models.run_config import build_model
+from t2t_lite.models.warm_start import warm_start
 from t2t_lite.models.weights import named_weights
 from tests.decoding.runs import make_run
 
@@ -93,6 +97,30 @@ def test_an_ensemble_answers_as_its_models_together(ensemble, exported_ensemble)
     given = _served(exported_ensemble, "score", inputs=TEXTS[:1], targets=["das rote Haus"])
     (score,) = opened.score(TEXTS[:1], ["das rote Haus"])
     assert given["scores"].numpy() == pytest.approx([score.log_prob], abs=1e-4)
+
+
+def test_a_run_can_begin_with_an_exports_weights(exported, exported_ensemble, tmp_path, monkeypatch):
+    opened = Translator.load(exported)
+    new = build_model(opened.run.config)
+    facts = warm_start(exported, new, opened.encoders)
+    assert facts == {"warm_start_from": os.path.join(exported, "variables", "variables")}
+    for name, weight in named_weights(new).items():
+        np.testing.assert_array_equal(weight.numpy(), named_weights(opened.model)[name].numpy())
+    with pytest.raises(UserError, match=r"an export of 2 models, an ensemble\. Expected one model"):
+        warm_start(exported_ensemble, new, opened.encoders)
+    # With another vocabulary, from the first of its models, whose weights are bfloat16, as if it were the only one.
+    monkeypatch.setattr("t2t_lite.models.exported.read_facts", lambda export: {"models": 1})
+    train_sentencepiece(["the red house is old", "ein roter Baum"] * 5, str(tmp_path / "other"), 290)
+    other = SentencePieceEncoder(str(tmp_path / "other.model"))
+    new = build_model({**opened.run.config, "vocab_size": 290})
+    facts = warm_start(exported_ensemble, new, {"inputs": other, "targets": other})
+    ((matrix, (taken, rows)),) = facts["warm_start_rows"].items()
+    assert 260 <= taken < rows == 290
+    monkeypatch.undo()
+    first = named_weights(Translator.load(exported_ensemble).model.models[0])
+    for name, weight in named_weights(new).items():
+        if name != matrix:
+            np.testing.assert_array_equal(weight.numpy(), first[name].numpy())
 
 
 def test_bfloat16_is_half_the_size(exported, exported_ensemble):
