@@ -93,6 +93,7 @@ def saved_shapes(path, name="model"):
 def assign_saved(path, weights, name="model"):
     """Gives weights, {name: variable}, the values that a checkpoint has, whatever their type there."""
     reader = tf.train.load_checkpoint(path)
+    reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # comes after the weights: raises for a file that is cut off
     for key, weight in weights.items():
         weight.assign(tf.cast(reader.get_tensor(f"{name}/{key}{_SUFFIX}"), weight.dtype))
 
