@@ -210,6 +210,8 @@ def _convert_without_torch(spec):
     from ctranslate2.specs import model_spec as theirs
 
     class Array(theirs.NumpyVariable):
+        """Their variable, whose conversion needs no PyTorch."""
+
         def _to(self, dtype):
             self.array = self.array.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype))
             return self

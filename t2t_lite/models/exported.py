@@ -76,6 +76,13 @@ def read_facts(export):
     return facts
 
 
+def check_is_one(checkpoint, path):
+    """Raises `UserError`, which names `path`, where a checkpoint is the variables of an ensemble's export."""
+    export = export_of(checkpoint)
+    if export and (count := read_facts(export)["models"]) > 1:
+        raise UserError(f"{path}: an export of {count} models, an ensemble. Expected one model.")
+
+
 def facts_json(**facts):
     """Returns the contents of `export.json`, bytes."""
     return (json.dumps({"format": _FORMAT, **facts}, indent=1) + "\n").encode()

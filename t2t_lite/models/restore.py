@@ -54,10 +54,9 @@ def open_run(path, data_dir=None) -> Run:
         UserError: no checkpoint there, or one that is damaged or of another model, or another vocabulary; or an export
             of an ensemble.
     """
-    first, *others = open_runs(path, data_dir)
-    if others:
-        raise UserError(f"{path}: an export of {1 + len(others)} models, an ensemble. Expected one model.")
-    return first
+    exported.check_is_one(find_checkpoint(path), path)  # before any of them is loaded
+    (run,) = open_runs(path, data_dir)
+    return run
 
 
 def open_runs(path, data_dir=None) -> list[Run]:

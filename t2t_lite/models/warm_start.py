@@ -10,7 +10,7 @@ from t2t_lite.data.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.errors import UserError
 from t2t_lite.models import exported
 from t2t_lite.models.restore import encoders_of, find_checkpoint, read_config_of, restore_weights
-from t2t_lite.models.weights import check_fits, named_weights, saved_shapes
+from t2t_lite.models.weights import check_fits, named_weights, saved_shapes, saved_value
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -44,7 +44,7 @@ def warm_start(path, model, encoders):
     together: pieces of either side are found in the one that serves it; one for both takes first those of the targets.
 
     Args:
-        path: str, as for `open_run`; an export too.
+        path: str, as for `open_run`.
         model: a built keras.Model; its weights beside those rows have the same names and shapes.
         encoders: {"inputs", "targets"}: TextEncoders of the new model's ids.
 
@@ -57,9 +57,7 @@ def warm_start(path, model, encoders):
             which is named; or an export of an ensemble.
     """
     checkpoint = find_checkpoint(path)
-    export = exported.export_of(checkpoint)
-    if export and (count := exported.read_facts(export)["models"]) > 1:
-        raise UserError(f"{export}: an export of {count} models, an ensemble. Expected one model.")
+    exported.check_is_one(checkpoint, path)
     config = read_config_of(checkpoint)
     if config["vocabulary_sha256"] == {side: encoder.fingerprint for side, encoder in encoders.items()}:
         restore_weights(checkpoint, model)
@@ -121,7 +119,7 @@ def _pieces(encoder):
 
 def _read(checkpoint, name):
     try:
-        matrix = tf.train.load_checkpoint(checkpoint).get_tensor(f"model/{name}/.ATTRIBUTES/VARIABLE_VALUE")
+        matrix = saved_value(tf.train.load_checkpoint(checkpoint), name)
         return np.asarray(matrix, "float32")  # an export may have it in bfloat16
     except (tf.errors.OpError, IndexError) as error:
         raise UserError(f"{checkpoint}: damaged: {name} cannot be read: {str(error).splitlines()[0]}") from error

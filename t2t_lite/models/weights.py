@@ -95,7 +95,12 @@ def assign_saved(path, weights, name="model"):
     reader = tf.train.load_checkpoint(path)
     reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # comes after the weights: raises for a file that is cut off
     for key, weight in weights.items():
-        weight.assign(tf.cast(reader.get_tensor(f"{name}/{key}{_SUFFIX}"), weight.dtype))
+        weight.assign(tf.cast(saved_value(reader, key, name), weight.dtype))
+
+
+def saved_value(reader, key, name="model"):
+    """Returns a weight of the model called `name`, an array, from a checkpoint's reader."""
+    return reader.get_tensor(f"{name}/{key}{_SUFFIX}")
 
 
 def check_fits(path, model, apart=(), name="model"):

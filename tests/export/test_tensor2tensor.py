@@ -78,7 +78,8 @@ def test_without_settings_beside_the_checkpoint(tmp_path):
 
 def test_heads_alone_are_enough_for_other_sizes(tmp_path):
     old = OldModel(pre_norm=False)
-    compare(old, imported(tmp_path, old, written={"with_hparams": False}, hparams="num_heads=4"))
+    run = compare(old, imported(tmp_path, old, written={"with_hparams": False}, hparams="num_heads=4"))
+    assert (run.hparams.num_heads, run.hparams.hidden_size, run.model.config["norm"]) == (4, 16, "post")
 
 
 def test_a_scope_of_another_name_or_none(tmp_path):
@@ -86,7 +87,8 @@ def test_a_scope_of_another_name_or_none(tmp_path):
     for number, scope in enumerate(("", "my_model/")):
         folder = tmp_path / str(number)
         changes = {**dict.fromkeys(old.variables()), **old.variables(scope)}
-        compare(old, imported(folder, old, written={"changes": changes}))
+        run = compare(old, imported(folder, old, written={"changes": changes}))
+        assert run.step == 250_000
 
 
 @pytest.mark.parametrize(
