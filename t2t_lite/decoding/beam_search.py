@@ -3,23 +3,23 @@
 What a model offers (the Transformer does; others go through `full_pass.FullPass`); B sentences, K beams, V ids:
 
     memory = model.encode(inputs)                             int32 [B, S], 0 pads -> pytree of [B, ...]
-    cache = model.init_cache(memory, max_length, beam_size)   -> {"beams": pytree, "fixed": pytree, ...}
+    cache = model.init_cache(memory, max_length, beam_size)   int T, int K -> {"beams": pytree, ...}
     logits, cache = model.decode_step(ids, position, cache)   int32 [B*K], int32 [] -> float32 [B*K, V]
 
 * `ids` is the output of the step before; at position 0 it is ignored (the decoder's first input is the zero vector).
 * Leaves under "beams" are [B, K, ...]; the search reorders them by parent beam after every step. All other leaves,
   [B, ...], stay where they were written, so that keys and values are never moved (a model tells histories apart by an
   ancestry table under "beams").
-* `max_length=T`: every shape is static and the cache is written in place. The cache for a larger T is the one for
-  the smaller T padded with zeros at the end of its axes.
-* `max_length=None`: the cache starts empty, its time axes of size 0, and grows by concatenation at every step.
+* There is room for T positions. The cache for a larger T is the one for the smaller T padded with zeros at the end of
+  its axes; the search makes it so when it is full. Where shapes are static, those of the cache are (for XLA); elsewhere
+  the axes that grow are of unknown size, and T is in general more than what was decoded and less than the limit.
 """
 
 import typing
 
 import tensorflow as tf
 
-from t2t_lite.decoding.loops import run_dropping, run_phases
+from t2t_lite.decoding.loops import GrowingCache, run_dropping, run_phases
 from t2t_lite.decoding.top_k import block_top_k, pick
 
 PAD_ID = 0
@@ -99,7 +99,7 @@ def beam_search(
     search = BeamSearch(model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length)
     memory = model.encode(inputs)
     if max_length is None:
-        return run_dropping(search, model.init_cache(memory, None, beam_size))
+        return run_dropping(search, GrowingCache(model, memory, beam_size, search.max_length))
     return search.result(run_phases(search, model, memory, beam_size, max_length))
 
 

@@ -37,12 +37,10 @@ class Ensemble:
         """int32 [B, S] -> each model's memory."""
         return [model.encode(inputs) for model in self._steppers]
 
-    def init_cache(self, memory, max_length=None, beam_size=1):
+    def init_cache(self, memory, max_length, beam_size=1):
         """Returns a cache that holds each model's; what the search reorders lies under "beams" as in every cache."""
-        caches = [
-            model.init_cache(part, max_length, beam_size) for model, part in zip(self._steppers, memory, strict=True)
-        ]
-        return _joined(caches)
+        parts = zip(self._steppers, memory, strict=True)
+        return _joined([model.init_cache(part, max_length, beam_size) for model, part in parts])
 
     def decode_step(self, ids, position, cache):
         """Decodes one position of every beam: float32 log-probabilities [B * K, V], and the new cache."""

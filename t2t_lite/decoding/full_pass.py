@@ -36,21 +36,18 @@ class FullPass:
         return inputs
 
     def init_cache(self, memory, max_length, beam_size):
-        """The ids given to every step so far, [B, K, T] or [B, K, 0]; what step 0 was given means nothing."""
-        cache = {"fixed": memory}
-        if max_length is None:
-            return cache | {"growing": (), "beams": tf.zeros((tf.shape(memory)[0], beam_size, 0), tf.int32)}
-        return cache | {"beams": tf.zeros((memory.shape[0], beam_size, max_length), tf.int32)}
+        """The ids given to every step so far, [B, K, T]; what step 0 was given means nothing."""
+        batch = memory.shape[0] or tf.shape(memory)[0]
+        return {"fixed": memory, "beams": tf.zeros((batch, beam_size, max_length), tf.int32)}
 
     def decode_step(self, ids, position, cache):
         """Returns logits float32 [B*K, V] at `position` and the cache with `ids` in it."""
         given = cache["beams"]
         ids = tf.reshape(ids, tf.concat([tf.shape(given)[:2], [1]], 0))  # [B, K, 1]
-        if "growing" in cache:
-            given = tf.concat([given, ids], 2)
-        else:
-            given = tf.where(tf.range(given.shape[2]) == position, ids, given)
-        targets = tf.concat([given[:, :, 1:], tf.zeros_like(ids)], 2)  # step i was given target i - 1
+        given = tf.where(tf.range(tf.shape(given)[2]) == position, ids, given)
+        # What follows does not count; where shapes are not static it is left out.
+        known = given if given.shape[2] else given[:, :, : position + 1]
+        targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i was given target i - 1
         targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]
         inputs = tf.repeat(cache["fixed"], tf.shape(given)[1], axis=0)  # [B*K, S]
         logits = self.model({"inputs": inputs, "targets": targets}, training=False)

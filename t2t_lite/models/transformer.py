@@ -314,7 +314,7 @@ class Transformer(keras.Model):
 
     # Decoding, one step at a time. K beams of a sentence lie side by side, as if they were positions.
 
-    def init_cache(self, memory, max_length=None, beam_size=1):
+    def init_cache(self, memory, max_length, beam_size=1):
         """Returns the cache of a decoding that has not begun.
 
         Keys and values stay where they were written (slot `position * K + beam`); what the search reorders is the
@@ -322,28 +322,25 @@ class Transformer(keras.Model):
 
         Args:
             memory: from `encode`, batch B.
-            max_length: int T: caches of T * K slots, written in place; None: empty caches that grow by a step's K
-                slots, marked by the entry "growing".
+            max_length: int T, positions there is room for; padded with zeros it is the cache for more.
             beam_size: int K.
 
         Returns:
             {"beams": {"ancestry" int32 [B, K, T]}, "fixed": everything else}.
         """
         batch = ops.shape(memory["hidden"])[0]
-        length = max_length or 0
         layers = []
         for layer in self.decoder_layers:
             attention = layer.self_attention.layer
             empty = [
-                ops.zeros((batch, attention.num_heads, length * beam_size, size), self.compute_dtype)
+                ops.zeros((batch, attention.num_heads, max_length * beam_size, size), self.compute_dtype)
                 for size in (attention.query_size, attention.value_size)
             ]
             layers.append(layer.init_cache(memory["hidden"], *empty))
-        cache = {
-            "beams": {"ancestry": ops.zeros((batch, beam_size, length), "int32")},
+        return {
+            "beams": {"ancestry": ops.zeros((batch, beam_size, max_length), "int32")},
             "fixed": {"layers": layers, "memory_mask": memory["mask"]},
         }
-        return cache if max_length is not None else {**cache, "growing": ()}
 
     def decode_step(self, ids, position, cache):
         """Decodes one position of every beam.
@@ -358,13 +355,8 @@ class Transformer(keras.Model):
         """
         ancestry = cache["beams"]["ancestry"]
         batch, beam, length = ops.shape(ancestry)
-        growing = "growing" in cache
         own = ops.arange(beam, dtype="int32")
-        if growing:
-            ancestry = ops.concatenate([ancestry, ops.broadcast_to(own[None, :, None], (batch, beam, 1))], axis=2)
-            length = length + 1
-        else:
-            ancestry = ops.where(ops.arange(length) == position, own[:, None], ancestry)
+        ancestry = ops.where(ops.arange(length) == position, own[:, None], ancestry)
         # Beam k sees slot (p, j) when j is its ancestor at p, and p is not in the future. [B, K, T, K] -> [B, K, T*K]
         mask = (ancestry[..., None] == own) & (ops.arange(length) <= position)[:, None]
         mask = ops.reshape(mask, (batch, beam, length * beam))
@@ -379,7 +371,7 @@ class Transformer(keras.Model):
                 attention_mask=mask,
                 memory_mask=cache["fixed"]["memory_mask"][:, None, :],
                 cache=layer_cache,
-                position=None if growing else position,
+                position=position,
                 training=False,
             )
             layers.append(layer_cache)
@@ -387,7 +379,7 @@ class Transformer(keras.Model):
             x = self.decoder_norm(x)
         logits = self.logits(ops.reshape(x, (batch * beam, self.config["hidden_size"])))
         fixed = {"layers": layers, "memory_mask": cache["fixed"]["memory_mask"]}
-        return logits, {**cache, "beams": {"ancestry": ancestry}, "fixed": fixed}
+        return logits, {"beams": {"ancestry": ancestry}, "fixed": fixed}
 
     def get_config(self):
         """Returns the constructor's arguments."""

@@ -33,17 +33,14 @@ class ScriptedModel:
     def encode(self, inputs):
         return tf.einsum("bsd,sd->bd", tf.gather(self.table, inputs), tf.constant(self.wave)[: tf.shape(inputs)[1]])
 
-    def init_cache(self, memory, max_length, beam_size):
-        batch, size = tf.shape(memory)[0], memory.shape[1]
-        if max_length is not None:
-            batch = memory.shape[0]
+    def init_cache(self, memory, length, beam_size):
+        batch, size = memory.shape[0] or tf.shape(memory)[0], memory.shape[1]
         beams = {
             "state": tf.zeros((batch, beam_size, size // 2)),
-            "ancestry": tf.zeros((batch, beam_size, max_length or 0), tf.int32),
+            "ancestry": tf.zeros((batch, beam_size, length), tf.int32),
         }
-        slots = tf.zeros((batch, (max_length or 0) * beam_size, size // 2))
-        growing = {"growing": ()} if max_length is None else {}
-        return {"beams": beams, "fixed": {"slots": slots, "memory": memory}} | growing
+        slots = tf.zeros((batch, length * beam_size, size // 2))
+        return {"beams": beams, "fixed": {"slots": slots, "memory": memory}}
 
     def decode_step(self, ids, position, cache):
         memory, slots = cache["fixed"]["memory"], cache["fixed"]["slots"]
@@ -55,14 +52,10 @@ class ScriptedModel:
         new = tf.gather(self.table, ids) * wave  # [B, K, D]
         state += new[..., :half]
         own = tf.broadcast_to(tf.range(beam)[None, :, None], tf.shape(ids[..., None]))
-        if "growing" in cache:
-            slots = tf.concat([slots, new[..., half:]], 1)
-            ancestry = tf.concat([ancestry, own], 2)
-        else:
-            at = tf.range(slots.shape[1])[None, :, None] // beam == position
-            slots = tf.where(at, tf.tile(new[..., half:], (1, ancestry.shape[2], 1)), slots)
-            ancestry = tf.where(tf.range(ancestry.shape[2]) == position, own, ancestry)
         length = tf.shape(ancestry)[2]
+        at = tf.range(length * beam)[None, :, None] // beam == position
+        slots = tf.where(at, tf.tile(new[..., half:], (1, length, 1)), slots)
+        ancestry = tf.where(tf.range(length) == position, own, ancestry)
         seen = (ancestry[..., None] == tf.range(beam)) & (tf.range(length) <= position)[:, None]  # [B, K, T, K]
         seen = tf.cast(tf.reshape(seen, (-1, beam, length * beam)), tf.float32)
         history = tf.concat([state, tf.matmul(seen, slots)], -1)

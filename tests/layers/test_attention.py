@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
+from t2t_lite.layers.attention import write_in_place
 from tests.layers.backend import compiled
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import MEMORY, X, check_layer
@@ -109,6 +110,20 @@ def test_a_cached_step_compiled_equals_the_eager_one():
     arguments = (X[:, :1], past, past, np.ones((2, 1, 5), bool), np.array(3, "int32"))
     eager = step(*map(ops.convert_to_tensor, arguments))
     np.testing.assert_allclose(array(compiled(step, *arguments)), array(eager), atol=1e-6)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's alone")
+def test_writing_in_place_equals_slice_update_and_leaves_the_past_as_it_was():
+    import tensorflow as tf
+
+    past, new = (RNG.normal(size=(2, 3, slots, 4)).astype("float32") for slots in (10, 2))
+    signature = [tf.TensorSpec([None, 3, None, 4]), tf.TensorSpec([None, 3, 2, 4]), tf.TensorSpec([], tf.int32)]
+    write = tf.function(write_in_place, input_signature=signature, autograph=False)
+    held = ops.convert_to_tensor(past)
+    for position in range(5):
+        expected = ops.slice_update(past, (0, 0, 2 * position, 0), new)
+        np.testing.assert_array_equal(write(held, new, tf.constant(position)), expected)
+        np.testing.assert_array_equal(held, past)
 
 
 def test_memory_cache_equals_attending_to_the_memory():
