@@ -126,6 +126,19 @@ def test_writing_in_place_equals_slice_update_and_leaves_the_past_as_it_was():
         np.testing.assert_array_equal(held, past)
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's graphs alone")
+def test_the_mask_is_not_added_to_the_product_itself():
+    """oneDNN would fuse the two into one operation, which is up to a hundred times as slow."""
+    import tensorflow as tf
+
+    layer = layers.MultiHeadAttention(2)
+    call = tf.function(lambda x: layer(x, use_causal_mask=True), autograph=False)
+    operations = call.get_concrete_function(tf.TensorSpec([None, None, 8])).graph.get_operations()
+    assert any(operation.type == "BatchMatMulV2" for operation in operations), "not a test otherwise"
+    sums = [operation for operation in operations if operation.type in ("Add", "AddV2")]
+    assert "BatchMatMulV2" not in {tensor.op.type for operation in sums for tensor in operation.inputs}
+
+
 def test_memory_cache_equals_attending_to_the_memory():
     layer = layers.MultiHeadAttention(2)
     full = array(layer(X, MEMORY))
