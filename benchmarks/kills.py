@@ -121,7 +121,7 @@ def last_step(run):
 def evaluations(run):
     """Returns {step: metrics} of the last evaluation of each step."""
     return {
-        event["step"]: {name: value for name, value in event.items() if name != "time"}
+        event["step"]: {name: value for name, value in event.items() if name not in ("time", "seconds")}
         for event in run.events()
         if event["event"] == "evaluation"
     }
