@@ -7,9 +7,10 @@ What a model offers (the Transformer does; others go through `full_pass.FullPass
     logits, cache = model.decode_step(ids, position, cache)   int32 [B*K], int32 [] -> float32 [B*K, V]
 
 * `ids` is the output of the step before; at position 0 it is ignored (the decoder's first input is the zero vector).
-* Leaves under "beams" are [B, K, ...]; the search reorders them by parent beam after every step. All other leaves,
-  [B, ...], stay where they were written, so that keys and values are never moved (a model tells histories apart by an
-  ancestry table under "beams").
+* Leaves under "beams" are [B, K, ...]; the search reorders them by parent beam after every step. Those under "shared",
+  if there are any, belong to all sentences: what is made once a search. All other leaves, [B, ...], stay where they
+  were written, so that keys and values are never moved (a model tells histories apart by an ancestry table under
+  "beams").
 * There is room for T positions. The cache for a larger T is the one for the smaller T padded with zeros at the end of
   its axes; the search makes it so when it is full. Where shapes are static, those of the cache are (for XLA); elsewhere
   the axes that grow are of unknown size, and T is in general more than what was decoded and less than the limit.
@@ -205,8 +206,8 @@ class BeamSearch:
         beam = self.beam_size
         each = min(2 * beam + 1, logits.shape[-1])  # one more than wanted: padding is no output, and drops out
         values, ids = block_top_k(logits, each)  # [B*K, each]
-        largest = values[:, :1]
-        log_sum = tf.math.log(tf.reduce_sum(tf.exp(logits - largest), -1, keepdims=True)) + largest
+        # By the probability of the best id: a softmax is one kernel, the sum of exponentials would be three.
+        log_sum = values[:, :1] - tf.math.log(pick(tf.nn.softmax(logits), ids[:, :1]))
         if self.prefix is not None:
             values, ids = self.forced(logits, values, ids, state)
         # What is constant in a row does not change its order: add it to the survivors, not to V values.

@@ -145,7 +145,10 @@ class GrowingCache:
             return tf.TensorShape([None if axis == 0 or each else size for axis, (size, each) in axes])
 
         fixed = tf.nest.map_structure(_any_batch, state._replace(cache=()))
-        return fixed._replace(cache=tf.nest.map_structure(shape, state.cache, self._growth))
+        cache = tf.nest.map_structure(shape, state.cache, self._growth)
+        if "shared" in cache:
+            cache["shared"] = tf.nest.map_structure(lambda leaf: leaf.shape, state.cache["shared"])
+        return fixed._replace(cache=cache)
 
 
 def run_dropping(search, cache):
@@ -178,8 +181,11 @@ def run_dropping(search, cache):
 
 
 def take(state, at):
-    """Returns the state of the rows `at`, int [N], alone: all of its tensors but scalars have the batch first."""
-    return tf.nest.map_structure(lambda leaf: tf.gather(leaf, at) if leaf.shape.rank else leaf, state)
+    """Returns the state of the rows `at`, int [N], alone: all but scalars and what is shared has the batch first."""
+    shared = {name: part for name, part in state.cache.items() if name == "shared"}
+    state = state._replace(cache={name: part for name, part in state.cache.items() if name != "shared"})
+    state = tf.nest.map_structure(lambda leaf: tf.gather(leaf, at) if leaf.shape.rank else leaf, state)
+    return state._replace(cache=state.cache | shared)
 
 
 def _differences(leaf, shape):

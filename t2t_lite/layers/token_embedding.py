@@ -40,26 +40,41 @@ class TokenEmbedding(keras.layers.Layer):
         if self.use_bias:
             self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
 
-    def call(self, inputs, reverse=False):
-        """int ids [...] -> [..., hidden]; with `reverse`, [..., hidden] -> float32 logits [..., vocab_size]."""
-        matrix = ops.cast(self.embeddings, self.compute_dtype)
+    def call(self, inputs, reverse=False, matrix=None):
+        """int ids [...] -> [..., hidden]; with `reverse`, [..., hidden] -> float32 logits [..., vocab_size].
+
+        `matrix`: None, or what `reverse_matrix` returned before, for the logits.
+        """
         if reverse:
-            logits = ops.cast(_product(ops.cast(inputs, self.compute_dtype), matrix), "float32")
+            matrix = self.reverse_matrix() if matrix is None else matrix
+            # One product of two dimensions: the batched form is slower, and its gradient much slower.
+            rows = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, self.hidden_size))
+            logits = ops.reshape(ops.matmul(rows, matrix), (*ops.shape(inputs)[:-1], self.vocab_size))
+            logits = ops.cast(logits, "float32")
             return logits + ops.cast(self.bias, "float32") if self.use_bias else logits
+        matrix = ops.cast(self.embeddings, self.compute_dtype)
         ids = ops.cast(inputs, "int32")
         check_ids(ids, self.vocab_size)
         scale = ops.where(ids == 0, 0.0, self.hidden_size**0.5)
         return ops.take(matrix, ids, axis=0) * ops.cast(scale, matrix.dtype)[..., None]
 
+    def reverse_matrix(self):
+        """Returns the matrix of `reverse`, [hidden, vocab_size] of the compute dtype, to be made once for many calls.
+
+        Where rows are few, as in a step of decoding, products are up to 1.4 times as fast on a CPU (measured) when the
+        matrix is not transposed in each of them.
+        """
+        return ops.transpose(ops.cast(self.embeddings, self.compute_dtype))
+
     def compute_mask(self, inputs, mask=None):
         """Returns bool [...], True where the id is not padding; None without `mask_zero`."""
         return ops.not_equal(inputs, 0) if self.mask_zero else None
 
-    def compute_output_shape(self, input_shape, reverse=False):
+    def compute_output_shape(self, input_shape, reverse=False, matrix=None):
         """Returns [..., hidden], or [..., vocab_size] with `reverse`."""
         return (*input_shape[:-1], self.vocab_size) if reverse else (*input_shape, self.hidden_size)
 
-    def compute_output_spec(self, inputs, reverse=False):
+    def compute_output_spec(self, inputs, reverse=False, matrix=None):
         """Returns a symbolic tensor; the logits are float32 whatever the dtype policy."""
         dtype = "float32" if reverse else self.compute_dtype
         return keras.KerasTensor(self.compute_output_shape(inputs.shape, reverse), dtype=dtype)
@@ -73,17 +88,6 @@ class TokenEmbedding(keras.layers.Layer):
             "mask_zero": self.mask_zero,
             "use_bias": self.use_bias,
         }
-
-
-def _product(x, matrix):
-    """[..., hidden], [vocab_size, hidden] -> [..., vocab_size]."""
-    if len(x.shape) == 2:
-        # One decoding step's rows are few: with the matrix on the left the product is up to 1.6 times as fast on a CPU
-        # (32 rows, measured), the transpose included.
-        return ops.transpose(ops.matmul(matrix, ops.transpose(x)))
-    vocab_size, hidden_size = matrix.shape
-    product = ops.matmul(ops.reshape(x, (-1, hidden_size)), ops.transpose(matrix))
-    return ops.reshape(product, (*ops.shape(x)[:-1], vocab_size))
 
 
 def check_ids(ids, vocab_size):

@@ -282,9 +282,9 @@ class Transformer(keras.Model):
             x = self.decoder_norm(x)
         return x, scores
 
-    def logits(self, hidden):
-        """[..., hidden] -> float32 [..., target_vocab_size]."""
-        return self.softmax(hidden, reverse=True)
+    def logits(self, hidden, matrix=None):
+        """[..., hidden] -> float32 [..., target_vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
+        return self.softmax(hidden, reverse=True, matrix=matrix)
 
     def attention_weights(self, inputs):
         """Returns the attention weights of every layer and head, for given inputs and targets.
@@ -326,7 +326,7 @@ class Transformer(keras.Model):
             beam_size: int K.
 
         Returns:
-            {"beams": {"ancestry" int32 [B, K, T]}, "fixed": everything else}.
+            {"beams": {"ancestry" int32 [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
         """
         batch = ops.shape(memory["hidden"])[0]
         layers = []
@@ -339,6 +339,7 @@ class Transformer(keras.Model):
             layers.append(layer.init_cache(memory["hidden"], *empty))
         return {
             "beams": {"ancestry": ops.zeros((batch, beam_size, max_length), "int32")},
+            "shared": self.softmax.reverse_matrix(),
             "fixed": {"layers": layers, "memory_mask": memory["mask"]},
         }
 
@@ -377,9 +378,9 @@ class Transformer(keras.Model):
             layers.append(layer_cache)
         if self.decoder_norm is not None:
             x = self.decoder_norm(x)
-        logits = self.logits(ops.reshape(x, (batch * beam, self.config["hidden_size"])))
+        logits = self.logits(ops.reshape(x, (batch * beam, self.config["hidden_size"])), cache["shared"])
         fixed = {"layers": layers, "memory_mask": cache["fixed"]["memory_mask"]}
-        return logits, {"beams": {"ancestry": ancestry}, "fixed": fixed}
+        return logits, {"beams": {"ancestry": ancestry}, "shared": cache["shared"], "fixed": fixed}
 
     def get_config(self):
         """Returns the constructor's arguments."""

@@ -38,6 +38,16 @@ def test_biased_softmax():
     assert (array(layer(IDS))[IDS == 0] == 0).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_a_matrix_made_before_gives_the_same_logits(dtype):
+    layer = layers.TokenEmbedding(9, 8, use_bias=True, dtype=dtype)
+    layer.build()
+    matrix = layer.reverse_matrix()
+    assert matrix.shape == (8, 9)
+    for x in (X, X[:, 0]):
+        np.testing.assert_array_equal(array(layer(x, reverse=True, matrix=matrix)), array(layer(x, reverse=True)))
+
+
 def test_a_tied_functional_model_is_saved_with_one_matrix(tmp_path):
     layer, ids = layers.TokenEmbedding(9, 8), keras.Input((None,), dtype="int32")
     logits = layer(layer(ids), reverse=True)

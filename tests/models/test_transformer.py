@@ -88,6 +88,14 @@ def test_cached_steps_equal_the_full_pass(model, rng):
         ids = np.repeat(targets[:, i], beam)
 
 
+def test_the_matrix_of_the_softmax_is_made_once_a_decoding(rng):
+    model = Transformer(**SMALL)
+    cache = model.init_cache(model.encode(example(rng)[0]), 9)
+    args = ops.zeros(3, "int32"), ops.convert_to_tensor(0, "int32")
+    once, twice = (model.decode_step(*args, {**cache, "shared": times * cache["shared"]})[0] for times in (1.0, 2.0))
+    np.testing.assert_allclose(ops.convert_to_numpy(twice), 2 * ops.convert_to_numpy(once), atol=1e-5)
+
+
 def test_beams_read_their_own_history(rng):
     """Two histories change places between the beams at every step, as a search would do by reordering."""
     model = Transformer(**SMALL)
