@@ -12,7 +12,7 @@ every batch once. Ratios are medians over neighbouring turns. `--sides` adds var
 mixed_bfloat16, `recompute` ours with recompute_grad, `torch_unmasked` PyTorch without its padding masks; `accumulated`
 takes all batches in one step, one after the other, and `replicas` in one step, each on a logical CPU of its own.
 
-`endure` takes 5,000 steps of a tiny model over a stream whose batches have ever new shapes, and prints for each 500 of
+`endure` takes 10,000 steps of a tiny model over a stream whose batches have ever new shapes, and prints for each 500 of
 them the median CPU time of a step a token, the process' memory, what of it is in use, and how often it is traced.
 `save` saves a checkpoint of the base model, its optimizer and the position in the data five times, and says what that
 costs every ten minutes.
@@ -224,7 +224,7 @@ def serve(side, size, path):
         print(json.dumps(result), flush=True)
 
 
-def endure(pattern, steps=5000, window=500):
+def endure(pattern, steps=10_000, window=500):
     """Trains a tiny model for long; prints a line a window."""
     from t2t_lite import registry
     from t2t_lite.data import batching
