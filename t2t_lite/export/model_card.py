@@ -68,8 +68,8 @@ def model_card(translator, options, *, path, max_input_length, weights_dtype, li
         "license": _plain(license) or "not stated",
         **_origin(translator),
         "BLEU": _bleu(runs),
-        "search": f"beam {options.beam_size}, alpha {options.alpha:g} ({options.length_penalty}), at most the input's "
-        f"length + {options.extra_length} pieces; inputs are cut to {max_input_length} pieces",
+        "search": f"beam {options.beam_size}, alpha {options.alpha:g} ({options.length_penalty}), ends {options.ends}, "
+        f"at most the input's length + {options.extra_length} pieces; inputs are cut to {max_input_length} pieces",
         "weights": _COSTS[weights_dtype],
         "made by": f"t2t_lite {t2t_lite.__version__}, TensorFlow {tf.__version__}",
     }

@@ -169,7 +169,7 @@ def test_the_card_says_what_it_is(exported, exported_ensemble):
         "```bash\nt2t-exporter --output_dir=run\n```",
         "/ours:/models/translate",
         "SentencePieceEncoder, 330 entries",
-        "beam 2, alpha 0.6 (gnmt)",
+        "beam 2, alpha 0.6 (gnmt), ends any, at most the input's length + ",
         "float32, as trained",
     ):
         assert words in card
