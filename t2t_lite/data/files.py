@@ -32,6 +32,25 @@ def read_bytes(path, most=None):
     return found
 
 
+def lock_file(path):
+    """Opens a local file to append text, which no other process can until this one closes it or ends; None: one has.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    file = open(path, "a")  # noqa: SIM115  (held as long as the lock)
+    try:
+        import fcntl
+    except ImportError:  # on Windows nothing is locked
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    return file
+
+
 def open_stream(path):
     """Returns a buffered, seekable binary file for reading; any file system that `tf.io.gfile` knows.
 

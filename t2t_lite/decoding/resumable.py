@@ -8,10 +8,11 @@ is not touched by it: writing starts anew.
 import contextlib
 import json
 import logging
+import os
 
 import tensorflow as tf
 
-from t2t_lite.data.files import read_bytes, write_json
+from t2t_lite.data.files import lock_file, read_bytes, write_json
 from t2t_lite.decoding.text_files import is_device
 from t2t_lite.errors import UserError
 
@@ -30,7 +31,7 @@ class ResumableFiles:
         state: the JSON value that was given with the last of them; None: none was.
 
     Raises:
-        UserError: a file cannot be written; before anything else is done.
+        UserError: a file cannot be written, or another process is writing it; before anything else is done.
     """
 
     def __init__(self, paths, made_from):
@@ -38,6 +39,7 @@ class ResumableFiles:
         self._made_from = json.loads(json.dumps(made_from))
         self._record = f"{self._paths[0]}.incomplete.json"
         self._can_resume = not any(map(is_device, self._paths))
+        self._lock = self._locked()
         self.done, self.state, sizes = self._read_record() if self._can_resume else (0, None, None)
         self._files, self._is_finished = [], False
         try:
@@ -68,6 +70,7 @@ class ResumableFiles:
             file.finish()
         self._remove(self._record)
         self._is_finished = True
+        self._lock.close()
 
     def close(self):
         """Leaves unfinished files as they are, for the same command to go on; if nothing is done, leaves nothing."""
@@ -82,6 +85,20 @@ class ResumableFiles:
             self._remove(self._record)
         elif self._can_resume:
             _LOGGER.info(f"{self._paths[0]}.incomplete: {self.done:,} lines; the same command goes on after them")
+        self._lock.close()
+
+    def _locked(self):
+        """Returns a context in which no other process writes these files, as far as can be known."""
+        path = self._paths[0]
+        if not self._can_resume or "://" in path or os.path.isdir(path):
+            return contextlib.ExitStack()
+        try:
+            lock = lock_file(f"{path}.incomplete")
+        except OSError:
+            return contextlib.ExitStack()  # opening it to write says what is wrong
+        if lock is None:
+            raise UserError(f"{path}: another process is writing it. Wait for it, stop it, or choose another file.")
+        return lock
 
     @staticmethod
     def _remove(path):
@@ -128,11 +145,14 @@ class _File:
                 self._file = tf.io.gfile.GFile(self._temporary, "wb" if size is None else "ab")
                 self._file.write(b"")  # opens it
                 self._file.flush()
-        except tf.errors.OpError as error:
+        except (tf.errors.OpError, OSError) as error:
             raise UserError(f"{path}: cannot be written: {str(error).splitlines()[0]}") from None
 
     def _cut(self):
         """Leaves out what was written after the record of progress."""
+        if "://" not in self._temporary:
+            os.truncate(self._temporary, self.size)  # and stays the file that is locked
+            return
         with tf.io.gfile.GFile(self._temporary, "rb") as file:
             kept = file.read(self.size)
         shorter = f"{self._temporary}.shorter"

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data.files import read_bytes, write_bytes
+from t2t_lite.data.files import lock_file, read_bytes, write_bytes
 from t2t_lite.errors import UserError
 from t2t_lite.models.run_config import read_run_config
 
@@ -40,24 +40,19 @@ def locked(output_dir):
         if "://" in output_dir:  # remote file systems have no locks
             yield
             return
-        lock = open(os.path.join(output_dir, ".lock"), "a+")  # noqa: SIM115  (held as long as the run)
+        path = os.path.join(output_dir, ".lock")
+        lock = lock_file(path)
     except (OSError, tf.errors.OpError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise UserError(
             f"--output_dir={output_dir}: cannot be written: {reason}. Choose another folder or change its permissions."
         ) from error
-    import fcntl  # not on Windows, where only remote folders work
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.seek(0)
-        owner = lock.read().strip() or "unknown"
-        lock.close()
+    if lock is None:
+        owner = read_bytes(path).decode().strip() or "unknown"
         raise UserError(
             f"--output_dir={output_dir}: another trainer (process {owner}) is running in it. Wait for it, stop it, or "
             "choose another folder."
-        ) from error
+        )
     with lock:
         lock.truncate(0)
         lock.write(str(os.getpid()))

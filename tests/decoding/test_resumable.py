@@ -33,6 +33,20 @@ def test_what_was_killed_goes_on_after_the_record(tmp_path, caplog):
     assert (tmp_path / "out0").read_bytes() == "a\nü\nc\n".encode() and (tmp_path / "out1").read_bytes() == b"1\n2\n3\n"
 
 
+def test_two_cannot_write_the_same_file(tmp_path):
+    begin(tmp_path)
+    first = ResumableFiles(paths(tmp_path), MADE_FROM)
+    with pytest.raises(UserError, match=r"out0: another process is writing it\. Wait for it"):
+        ResumableFiles(paths(tmp_path), MADE_FROM)
+    first.write(["c\n", "3\n"], 1)
+    first.finish()
+    assert sorted(os.listdir(tmp_path)) == ["out0", "out1"]
+    assert (tmp_path / "out0").read_bytes() == "a\nü\nc\n".encode()
+    again = ResumableFiles(paths(tmp_path), MADE_FROM)
+    again.close()
+    assert sorted(os.listdir(tmp_path)) == ["out0", "out1"]
+
+
 @pytest.mark.parametrize("change, word", [({"input": "other"}, "another input"), ({"beam": 4}, "another beam")])
 def test_what_was_made_from_something_else_starts_anew(tmp_path, caplog, change, word):
     begin(tmp_path)
