@@ -18,13 +18,13 @@ $(STAMP): PACKAGES = --editable '.[test]'
 $(PEERS_VENV)/.installed: PACKAGES = '$(TORCH)' --editable '.[test,peers]'
 BEAM_VENV := .venv-beam
 $(BEAM_VENV)/.installed: PACKAGES = --editable '.[test,beam]'
-# Without what the package requires, for that includes TensorFlow.
+# Without what the package requires, for that includes TensorFlow; but with what is imported before it.
 BACKENDS_VENV := .venv-backends
 $(BACKENDS_VENV)/.installed: PACKAGES = '$(TORCH)' $(shell $(PYTHON) -c "$(BACKENDS_NEEDS)") && \
 	$(@D)/bin/pip install --quiet --no-deps --editable .
 BACKENDS_NEEDS := import configparser; c = configparser.ConfigParser(); c.read('setup.cfg'); \
-	keras = [n for n in c['options']['install_requires'].split('\n') if n.startswith('keras')]; \
-	print(*map(repr, c['options.extras_require']['backends'].split('\n')[1:] + keras))
+	own = [n for n in c['options']['install_requires'].split('\n') if n.startswith(('keras', 'sacrebleu'))]; \
+	print(*map(repr, c['options.extras_require']['backends'].split('\n')[1:] + own))
 
 $(STAMP) $(PEERS_VENV)/.installed $(BEAM_VENV)/.installed $(BACKENDS_VENV)/.installed: setup.cfg pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found. Install it, or: make PYTHON=/path/to/python3.11" >&2; exit 2; }
