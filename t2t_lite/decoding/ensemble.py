@@ -44,8 +44,10 @@ class Ensemble:
 
     def decode_step(self, ids, position, cache):
         """Decodes one position of every beam: float32 log-probabilities [B * K, V], and the new cache."""
+        parts = zip(self._steppers, cache["beams"], cache["shared"], cache["fixed"], strict=True)
         results = [
-            model.decode_step(ids, position, part) for model, part in zip(self._steppers, _parts(cache), strict=True)
+            model.decode_step(ids, position, {**fixed, "beams": beams, "shared": shared})
+            for model, beams, shared, fixed in parts
         ]
         return _log_mean([logits for logits, _ in results]), _joined([cache for _, cache in results])
 
@@ -53,14 +55,8 @@ class Ensemble:
 def _joined(caches):
     """Caches of models -> one with their "beams", "shared" and "fixed" (all else), each a list with a part a model."""
     fixed = [{name: part for name, part in cache.items() if name not in ("beams", "shared")} for cache in caches]
-    shared = [{name: part for name, part in cache.items() if name == "shared"} for cache in caches]
+    shared = [cache.get("shared", ()) for cache in caches]
     return {"beams": [cache["beams"] for cache in caches], "shared": shared, "fixed": fixed}
-
-
-def _parts(cache):
-    """The caches that `_joined` joined."""
-    parts = zip(cache["beams"], cache["shared"], cache["fixed"], strict=True)
-    return [{**fixed, **shared, "beams": beams} for beams, shared, fixed in parts]
 
 
 def _log_mean(logits):

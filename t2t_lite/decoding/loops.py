@@ -182,10 +182,12 @@ def run_dropping(search, cache):
 
 def take(state, at):
     """Returns the state of the rows `at`, int [N], alone: all but scalars and what is shared has the batch first."""
-    shared = {name: part for name, part in state.cache.items() if name == "shared"}
-    state = state._replace(cache={name: part for name, part in state.cache.items() if name != "shared"})
-    state = tf.nest.map_structure(lambda leaf: tf.gather(leaf, at) if leaf.shape.rank else leaf, state)
-    return state._replace(cache=state.cache | shared)
+
+    def rows(part):
+        return tf.nest.map_structure(lambda leaf: tf.gather(leaf, at) if leaf.shape.rank else leaf, part)
+
+    cache = {name: part if name == "shared" else rows(part) for name, part in state.cache.items()}
+    return rows(state._replace(cache=()))._replace(cache=cache)
 
 
 def _differences(leaf, shape):

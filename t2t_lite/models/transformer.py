@@ -379,8 +379,8 @@ class Transformer(keras.Model):
         if self.decoder_norm is not None:
             x = self.decoder_norm(x)
         logits = self.logits(ops.reshape(x, (batch * beam, self.config["hidden_size"])), cache["shared"])
-        fixed = {"layers": layers, "memory_mask": cache["fixed"]["memory_mask"]}
-        return logits, {"beams": {"ancestry": ancestry}, "shared": cache["shared"], "fixed": fixed}
+        fixed = {**cache["fixed"], "layers": layers}
+        return logits, {**cache, "beams": {"ancestry": ancestry}, "fixed": fixed}
 
     def get_config(self):
         """Returns the constructor's arguments."""
