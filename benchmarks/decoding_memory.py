@@ -17,7 +17,7 @@ import time
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from benchmarks.turns import machine
+from benchmarks.turns import machine, resident_bytes
 
 BEAM, VOCAB_SIZE = 4, 32_000
 BASE = {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_encoder_layers": 6, "num_decoder_layers": 6}
@@ -50,13 +50,6 @@ def search(sizes, rows, length, compiled):
     return model, time.perf_counter() - started
 
 
-def megabytes():
-    """Returns the process' memory now and at its highest."""
-    with open("/proc/self/status") as file:
-        now = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
-    return now / 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def main():
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -65,9 +58,9 @@ def main():
     parser.add_argument("--compile", action="store_true")
     flags = parser.parse_args()
     search(TINY, 2, 8, flags.compile)
-    libraries, _ = megabytes()
+    libraries = resident_bytes() / 2**20
     model, seconds = search(BASE, flags.rows, flags.length, flags.compile)
-    _, peak = megabytes()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     weights = sum(w.numpy().nbytes for w in model.weights) / 2**20
     layers, positions = BASE["num_decoder_layers"], (BEAM + 1) * flags.length  # of the outputs and of the memory
     cache = flags.rows * layers * 2 * positions * BASE["hidden_size"] * 4 / 2**20

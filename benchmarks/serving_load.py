@@ -29,7 +29,7 @@ import time
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from benchmarks.turns import machine
+from benchmarks.turns import machine, resident_bytes
 
 HOSTILE = [
     lambda draw: b"",
@@ -174,26 +174,22 @@ class Memory:
     """Watches the process's resident set from now on."""
 
     def __init__(self):
-        self._first = self._peak = self._resident()
+        self._first = self._peak = resident_bytes() / 1e6
         self._ended = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self):
         while not self._ended.wait(0.1):
-            self._peak = max(self._peak, self._resident())
-
-    def _resident(self):
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+            self._peak = max(self._peak, resident_bytes() / 1e6)
 
     def now(self):
         """Returns the figure in MB."""
-        return {"resident_mb": round(self._resident(), 1)}
+        return {"resident_mb": round(resident_bytes() / 1e6, 1)}
 
     def stop(self):
         """Returns the figures after the warm-up, at most and in the end, and how much more these are."""
         self._ended.set()
-        last = self._resident()
+        last = resident_bytes() / 1e6
         figures = {"warm_mb": round(self._first, 1), "peak_mb": round(self._peak, 1), "last_mb": round(last, 1)}
         growth = {"peak_growth": self._peak / self._first - 1, "last_growth": last / self._first - 1}
         return figures | {name: round(value, 4) for name, value in growth.items()}

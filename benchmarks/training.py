@@ -32,7 +32,7 @@ import time
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from benchmarks.turns import machine, summary, take_turns
+from benchmarks.turns import machine, resident_bytes, summary, take_turns
 
 SIDES = {
     "ours": "",
@@ -240,11 +240,9 @@ def endure(pattern, steps=10_000, window=500):
         times.append(1000 * (time.process_time() - started) / tokens)
         shapes.add((*batch["inputs"].shape, *batch["targets"].shape))
         if number % window == 0:
-            with open("/proc/self/statm") as file:
-                rss = int(file.read().split()[1]) * resource.getpagesize() / 2**20
             median, times = statistics.median(times), []
-            result = {"step": number, "cpu_ms_per_token": round(median, 4), "rss_mb": round(rss, 1)}
-            result["in_use_mb"] = round(in_use() / 2**20, 1)
+            result = {"step": number, "cpu_ms_per_token": round(median, 4)}
+            result |= {"rss_mb": round(resident_bytes() / 2**20, 1), "in_use_mb": round(in_use() / 2**20, 1)}
             print(json.dumps({**result, "shapes": len(shapes), "traces": step.traces}), flush=True)
 
 

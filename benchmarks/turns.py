@@ -57,6 +57,12 @@ def summary(turns, key):
     return {key: medians, f"{first} over": ratios}
 
 
+def resident_bytes():
+    """Returns how much memory the process holds now."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def machine():
     """Returns what the figures were measured on."""
     with open("/proc/cpuinfo") as file:
