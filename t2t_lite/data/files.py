@@ -4,6 +4,8 @@ import contextlib
 import errno
 import io
 import json
+import os
+import re
 
 from t2t_lite.data.safe_json import parse_json
 from t2t_lite.errors import UserError
@@ -30,6 +32,20 @@ def read_bytes(path, most=None):
     if most is not None and len(found) > most:
         raise UserError(f"{path}: more than {most:,} bytes, which no such file has.")
     return found
+
+
+def list_files(folder, pattern):
+    """Returns the sorted paths in a folder whose names match a regular expression as a whole; [] without that folder.
+
+    Unlike in `tf.io.gfile.glob`, no character of the folder's own name has a meaning.
+    """
+    import tensorflow as tf
+
+    try:
+        names = [name.rstrip("/") for name in tf.io.gfile.listdir(folder)]
+    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError):  # FailedPrecondition: it is a file
+        return []
+    return sorted(os.path.join(folder, name) for name in names if re.fullmatch(pattern, name))
 
 
 def lock_file(path):
@@ -126,12 +142,17 @@ def removed_on_failure(path):
         raise
 
 
-def read_json(path):
-    """Returns the JSON object of a file. Raises `UserError` when it is missing or another thing: see `parse_json`."""
-    found = parse_json(read_bytes(path, _MOST_BYTES_OF_JSON), path, _MOST_BYTES_OF_JSON)
-    if not isinstance(found, dict):
-        raise UserError(f"{path}: expected a JSON object, found {type(found).__name__}. Run t2t-datagen again.")
-    return found
+def read_json(path, schema=dict):
+    """Returns the JSON value of a file.
+
+    Args:
+        path: str.
+        schema: what it must be, see `safe_json.check_schema`; default: any object.
+
+    Raises:
+        UserError: it is missing, no JSON or not of that schema.
+    """
+    return parse_json(read_bytes(path, _MOST_BYTES_OF_JSON), path, _MOST_BYTES_OF_JSON, schema)
 
 
 def write_json(path, value):

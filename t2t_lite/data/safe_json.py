@@ -2,24 +2,76 @@
 
 import json
 import math
+import types
+import typing
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
 
 MOST_BYTES = 2**24
 
 
-def parse_json(text, where, most=MOST_BYTES):
+def parse_json(text, where, most=MOST_BYTES, schema=None):
     """Returns the value of a JSON text.
 
     Args:
         text: str or UTF-8 bytes.
         where: str, its name in errors, such as a path.
         most: int, the longest text that is read.
+        schema: what the value must be, as `check_schema` takes it; None: anything.
 
     Raises:
-        UserError: not JSON; longer than `most`, nested too deeply, a name twice in an object, or a number that is not
-            finite.
+        UserError: not JSON; longer than `most`, nested too deeply, a name twice in an object, a number that is not
+            finite, or a value that is not of the schema.
     """
+    value = _parsed(text, where, most)
+    if schema is not None:
+        check_schema(value, schema, where)
+    return value
+
+
+def check_schema(value, schema, where):
+    """Raises `UserError`, naming the place, unless a JSON value has the expected shape.
+
+    Args:
+        value: what JSON can hold.
+        schema: a type or union of types (an int counts as a float, a bool never as a number); `[schema]`: a list of
+            such items; `{str: schema}`: an object with any names; `{"name": schema, "other?": schema}`: an object
+            with these names, of which those with a question mark may be absent. Further names are allowed.
+        where: str, its name in errors, such as a path.
+    """
+    if isinstance(schema, list):
+        _expect(isinstance(value, list), value, "a list", where)
+        for number, item in enumerate(value):
+            check_schema(item, schema[0], f"{where}: item {number}")
+    elif isinstance(schema, dict):
+        _expect(isinstance(value, dict), value, "an object", where)
+        if str in schema:
+            schema = dict.fromkeys(value, schema[str])
+        for name, part in schema.items():
+            required, name = not name.endswith("?"), name.removesuffix("?")
+            if name in value:
+                check_schema(value[name], part, f"{where}: {shown(name)}")
+            elif required:
+                raise UserError(f"{where}: {shown(name)} is missing.")
+    else:
+        kinds = typing.get_args(schema) if isinstance(schema, types.UnionType) else (schema,)
+        is_kind = isinstance(value, kinds) or (float in kinds and isinstance(value, int))
+        is_kind = is_kind and (not isinstance(value, bool) or bool in kinds)
+        _expect(is_kind, value, " or ".join(_KINDS[kind] for kind in kinds), where)
+
+
+_KINDS = {
+    str: "a text", int: "a whole number", float: "a number", bool: "true or false", dict: "an object",
+    list: "a list", types.NoneType: "null",
+}  # fmt: skip
+
+
+def _expect(is_right, value, expected, where):
+    if not is_right:
+        raise UserError(f"{where}: expected {expected}, found {shown(value)}.")
+
+
+def _parsed(text, where, most):
     if len(text) > most:
         raise UserError(f"{where}: {len(text):,} bytes are too many for settings. Expected at most {most:,}.")
     try:
