@@ -257,7 +257,7 @@ def _draw(output_dirs):
     from t2t_lite.visualization.curves import draw_curves
 
     path = os.path.join(output_dirs[0], "curves.png")
-    draw_curves({os.path.normpath(folder): folder for folder in output_dirs}, path)
+    draw_curves(output_dirs, path)
     print(path)
 
 

@@ -6,6 +6,7 @@ from t2t_lite.data.files import read_bytes, write_picture
 from t2t_lite.errors import UserError
 from t2t_lite.training.run_log import lineage, parse_lines
 
+_LONGEST_NAME = 40  # characters: two legends of such names fit beside each other
 _SHOWN = {"bleu": "BLEU", "bracketing_f1": "bracketing F1"}
 
 
@@ -28,39 +29,53 @@ def points(lines, event, name):
     return [step for step, _ in found], [value for _, value in found]
 
 
-def draw_curves(runs, path):
+def short_names(paths):
+    """Returns a name for each path, to be drawn: its last parts, as many as tell the paths apart, and not too long."""
+    parts = [[part for part in os.path.abspath(path).split(os.sep) if part] or [os.sep] for path in paths]
+    most = max(map(len, parts))
+    count = next((n for n in range(1, most) if len({tuple(p[-n:]) for p in parts}) == len(parts)), most)
+    names = ["/".join(own[-count:]) for own in parts]
+    names = [name if len(name) <= _LONGEST_NAME else f"{name[:15]}…{name[-_LONGEST_NAME + 16 :]}" for name in names]
+    # A name cut short may be another's: the number tells them apart.
+    names = [name if names.count(name) == 1 else f"{number} {name}" for number, name in enumerate(names, 1)]
+    # matplotlib reads $ as mathematics, and leaves a label that begins with _ out of its legends.
+    printable = ["".join(c if c.isprintable() else "�" for c in name).replace("$", r"\$") for name in names]
+    return [f"\u200b{name}" if name.startswith("_") else name for name in printable]
+
+
+def draw_curves(output_dirs, path):
     """Draws loss, score, learning rate and speed of runs over their steps into one PNG.
 
     Args:
-        runs: {name: output_dir}; curves of several runs are laid over one another.
+        output_dirs: list of str; curves of several runs are laid over one another, named by `short_names`.
         path: str, of the picture.
 
     Raises:
         UserError: a run has no log.
     """
-    logs = {name: read_log(folder) for name, folder in runs.items()}
+    names = short_names(output_dirs)
+    logs = {name: read_log(folder) for name, folder in zip(names, output_dirs, strict=True)}
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     figure = Figure(figsize=(11, 7.5), layout="constrained")
     (losses, scores), (rates, speeds) = figure.subplots(2, 2, sharex=True)
     score = _score(logs)
-    for number, (name, lines) in enumerate(logs.items()):
+    for number, lines in enumerate(logs.values()):
         color = f"C{number}"
-        of_run = f"{name}: " if len(logs) > 1 else ""
-        losses.plot(*points(lines, "progress", "loss"), color=color, alpha=0.6, label=f"{of_run}training, with dropout")
-        losses.plot(*points(lines, "evaluation", "loss"), "o-", color=color, markersize=3, label=f"{of_run}dev")
+        losses.plot(*points(lines, "progress", "loss"), color=color, alpha=0.6)
+        losses.plot(*points(lines, "evaluation", "loss"), "o-", color=color, markersize=3)
         if score:
-            scores.plot(*points(lines, "evaluation", score), "o-", color=color, markersize=3, label=name)
+            scores.plot(*points(lines, "evaluation", score), "o-", color=color, markersize=3)
         axes_of_best = {"loss": losses, score: scores}
         for line in [line for line in lines if line["event"] == "best" and line["metric"] in axes_of_best][-1:]:
-            best = {"color": color, "markersize": 13, "label": f"{of_run}in best/"}
-            axes_of_best[line["metric"]].plot([line["best_step"]], [line["value"]], "*", **best)
-        rates.plot(*points(lines, "progress", "learning_rate"), color=color, label=name)
-        speeds.plot(*points(lines, "progress", "target_tokens_per_second"), color=color, label=name)
+            axes_of_best[line["metric"]].plot([line["best_step"]], [line["value"]], "*", color=color, markersize=13)
+        rates.plot(*points(lines, "progress", "learning_rate"), color=color)
+        speeds.plot(*points(lines, "progress", "target_tokens_per_second"), color=color)
         skipped = [line["step"] for line in lines if line["event"] == "skipped"]
         losses.plot(skipped, [0] * len(skipped), "x", color=color)
     of_sample = f"{_SHOWN.get(score, score)}, dev sample" if score else "no evaluation"
-    labels = ("loss (nats a target token)", of_sample, "learning rate", "target tokens a second")
+    labels = ("loss (nats per target token)", of_sample, "learning rate", "target tokens per second")
     for axes, label in zip((losses, scores, rates, speeds), labels, strict=True):
         axes.set(xlabel="step", ylabel=label)
         axes.set_ylim(bottom=0)
@@ -69,10 +84,15 @@ def draw_curves(runs, path):
         axes.tick_params(labelbottom=True)
         axes.grid(alpha=0.3)
     speeds.yaxis.set_major_formatter("{x:,.0f}")
-    losses.legend()
-    if scores.get_legend_handles_labels()[0]:
-        scores.legend()
-    figure.suptitle(" / ".join(runs))
+    color = "C0" if len(logs) == 1 else "gray"
+    styles = {"training, with dropout": {"alpha": 0.6}, "dev": {"marker": "o", "markersize": 3}}
+    styles |= {"best checkpoint": {"marker": "*", "markersize": 11, "linestyle": ""}}
+    losses.legend(handles=[Line2D([], [], color=color, label=label, **style) for label, style in styles.items()])
+    if len(logs) > 1:  # below the axes, for names are long
+        of_runs = [Line2D([], [], color=f"C{number}", label=name) for number, name in enumerate(logs)]
+        figure.legend(handles=of_runs, loc="outside lower center", ncols=min(len(logs), 3))
+    else:
+        figure.suptitle(names[0])
     write_picture(path, figure)
 
 

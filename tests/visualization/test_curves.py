@@ -34,8 +34,8 @@ def test_the_picture_shows_every_run(tmp_path):
     one = write_log(tmp_path / "one", progress(10, 3.0), evaluation, best)
     other = write_log(tmp_path / "other", progress(10, 1.0), {"event": "skipped", "step": 4})
     paths = [str(tmp_path / name) for name in ("one.png", "both.png")]
-    curves.draw_curves({"one": one}, paths[0])
-    curves.draw_curves({"one": one, "other": other}, paths[1])
+    curves.draw_curves([one], paths[0])
+    curves.draw_curves([one, other], paths[1])
     first, both = (matplotlib.image.imread(path) for path in paths)
     assert first.shape == both.shape
     assert (first != both).any()
@@ -43,7 +43,34 @@ def test_the_picture_shows_every_run(tmp_path):
 
 def test_a_folder_without_a_run(tmp_path):
     with pytest.raises(UserError, match=r"train.log: no such file"):
-        curves.draw_curves({"x": str(tmp_path)}, str(tmp_path / "x.png"))
+        curves.draw_curves([str(tmp_path)], str(tmp_path / "x.png"))
     run = write_log(tmp_path / "run", {"event": "start", "step": 0})
     with pytest.raises(UserError, match="no step is logged"):
-        curves.draw_curves({"x": run}, str(tmp_path / "x.png"))
+        curves.draw_curves([run], str(tmp_path / "x.png"))
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/data/runs/base"], ["base"]),
+        (["base/", "./big"], ["base", "big"]),
+        (["/a/one/train", "/a/other/train"], ["one/train", "other/train"]),
+        (["/a/train", "/a/train/best"], ["train", "best"]),
+        (["/a/price$1", "/a/tab\there"], [r"price\$1", "tab�here"]),
+    ],
+)
+def test_a_run_is_called_by_what_tells_it_from_the_others(paths, names):
+    assert curves.short_names(paths) == names
+
+
+def test_names_of_any_length_fit_the_picture(tmp_path):
+    paths = [str(tmp_path / ("x" * 200) / f"{'y' * 90}{end}{'z' * 90}") for end in "ab"]
+    names = curves.short_names([*paths, "_hidden"])
+    assert len({*names}) == 3
+    assert max(map(len, names)) <= 45
+    runs = [write_log(tmp_path / name, progress(10, 3.0), progress(20, 2.0)) for name in ("_one", "$two", "y" * 250)]
+    figures = []
+    for run in ([runs[0]], runs):
+        curves.draw_curves(run, str(tmp_path / "x.png"))
+        figures.append(matplotlib.image.imread(str(tmp_path / "x.png")).shape)
+    assert figures[0] == figures[1]
