@@ -124,6 +124,7 @@ def _train(flags):
 
     from t2t_lite import registry
     from t2t_lite.config import HParams, parse_assignments
+    from t2t_lite.data.files import plain_folder
     from t2t_lite.models.run_config import import_usr_dir, read_run_config
     from t2t_lite.training.checkpoints import checkpoint_step
     from t2t_lite.training.early_stopping import EarlyStopping
@@ -181,7 +182,7 @@ def _train(flags):
         return status
     train_steps = flags.train_steps
     if flags.schedule == "test":
-        train_steps = checkpoint_step(tf.train.latest_checkpoint(flags.output_dir) or "") + 1
+        train_steps = checkpoint_step(tf.train.latest_checkpoint(plain_folder(flags.output_dir)) or "") + 1
     trainer.train(train_steps)
     if flags.export_saved_model and trainer.ended_by != "signal":
         if os.environ.get("TF_CONFIG"):
@@ -203,6 +204,7 @@ def _export(output_dir):
     """Exports the best model of a run, or its newest; prints where to. Not again what is exported already."""
     import tensorflow as tf
 
+    from t2t_lite.data.files import list_files
     from t2t_lite.decoding.translator import Translator
     from t2t_lite.export.saved_model import export_saved_model
     from t2t_lite.training.best_checkpoint import best_checkpoint
@@ -210,7 +212,7 @@ def _export(output_dir):
     path = best_checkpoint(output_dir) or output_dir
     translator = Translator.load(path)
     folder = os.path.join(output_dir, "export", "best")
-    exports = tf.io.gfile.glob(os.path.join(folder, "*", "saved_model.pb"))
+    exports = [os.path.join(version, "saved_model.pb") for version in list_files(folder, r"\d+")]
     changed = tf.io.gfile.stat(f"{translator.run.path}.index").mtime_nsec
     if any(tf.io.gfile.stat(export).mtime_nsec >= changed for export in exports):
         _LOGGER.info(f"{folder}: holds this model already")

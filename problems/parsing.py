@@ -8,7 +8,6 @@ whole tokens, with a vocabulary of their own.
 """
 
 import os
-import re
 import types
 
 from t2t_lite import registry
@@ -218,13 +217,9 @@ class _WallStreetJournal(ParsingProblem):
 
 def _section_files(tmp_dir, section):
     """Returns the sorted `.mrg` files of one section. Raises `UserError` that names the layout."""
-    import tensorflow as tf
-
     for folder in _WSJ_FOLDERS:
-        pattern = os.path.join(tmp_dir, folder, f"{section:02d}", "*")
-        found = [path for path in tf.io.gfile.glob(pattern) if re.search(r"\.mrg(\.gz)?$", path, re.IGNORECASE)]
-        if found:
-            return sorted(found)
+        if found := files.list_files(os.path.join(tmp_dir, folder, f"{section:02d}"), r"(?i).*\.mrg(\.gz)?"):
+            return found
     raise UserError(
         f"--tmp_dir={tmp_dir}: no .mrg files of WSJ section {section:02d}. Expected your licensed copy of the Penn "
         f"Treebank (LDC99T42), which is not shipped: {os.path.join(tmp_dir, 'wsj', '02', 'wsj_0200.mrg')} and so on, "

@@ -66,13 +66,11 @@ def _in_folder(flag, folder, languages):
 
 def _problem_name(flag, folder):
     """Returns the name of the problem that a data_dir or an output_dir is of."""
-    import tensorflow as tf
-
     from t2t_lite.models.run_config import read_run_config
 
     if run := read_run_config(folder):
         return run["problem"]
-    manifests = tf.io.gfile.glob(os.path.join(folder, "*-manifest.json"))
+    manifests = files.list_files(folder, r".*-manifest\.json")
     names = sorted({files.read_json(path).get("request", {}).get("problem", "") for path in manifests} - {""})
     if len(names) == 1:
         return names[0]

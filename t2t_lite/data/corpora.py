@@ -6,6 +6,7 @@ the path of a file, or a member of an archive (`archives.Member`).
 """
 
 import contextlib
+import fnmatch
 import itertools
 import lzma
 import os
@@ -150,7 +151,8 @@ def find_members(folder, members, url):
     import tensorflow as tf
 
     if members[0] == "tsv":
-        paths = sorted(tf.io.gfile.glob(os.path.join(folder, members[3])))
+        inner, name = os.path.split(members[3])
+        paths = files.list_files(os.path.join(folder, inner), fnmatch.translate(name))
     else:
         names = members[1:] if members[0] == "tmx" else members
         paths = [os.path.join(folder, name) for name in names]

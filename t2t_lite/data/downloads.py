@@ -72,8 +72,8 @@ def find_prepared(name, splits, tmp_dir):
     import tensorflow as tf
 
     for root in (os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets", tmp_dir):
-        pattern = os.path.join(os.path.expanduser(root), name, "*", "dataset_info.json")
-        found = [os.path.dirname(path) for path in tf.io.gfile.glob(pattern)]
+        versions = files.list_files(os.path.join(os.path.expanduser(root), name), ".*")
+        found = [folder for folder in versions if tf.io.gfile.exists(os.path.join(folder, "dataset_info.json"))]
         for folder in sorted(found, key=_version, reverse=True):
             if {_PREPARED_SPLITS[split] for split in splits} <= set(_builder(folder).info.splits):
                 return folder

@@ -1,16 +1,21 @@
 """Whole files through `tf.io.gfile`, written so that a reader never sees half of one."""
 
+import atexit
 import contextlib
 import errno
+import functools
 import io
 import json
 import os
 import re
+import shutil
+import tempfile
 
 from t2t_lite.data.safe_json import parse_json
 from t2t_lite.errors import UserError
 
 MOST_BYTES_OF_A_VOCABULARY = 2**28
+INCOMPLETE = ".t2t_lite_incomplete"  # ends the names of files while they are written; no file of a user's has it
 _MOST_BYTES_OF_JSON = 2**28
 
 
@@ -37,7 +42,7 @@ def read_bytes(path, most=None):
 def list_files(folder, pattern):
     """Returns the sorted paths in a folder whose names match a regular expression as a whole; [] without that folder.
 
-    Unlike in `tf.io.gfile.glob`, no character of the folder's own name has a meaning.
+    Unlike in TensorFlow's globs, no character of the folder's own name has a meaning.
     """
     import tensorflow as tf
 
@@ -46,6 +51,33 @@ def list_files(folder, pattern):
     except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError):  # FailedPrecondition: it is a file
         return []
     return sorted(os.path.join(folder, name) for name in names if re.fullmatch(pattern, name))
+
+
+def plain_folder(folder):
+    """Returns a path of the same folder that TensorFlow does not take for a pattern.
+
+    Its readers of checkpoints, and its `CheckpointManager` where it deletes them, look for a path by a glob, which has
+    no way to quote: in a folder `run [v1]` they find nothing, and in `run[1]` they find the files of `run1`. Such a
+    folder is reached through a link, which lasts as long as this process.
+    """
+    if "://" in folder or not set(os.path.abspath(folder)) & set("*?[\\"):
+        return folder
+    return _linked(os.path.abspath(folder))
+
+
+def plain_path(path):
+    """Returns a path of the same checkpoint in the `plain_folder` of its folder."""
+    folder, name = os.path.split(path)
+    return os.path.join(plain_folder(folder), name)
+
+
+@functools.cache
+def _linked(folder):
+    links = tempfile.mkdtemp(prefix="t2t_lite_")
+    atexit.register(shutil.rmtree, links, ignore_errors=True)
+    link = os.path.join(links, "folder")
+    os.symlink(folder, link)
+    return link
 
 
 def lock_file(path):
@@ -115,7 +147,7 @@ def write_bytes(path, data):
     """Writes a file under a temporary name, then renames it: on a failure the old file is whole."""
     import tensorflow as tf
 
-    temporary = path + ".incomplete"
+    temporary = path + INCOMPLETE
     with removed_on_failure(temporary):
         with tf.io.gfile.GFile(temporary, "wb") as file:
             file.write(data)

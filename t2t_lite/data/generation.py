@@ -9,7 +9,7 @@ import hashlib
 import inspect
 import itertools
 import logging
-import os
+import re
 
 import tensorflow as tf
 
@@ -151,7 +151,9 @@ def _source(problem):
 def _leftovers(problem, data_dir):
     """Returns the vocabulary's files, and the shards and chunks that are there."""
     learned = [path for path in problem.learned_files(data_dir) if tf.io.gfile.exists(path)]
-    return learned, tf.io.gfile.glob(os.path.join(data_dir, f"{problem.dataset_filename()}-*-?????-of-?????*"))
+    name, tags = re.escape(problem.dataset_filename()), "|".join(FILE_TAGS.values())
+    shard = rf"{name}-(unshuffled-)?({tags})-\d{{5}}-of-\d{{5}}"
+    return learned, files.list_files(data_dir, rf"{shard}(\.chunk-.*)?(\.incomplete|{re.escape(files.INCOMPLETE)})?")
 
 
 def _write_splits(problem, data_dir, tmp_dir):

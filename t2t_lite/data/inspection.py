@@ -96,9 +96,7 @@ def _find_splits(problem, data_dir):
     """Returns {split: (paths, facts by the manifest or {})} of all splits that are there, training's among them."""
     known = problem.manifest(data_dir).get("splits", {})
     there = [
-        split
-        for split in FILE_TAGS
-        if split in (DatasetSplit.TRAIN, *known) or tf.io.gfile.glob(f"{problem.filepattern(data_dir, split)}-of-*")
+        split for split in FILE_TAGS if split in (DatasetSplit.TRAIN, *known) or problem.has_shards(data_dir, split)
     ]
     return {split: split_facts.find_facts(problem, data_dir, split) for split in there}
 

@@ -14,6 +14,8 @@ A problem of your own subclasses `Text2TextProblem` and writes `generate_samples
 
 import collections
 import enum
+import fnmatch
+import glob
 import os
 import types
 
@@ -156,7 +158,10 @@ class Problem:
         return [f"{name}-{shard:05d}-of-{num_shards:05d}" for shard in range(num_shards)]
 
     def filepattern(self, data_dir, mode, shard=None):
-        """Returns the glob of a mode's shards: "train", "eval", "infer" (the dev set) or "test"."""
+        """Returns the pattern of a mode's shards: "train", "eval", "infer" (the dev set) or "test".
+
+        An override may name other files. Only the last part is a pattern: the folder's name is taken as it is.
+        """
         tag = {"train": "train", "eval": "dev", "infer": "dev", "test": "test"}[mode]
         number = "" if shard is None else f"-{shard:05d}"
         return os.path.join(data_dir, f"{self.dataset_filename()}-{tag}{number}*")
@@ -169,8 +174,19 @@ class Problem:
         """
         from t2t_lite.data import records
 
-        pattern = os.path.join(data_dir, f"{self.dataset_filename()}-{FILE_TAGS[dataset_split]}-?????-of-?????")
-        return records.find_shards(pattern, f"t2t-datagen --problem={self.name} --data_dir={data_dir}")
+        folder, name = self._shard_pattern(data_dir, dataset_split)
+        return records.find_shards(folder, name, f"t2t-datagen --problem={self.name} --data_dir={data_dir}")
+
+    def has_shards(self, data_dir, dataset_split):
+        """Returns whether there is a shard of a split, be the set complete or not."""
+        folder, name = self._shard_pattern(data_dir, dataset_split)
+        return any(files.list_files(folder, fnmatch.translate(name)))
+
+    def _shard_pattern(self, data_dir, dataset_split):
+        """Returns the folder of a split's shards, and the pattern of their names."""
+        if type(self).filepattern is not Problem.filepattern:
+            return os.path.split(self.filepattern(data_dir, dataset_split))
+        return data_dir, f"{glob.escape(self.dataset_filename())}-{FILE_TAGS[dataset_split]}-?????-of-?????"
 
     def manifest_path(self, data_dir):
         """Returns the path of the manifest, `<data_dir>/<problem>-manifest.json`."""

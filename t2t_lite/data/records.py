@@ -3,10 +3,13 @@
 Mirrors tensor2tensor's generator_utils.py; the names of files are tensor2tensor's.
 """
 
+import fnmatch
+import os
 import re
 
 import tensorflow as tf
 
+from t2t_lite.data import files
 from t2t_lite.errors import UserError
 
 _DAMAGE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError)
@@ -108,17 +111,19 @@ def _first_line(error):
     return re.sub(r"^assertion failed: \[(.*?)\] \[.*", r"\1", first)  # the rest are the values
 
 
-def find_shards(pattern, command):
+def find_shards(folder, name, command):
     """Returns the sorted paths of a complete set of shards `<name>-00000-of-00010`.
 
     Args:
-        pattern: a glob.
+        folder: str.
+        name: a pattern of the files' names, such as `translate_own-train-?????-of-?????`.
         command: what to run when there are none.
 
     Raises:
         UserError: no file, some missing, or shards of two sets.
     """
-    paths = sorted(tf.io.gfile.glob(pattern))
+    pattern = os.path.join(folder, name)
+    paths = files.list_files(folder, fnmatch.translate(name))
     paths = [path for path in paths if re.search(r"-\d{5}-of-\d{5}$", path)]
     if not paths:
         raise UserError(f"{pattern}: no such records. Run: {command}")

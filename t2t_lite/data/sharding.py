@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import struct
 
 import numpy as np
@@ -53,7 +54,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         UserError: the samples are not those that earlier chunks were made of, or an id is below 0.
     """
     chunks = Chunks(paths, seed, groups or [len(paths)])
-    for path in tf.io.gfile.glob(f"{chunk_path(paths, '*')}.incomplete"):
+    for path in _chunk_files(paths, files.INCOMPLETE):
         tf.io.gfile.remove(path)
     with chunks_removed_on_failure(paths), contextlib.ExitStack() as stack:
         run = _Runner(num_workers, stack)
@@ -132,14 +133,19 @@ def chunks_removed_on_failure(paths):
 
 def remove_chunks(paths):
     """Removes what `write_shards` has left beside the shards `paths`."""
-    for path in tf.io.gfile.glob(chunk_path(paths, "*")):
+    for path in _chunk_files(paths):
         with contextlib.suppress(tf.errors.OpError):
             tf.io.gfile.remove(path)
 
 
 def chunk_path(paths, number):
-    """Returns the path of a chunk beside the shards `paths`; "*" for a pattern."""
-    return f"{paths[0]}.chunk-{number if number == '*' else f'{number:05d}'}"
+    """Returns the path of a chunk beside the shards `paths`."""
+    return f"{paths[0]}.chunk-{number:05d}"
+
+
+def _chunk_files(paths, ending=""):
+    folder, name = os.path.split(paths[0])
+    return files.list_files(folder, rf"{re.escape(name)}\.chunk-.*{re.escape(ending)}")
 
 
 def _is_disk_full(error):
@@ -198,12 +204,13 @@ def _write_chunk(path, samples, groups, seed, encode):
     facts, sizes = [Facts() for _ in groups], [0] * shards
     for group, counted in enumerate(facts):
         counted.add_examples([examples[at] for at in np.flatnonzero(group_of_shard[dealt] == group)])
-    with files.removed_on_failure(f"{path}.incomplete"), tf.io.TFRecordWriter(f"{path}.incomplete") as writer:
+    temporary = path + files.INCOMPLETE
+    with files.removed_on_failure(temporary), tf.io.TFRecordWriter(temporary) as writer:
         for at in np.argsort(dealt, kind="stable").tolist():
             record = serialize(examples[at])
             writer.write(record)
             sizes[dealt[at]] += len(record) + _FRAME
-    tf.io.gfile.rename(f"{path}.incomplete", path, overwrite=True)
+    tf.io.gfile.rename(temporary, path, overwrite=True)
     index = {"samples": len(samples), "bytes": sizes, "groups": [counted.as_json() for counted in facts]}
     files.write_bytes(f"{path}.json", json.dumps(index).encode())  # last: a chunk that has it is whole
     return index

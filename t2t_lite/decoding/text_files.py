@@ -8,6 +8,7 @@ import re
 import tensorflow as tf
 
 from t2t_lite.data.corpora import not_utf8, read_lines
+from t2t_lite.data.files import INCOMPLETE
 from t2t_lite.errors import UserError
 
 _LINE_ENDS = re.compile(r"[\t\n\r]")
@@ -97,7 +98,7 @@ def output_file(path):
         with open(path, "wb") as file:
             yield lambda text: file.write(text.encode("utf-8"))
         return
-    temporary = path + ".incomplete"
+    temporary = path + INCOMPLETE
     try:
         if tf.io.gfile.isdir(path):
             raise UserError(f"{path}: is a folder. Expected a file to write.")

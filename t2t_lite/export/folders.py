@@ -5,6 +5,7 @@ import tempfile
 
 import tensorflow as tf
 
+from t2t_lite.data.files import INCOMPLETE
 from t2t_lite.errors import Failure, UserError
 
 
@@ -34,7 +35,7 @@ def write_folder(path, write):
     """
     path = str(path).rstrip("/")
     check_new(path)
-    temporary = f"{path}.incomplete"
+    temporary = path + INCOMPLETE
     try:
         tf.io.gfile.makedirs(os.path.dirname(path) or ".")
         if tf.io.gfile.exists(temporary):

@@ -5,6 +5,7 @@ import os
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.data.files import INCOMPLETE, plain_folder
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.models.run_config import build_model, write_run_config
 from t2t_lite.models.weights import trackable_weights
@@ -35,7 +36,7 @@ def write_imported_run(output_dir, *, hparams, languages, vocabularies, ending, 
         Failure: writing failed; nothing is left behind.
     """
     check_new(output_dir)
-    temporary = output_dir.rstrip("/") + ".incomplete"
+    temporary = output_dir.rstrip("/") + INCOMPLETE
     try:
         if tf.io.gfile.exists(temporary):
             tf.io.gfile.rmtree(temporary)
@@ -58,7 +59,9 @@ def write_imported_run(output_dir, *, hparams, languages, vocabularies, ending, 
         fill(model)
         write_run_config(temporary, config)
         checkpoint = tf.train.Checkpoint(model=trackable_weights(model), step=tf.Variable(step, dtype=tf.int64))
-        tf.train.CheckpointManager(checkpoint, temporary, max_to_keep=1, checkpoint_name="model.ckpt").save(step)
+        tf.train.CheckpointManager(
+            checkpoint, plain_folder(temporary), max_to_keep=1, checkpoint_name="model.ckpt"
+        ).save(step)
         if tf.io.gfile.exists(output_dir):
             tf.io.gfile.rmtree(output_dir)  # it is empty
         tf.io.gfile.rename(temporary, output_dir)

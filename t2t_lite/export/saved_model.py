@@ -5,7 +5,7 @@ import os
 
 import tensorflow as tf
 
-from t2t_lite.data.files import write_bytes
+from t2t_lite.data.files import INCOMPLETE, write_bytes
 from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.export.model_card import model_card
 from t2t_lite.export.package import write_package
@@ -74,7 +74,7 @@ def export_saved_model(
         card = model_card(
             translator,
             options,
-            path=folder.removesuffix(".incomplete"),
+            path=folder.removesuffix(INCOMPLETE),
             max_input_length=longest,
             weights_dtype=weights_dtype,
             license=license,

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.models.restore import find_checkpoint
+from t2t_lite.models.weights import open_checkpoint
 
 _QUERY = "encoder/layer_0/self_attention/multihead_attention/q"
 _EMBEDDING = re.compile(r"(?:.*/)?symbol_modality_(\d+)_\d+/(shared|input_emb|target_emb|softmax)/weights_(\d+)")
@@ -32,7 +33,7 @@ class Tensor2TensorCheckpoint:
     def __init__(self, path):
         self.path = find_checkpoint(path)
         try:
-            self._reader = tf.train.load_checkpoint(self.path)
+            self._reader = open_checkpoint(self.path)
             self._shapes = self._reader.get_variable_to_shape_map()
             self._dtypes = self._reader.get_variable_to_dtype_map()
         except Exception as error:  # whatever the reader raises about bytes that may come from anywhere

@@ -5,6 +5,7 @@ import re
 
 import tensorflow as tf
 
+from t2t_lite.data.files import INCOMPLETE
 from t2t_lite.errors import Failure, UserError
 
 
@@ -30,7 +31,7 @@ def write_version(export_dir, write):
         raise UserError(f"{export_dir}: not a folder that can be written: {str(error).splitlines()[0]}") from None
     version = max((int(name) for name in names if re.fullmatch(r"\d+", name)), default=0) + 1
     path = os.path.join(export_dir, str(version))
-    temporary = os.path.join(export_dir, f"{version}.incomplete")
+    temporary = os.path.join(export_dir, f"{version}{INCOMPLETE}")
     try:
         _remove(temporary)  # of an export that was killed
         write(temporary)

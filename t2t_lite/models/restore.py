@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
+from t2t_lite.data.files import list_files, plain_folder
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.models import exported
@@ -121,15 +122,14 @@ def find_checkpoint(path):
             f"such as {os.path.join(os.path.dirname(path) or '.', 'model.ckpt-1000')}."
         )
     try:
-        newest = tf.train.latest_checkpoint(path)
+        newest = tf.train.latest_checkpoint(plain_folder(path))
     except (ValueError, tf.errors.OpError):  # the list `checkpoint` is damaged
         newest = None
     if newest and os.path.dirname(newest).rstrip("/") != path.rstrip("/"):  # the list of a folder names its own
         moved = os.path.join(path, os.path.basename(newest))
         newest = moved if tf.io.gfile.exists(moved + ".index") else None
     if newest is None:
-        pattern = os.path.join(path, "model.ckpt-*.index")
-        found = [re.fullmatch(r"(.*-(\d+))\.index", name) for name in tf.io.gfile.glob(pattern)]
+        found = [re.fullmatch(r"(.*-(\d+))\.index", name) for name in list_files(path, r"model\.ckpt-.*\.index")]
         newest = max(((int(match[2]), match[1]) for match in found if match), default=(0, None))[1]
     if newest is None:
         newest = exported.find_variables(path)

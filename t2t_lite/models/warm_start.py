@@ -10,7 +10,7 @@ from t2t_lite.data.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.errors import UserError
 from t2t_lite.models import exported
 from t2t_lite.models.restore import encoders_of, find_checkpoint, read_config_of, restore_weights
-from t2t_lite.models.weights import check_fits, named_weights, saved_shapes, saved_value
+from t2t_lite.models.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -119,7 +119,7 @@ def _pieces(encoder):
 
 def _read(checkpoint, name):
     try:
-        matrix = saved_value(tf.train.load_checkpoint(checkpoint), name)
+        matrix = saved_value(open_checkpoint(checkpoint), name)
         return np.asarray(matrix, "float32")  # an export may have it in bfloat16
     except (tf.errors.OpError, IndexError) as error:
         raise UserError(f"{checkpoint}: damaged: {name} cannot be read: {str(error).splitlines()[0]}") from error

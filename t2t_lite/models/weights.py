@@ -4,6 +4,7 @@ import re
 
 import tensorflow as tf
 
+from t2t_lite.data.files import plain_path
 from t2t_lite.errors import UserError
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -72,6 +73,11 @@ class Damaged(UserError):
     """A checkpoint that cannot be read."""
 
 
+def open_checkpoint(path):
+    """Returns the reader of a checkpoint (without suffix); no character of its folder's name has a meaning."""
+    return tf.train.load_checkpoint(plain_path(path))
+
+
 def saved_shapes(path, name="model"):
     """Returns {name: shape} of the weights of the model called `name` in a checkpoint (without suffix).
 
@@ -79,7 +85,7 @@ def saved_shapes(path, name="model"):
         Damaged: the checkpoint cannot be read.
     """
     try:
-        shapes = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+        shapes = open_checkpoint(path).get_variable_to_shape_map()
     except Exception as error:  # whatever the reader raises about bytes that may come from anywhere
         cause = (str(error) or type(error).__name__).splitlines()[0]
         raise Damaged(f"{path}: damaged, or a part of it is missing: {cause} Copy it again.") from error
@@ -92,7 +98,7 @@ def saved_shapes(path, name="model"):
 
 def assign_saved(path, weights, name="model"):
     """Gives weights, {name: variable}, the values that a checkpoint has, whatever their type there."""
-    reader = tf.train.load_checkpoint(path)
+    reader = open_checkpoint(path)
     reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # comes after the weights: raises for a file that is cut off
     for key, weight in weights.items():
         weight.assign(tf.cast(saved_value(reader, key, name), weight.dtype))

@@ -5,7 +5,7 @@ import os
 
 import tensorflow as tf
 
-from t2t_lite.data.files import write_bytes
+from t2t_lite.data.files import list_files, plain_folder, write_bytes
 from t2t_lite.models.run_config import write_run_config
 from t2t_lite.training.checkpoints import PREFIX, average_checkpoints, checkpoint_step, remove
 from t2t_lite.training.evaluation import LESS_IS_BETTER
@@ -82,7 +82,7 @@ class BestCheckpoint:
         write_run_config(self._folder, self._config)
         listing = f'model_checkpoint_path: "{PREFIX}-{step}"\nall_model_checkpoint_paths: "{PREFIX}-{step}"\n'
         write_bytes(os.path.join(self._folder, "checkpoint"), listing.encode())
-        for path in tf.io.gfile.glob(os.path.join(self._folder, f"{PREFIX}-*")):
+        for path in list_files(self._folder, rf"{PREFIX}-.*"):
             if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):
                 remove(path)
 
@@ -90,6 +90,8 @@ class BestCheckpoint:
 def best_checkpoint(output_dir):
     """Returns the path of the best checkpoint of a run, without suffix, or None."""
     try:
-        return tf.train.latest_checkpoint(os.path.join(output_dir, FOLDER))
+        folder = os.path.join(output_dir, FOLDER)
+        newest = tf.train.latest_checkpoint(plain_folder(folder))
+        return newest and os.path.join(folder, os.path.basename(newest))
     except (ValueError, tf.errors.OpError):  # no list, or a damaged one
         return None

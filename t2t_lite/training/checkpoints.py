@@ -5,8 +5,9 @@ import re
 
 import tensorflow as tf
 
+from t2t_lite.data.files import list_files, plain_folder, plain_path
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.models.weights import Damaged, check_fits, trackable, trackable_weights
+from t2t_lite.models.weights import Damaged, check_fits, open_checkpoint, trackable, trackable_weights
 from t2t_lite.training.ema import averages
 
 PREFIX = "model.ckpt"
@@ -43,7 +44,7 @@ class RunCheckpoints:
         self._checkpoint = tf.train.Checkpoint(**self._objects)
         self._manager = tf.train.CheckpointManager(
             self._checkpoint,
-            output_dir,
+            plain_folder(output_dir),
             max_to_keep=keep_max,
             keep_checkpoint_every_n_hours=keep_every_n_hours,
             checkpoint_name=PREFIX,
@@ -56,10 +57,10 @@ class RunCheckpoints:
             Failure: the disk is full or the folder cannot be written; the last checkpoint is intact.
         """
         try:
-            return self._manager.save(checkpoint_number=step)
+            return self._own_path(self._manager.save(checkpoint_number=step))
         except (tf.errors.OpError, OSError) as error:
-            self._remove(f"{PREFIX}-{step}[._]*")
-            last = self._manager.latest_checkpoint
+            self._remove(rf"{PREFIX}-{step}[._].*")
+            last = self.latest
             kept = f"The last good checkpoint is {last}." if last else "No checkpoint was saved before."
             raise Failure(
                 f"{self.output_dir}: the checkpoint of step {step} could not be saved: {_first_line(error)} {kept} "
@@ -73,7 +74,11 @@ class RunCheckpoints:
     @property
     def latest(self):
         """Path of the newest checkpoint, or None."""
-        return self._manager.latest_checkpoint
+        return self._own_path(self._manager.latest_checkpoint)
+
+    def _own_path(self, path):
+        """Returns the path as the user knows it, of one that `plain_path` has made."""
+        return path and os.path.join(self.output_dir, os.path.basename(path))
 
     def restore_latest(self, skip=()):
         """Restores the newest checkpoint that can be read.
@@ -88,11 +93,11 @@ class RunCheckpoints:
             UserError: a checkpoint of another model, or all are damaged.
         """
         damaged = []
-        for path in reversed(self._manager.checkpoints):
+        for path in map(self._own_path, reversed(self._manager.checkpoints)):
             try:
                 check_fits(path, self._model)
                 wanted = {name: value for name, value in self._objects.items() if name not in skip}
-                tf.train.Checkpoint(**wanted).read(path).assert_existing_objects_matched().expect_partial()
+                tf.train.Checkpoint(**wanted).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
                 return path, damaged
             except Damaged:
                 damaged.append(path)
@@ -101,7 +106,7 @@ class RunCheckpoints:
             except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError, IndexError):
                 damaged.append(path)  # IndexError: how the reader says "Read less bytes than requested"
             except (AssertionError, ValueError, tf.errors.InvalidArgumentError) as error:
-                if not any(key.startswith("optimizer/") for key, _ in tf.train.list_variables(path)):
+                if not any(key.startswith("optimizer/") for key in open_checkpoint(path).get_variable_to_shape_map()):
                     raise UserError(
                         f"{path}: an imported or averaged model, without what training needs to go on. Begin a new run "
                         f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
@@ -119,10 +124,10 @@ class RunCheckpoints:
 
     def remove_leftovers(self):
         """Removes what saves that were killed have left."""
-        self._remove(f"{PREFIX}-*_temp")
+        self._remove(rf"{PREFIX}-.*_temp")
 
     def _remove(self, pattern):
-        for path in tf.io.gfile.glob(os.path.join(self.output_dir, pattern)):
+        for path in list_files(self.output_dir, pattern):
             remove(path)
 
 
@@ -158,7 +163,7 @@ def average_checkpoints(paths, output_path):
     sums, first = {}, None
     for path in paths:
         try:
-            reader = tf.train.load_checkpoint(path)
+            reader = open_checkpoint(path)
             shapes = {n: s for n, s in reader.get_variable_to_shape_map().items() if n.startswith("model/")}
         except (tf.errors.OpError, ValueError) as error:
             raise UserError(f"{path}: not a readable checkpoint: {_first_line(error)}") from error

@@ -48,17 +48,17 @@ def test_records_of_something_else_are_named(tmp_path):
 
 
 def test_only_complete_sets_are_found(tmp_path):
-    pattern = str(tmp_path / "p-train-?????-of-?????")
+    there = str(tmp_path), "p-train-?????-of-?????"
     with pytest.raises(UserError, match=r"no such records. Run: the command"):
-        records.find_shards(pattern, "the command")
+        records.find_shards(*there, "the command")
     paths = paths_in(tmp_path)
     for path in reversed(paths):
         pathlib.Path(path).touch()
     (tmp_path / "p-train-00003-of-00003.incomplete").touch()
-    assert records.find_shards(pattern, "the command") == paths
+    assert records.find_shards(*there, "the command") == paths
     tf.io.gfile.remove(paths[1])
     with pytest.raises(UserError, match=r"2 of 3 shards are there. Run again: the command"):
-        records.find_shards(pattern, "the command")
+        records.find_shards(*there, "the command")
     (tmp_path / "p-train-00000-of-00001").touch()
     with pytest.raises(UserError, match="shards of 1 and of 3 lie together"):
-        records.find_shards(pattern, "the command")
+        records.find_shards(*there, "the command")

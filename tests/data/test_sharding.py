@@ -167,7 +167,7 @@ def test_on_a_full_disk_what_is_finished_stays(tmp_path, monkeypatch):
         context.setattr(tf.io, "TFRecordWriter", FullWriter)
         with pytest.raises(tf.errors.ResourceExhaustedError):
             write(tmp_path / "parts")
-    assert not list((tmp_path / "parts").glob("*.incomplete"))
+    assert not list((tmp_path / "parts").glob("*_incomplete"))
     write(tmp_path / "parts")
     write(tmp_path / "whole")
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")

@@ -19,8 +19,8 @@ def test_it_appears_when_all_is_written(tmp_path):
 
 def test_an_empty_folder_and_leftovers_of_a_killed_command_are_no_hindrance(tmp_path):
     (tmp_path / "a").mkdir()
-    (tmp_path / "a.incomplete").mkdir()
-    (tmp_path / "a.incomplete" / "old").write_text("")
+    (tmp_path / "a.t2t_lite_incomplete").mkdir()
+    (tmp_path / "a.t2t_lite_incomplete" / "old").write_text("")
     write_folder(str(tmp_path / "a"), lambda folder: write_file(folder, "new", b""))
     assert os.listdir(tmp_path) == ["a"] and os.listdir(tmp_path / "a") == ["new"]
 

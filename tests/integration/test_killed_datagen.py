@@ -44,7 +44,7 @@ def test_killed_at_any_file_the_result_is_that_of_one_run(corpus, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     process = start(corpus, whole, 1)
     assert process.wait(300) == 0, process.stderr.read()
-    for pattern in ("*chunk-00000.incomplete", "*chunk-00001.json", "*train-00000-of-0000[0-9]"):
+    for pattern in ("*chunk-00000.t2t_lite_incomplete", "*chunk-00001.json", "*train-00000-of-0000[0-9]"):
         process = start(corpus, parts, 2)
         while not list(parts.glob(pattern)):
             assert process.poll() is None, f"ended before {pattern}: {process.stderr.read()}"
