@@ -22,7 +22,6 @@ Exit statuses: 0 done, 1 something failed, 2 the user's mistake, 130 interrupted
 """
 
 import contextlib
-import errno
 import functools
 import logging
 import os
@@ -32,17 +31,20 @@ import textwrap
 
 from absl import flags as absl_flags
 
+from t2t_lite.data import file_errors
 from t2t_lite.errors import Failure, UserError, nearest
 from t2t_lite.quiet_import import import_tensorflow
 
 _LOGGER = logging.getLogger("t2t_lite")
+# A message may quote a file: control characters, halves of surrogate pairs, and what turns the direction of writing.
+_NOT_FOR_TERMINALS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
 class _PathParser(absl_flags.ArgumentParser):
     """A path; `~` is expanded, which the shell does not do in `--flag=~/folder`."""
 
     def parse(self, argument):
-        return os.path.expanduser(argument)
+        return os.path.expanduser(file_errors.check_name(argument))
 
     def flag_type(self):
         return "path"
@@ -52,7 +54,7 @@ class _PathsParser(absl_flags.ListParser):
     """A comma list of paths; `~` is expanded in each."""
 
     def parse(self, argument):
-        return [os.path.expanduser(path) for path in super().parse(argument)]
+        return [os.path.expanduser(file_errors.check_name(path)) for path in super().parse(argument)]
 
 
 class Flags:
@@ -130,6 +132,13 @@ class Flags:
         for name, reason in self._no_effect.items():
             if self.values[name].present:
                 _LOGGER.warning(f"--{name} has no effect: {reason}.")
+
+    def check_schemes(self):
+        """Raises `UserError` for a path such as s3://bucket/file on a file system that TensorFlow does not have."""
+        for flag in self.shown():
+            if isinstance(flag.parser, _PathParser | _PathsParser) and flag.value:
+                for path in flag.value.split(",") if isinstance(flag.value, str) else flag.value:
+                    file_errors.check_scheme(path)
 
     def _with_underscores(self, word):
         """`--data-dir=a-b` -> `--data_dir=a-b`, where that is a flag; other words stay as they are."""
@@ -249,8 +258,12 @@ def report(command, error):
     status, message = _explain(error)
     if message is None:
         return None
-    print(f"{command}: error: {' '.join(message.splitlines())}", file=sys.stderr)
+    print(f"{command}: error: {_NOT_FOR_TERMINALS.sub(_escaped, ' '.join(message.splitlines()))}", file=sys.stderr)
     return status
+
+
+def _escaped(found):
+    return found[0].encode("unicode_escape").decode()
 
 
 def _run(command, define_flags, run, argv, check, tensorflow):
@@ -275,6 +288,8 @@ def _run(command, define_flags, run, argv, check, tensorflow):
         if registry_help:
             print(registry.help_string())
             return 0
+    if tensorflow:
+        flags.check_schemes()  # the user's folder may have added one
     return run(values)
 
 
@@ -285,23 +300,11 @@ def _explain(error):
         return 2, text
     if isinstance(error, Failure):
         return 1, text
-    full_disk = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    if full_disk or (kind == "ResourceExhaustedError" and "No space left" in text):
-        return 1, f"the disk is full{_where(error)}. Free some space and run the same command again."
     if isinstance(error, MemoryError) or (kind == "ResourceExhaustedError" and "OOM" in text):
         return 1, "out of memory. Use a smaller batch_size, and a smaller max_length where sentences are long."
-    no_access = isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-    if no_access or kind == "PermissionDeniedError":  # TensorFlow's; not imported here for its sake
-        return 2, f"no permission{_where(error)}. Choose another folder or change its permissions."
+    if found := file_errors.explain(error):
+        return (2 if isinstance(found, UserError) else 1), str(found)
     return 1, None
-
-
-def _where(error):
-    path = getattr(error, "filename", None)
-    if path:
-        return f": {path}"
-    first_line = str(error).splitlines()[0] if str(error) else ""
-    return f" ({first_line})" if first_line else ""
 
 
 def _without_python_words(message):

@@ -14,12 +14,13 @@ import re
 import zlib
 
 from t2t_lite.data import archives, files
+from t2t_lite.data.file_errors import translated
 from t2t_lite.errors import UserError
 
 _PACKINGS = (".gz", ".bz2", ".xz")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = "\ufeff"
-_LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can hold a huge one
+LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can hold a huge one
 
 
 def read_lines(path, on_bad_line=None):
@@ -34,11 +35,9 @@ def read_lines(path, on_bad_line=None):
     """
     number = 0
     with _naming_errors(path), _open(path) as file:
-        for number, raw in enumerate(iter(lambda: file.readline(_LONGEST_LINE + 1), b""), 1):
-            if len(raw) > _LONGEST_LINE:
-                raise UserError(
-                    f"{path}, line {number}: more than {_LONGEST_LINE:,} bytes. Expected a sentence a line."
-                )
+        for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
+            if len(raw) > LONGEST_LINE:
+                raise too_long(path, number)
             try:
                 line = raw.rstrip(b"\n").removesuffix(b"\r").decode("utf-8")
             except UnicodeDecodeError as error:
@@ -50,6 +49,11 @@ def read_lines(path, on_bad_line=None):
             yield line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
     if not number:
         raise UserError(f"{path}: the file is empty. Expected one sentence a line.")
+
+
+def too_long(name, number):
+    """Returns the error for line `number` of the text `name`, which holds more than `LONGEST_LINE` bytes."""
+    return UserError(f"{name}, line {number}: more than {LONGEST_LINE:,} bytes. Expected a sentence a line.")
 
 
 def not_utf8(name, number, error):
@@ -205,16 +209,9 @@ def _open(source):
 @contextlib.contextmanager
 def _naming_errors(path):
     """Turns the many ways in which reading fails into `UserError`s that name the file."""
-    import tensorflow as tf
-
     try:
-        yield
-    except tf.errors.NotFoundError:
-        raise UserError(f"{path}: no such file. Check the path.") from None
-    except tf.errors.PermissionDeniedError:
-        raise UserError(f"{path}: no permission to read it. Change its permissions.") from None
-    except tf.errors.FailedPreconditionError:
-        raise UserError(f"{path}: is a folder. Expected a file.") from None
+        with translated(str(path)):
+            yield
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno:
             raise

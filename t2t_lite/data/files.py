@@ -1,4 +1,8 @@
-"""Whole files through `tf.io.gfile`, written so that a reader never sees half of one."""
+"""Whole files, written so that a reader never sees half of one; and what a path may and may not be.
+
+Local files go through Python; addresses such as gs://bucket/file through `tf.io.gfile`, and TensorFlow is imported only
+for these.
+"""
 
 import atexit
 import contextlib
@@ -9,8 +13,10 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 
+from t2t_lite.data.file_errors import check_name, translated
 from t2t_lite.data.safe_json import parse_json
 from t2t_lite.errors import UserError
 
@@ -19,21 +25,35 @@ INCOMPLETE = ".t2t_lite_incomplete"  # ends the names of files while they are wr
 _MOST_BYTES_OF_JSON = 2**28
 
 
-def read_bytes(path, most=None):
-    """Returns a file's bytes. Raises `UserError` when it is missing, a folder, not readable, or larger than `most`."""
+def is_remote(path):
+    """Whether a path is an address, such as gs://bucket/file, that only TensorFlow can open."""
+    return "://" in path
+
+
+def exists(path):
+    """Whether there is a file or a folder."""
+    if not is_remote(path):
+        return os.path.exists(path)
     import tensorflow as tf
 
-    try:
-        if tf.io.gfile.isdir(path):
-            raise UserError(f"{path}: is a folder. Expected a file.")
-        with tf.io.gfile.GFile(path, "rb") as file:
-            found = file.read() if most is None else file.read(most + 1)
-    except tf.errors.NotFoundError:
-        raise UserError(f"{path}: no such file. Check the path.") from None
-    except tf.errors.PermissionDeniedError:
-        raise UserError(f"{path}: no permission to read it. Change its permissions.") from None
-    except tf.errors.OpError as error:
-        raise UserError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+    with translated(path):
+        return tf.io.gfile.exists(path)
+
+
+def size(path):
+    """Returns a file's bytes. Raises `UserError` where there is none."""
+    with translated(path):
+        if not is_remote(path):
+            return os.stat(path).st_size
+        import tensorflow as tf
+
+        return tf.io.gfile.stat(path).length
+
+
+def read_bytes(path, most=None):
+    """Returns a file's bytes. Raises `UserError` when it is missing, no file, not readable, or larger than `most`."""
+    with translated(path), open_stream(path) as file:
+        found = file.read() if most is None else file.read(most + 1)
     if most is not None and len(found) > most:
         raise UserError(f"{path}: more than {most:,} bytes, which no such file has.")
     return found
@@ -46,6 +66,7 @@ def list_files(folder, pattern):
     """
     import tensorflow as tf
 
+    check_name(folder)
     try:
         names = [name.rstrip("/") for name in tf.io.gfile.listdir(folder)]
     except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError):  # FailedPrecondition: it is a file
@@ -100,11 +121,26 @@ def lock_file(path):
 
 
 def open_stream(path):
-    """Returns a buffered, seekable binary file for reading; any file system that `tf.io.gfile` knows.
+    """Returns a buffered, seekable binary file for reading; of any file system that `tf.io.gfile` knows.
 
-    Opening never fails: what is wrong with the file is raised by TensorFlow (`tf.errors`) at the first read.
+    Raises:
+        UserError: it is missing, not readable, or a folder, pipe, socket or device. What is wrong with an address may
+            show at the first read instead, as one of `tf.errors`.
     """
-    return io.BufferedReader(_GFileReader(path), buffer_size=1 << 20)
+    with translated(path):
+        if is_remote(path):
+            return io.BufferedReader(_GFileReader(path), buffer_size=1 << 20)
+        check_regular(path)
+        return open(path, "rb", buffering=1 << 20)
+
+
+def check_regular(path):
+    """Raises `UserError` for a local path that is there, and is neither a file nor a folder."""
+    if not is_remote(path) and os.path.exists(path) and (kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))):
+        raise UserError(f"{path}: is a {kind}. Expected a file, which can be read more than once.")
+
+
+_KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 
 
 class _GFileReader(io.RawIOBase):
@@ -144,14 +180,51 @@ class _GFileReader(io.RawIOBase):
 
 
 def write_bytes(path, data):
-    """Writes a file under a temporary name, then renames it: on a failure the old file is whole."""
+    """Writes a file under a temporary name, then renames it: on a failure the old file is whole.
+
+    Raises:
+        UserError: it cannot be written.
+        Failure: the disk is full, or fails.
+    """
+    temporary = path + INCOMPLETE
+    with translated(path, "write"), removed_on_failure(temporary):
+        with create(temporary) as file:
+            file.write(data)
+        rename(temporary, path)
+
+
+def create(path, mode="wb"):
+    """Returns a binary file for writing, made anew ("wb") or grown ("ab"). Raises what Python or TensorFlow raise."""
+    if not is_remote(path):
+        return open(path, mode)
     import tensorflow as tf
 
-    temporary = path + INCOMPLETE
-    with removed_on_failure(temporary):
-        with tf.io.gfile.GFile(temporary, "wb") as file:
-            file.write(data)
-        tf.io.gfile.rename(temporary, path, overwrite=True)
+    file = tf.io.gfile.GFile(path, mode)
+    file.write(b"")  # opens it
+    file.flush()
+    return file
+
+
+def rename(path, new_path):
+    """Gives a file another name, in place of what has it. Raises what Python or TensorFlow raise."""
+    if not is_remote(path):
+        os.replace(path, new_path)
+        return
+    import tensorflow as tf
+
+    tf.io.gfile.rename(path, new_path, overwrite=True)
+
+
+def remove_if_there(path):
+    """Removes a file, if it is there and can be removed."""
+    with contextlib.suppress(OSError):
+        if not is_remote(path):
+            os.remove(path)
+            return
+        import tensorflow as tf
+
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.remove(path)
 
 
 def write_picture(path, figure):
@@ -164,13 +237,10 @@ def write_picture(path, figure):
 @contextlib.contextmanager
 def removed_on_failure(path):
     """Context that removes a file which it could not finish."""
-    import tensorflow as tf
-
     try:
         yield
     except BaseException:
-        with contextlib.suppress(tf.errors.OpError):
-            tf.io.gfile.remove(path)
+        remove_if_there(path)
         raise
 
 
@@ -194,30 +264,74 @@ def write_json(path, value):
 
 def make_folder(path):
     """Makes a folder and its parents. Raises `UserError` when a file is in the way or permission lacks."""
-    import tensorflow as tf
+    with translated(path, "write"):
+        try:
+            if is_remote(path):
+                import tensorflow as tf
 
-    try:
-        tf.io.gfile.makedirs(path)
-        if not tf.io.gfile.isdir(path):
-            raise UserError(f"{path}: is a file. Expected a folder.")
-    except tf.errors.PermissionDeniedError:
-        raise UserError(f"{path}: no permission to make this folder. Choose another.") from None
-    except (tf.errors.FailedPreconditionError, tf.errors.AlreadyExistsError):
-        raise UserError(f"{path}: a file is in the way. Expected a folder.") from None
-    except tf.errors.NotFoundError:
-        raise UserError(f"{path}: this folder cannot be made. Choose another.") from None
+                tf.io.gfile.makedirs(path)
+            else:
+                os.makedirs(path, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise UserError(f"{path}: a file is in the way. Expected a folder.") from None
 
 
 def check_writable(path):
     """Raises `UserError` when no file can be written into the folder `path`: before hours of work, not after."""
-    import tensorflow as tf
-
     probe = path.rstrip("/") + "/.t2t_lite_probe"
-    try:
-        with tf.io.gfile.GFile(probe, "wb") as file:
+    with translated(path, "write"):
+        with create(probe) as file:
             file.write(b"0")
-        tf.io.gfile.remove(probe)
-    except tf.errors.PermissionDeniedError:
-        raise UserError(f"{path}: no permission to write here. Choose another folder.") from None
-    except tf.errors.ResourceExhaustedError:
-        raise OSError(errno.ENOSPC, "No space left on device", path) from None
+        remove_if_there(probe)
+
+
+def check_outputs(inputs, outputs):
+    """Raises `UserError` where an output would replace an input or another output; call it before any is opened.
+
+    Paths are compared by what they lead to: through links, hard links and other spellings. A pipe, a terminal or
+    /dev/null may come more than once, and so may an input.
+
+    Args:
+        inputs: {what a message calls it, such as "--source": path, or list of paths}. None and "" are left out; "-"
+            is standard input.
+        outputs: likewise; "-" is standard output. Each is written through `<path>.t2t_lite_incomplete`
+            and `<path>.t2t_lite_incomplete.json`, which may be no input either.
+    """
+    taken = {}
+    for name, path in _each(inputs):
+        taken.setdefault(_identity(path, 0), (name, path))
+    own = {}
+    for name, path in _each(outputs):
+        for suffix in ("", INCOMPLETE, f"{INCOMPLETE}.json"):
+            identity = _identity(path + suffix, 1)
+            if identity is None or (path == "-" and suffix):  # nothing that could be lost
+                break
+            through = f", which is written through {path}{suffix}," if suffix else ""
+            if identity in taken:
+                other, other_path = taken[identity]
+                raise UserError(
+                    f"{name}={path}{through} would overwrite {other}={other_path}, an input. Choose another output."
+                )
+            if identity in own:
+                raise UserError(f"{name}={path}{through} is {own[identity]} too. Expected another file for each.")
+            own[identity] = f"{name}={path}"
+
+
+def _each(paths):
+    for name, given in paths.items():
+        for path in [given] if isinstance(given, str) else given or ():
+            if path:
+                yield name, path
+
+
+def _identity(path, stream):
+    """Returns what two paths have in common that lead to one file or folder; None: anything may use it as well."""
+    if is_remote(path):
+        return path
+    try:
+        found = os.fstat(stream) if path == "-" else os.stat(check_name(path))
+    except OSError:
+        return None if path == "-" else os.path.realpath(path)
+    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+        return found.st_dev, found.st_ino
+    return None

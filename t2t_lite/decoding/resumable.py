@@ -1,8 +1,8 @@
 """Files that are written piece by piece, appear when they are whole, and go on where a killed command left them.
 
-While `out` is written there are `out.incomplete`, the part that is done, and `out.incomplete.json`, which says what it
-was made from and how much of it counts. The same command goes on after that much; what was made from anything else
-is not touched by it: writing starts anew.
+While `out` is written there are `out.t2t_lite_incomplete`, the part that is done, and `out.t2t_lite_incomplete.json`,
+which says what it was made from and how much of it counts. The same command goes on after that much; what was made from
+anything else is not touched by it: writing starts anew.
 """
 
 import contextlib
@@ -10,13 +10,14 @@ import json
 import logging
 import os
 
-import tensorflow as tf
-
-from t2t_lite.data.files import lock_file, read_bytes, write_json
-from t2t_lite.decoding.text_files import is_device
+from t2t_lite.data import files
+from t2t_lite.data.file_errors import explain, translated
+from t2t_lite.data.files import INCOMPLETE
+from t2t_lite.data.pipes import is_device, open_device
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
+_RECORD = {"made_from": dict, "done": int, "sizes": [int], "state": dict | list | str | float | bool | None}
 
 
 class ResumableFiles:
@@ -37,7 +38,7 @@ class ResumableFiles:
     def __init__(self, paths, made_from):
         self._paths = list(paths)
         self._made_from = json.loads(json.dumps(made_from))
-        self._record = f"{self._paths[0]}.incomplete.json"
+        self._record = f"{self._paths[0]}{INCOMPLETE}.json"
         self._can_resume = not any(map(is_device, self._paths))
         self._lock = self._locked()
         self.done, self.state, sizes = self._read_record() if self._can_resume else (0, None, None)
@@ -62,13 +63,15 @@ class ResumableFiles:
         self.done += count
         if self._can_resume:
             sizes = [file.size for file in self._files]
-            write_json(self._record, {"made_from": self._made_from, "done": self.done, "sizes": sizes, "state": state})
+            files.write_json(
+                self._record, {"made_from": self._made_from, "done": self.done, "sizes": sizes, "state": state}
+            )
 
     def finish(self):
         """Gives the files their names."""
         for file in self._files:
             file.finish()
-        self._remove(self._record)
+        files.remove_if_there(self._record)
         self._is_finished = True
         self._lock.close()
 
@@ -77,53 +80,56 @@ class ResumableFiles:
         if self._is_finished:
             return
         for file in self._files:
-            with contextlib.suppress(tf.errors.OpError, OSError):  # of a full disk, a second time
+            try:
                 file.close()
+            except Exception as error:
+                if explain(error) is None:  # otherwise a full disk, a second time
+                    raise
         if not self.done and self._can_resume:
             for file in self._files:
                 file.remove()
-            self._remove(self._record)
+            files.remove_if_there(self._record)
         elif self._can_resume:
-            _LOGGER.info(f"{self._paths[0]}.incomplete: {self.done:,} lines; the same command goes on after them")
+            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: {self.done:,} lines; the same command goes on after them")
         self._lock.close()
 
     def _locked(self):
         """Returns a context in which no other process writes these files, as far as can be known."""
         path = self._paths[0]
-        if not self._can_resume or "://" in path or os.path.isdir(path):
+        if not self._can_resume or files.is_remote(path) or os.path.isdir(path):
             return contextlib.ExitStack()
         try:
-            lock = lock_file(f"{path}.incomplete")
+            lock = files.lock_file(f"{path}{INCOMPLETE}")
         except OSError:
             return contextlib.ExitStack()  # opening it to write says what is wrong
         if lock is None:
             raise UserError(f"{path}: another process is writing it. Wait for it, stop it, or choose another file.")
         return lock
 
-    @staticmethod
-    def _remove(path):
-        with contextlib.suppress(tf.errors.OpError):
-            tf.io.gfile.remove(path)
-
     def _read_record(self):
         """Returns how much is done, the state, and the sizes of the files; (0, None, None): start anew."""
-        if not tf.io.gfile.exists(self._record):
+        if not files.exists(self._record):
             return 0, None, None
+        found, done, state, sizes = {}, 0, None, None
         try:
-            record = json.loads(read_bytes(self._record))
+            record = files.read_json(self._record, _RECORD)
             found, done, state, sizes = (record[key] for key in ("made_from", "done", "state", "sizes"))
-            whole = len(sizes) == len(self._paths) and all(
-                tf.io.gfile.stat(f"{path}.incomplete").length >= size
-                for path, size in zip(self._paths, sizes, strict=True)
+            whole = (
+                done >= 0
+                and len(sizes) == len(self._paths)
+                and all(
+                    0 <= size <= files.size(f"{path}{INCOMPLETE}")
+                    for path, size in zip(self._paths, sizes, strict=True)
+                )
             )
-        except (ValueError, KeyError, TypeError, tf.errors.OpError):
-            found, whole = {}, False
+        except UserError:
+            whole = False
         changed = [key for key in self._made_from | found if self._made_from.get(key) != found.get(key)]
         if whole and not changed:
-            _LOGGER.info(f"{self._paths[0]}.incomplete: goes on after {done:,} lines")
+            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: goes on after {done:,} lines")
             return done, state, sizes
         why = f"was made with another {', '.join(changed)}" if whole else "is damaged"
-        _LOGGER.warning(f"{self._paths[0]}.incomplete: {why}: starting anew.")
+        _LOGGER.warning(f"{self._paths[0]}{INCOMPLETE}: {why}: starting anew.")
         return 0, None, None
 
 
@@ -132,48 +138,42 @@ class _File:
 
     def __init__(self, path, size):
         self._path = path
-        self._temporary = path if is_device(path) else f"{path}.incomplete"
+        self._temporary = path if is_device(path) else f"{path}{INCOMPLETE}"
         self.size = size or 0
-        try:
-            if tf.io.gfile.isdir(path):
+        with translated(path, "write"):
+            if os.path.isdir(path):
                 raise UserError(f"{path}: is a folder. Expected a file to write.")
             if is_device(path):
-                self._file = open(path, "wb")  # noqa: SIM115  (closed by `close`)
+                self._file = open_device(path, "wb")
             else:
-                if size is not None and tf.io.gfile.stat(self._temporary).length > size:
+                if size is not None and files.size(self._temporary) > size:
                     self._cut()
-                self._file = tf.io.gfile.GFile(self._temporary, "wb" if size is None else "ab")
-                self._file.write(b"")  # opens it
-                self._file.flush()
-        except (tf.errors.OpError, OSError) as error:
-            raise UserError(f"{path}: cannot be written: {str(error).splitlines()[0]}") from None
+                self._file = files.create(self._temporary, "wb" if size is None else "ab")
 
     def _cut(self):
         """Leaves out what was written after the record of progress."""
-        if "://" not in self._temporary:
+        if not files.is_remote(self._temporary):
             os.truncate(self._temporary, self.size)  # and stays the file that is locked
             return
-        with tf.io.gfile.GFile(self._temporary, "rb") as file:
+        with files.open_stream(self._temporary) as file:
             kept = file.read(self.size)
-        shorter = f"{self._temporary}.shorter"
-        with tf.io.gfile.GFile(shorter, "wb") as file:
-            file.write(kept)
-        tf.io.gfile.rename(shorter, self._temporary, overwrite=True)
+        files.write_bytes(self._temporary, kept)
 
     def write(self, text):
         data = text.encode("utf-8")
-        self._file.write(data)
-        self._file.flush()
+        with translated(self._path, "write"):
+            self._file.write(data)
+            self._file.flush()
         self.size += len(data)
 
     def close(self):
         self._file.close()
 
     def finish(self):
-        self._file.close()
-        if self._temporary != self._path:
-            tf.io.gfile.rename(self._temporary, self._path, overwrite=True)
+        with translated(self._path, "write"):
+            self._file.close()
+            if self._temporary != self._path:
+                files.rename(self._temporary, self._path)
 
     def remove(self):
-        with contextlib.suppress(tf.errors.OpError):
-            tf.io.gfile.remove(self._temporary)
+        files.remove_if_there(self._temporary)

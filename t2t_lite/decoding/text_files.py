@@ -5,10 +5,9 @@ import json
 import os
 import re
 
-import tensorflow as tf
-
-from t2t_lite.data.corpora import not_utf8, read_lines
-from t2t_lite.data.files import INCOMPLETE
+from t2t_lite.data import corpora, files
+from t2t_lite.data.file_errors import translated
+from t2t_lite.data.pipes import is_device, open_device
 from t2t_lite.errors import UserError
 
 _LINE_ENDS = re.compile(r"[\t\n\r]")
@@ -30,12 +29,12 @@ def input_lines(path, delimiter="\n", on_bad_line=None):
         UserError: no such file, not readable, damaged, or not UTF-8 (the line is named). An empty file has no lines.
     """
     if is_device(path):
-        with open(path, "rb") as file:
+        with open_device(path, "rb") as file:
             return [line for lines in stream_lines(file.fileno(), path, delimiter, on_bad_line) for line in lines]
-    with contextlib.suppress(tf.errors.OpError):
-        if not tf.io.gfile.isdir(path) and tf.io.gfile.stat(path).length == 0:
+    with translated(path), files.open_stream(path) as file:
+        if not file.peek(1):
             return []
-    lines = list(read_lines(path, on_bad_line))
+    lines = list(corpora.read_lines(path, on_bad_line))
     if delimiter == "\n":
         return lines
     records = "\n".join(lines).split(delimiter)
@@ -94,32 +93,30 @@ def output_file(path):
     Raises:
         UserError: the file cannot be written; before anything else is done.
     """
-    if is_device(path):  # renaming would replace it
-        with open(path, "wb") as file:
-            yield lambda text: file.write(text.encode("utf-8"))
-        return
-    temporary = path + INCOMPLETE
-    try:
-        if tf.io.gfile.isdir(path):
+    is_there_already = is_device(path)  # renaming would replace it
+    temporary = path if is_there_already else path + files.INCOMPLETE
+    with translated(path, "write"):
+        if os.path.isdir(path):
             raise UserError(f"{path}: is a folder. Expected a file to write.")
-        file = tf.io.gfile.GFile(temporary, "wb")
-        file.write(b"")  # opens it
-        file.flush()
-    except tf.errors.OpError as error:
-        raise UserError(f"{path}: cannot be written: {str(error).splitlines()[0]}") from None
-    try:
-        with file:
-            yield lambda text: file.write(text.encode("utf-8"))
-        tf.io.gfile.rename(temporary, path, overwrite=True)
-    except BaseException:
-        with contextlib.suppress(tf.errors.OpError):
-            tf.io.gfile.remove(temporary)
-        raise
+        file = open_device(path, "wb") if is_there_already else files.create(temporary)
 
+    def write(text):
+        data = text.encode("utf-8")
+        with translated(path, "write"):
+            file.write(data)
+            if is_there_already:  # somebody is reading
+                file.flush()
 
-def is_device(path):
-    """Whether it is a pipe, a terminal or the like: neither a file nor a folder."""
-    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    with contextlib.nullcontext() if is_there_already else files.removed_on_failure(temporary):
+        try:
+            yield write
+            with translated(path, "write"):
+                file.close()
+                if not is_there_already:
+                    files.rename(temporary, path)
+        finally:
+            with contextlib.suppress(OSError):  # of a full disk, a second time
+                file.close()
 
 
 def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
@@ -136,9 +133,12 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
     """
     end, number, rest, ended = delimiter.encode(), 0, b"", False
     while not ended:
-        block = os.read(descriptor, 1 << 20)
+        with translated(name):
+            block = os.read(descriptor, 1 << 20)
         ended = not block
         *complete, rest = (rest + block).split(end)
+        if len(rest) > corpora.LONGEST_LINE:
+            raise corpora.too_long(name, number + len(complete) + 1)
         if ended and (rest.strip() if delimiter != "\n" else rest):
             complete.append(rest)
         lines, error = [], None
@@ -149,7 +149,7 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
             try:
                 lines.append((raw.removesuffix(b"\r") if end == b"\n" else raw).decode("utf-8"))
             except UnicodeDecodeError as wrong:
-                message = not_utf8(name, number, wrong)
+                message = corpora.not_utf8(name, number, wrong)
                 if on_bad_line is None:
                     error = UserError(message)
                     break

@@ -135,8 +135,15 @@ def raising(error):
     return run
 
 
-class ResourceExhaustedError(Exception):
+class OpError(Exception):
     """Named like TensorFlow's, which the wrapper recognises without importing TensorFlow."""
+
+    __module__ = "tensorflow.errors"
+    op = None
+
+
+class ResourceExhaustedError(OpError):
+    pass
 
 
 @pytest.mark.parametrize(
@@ -145,10 +152,14 @@ class ResourceExhaustedError(Exception):
         "user": (UserError("corpus.en, line 3: not UTF-8."), 2, "corpus.en, line 3: not UTF-8."),
         "several lines": (UserError("one\ntwo"), 2, "one two"),
         "failure": (Failure("worker 3 is gone."), 1, "worker 3 is gone."),
-        "disk full": (OSError(errno.ENOSPC, "No space left on device", "/d/x"), 1, "the disk is full: /d/x"),
-        "disk full in TensorFlow": (ResourceExhaustedError("/d/x; No space left on device"), 1, "the disk is full"),
+        "disk full": (OSError(errno.ENOSPC, "No space left on device", "/d/x"), 1, "/d/x: the disk is full."),
+        "disk full in TensorFlow": (
+            ResourceExhaustedError("/d/x; No space left on device"),
+            1,
+            "/d/x: the disk is full.",
+        ),
         "memory": (ResourceExhaustedError("OOM when allocating tensor"), 1, "out of memory"),
-        "permission": (PermissionError(errno.EACCES, "Permission denied", "/root/x"), 2, "no permission: /root/x"),
+        "permission": (PermissionError(errno.EACCES, "Permission denied", "/root/x"), 2, "/root/x: no permission"),
     }.values(),
 )
 def test_errors_are_one_line_with_their_status(call, error, status, words):
@@ -157,6 +168,15 @@ def test_errors_are_one_line_with_their_status(call, error, status, words):
     assert err.startswith("t2t-x: error: ")
     assert err.count("\n") == 1
     assert words in err
+
+
+def test_a_path_that_no_file_can_have_is_refused_where_it_is_typed(call):
+    for word in ("--data_dir=a\0b", "--files=a,b\0", "--data_dir=~\0"):
+        status, seen, _, err = call(word)
+        assert (status, seen) == (2, None) and err.count("\n") == 1
+        assert word[2:].partition("=")[0] in err and "NUL" in err
+    status, _, _, err = call("--data_dir=caf\udce9")
+    assert status == 2 and "not UTF-8" in err and err.count("\n") == 1
 
 
 def test_bugs_keep_their_traceback(call):

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from t2t_lite.decoding.resumable import ResumableFiles
-from t2t_lite.errors import UserError
+from t2t_lite.errors import Failure, UserError
 
 MADE_FROM = {"checkpoint": "abc", "input": "def"}
 
@@ -23,7 +23,11 @@ def begin(folder, made_from=MADE_FROM):
 
 def test_what_was_killed_goes_on_after_the_record(tmp_path, caplog):
     begin(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == ["out0.incomplete", "out0.incomplete.json", "out1.incomplete"]
+    assert sorted(os.listdir(tmp_path)) == [
+        "out0.t2t_lite_incomplete",
+        "out0.t2t_lite_incomplete.json",
+        "out1.t2t_lite_incomplete",
+    ]
     files = ResumableFiles(paths(tmp_path), MADE_FROM)
     assert (files.done, files.state) == (2, {"seen": 7})
     files.write(["c\n", "3\n"], 1)
@@ -60,11 +64,11 @@ def test_what_was_made_from_something_else_starts_anew(tmp_path, caplog, change,
 def test_damage_starts_anew(tmp_path, caplog, damage):
     begin(tmp_path)
     if damage == "record":
-        (tmp_path / "out0.incomplete.json").write_text("{")
+        (tmp_path / "out0.t2t_lite_incomplete.json").write_text("{")
     elif damage == "file":
-        (tmp_path / "out1.incomplete").write_bytes(b"1")
+        (tmp_path / "out1.t2t_lite_incomplete").write_bytes(b"1")
     else:
-        (tmp_path / "out1.incomplete").unlink()
+        (tmp_path / "out1.t2t_lite_incomplete").unlink()
     files = ResumableFiles(paths(tmp_path), MADE_FROM)
     assert files.done == 0 and "damaged" in caplog.text
     files.close()
@@ -79,7 +83,7 @@ def test_nothing_is_left_of_a_command_that_did_nothing(tmp_path):
 
 def test_the_record_names_what_it_was_made_from(tmp_path):
     begin(tmp_path)
-    assert json.loads((tmp_path / "out0.incomplete.json").read_text())["made_from"] == MADE_FROM
+    assert json.loads((tmp_path / "out0.t2t_lite_incomplete.json").read_text())["made_from"] == MADE_FROM
 
 
 def test_a_folder_or_no_folder_is_no_output(tmp_path):
@@ -92,6 +96,6 @@ def test_a_folder_or_no_folder_is_no_output(tmp_path):
 
 def test_a_full_disk_is_told():
     files = ResumableFiles(["/dev/full"], MADE_FROM)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(Failure, match="/dev/full: the disk is full"):
         files.write(["a\n"], 1)
     files.close()

@@ -198,8 +198,10 @@ def test_an_exception_between_chunks_leaves_what_is_done(decode, tmp_path, monke
 
     monkeypatch.setattr(ResumableFiles, "write", fail_at_the_third)
     result, _ = decode(hparams=settings, status=1)
-    assert "the disk is full: out" in result.stderr
-    assert {"out.incomplete", "out.incomplete.json"} <= set(os.listdir(tmp_path)) and not (tmp_path / "out").exists()
+    assert "out: the disk is full" in result.stderr
+    assert {"out.t2t_lite_incomplete", "out.t2t_lite_incomplete.json"} <= set(os.listdir(tmp_path)) and not (
+        tmp_path / "out"
+    ).exists()
     monkeypatch.setattr(ResumableFiles, "write", write)
     result, lines = decode(hparams=settings)
     assert lines == whole and "goes on after 4 lines" in result.stderr

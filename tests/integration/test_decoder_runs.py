@@ -16,12 +16,12 @@ from t2t_lite.bin import _decode_files, t2t_decoder
 from t2t_lite.decoding import resumable
 _decode_files._CHUNK = 8
 written = []
-def write_json(path, value, write=resumable.write_json):
+def write_json(path, value, write=resumable.files.write_json):
     written.append(path)
     if len(written) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     write(path, value)
-resumable.write_json = write_json
+resumable.files.write_json = write_json
 sys.exit(t2t_decoder.main())
 """
 SETTINGS = "--decode_hparams=extra_length=3,beam_size=2,return_beams=true,write_beam_scores=true"
@@ -47,8 +47,8 @@ def test_a_killed_command_goes_on_and_ends_in_the_same_bytes(call_command, made,
         [sys.executable, "-c", KILLED, *args, "--decode_to_file=out"], cwd=tmp_path, timeout=300, capture_output=True
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert sorted(os.listdir(tmp_path)) == ["in", "out.incomplete", "out.incomplete.json"]
-    assert (tmp_path / "out.incomplete").read_text().count("\n") == 24  # of which 16 are on record
+    assert sorted(os.listdir(tmp_path)) == ["in", "out.t2t_lite_incomplete", "out.t2t_lite_incomplete.json"]
+    assert (tmp_path / "out.t2t_lite_incomplete").read_text().count("\n") == 24  # of which 16 are on record
     monkeypatch.setattr(_decode_files, "_CHUNK", 8)
     result = call_command("t2t-decoder", *args, "--decode_to_file=out")
     assert result.status == 0 and "goes on after 16 lines" in result.stderr and "30 of 30" in result.stderr

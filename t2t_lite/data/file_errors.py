@@ -1,0 +1,177 @@
+"""One sentence for each way in which a path cannot be used, whoever found out: Python or TensorFlow.
+
+No module that is imported here needs TensorFlow.
+"""
+
+import contextlib
+import errno
+import os
+import re
+
+from t2t_lite.errors import Failure, UserError
+
+_LONGEST_SHOWN = 200
+_READ, _WRITE = "read", "write"
+# Of what the system reports; {do} is "read" or "write".
+_MISTAKES = {
+    errno.EACCES: "no permission to {do} here. Choose another path or change its permissions.",
+    errno.EPERM: "no permission to {do} here. Choose another path or change its permissions.",
+    errno.EROFS: "its file system can only be read. Choose another folder.",
+    errno.EISDIR: "is a folder. Expected a file.",
+    errno.ENOTDIR: "a file is in the way where a folder is expected. Check the path.",
+    errno.EEXIST: "is there already. Choose another path.",
+    errno.ENOTEMPTY: "this folder is not empty. Choose another.",
+    errno.ELOOP: "a link that leads back to itself. Check where it points.",
+    errno.ENAMETOOLONG: "longer than a name can be in its file system. Choose a shorter one.",
+    errno.ENXIO: "is a socket, or a device that is not there. Expected a file.",
+    errno.ENODEV: "is a device that is not there. Expected a file.",
+    errno.ESPIPE: "is a pipe, in which nothing can be looked up. Expected a file.",
+    errno.ETXTBSY: "is a program that is running. Choose another path.",
+    errno.EBUSY: "is in use. Choose another path.",
+    errno.EXDEV: "is on another file system. Choose another path.",
+}
+_FAILURES = {
+    errno.ENOSPC: "the disk is full. Free some space and run the same command again.",
+    errno.EDQUOT: "the disk quota is used up. Free some space and run the same command again.",
+    errno.EFBIG: "larger than a file may be here. Check `ulimit -f`, or choose another file system.",
+    errno.EIO: "the disk or the device reports an error. Check it, or copy the file again.",
+    errno.EMFILE: "too many files are open. Raise the limit (`ulimit -n`) and run the same command again.",
+    errno.ENFILE: "too many files are open on this machine. Run the same command again later.",
+    errno.ESTALE: "the network file system has lost it. Run the same command again.",
+    errno.EREMOTEIO: "the network file system does not answer. Run the same command again.",
+}
+_MISSING = {
+    _READ: "no such file. Check the path.",
+    _WRITE: "cannot be written: its folder does not exist. Make it, or choose another.",
+}
+_CODES = {os.strerror(code): code for code in (*_MISTAKES, *_FAILURES, errno.ENOENT)}
+# How TensorFlow ends what the system has told it: "<path>; No such file or directory".
+_OF_SYSTEM = re.compile(r"(?:^|\}\} )([^\n]*?); (" + "|".join(map(re.escape, _CODES)) + r")(?=$|\n| \[Op:)")
+_SCHEME = re.compile(r"File system scheme '([^']*)' not implemented \(file: '(.*?)'\)", re.DOTALL)
+_OTHERS = (
+    (re.compile(r"Could not find directory (.*)"), errno.ENOENT),
+    (re.compile(r"(.*) is not a directory$"), errno.ENOTDIR),
+    (re.compile(r"cannot create directory with same name as an existing file"), errno.ENOTDIR),
+)
+
+
+def shown_path(path):
+    """Returns a path as a message shows it: what no terminal prints is escaped, and a long one is shortened."""
+    path = os.fspath(path)
+    path = path if isinstance(path, str) else os.fsdecode(path)
+    path = path if path.isprintable() and path else repr(path)[1:-1] or "''"
+    return path if len(path) <= _LONGEST_SHOWN else f"{path[:100]}…{path[-60:]}"
+
+
+def check_name(path):
+    """Returns a path. Raises `UserError` for one that no file can have: with a NUL, or not UTF-8."""
+    if "\0" in path:
+        raise UserError(f"{shown_path(path)}: a path with a NUL byte, which no file has. Check the path.")
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UserError(f"{shown_path(path)}: a name that is not UTF-8. Rename it, or choose another path.") from None
+    return path
+
+
+def check_scheme(path):
+    """Raises `UserError` for an address such as s3://bucket/file of a file system that TensorFlow does not have."""
+    scheme, is_address, _ = path.partition("://")
+    if not is_address or not scheme or "/" in scheme:
+        return
+    import tensorflow as tf
+
+    if scheme not in tf.io.gfile.get_registered_schemes():
+        raise _unknown_scheme(scheme, path)
+
+
+@contextlib.contextmanager
+def translated(path, doing=_READ):
+    """Context that turns what goes wrong with a path into `UserError` or `Failure`; other errors pass.
+
+    Args:
+        path: str, what the user gave.
+        doing: "read" or "write".
+    """
+    check_name(path)
+    try:
+        yield
+    except Exception as error:
+        found = explain(error, path, doing)
+        if found is None:
+            raise
+        raise found from None
+
+
+def explain(error, path=None, doing=_READ):
+    """Returns a `UserError` or `Failure` for an error about a path; None: it is about something else.
+
+    Args:
+        error: an exception of Python's or TensorFlow's.
+        path: str; None: the one that the error names.
+        doing: "read" or "write".
+    """
+    text = str(error)
+    if isinstance(error, UserError | Failure):
+        return None
+    if isinstance(error, OSError) and error.errno is not None:
+        return _of_code(error.errno, _name_in(error) if path is None else path, doing)
+    if isinstance(error, UnicodeEncodeError) and "surrogates" in text:
+        return UserError(f"{shown_path(path or error.object)}: a name that is not UTF-8. Choose another path.")
+    if isinstance(error, ValueError) and "embedded null" in text:
+        return UserError(f"{shown_path(path or 'a path')}: a path with a NUL byte, which no file has. Check the path.")
+    return _of_tensorflow(error, text, path, doing) if _is_tensorflows(error) else None
+
+
+def _is_tensorflows(error):
+    """Whether it is a `tf.errors.OpError`, which is not imported for this."""
+    return any(kind.__name__ == "OpError" and "tensorflow" in kind.__module__ for kind in type(error).__mro__)
+
+
+def _name_in(error):
+    name = error.filename2 or error.filename
+    return os.fsdecode(name) if isinstance(name, str | bytes) else None
+
+
+def _of_code(code, path, doing):
+    where = f"{shown_path(path)}: " if path is not None else ""
+    if code == errno.ENOENT and where:
+        return UserError(where + _MISSING[doing])
+    if code in _MISTAKES and (where or code in (errno.EACCES, errno.EPERM, errno.EROFS)):
+        return UserError(where + _MISTAKES[code].format(do=doing))
+    return Failure(where + _FAILURES[code]) if code in _FAILURES else None
+
+
+def _of_tensorflow(error, text, path, doing):
+    if found := _SCHEME.search(text):
+        return _unknown_scheme(found[1], path or found[2])
+    if found := _OF_SYSTEM.search(text):
+        return _of_code(_CODES[found[2]], found[1] if path is None else path, doing)
+    for pattern, code in _OTHERS:
+        if found := pattern.search(text):
+            return _of_code(code, path or (found[1] if pattern.groups else None), doing)
+    if "executing an HTTP request" in text:
+        where = f"{shown_path(path)}: " if path else ""
+        return Failure(f"{where}the network file system does not answer: {_first_line(text)}")
+    if path is None or error.op is not None:
+        return None
+    if type(error).__name__ == "NotFoundError":
+        return UserError(f"{shown_path(path)}: {_MISSING[doing]}")
+    return UserError(f"{shown_path(path)}: cannot be {'read' if doing == _READ else 'written'}: {_first_line(text)}")
+
+
+def _unknown_scheme(scheme, path):
+    advice = {
+        "s3": "s3:// needs the package tensorflow-io, imported in --t2t_usr_dir",
+        "hdfs": "hdfs:// needs the package tensorflow-io, imported in --t2t_usr_dir",
+        "http": "download the file first",
+        "https": "download the file first",
+    }.get(scheme, f"{scheme}:// needs a package that adds it to TensorFlow, imported in --t2t_usr_dir")
+    return UserError(
+        f"{shown_path(path)}: TensorFlow has no file system {shown_path(scheme)}://. Expected a local path or gs://; "
+        f"{advice}."
+    )
+
+
+def _first_line(text):
+    return text.splitlines()[0][:300] if text else "no reason given"
