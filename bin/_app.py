@@ -1,4 +1,4 @@
-"""What every command shares: flags by absl, one-line errors, exit statuses.
+"""What every command shares: one-line errors, exit statuses, the streams.
 
 A command is a module like this one (its docstring heads `--help`):
 
@@ -22,134 +22,17 @@ Exit statuses: 0 done, 1 something failed, 2 the user's mistake, 130 interrupted
 """
 
 import contextlib
-import functools
 import logging
 import os
-import re
 import sys
 import textwrap
 
-from absl import flags as absl_flags
-
+from t2t_lite.bin._flags import Flags
 from t2t_lite.data import file_errors
-from t2t_lite.errors import Failure, UserError, nearest
+from t2t_lite.errors import Failure, UserError, printable
 from t2t_lite.quiet_import import import_tensorflow
 
 _LOGGER = logging.getLogger("t2t_lite")
-# A message may quote a file: control characters, halves of surrogate pairs, and what turns the direction of writing.
-_NOT_FOR_TERMINALS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-
-
-class _PathParser(absl_flags.ArgumentParser):
-    """A path; `~` is expanded, which the shell does not do in `--flag=~/folder`."""
-
-    def parse(self, argument):
-        return os.path.expanduser(file_errors.check_name(argument))
-
-    def flag_type(self):
-        return "path"
-
-
-class _PathsParser(absl_flags.ListParser):
-    """A comma list of paths; `~` is expanded in each."""
-
-    def parse(self, argument):
-        return [os.path.expanduser(file_errors.check_name(path)) for path in super().parse(argument)]
-
-
-class Flags:
-    """The flags of one command: absl's `DEFINE_…` functions on a set of their own, so that calls never meet.
-
-    `DEFINE_string`, `DEFINE_integer`, `DEFINE_float`, `DEFINE_bool`, `DEFINE_enum` and `DEFINE_list` take what absl's
-    take: (name, default, help), enum (name, default, values, help), numbers `lower_bound=` and `upper_bound=`.
-    """
-
-    def __init__(self):
-        self.values = absl_flags.FlagValues()
-        self.values.set_gnu_getopt(True)  # flags count after a stray word too, which is then reported
-        self._no_effect, self._not_yet = {}, {}
-        for kind in ("string", "integer", "float", "bool", "enum", "list"):
-            define = functools.partial(getattr(absl_flags, f"DEFINE_{kind}"), flag_values=self.values)
-            setattr(self, f"DEFINE_{kind}", define)
-
-    def __contains__(self, name):
-        return name in self.values
-
-    def DEFINE_path(self, name, default, help):
-        """Declares a path; `~` is expanded. None or "": not given."""
-        absl_flags.DEFINE(_PathParser(), name, default, help, flag_values=self.values)
-
-    def DEFINE_paths(self, name, default, help):
-        """Declares a comma list of paths; `~` is expanded in each."""
-        serializer = absl_flags.ListSerializer(",")
-        absl_flags.DEFINE(_PathsParser(), name, default, help, flag_values=self.values, serializer=serializer)
-
-    def no_effect(self, name, reason, is_bool=False):
-        """Declares a flag of tensor2tensor that means nothing here: accepted, one line of warning, not in --help."""
-        define = self.DEFINE_bool if is_bool else self.DEFINE_string
-        define(name, None, reason)
-        self._no_effect[name] = reason
-
-    def has_effect(self, name):
-        """Whether the flag is declared, and not by `no_effect`."""
-        return name in self.values and name not in self._no_effect
-
-    def not_yet(self, name, default, instead=""):
-        """Declares a flag that is planned: any value but the default is an error. Not in --help.
-
-        Args:
-            name: of the flag.
-            default: tensor2tensor's; its type (bool, int, float, str, None) is the flag's.
-            instead: what to do until then, a full sentence.
-        """
-        kind = {bool: "bool", int: "integer", float: "float"}.get(type(default), "string")
-        getattr(self, f"DEFINE_{kind}")(name, default, instead)
-        self._not_yet[name] = instead
-
-    def shown(self):
-        """Returns the absl flags that --help lists, in the order they were declared."""
-        return [self.values[n] for n in self.values if n not in self._no_effect and n not in self._not_yet]
-
-    def parse(self, argv):
-        """Parses the words after the program's name into `self.values`. Raises `UserError`."""
-        try:
-            stray = self.values(["", *map(self._with_underscores, argv)])[1:]
-        except absl_flags.UnrecognizedFlagError as error:
-            raise UserError(f"--{error.flagname}: unknown flag. {self._nearest(error.flagname)}") from None
-        except absl_flags.Error as error:
-            raise UserError(_without_python_words(str(error))) from None
-        if stray:
-            raise UserError(
-                f"{stray[0]!r}: a word that belongs to no flag. Expected --name=value, or --name and --noname for "
-                f"switches. {self._nearest(re.split('[= ]', stray[0])[0])}"
-            )
-
-    def check_and_warn(self):
-        """Warns of flags without effect. Raises `UserError` for flags that are not there yet."""
-        for name, instead in self._not_yet.items():
-            if self.values[name].value != self.values[name].default:
-                raise UserError(f"--{name}: not available yet. {instead}".strip())
-        for name, reason in self._no_effect.items():
-            if self.values[name].present:
-                _LOGGER.warning(f"--{name} has no effect: {reason}.")
-
-    def check_schemes(self):
-        """Raises `UserError` for a path such as s3://bucket/file on a file system that TensorFlow does not have."""
-        for flag in self.shown():
-            if isinstance(flag.parser, _PathParser | _PathsParser) and flag.value:
-                for path in flag.value.split(",") if isinstance(flag.value, str) else flag.value:
-                    file_errors.check_scheme(path)
-
-    def _with_underscores(self, word):
-        """`--data-dir=a-b` -> `--data_dir=a-b`, where that is a flag; other words stay as they are."""
-        dashes, name, rest = re.fullmatch(r"(-{0,2})([^=]*)(.*)", word, re.DOTALL).groups()
-        known = name.replace("-", "_")
-        is_flag = dashes and (known in self.values or known.removeprefix("no") in self.values)
-        return f"{dashes}{known}{rest}" if is_flag else word
-
-    def _nearest(self, word):
-        name = "--" + word.lstrip("-").replace("-", "_")
-        return f"{nearest(name, [f'--{flag.name}' for flag in self.shown()])} All are listed by --help.".lstrip()
 
 
 def define_common_flags(flags):
@@ -230,11 +113,11 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
         check: function of the parsed values, called before anything heavy is imported; raises `UserError`.
         tensorflow: whether `run` uses TensorFlow, which is then imported here, quietly.
     """
-    if getattr(sys.stdout, "encoding", "utf-8").lower() != "utf-8":
-        sys.stdout.reconfigure(encoding="utf-8")  # translations are UTF-8 whatever the locale
     argv = sys.argv[1:] if argv is None else list(argv)
-    with _log_to_stderr(command):
+    with _standard_streams() as lacking, _log_to_stderr(command):
         try:
+            if "stdout" in lacking:
+                _LOGGER.warning("standard output is closed: what is printed there is lost.")
             status = _run(command, define_flags, run, argv, check, tensorflow)
             sys.stdout.flush()
             return status or 0
@@ -258,12 +141,8 @@ def report(command, error):
     status, message = _explain(error)
     if message is None:
         return None
-    print(f"{command}: error: {_NOT_FOR_TERMINALS.sub(_escaped, ' '.join(message.splitlines()))}", file=sys.stderr)
+    print(f"{command}: error: {printable(message)}", file=sys.stderr)
     return status
-
-
-def _escaped(found):
-    return found[0].encode("unicode_escape").decode()
 
 
 def _run(command, define_flags, run, argv, check, tensorflow):
@@ -273,7 +152,7 @@ def _run(command, define_flags, run, argv, check, tensorflow):
         print(_help(command, sys.modules[run.__module__].__doc__ or "", flags.shown()))
         return 0
     flags.parse(argv)
-    flags.check_and_warn()
+    flags.check_and_warn(_LOGGER)
     values = flags.values
     registry_help = "registry_help" in values and values.registry_help
     if check and not registry_help:
@@ -307,35 +186,15 @@ def _explain(error):
     return 1, None
 
 
-def _without_python_words(message):
-    """absl's message about a flag's value, without what only Python programmers understand."""
-    message = message.removeprefix("flag ")
-    message = re.sub(r"invalid literal for int\(\) with base 10: .*", "expected a whole number.", message)
-    message = re.sub(r"could not convert string to float: .*", "expected a number.", message)
-    message = re.sub(r"\S+ is not (an? [a-z ]*|a number .*)$", r"expected \1.", message)
-    message = re.sub(r"\('Non-boolean argument to boolean flag.*", "expected true or false.", message)
-    message = re.sub(
-        r"value should be one of <(.*)>$", lambda m: f"expected one of {m[1].replace('|', ', ')}.", message
-    )
-    return re.sub(r"^Missing value for flag (--\w+)$", r"\1: its value is missing. Expected \1=value.", message)
-
-
 def _help(command, description, shown):
     """Returns the text of --help: what the command does, then its flags with their defaults."""
     lines = [f"{command}: {description.strip()}", "", "Flags (dashes and underscores are alike):"]
     for flag in shown:
-        lines.append(f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}={_value_words(flag)}")
-        text = re.sub(r"^<[^>]*>: ", "", flag.help)  # absl puts an enum's values there; they stand after the name
-        default = "" if flag.default in (None, "", []) else f" Default: {flag.default_as_str.strip(chr(39))}."
-        lines += textwrap.wrap(text + default, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        lines.append(f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}={flag.words}")
+        default = ",".join(flag.default) if isinstance(flag.default, list) else str(flag.default)
+        default = "" if default in ("None", "") else f" Default: {default.lower() if flag.boolean else default}."
+        lines += textwrap.wrap(flag.help + default, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join(lines)
-
-
-def _value_words(flag):
-    if values := getattr(flag.parser, "enum_values", None):
-        return "|".join(values)
-    kinds = {"path": "PATH", "int": "NUMBER", "float": "NUMBER", "comma separated list of strings": "A,B,..."}
-    return kinds.get(flag.flag_type(), "TEXT")
 
 
 class _Formatter(logging.Formatter):
@@ -348,6 +207,29 @@ class _Formatter(logging.Formatter):
     def format(self, record):
         text = super().format(record)
         return f"{self._command}: {record.levelname.lower()}: {text}" if record.levelno >= logging.WARNING else text
+
+
+@contextlib.contextmanager
+def _standard_streams():
+    """Context with all three standard streams, standard output in UTF-8; yields the names of those that were closed.
+
+    What is written to a closed one is lost. It must not go to the file that is opened next, which would get its number.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    before = {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr")}
+    lacking = [name for name, stream in before.items() if stream is None or getattr(stream, "closed", False)]
+    for name in lacking:
+        setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
+    if hasattr(sys.stdout, "reconfigure"):  # translations are UTF-8 whatever the locale, names of files any bytes
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
+    try:
+        yield lacking
+    finally:
+        for name in lacking:
+            getattr(sys, name).close()
+            setattr(sys, name, before[name])
 
 
 @contextlib.contextmanager

@@ -63,7 +63,7 @@ def interact(flags, settings):
 
 def _changed(settings, line):
     """Returns the settings after a line such as dl=20, or None where the line is to be translated."""
-    from t2t_lite.config import typed_value
+    from t2t_lite.ranges import typed_value
 
     name, equals, value = line.partition("=")
     if not equals or name not in ("ns", "dl", "it"):
@@ -79,7 +79,7 @@ def _changed(settings, line):
         changed = dataclasses.replace(settings, sampling_method="argmax", num_samples=-1)
     else:
         changed = dataclasses.replace(settings, sampling_method="random", num_samples=number)
-    changed.check()
+    changed.check(), changed.search_options()
     return changed
 
 

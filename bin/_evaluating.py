@@ -4,18 +4,19 @@ import math
 
 from t2t_lite.bin import _trained
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import COUNT, MINUTES, Range
 
 _SEARCH = ("beam_size", "alpha", "extra_length", "length_penalty", "batch_size")
 
 
 def define_flags(flags):
     """Declares the flags of evaluations."""
-    flags.DEFINE_integer("eval_steps", 0, "Batches of an evaluation; 0: the whole set.", lower_bound=0)
+    flags.DEFINE_integer("eval_steps", 0, "Batches of an evaluation; 0: the whole set.", limits=COUNT)
     flags.DEFINE_integer(
         "eval_timeout_mins",
         240,
         "Where checkpoints are waited for: stop after so many minutes without a new one; 0: do not wait; -1: for ever.",
-        lower_bound=-1,
+        limits=Range(0, MINUTES.most, also=(-1,)),
     )
     flags.DEFINE_bool("eval_use_test_set", False, "Evaluate the test records, into eval_test/, not the dev ones.")
     flags.DEFINE_string(

@@ -12,6 +12,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -20,9 +21,9 @@ def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("model_dir", None, "Folder of the run whose checkpoints are averaged.")
     flags.DEFINE_path("output_dir", "avg/", "Folder for the averaged checkpoints.")
-    flags.DEFINE_integer("n", 8, "How many checkpoints make one average.", lower_bound=1)
-    flags.DEFINE_integer("min_steps", 0, "Ignore checkpoints of fewer steps.", lower_bound=0)
-    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", lower_bound=0)
+    flags.DEFINE_integer("n", 8, "How many checkpoints make one average.", 1, 10**6)
+    flags.DEFINE_integer("min_steps", 0, "Ignore checkpoints of fewer steps.", limits=COUNT)
+    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", limits=MINUTES)
     flags.DEFINE_path("t2t_usr_dir", None, "Your own folder, where it is not where the run had it.")
 
 

@@ -15,6 +15,7 @@ import sys
 
 from t2t_lite.bin import _app, _scoring
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import COUNT, MINUTES, Range
 
 _LOGGER = logging.getLogger("t2t_lite")
 _OF_ONE_FILE = ("baseline", "by_length", "worst")
@@ -28,7 +29,7 @@ def define_flags(flags):
     flags.DEFINE_enum("bleu_variant", "both", ["cased", "uncased", "both"], "Which of tensor2tensor's lines to print.")
     flags.DEFINE_path("baseline", None, "Another translation of the same text: is the difference more than chance?")
     flags.DEFINE_bool("by_length", False, "Score short and long sentences apart, too.")
-    flags.DEFINE_integer("worst", 0, "Show so many of the worst sentences.", lower_bound=0)
+    flags.DEFINE_integer("worst", 0, "Show so many of the worst sentences.", limits=COUNT)
     flags.DEFINE_string("worst_by", "chrf", "Which score of a sentence --worst goes by: one that --metrics knows.")
     flags.DEFINE_path("source", None, "File of sources, which --worst shows.")
     flags.DEFINE_bool("json", False, "Print JSON: one object; of a folder, one in each line.")
@@ -39,9 +40,9 @@ def define_flags(flags):
         "min_steps",
         -1,
         "Leave out translations of fewer steps; -1: those up to the one in --event_dir/last_evaluated_step.txt.",
-        lower_bound=-1,
+        limits=Range(0, COUNT.most, also=(-1,)),
     )
-    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another translation.", lower_bound=0)
+    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another translation.", limits=MINUTES)
     flags.DEFINE_bool(
         "report_zero",
         None,

@@ -16,12 +16,16 @@ import random
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError, nearest
+from t2t_lite.ranges import COUNT, SEED, VOCAB_SIZE, Range
 
 _LOGGER = logging.getLogger("t2t_lite")
 _OWN_FLAGS = (
     "train_files", "dev_files", "test_files", "languages", "corpus_weights", "filters", "held_out", "vocab_size",
     "target_vocab_size", "vocab_from", "user_defined_symbols", "max_samples_for_vocab",
 )  # fmt: skip
+
+# Each process takes some 600 MB.
+_WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
 
 
 def define_flags(flags):
@@ -51,14 +55,17 @@ def define_flags(flags):
         "None when left out.",
     )
     flags.DEFINE_integer(
-        "held_out", None, "translate_own, without --dev_files: training pairs to evaluate on instead, 1000."
+        "held_out", None, "translate_own, without --dev_files: training pairs to evaluate on instead, 1000.", 1, 10**9
     )
     flags.DEFINE_integer(
         "vocab_size",
         None,
         "translate_own: pieces of the shared vocabulary, 32000 when left out. parsing_english_own: of the words, 8000.",
+        limits=VOCAB_SIZE,
     )
-    flags.DEFINE_integer("target_vocab_size", None, "translate_own: pieces of a vocabulary of the targets' own.")
+    flags.DEFINE_integer(
+        "target_vocab_size", None, "translate_own: pieces of a vocabulary of the targets' own.", limits=VOCAB_SIZE
+    )
     flags.DEFINE_paths(
         "vocab_from",
         [],
@@ -66,7 +73,9 @@ def define_flags(flags):
         "output_dir of a model to go on training.",
     )
     flags.DEFINE_list("user_defined_symbols", [], "translate_own: symbols that are always one piece, such as <2de>.")
-    flags.DEFINE_integer("max_samples_for_vocab", None, "translate_own: pairs the vocabulary is learned from, 2000000.")
+    flags.DEFINE_integer(
+        "max_samples_for_vocab", None, "translate_own: pairs the vocabulary is learned from, 2000000.", 1, 10**9
+    )
     flags.DEFINE_bool(
         "inspect",
         False,
@@ -77,9 +86,11 @@ def define_flags(flags):
     flags.DEFINE_string("hparams", "", "With --inspect: changes to the set: name=value,name=value.")
     flags.DEFINE_list("exclude_problems", [], "Leave out problems whose name contains one of these.")
     flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")
-    flags.DEFINE_integer("max_cases", 0, "Largest number of examples in a split; 0: all.", lower_bound=0)
-    flags.DEFINE_integer("random_seed", 429459, "Seed of everything drawn; the same seed gives the same files.")
-    flags.DEFINE_integer("num_workers", None, "Processes that encode; default: one a core.", lower_bound=1)
+    flags.DEFINE_integer("max_cases", 0, "Largest number of examples in a split; 0: all.", limits=COUNT)
+    flags.DEFINE_integer(
+        "random_seed", 429459, "Seed of everything drawn; the same seed gives the same files.", limits=SEED
+    )
+    flags.DEFINE_integer("num_workers", None, "Processes that encode; default: one per core.", limits=_WORKERS)
     flags.DEFINE_string(
         "runner", None, "Generate by Apache Beam: DirectRunner, FlinkRunner, SparkRunner, DataflowRunner."
     )

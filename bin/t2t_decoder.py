@@ -17,6 +17,7 @@ import sys
 
 from t2t_lite.bin import _app, _decode_lines, _trained
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import GPUS, LOGICAL_CPUS, SHARDS
 
 _DECODE_HPARAMS = (
     "name=value,… of beam_size=4 (1: greedy), alpha=0.6 (length penalty), extra_length=50 (longest output: that of the "
@@ -30,9 +31,9 @@ _DECODE_HPARAMS = (
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_integer("worker_gpu", 1, "GPUs that share the input.", lower_bound=0)
+    flags.DEFINE_integer("worker_gpu", 1, "GPUs that share the input.", limits=GPUS)
     flags.DEFINE_integer(
-        "logical_cpus", 0, "Share the input over that many replicas on the CPU instead.", lower_bound=0
+        "logical_cpus", 0, "Share the input over that many replicas on the CPU instead; 0: off.", limits=LOGICAL_CPUS
     )
     _trained.define_flags(flags)
     flags.DEFINE_path("decode_from_file", "", "What to translate, one sentence a line; - is standard input.")
@@ -58,8 +59,8 @@ def define_flags(flags):
     flags.DEFINE_bool("eval_use_test_set", False, "Of the problem's records, take the test ones.")
     flags.DEFINE_bool("keep_timestamp", False, "Give the output file the checkpoint's time.")
     flags.DEFINE_integer("decode_shards", 1, "Commands that share the input; this one has part --worker_id.",
-                         lower_bound=1)  # fmt: skip
-    flags.DEFINE_integer("worker_id", 0, "Which part of --decode_shards, from 0.", lower_bound=0)
+                         limits=SHARDS)  # fmt: skip
+    flags.DEFINE_integer("worker_id", 0, "Which part of --decode_shards.", 0, SHARDS.most - 1)
     flags.no_effect("decode_in_memory", "outputs go to a file or to standard output; in Python: "
                     "t2t_lite.Translator.load(output_dir).translate(texts)", is_bool=True)  # fmt: skip
     _app.define_tf1_flags(flags)
@@ -119,6 +120,8 @@ def _settings(flags):
     of_records = not flags.decode_from_file and (_wants_records(flags) or flags.tune)
     if settings.num_samples != -1 and not (of_records or settings.is_sampling or flags.mbr):
         raise UserError(f"--decode_hparams: num_samples={settings.num_samples} of a line needs sampling_method=random.")
+    if not of_records:
+        settings.search_options()
     if settings.num_decodes != 1 and not (of_records and settings.is_sampling):
         raise UserError(
             f"--decode_hparams: num_decodes={settings.num_decodes} needs a problem's records and "

@@ -11,6 +11,7 @@ which another t2t-eval sees what is done. What the model is, the run's folder sa
 import sys
 
 from t2t_lite.bin import _app, _evaluating
+from t2t_lite.ranges import GPUS
 
 _TRAINING = (
     "schedule", "train_steps", "local_eval_frequency", "eval_throttle_seconds", "save_checkpoints_secs",
@@ -22,7 +23,7 @@ def define_flags(flags):
     """Declares the command's flags."""
     _app.define_common_flags(flags)
     _evaluating.define_flags(flags)
-    flags.DEFINE_integer("worker_gpu", 1, "0: evaluate on the CPU, beside a trainer on the GPU.", lower_bound=0)
+    flags.DEFINE_integer("worker_gpu", 1, "0: evaluate on the CPU, beside a trainer on the GPU.", limits=GPUS)
     for name in _TRAINING:
         flags.no_effect(name, "it is a setting of training")
     _app.define_tf1_flags(flags)

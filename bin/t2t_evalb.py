@@ -20,7 +20,7 @@ def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("gold", None, "File of gold trees.")
     flags.DEFINE_path("predicted", None, "File of predicted trees, one a line.")
-    flags.DEFINE_integer("cutoff", 40, "The second block is of sentences up to so many words.", lower_bound=1)
+    flags.DEFINE_integer("cutoff", 40, "The second block is of sentences up to so many words.", 1, 10**6)
 
 
 def check(flags):

@@ -18,6 +18,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import DECODE_BATCH
 
 _LOGGER = logging.getLogger("t2t_lite")
 _TEXT = "text goes to the server as it is, and the vocabulary is in the export"
@@ -30,7 +31,9 @@ def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_string("server", None, "host:port of the server, or http(s)://host:port/path for REST.")
     flags.DEFINE_string("servable_name", None, "The model's name on the server.")
-    flags.DEFINE_integer("model_version", None, "The model's version. Default: the newest that is loaded.")
+    flags.DEFINE_integer(
+        "model_version", None, "The model's version. Default: the newest that is loaded.", 0, 2**63 - 1
+    )
     flags.DEFINE_string("version_label", None, "The label of a version in the server's model config, such as stable.")
     flags.DEFINE_enum(
         "protocol", None, ["grpc", "rest"], "How to talk to it. Default: REST to an http address, otherwise gRPC."
@@ -39,20 +42,21 @@ def define_flags(flags):
     flags.DEFINE_path("inputs_file", None, "Translate the lines of this file.")
     flags.DEFINE_path("outputs_file", None, "Write here, when all is translated. Default: standard output.")
     flags.DEFINE_bool("status", False, "Print the model's versions and their states; exit status 0 if one can be used.")
-    flags.DEFINE_integer("batch_size", 32, "Sentences a request.", lower_bound=1)
+    flags.DEFINE_integer("batch_size", 32, "Sentences per request.", limits=DECODE_BATCH)
     flags.DEFINE_string(
         "decode_hparams",
         "",
         "alpha=0.6,extra_length=50: instead of the export's, and only together. write_beam_scores=true: a tab and the "
         "score after each output. All else is fixed in the export.",
     )
-    flags.DEFINE_float("timeout_secs", 10, "Seconds for one request.", lower_bound=0.001)
+    flags.DEFINE_float("timeout_secs", 10, "Seconds for one request.", 0.001, 10**6)
     flags.DEFINE_integer(
         "retries",
         3,
         "How often a request is sent again that found no server or no answer in time; the waits in between double, "
         "from half a second on.",
-        lower_bound=0,
+        0,
+        20,
     )
     flags.DEFINE_bool("tls", False, "Encrypt; each of the next three flags does so, too.")
     flags.DEFINE_path("tls_ca_file", None, "PEM file of the authorities that may sign. Default: the usual ones.")

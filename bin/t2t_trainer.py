@@ -12,11 +12,11 @@ With --summary=OUTPUT_DIR it draws the curves of a run, or of several, into OUTP
 import contextlib
 import logging
 import os
-import re
 import sys
 
 from t2t_lite.bin import _app, _evaluating, _schedules
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import COUNT, GPUS, LOGICAL_CPUS, SEED, VOCAB_SIZE
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -25,41 +25,48 @@ def define_flags(flags):
     """Declares the command's flags."""
     _app.define_common_flags(flags)
     flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({_schedules.help_string()}).")
-    flags.DEFINE_integer("train_steps", 250000, "Stop at this step, counted from the very beginning.", lower_bound=0)
-    flags.DEFINE_integer("local_eval_frequency", 1000, "Save and evaluate every so many steps.", lower_bound=1)
+    flags.DEFINE_integer("train_steps", 250000, "Stop at this step, counted from the very beginning.", limits=COUNT)
+    flags.DEFINE_integer("local_eval_frequency", 1000, "Save and evaluate every so many steps.", 1, 10**9)
     _evaluating.define_flags(flags)
-    flags.DEFINE_integer("eval_throttle_seconds", 0, "Least time between two evaluations; 0: none.", lower_bound=0)
-    flags.DEFINE_integer("eval_early_stopping_steps", None, "Stop when a metric has not moved so long.", lower_bound=1)
+    flags.DEFINE_integer("eval_throttle_seconds", 0, "Least time between two evaluations; 0: none.", 0, 10**8)
+    flags.DEFINE_integer("eval_early_stopping_steps", None, "Stop when a metric has not moved so long.", 1, 10**9)
     flags.DEFINE_string("eval_early_stopping_metric", "loss", "The metric of --eval_early_stopping_steps.")
-    flags.DEFINE_float("eval_early_stopping_metric_delta", 0.1, "The smallest move that counts.", lower_bound=0)
+    flags.DEFINE_float("eval_early_stopping_metric_delta", 0.1, "The smallest move that counts.", 0, 10**6)
     flags.DEFINE_bool("eval_early_stopping_metric_minimize", None, "Whether less is better; default: the metric's own.")
     flags.DEFINE_string("best_checkpoint_metric", None, "Of the model kept in best/; default: BLEU, or loss; or none.")
     flags.DEFINE_bool("export_saved_model", False, "At the end export the best model, to export/best/1, 2, ….")
-    flags.DEFINE_integer("save_checkpoints_secs", 0, "Save also every so many seconds; 0: by steps.", lower_bound=0)
-    flags.DEFINE_integer("keep_checkpoint_max", 20, "How many recent checkpoints are kept; 0: all.", lower_bound=0)
-    flags.DEFINE_integer("keep_checkpoint_every_n_hours", 10000, "Keep one for good so often.", lower_bound=1)
-    flags.DEFINE_integer("log_step_count_steps", 100, "Print a line of progress every so many steps.", lower_bound=1)
+    flags.DEFINE_integer("save_checkpoints_secs", 0, "Save also every so many seconds; 0: by steps.", 0, 10**8)
+    flags.DEFINE_integer("keep_checkpoint_max", 20, "How many recent checkpoints are kept; 0: all.", 0, 10**6)
+    flags.DEFINE_integer("keep_checkpoint_every_n_hours", 10000, "Keep one for good so often.", 1, 10**6)
+    flags.DEFINE_integer("log_step_count_steps", 100, "Print a line of progress every so many steps.", 1, 10**9)
     flags.DEFINE_bool("profile", False, "Write a trace of steps 11 to 15, for TensorBoard's profiler.")
     flags.DEFINE_bool("dbgprofile", False, "The same.")
     flags.DEFINE_bool("deterministic", True, "Use only operations of a GPU that give the same bits every time.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
     flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs and memory of the model, and stop.")
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
-    flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", lower_bound=1)
-    flags.DEFINE_integer("target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", lower_bound=1)
+    flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", limits=VOCAB_SIZE)
+    flags.DEFINE_integer(
+        "target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", limits=VOCAB_SIZE
+    )
     flags.DEFINE_path(
         "warm_start_from",
         None,
         "Begin a new run with the weights (without --hparams_set also the settings) of this checkpoint or output_dir.",
     )
     flags.DEFINE_bool("allow_hparams_change", False, "Continue a run with other hyperparameters; noted in its log.")
-    flags.DEFINE_integer("random_seed", None, "Seed of weights, data order and dropout; default: the set's.")
-    flags.DEFINE_integer("worker_gpu", 1, "GPUs to train on; without one the CPU is used.", lower_bound=0)
-    flags.DEFINE_integer("logical_cpus", 0, "Train on so many replicas on the CPU instead; 0: off.", lower_bound=0)
-    flags.DEFINE_integer("inter_op_parallelism_threads", 0, "Operations run at once; 0: automatic.", lower_bound=0)
-    flags.DEFINE_integer("intra_op_parallelism_threads", 0, "Threads of an operation; 0: automatic.", lower_bound=0)
+    flags.DEFINE_integer(
+        "random_seed", None, "Seed of weights, data order and dropout; default: the set's.", limits=SEED
+    )
+    flags.DEFINE_integer("worker_gpu", 1, "GPUs to train on; without one the CPU is used.", limits=GPUS)
+    flags.DEFINE_integer(
+        "logical_cpus", 0, "Train on so many replicas on the CPU instead; 0: off.", limits=LOGICAL_CPUS
+    )
+    flags.DEFINE_integer("inter_op_parallelism_threads", 0, "Operations run at once; 0: automatic.", 0, 1024)
+    flags.DEFINE_integer("intra_op_parallelism_threads", 0, "Threads of an operation; 0: automatic.", 0, 1024)
     flags.DEFINE_bool("generate_data", False, "Run t2t-datagen first, into --data_dir.")
     flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Downloads of --generate_data.")
+    flags.DEFINE_pairs("hp_", into="hparams")
     _define_planned_flags(flags)
     _app.define_tf1_flags(flags)
 
@@ -318,25 +325,8 @@ def _generate_data(problem, usr_dir, flags):
 def main(argv=None):
     """Runs the command; returns its exit status."""
     in_cluster = argv is None and os.environ.get("TF_CONFIG")
-    argv = sys.argv[1:] if argv is None else list(argv)
     what = _run_in_cluster if in_cluster else run
-    return _app.main("t2t-trainer", define_flags, what, _join_hp_pairs(argv), check=check)
-
-
-def _join_hp_pairs(argv):
-    """`--hp_hidden_size 64` -> `--hparams=…,hidden_size=64`, behind what --hparams has (tensor2tensor's pairs)."""
-    words, pairs, given, rest = [], [], "", list(argv)
-    while rest:
-        word = rest.pop(0)
-        name, equals, value = word.partition("=")
-        if match := re.fullmatch(r"--?hp_(\w+)", name):
-            value = value if equals else rest.pop(0) if rest else ""
-            pairs.append(f"{match[1]}={value}")
-        elif name in ("--hparams", "-hparams"):
-            given = value if equals else rest.pop(0) if rest else ""
-        else:
-            words.append(word)
-    return [*words, f"--hparams={','.join(filter(None, [given, *pairs]))}"] if given or pairs else words
+    return _app.main("t2t-trainer", define_flags, what, argv, check=check)
 
 
 def _run_in_cluster(flags):

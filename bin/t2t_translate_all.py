@@ -16,6 +16,7 @@ import sys
 
 from t2t_lite.bin import _app, _decoder_command, _scoring
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -25,14 +26,12 @@ def define_flags(flags):
     flags.DEFINE_path("model_dir", None, "Folder of checkpoints: a run's, or of averages.")
     flags.DEFINE_path("source", None, "What to translate, one sentence a line.")
     flags.DEFINE_path("translations_dir", "translations", "Folder for the translations.")
-    flags.DEFINE_integer("min_steps", 0, "Leave out checkpoints of fewer steps.", lower_bound=0)
-    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", lower_bound=0)
+    flags.DEFINE_integer("min_steps", 0, "Leave out checkpoints of fewer steps.", limits=COUNT)
+    flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", limits=MINUTES)
     flags.DEFINE_integer(
-        "beam_size", None, "Beam of the search; 1 is greedy. Default: 4, or the problem's own.", lower_bound=1
+        "beam_size", None, "Beam of the search; 1 is greedy. Default: 4, or the problem's own.", limits=BEAM_SIZE
     )
-    flags.DEFINE_float(
-        "alpha", None, "Length penalty of the search. Default: 0.6, or the problem's own.", lower_bound=0
-    )
+    flags.DEFINE_float("alpha", None, "Length penalty of the search. Default: 0.6, or the problem's own.", limits=ALPHA)
     _scoring.define_flags(flags)
     flags.DEFINE_path("plot", None, "Where to draw the scores; default: <translations_dir>/<problem>-scores.png.")
     flags.DEFINE_string("problem", None, "Name of the problem; the run knows it.")

@@ -6,102 +6,109 @@ Mirrors tensor2tensor's utils/hparam.py and layers/common_hparams.py. The defaul
 import dataclasses
 import json
 import re
-import types
-import typing
 
 from t2t_lite.data.safe_json import parse_json
 from t2t_lite.errors import UserError, nearest, shown
+from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, SEED, setting, settings_of, typed_value
 
 
 @dataclasses.dataclass(eq=False)
 class HParams:
     """Hyperparameters. Assigning a name that is not declared here is an error: see `add_hparam`.
 
-    Values keep the type of their declaration; an int accepts `1e3`, a float accepts `1`.
+    Values keep the type of their declaration, and stay in its range (`t2t_lite.ranges`); an int accepts `1e3`, a float
+    accepts `1`.
     """
 
     # Sizes (paper, table 3). 0 layers: num_hidden_layers; 0 channels: hidden_size, the total over all heads.
-    hidden_size: int = 512
-    filter_size: int = 2048
-    num_heads: int = 8
-    num_hidden_layers: int = 6
-    num_encoder_layers: int = 0
-    num_decoder_layers: int = 0
-    attention_key_channels: int = 0
-    attention_value_channels: int = 0
+    hidden_size: int = setting(512, 1, 2**16)
+    filter_size: int = setting(2048, 1, 2**18)
+    num_heads: int = setting(8, 1, 2**12)
+    num_hidden_layers: int = setting(6, 0, 2**9)
+    num_encoder_layers: int = setting(0, 0, 2**9)
+    num_decoder_layers: int = setting(0, 0, 2**9)
+    attention_key_channels: int = setting(0, 0, 2**18)
+    attention_value_channels: int = setting(0, 0, 2**18)
 
     # Structure. "none" + "dan": post-norm, the paper's; "n" + "da": pre-norm.
-    layer_preprocess_sequence: str = "none"
-    layer_postprocess_sequence: str = "dan"
-    norm_epsilon: float = 1e-5
+    layer_preprocess_sequence: str = setting("none", choices=("none", "n"))
+    layer_postprocess_sequence: str = setting("dan", choices=("dan", "da"))
+    norm_epsilon: float = setting(1e-5, 1e-20, 1)
     attention_bias: bool = False
     ffn_activation: str = "relu"
     shared_embedding_and_softmax_weights: bool = True
     softmax_bias: bool = False
     use_target_space_embedding: bool = False  # one learned vector on all encoder inputs, as tensor2tensor's models have
-    pos: str = "timing"  # "timing" (sinusoids), "emb" (learned) or "none"
-    position_layout: str = "interleaved"  # "interleaved" (the paper's), "marian" or "tensor2tensor"
-    max_position: int = 1024  # rows of a learned position table
-    # "dot_product", "dot_product_relative" (Shaw et al. 2018) or "restricted" (paper, section 4)
-    self_attention_type: str = "dot_product"
-    max_relative_position: int = 0  # of dot_product_relative: where distances are clipped
+    pos: str = setting("timing", choices=("timing", "emb", "none"))  # sinusoids, learned positions or no positions
+    # "interleaved": the paper's.
+    position_layout: str = setting("interleaved", choices=("interleaved", "marian", "tensor2tensor"))
+    max_position: int = setting(1024, 1, 2**20)  # rows of a learned position table
+    # The paper's; relative positions (Shaw et al. 2018); a neighbourhood (paper, section 4).
+    self_attention_type: str = setting("dot_product", choices=("dot_product", "dot_product_relative", "restricted"))
+    max_relative_position: int = setting(0, 0, 2**16)  # of dot_product_relative: where distances are clipped
     add_relative_to_values: bool = False  # of dot_product_relative
-    attention_neighborhood: int = 0  # of restricted: r, the positions that each one sees
+    attention_neighborhood: int = setting(0, 0, 2**20)  # of restricted: r, the positions that each one sees
 
     # Regularisation.
-    layer_prepostprocess_dropout: float = 0.1
-    attention_dropout: float = 0.0
-    relu_dropout: float = 0.0
-    label_smoothing: float = 0.1
+    layer_prepostprocess_dropout: float = setting(0.1, 0, below=1)
+    attention_dropout: float = setting(0.0, 0, below=1)
+    relu_dropout: float = setting(0.0, 0, below=1)
+    label_smoothing: float = setting(0.1, 0, below=1)
 
-    # Batches. batch_size: tokens a replica (rows x the longest of either side, padding counted).
-    batch_size: int = 4096
-    max_length: int = 256  # longer training examples are dropped and counted
-    min_length: int = 0
-    bpe_dropout: float = 0.0  # of training sentences, both sides: the chance of leaving a merge out (bpe_dropout.py)
-    gradient_accumulation_steps: int = 1
+    # Batches. batch_size: tokens per replica (rows x the longest of either side, padding counted).
+    batch_size: int = setting(4096, 1, 2**24)
+    max_length: int = setting(256, 0, 2**24)  # longer training examples are dropped and counted; 0: batch_size
+    min_length: int = setting(0, 0, 2**24)
+    # Of training sentences, both sides: the chance of leaving a merge out (data/bpe_dropout.py).
+    bpe_dropout: float = setting(0.0, 0, 1)
+    gradient_accumulation_steps: int = setting(1, 1, 1024)
 
     # Optimizer (paper, 5.3). The schedule is a product of the factors in training/schedules.py.
-    optimizer: str = "adam"  # or "adafactor", "sgd", "multistep_adam" (training/optimizers.py)
-    optimizer_adam_beta1: float = 0.9
-    optimizer_adam_beta2: float = 0.98
-    optimizer_adam_epsilon: float = 1e-9
-    optimizer_adafactor_beta1: float = 0.0
-    optimizer_adafactor_beta2: float = 0.999
+    optimizer: str = setting("adam", choices=("adam", "true_adam", "adafactor", "sgd", "multistep_adam"))
+    optimizer_adam_beta1: float = setting(0.9, 0, below=1)
+    optimizer_adam_beta2: float = setting(0.98, 0, below=1)
+    optimizer_adam_epsilon: float = setting(1e-9, 1e-20, 1)
+    optimizer_adafactor_beta1: float = setting(0.0, 0, below=1)
+    optimizer_adafactor_beta2: float = setting(0.999, above=0, below=1)
     optimizer_adafactor_factored: bool = True
-    optimizer_adafactor_decay_type: str = "pow"
-    optimizer_adafactor_memory_exponent: float = 0.8
-    optimizer_adafactor_clipping_threshold: float = 1.0
+    optimizer_adafactor_decay_type: str = setting("pow", choices=("pow", "adam"))
+    optimizer_adafactor_memory_exponent: float = setting(0.8, above=0, most=10)
+    optimizer_adafactor_clipping_threshold: float = setting(1.0, 0, 10**6)
     optimizer_adafactor_multiply_by_parameter_scale: bool = True
-    optimizer_multistep_accumulate_steps: int = 0  # of multistep_adam: another name of gradient_accumulation_steps
-    ema_decay: float = 0.0  # of a moving average of the weights, which is evaluated, saved and used; 0: off
+    # Of multistep_adam: another name of gradient_accumulation_steps.
+    optimizer_multistep_accumulate_steps: int = setting(0, 0, 1024)
+    # Of a moving average of the weights, which is evaluated, saved and used; 0: off.
+    ema_decay: float = setting(0.0, 0, below=1)
     learning_rate_schedule: str = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
-    learning_rate_constant: float = 1.0
-    learning_rate_warmup_steps: int = 4000
-    learning_rate_decay_steps: int = 5000
-    learning_rate_decay_rate: float = 1.0
+    learning_rate_constant: float = setting(1.0, 0, 10**6)
+    learning_rate_warmup_steps: int = setting(4000, limits=COUNT)
+    learning_rate_decay_steps: int = setting(5000, 1, 2**31 - 1)
+    learning_rate_decay_rate: float = setting(1.0, above=0, most=10)
     learning_rate_decay_staircase: bool = False
-    clip_grad_norm: float = 0.0  # global norm; 0: off
-    max_skipped_steps: int = 10  # steps in a row with a loss or gradient that is not finite, before stopping
+    clip_grad_norm: float = setting(0.0, 0, 10**9)  # global norm; 0: off
+    # Steps in a row with a loss or gradient that is not finite, before stopping.
+    max_skipped_steps: int = setting(10, limits=COUNT)
 
     # The machine.
-    dtype_policy: str = "float32"  # or "mixed_bfloat16"
+    dtype_policy: str = setting(
+        "float32", choices=("float32", "mixed_bfloat16", "bfloat16", "mixed_float16", "float16", "float64")
+    )
     recompute_grad: bool = False  # activations inside the layers are computed again for their gradients, not kept
-    random_seed: int = 429459
+    random_seed: int = setting(429459, limits=SEED)
 
     # Evaluation during training.
-    eval_decode_examples: int = 200  # dev sentences really translated at each evaluation; 0: none
-    eval_beam_size: int = 4
-    eval_alpha: float = 0.6
+    eval_decode_examples: int = setting(200, limits=COUNT)  # dev sentences really translated each time; 0: none
+    eval_beam_size: int = setting(4, limits=BEAM_SIZE)
+    eval_alpha: float = setting(0.6, limits=ALPHA)
 
     def __post_init__(self):
         object.__setattr__(self, "_own", {})
 
     def __setattr__(self, name, value):
-        if name in _TYPES:
-            object.__setattr__(self, name, typed_value(name, value, _TYPES[name]))
+        if name in _SETTINGS:
+            object.__setattr__(self, name, typed_value(name, value, *_SETTINGS[name]))
         elif name in self.__dict__.get("_own", {}):
-            self._own[name] = typed_value(name, value, type(self._own[name]))
+            self._own[name] = _storable(name, typed_value(name, value, type(self._own[name])))
         else:
             raise UserError(f"hparam {name!r} is not declared. {self._nearest(name)} For your own: add_hparam().")
 
@@ -116,14 +123,14 @@ class HParams:
         return nearest(name, self.values())
 
     def add_hparam(self, name, value):
-        """Declares a hyperparameter of the user's own; its type is the value's. Raises `UserError` if it exists."""
+        """Declares a hyperparameter of the user's own; its type is the value's.
+
+        Raises:
+            UserError: it exists, or the value is not a bool, int, float, str or list that JSON can hold (no NaN).
+        """
         if name in self:
             raise UserError(f"hparam {shown(name)} exists already; assign to it instead of adding it.")
-        if not isinstance(value, bool | int | float | str | list):
-            raise UserError(
-                f"hparam {shown(name)}: expected a bool, int, float, str or list, got {type(value).__name__}."
-            )
-        self._own[name] = value
+        self._own[name] = _storable(name, value)
 
     def set_hparam(self, name, value):
         """Sets a declared hyperparameter."""
@@ -131,7 +138,7 @@ class HParams:
 
     def values(self):
         """Returns a dict of all names and values, the user's own included."""
-        return {**{f: getattr(self, f) for f in _TYPES}, **self._own}
+        return {**{f: getattr(self, f) for f in _SETTINGS}, **self._own}
 
     def get(self, name, default=None):
         """Returns the value, or `default` where the name is not declared."""
@@ -141,7 +148,7 @@ class HParams:
         return isinstance(other, HParams) and self.values() == other.values()
 
     def __contains__(self, name):
-        return name in _TYPES or name in self._own
+        return name in _SETTINGS or name in self._own
 
     def copy(self):
         """Returns an independent copy."""
@@ -167,19 +174,22 @@ class HParams:
         for name, value in parse_assignments(text, "--hparams").items():
             if name not in made:
                 raise UserError(f"--hparams: {name!r} is not a hyperparameter. {made._nearest(name)}")
-            setattr(made, name, value)
+            try:
+                setattr(made, name, value)
+            except UserError as error:
+                raise UserError(f"--hparams: {error}") from None
         return made
 
     def to_json(self):
         """Returns sorted JSON, one value a line."""
-        return json.dumps(self.values(), indent=1, sort_keys=True)
+        return json.dumps(self.values(), indent=1, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_dict(cls, values):
         """Makes HParams from a dict; names that are not declared become the user's own."""
         made = cls()
         for name, value in values.items():
-            if name in _TYPES:
+            if name in _SETTINGS:
                 setattr(made, name, value)
             else:
                 made.add_hparam(name, value)
@@ -194,7 +204,20 @@ class HParams:
         return cls.from_dict(values)
 
 
-_TYPES = typing.get_type_hints(HParams)
+_SETTINGS = settings_of(HParams)
+
+
+def _storable(name, value):
+    """Returns a value of the user's own. Raises `UserError` for what `hparams.json` cannot hold."""
+    try:
+        if not isinstance(value, bool | int | float | str | list):
+            raise TypeError
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise UserError(
+            f"{shown(name)}: expected true or false, a finite number, text or a list of these, found {shown(value)}."
+        ) from None
+    return value
 
 
 def parse_assignments(text, where):
@@ -220,36 +243,3 @@ def parse_assignments(text, where):
             value = [item.strip() for item in value[1:-1].split(",") if item.strip()]
         found[name], rest = value, rest[match.end() :]
     return found
-
-
-def typed_value(name, value, kind):
-    """Returns `value` as `kind` (a type, or a type or None); strings are parsed. Raises `UserError`."""
-    if isinstance(kind, types.UnionType):
-        if value is None or value == "None":
-            return None
-        kind = next(k for k in typing.get_args(kind) if k is not type(None))
-    try:
-        if kind is list:
-            if not isinstance(value, list):
-                raise ValueError
-            return value
-        if kind is str:
-            if not isinstance(value, str):
-                raise ValueError
-            return value
-        if kind is bool:
-            if isinstance(value, str):
-                return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
-            if not isinstance(value, bool):
-                raise ValueError
-            return value
-        if isinstance(value, bool | list) or value is None:
-            raise ValueError
-        number = float(value)
-        if kind is int:
-            if number != int(number):
-                raise ValueError
-            return int(value) if not isinstance(value, str) or re.fullmatch(r"[+-]?\d+", value) else int(number)
-        return number
-    except (ValueError, KeyError, OverflowError, TypeError):
-        raise UserError(f"hparam {name}: expected {kind.__name__}, got {shown(value)}.") from None

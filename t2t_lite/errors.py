@@ -1,6 +1,10 @@
 """The two kinds of error that a command prints as one line, and the spelling help they share."""
 
 import difflib
+import re
+
+# Control characters, halves of surrogate pairs, and what turns the direction of writing.
+_NOT_FOR_TERMINALS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
 class UserError(ValueError):
@@ -28,6 +32,12 @@ def shown(value):
     """Returns the repr of a value for a message, cut after 80 characters: it may come from a file of any size."""
     text = repr(value) if not isinstance(value, int) or value.bit_length() < 400 else "a huge number"
     return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def printable(text):
+    """Returns a text, which may quote a file, as one line that cannot steer a terminal; a huge one loses its middle."""
+    line = _NOT_FOR_TERMINALS.sub(lambda found: found[0].encode("unicode_escape").decode(), " ".join(text.splitlines()))
+    return line if len(line) <= 4000 else f"{line[:3000]} … {line[-900:]}"
 
 
 def nearest(name, candidates):

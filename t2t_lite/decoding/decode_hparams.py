@@ -2,13 +2,26 @@
 
 import dataclasses
 import logging
-import typing
 
-from t2t_lite.config import parse_assignments, typed_value
+from t2t_lite.config import parse_assignments
 from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.errors import UserError, nearest
+from t2t_lite.ranges import (
+    ALPHA,
+    BEAM_SIZE,
+    COUNT,
+    DECODE_BATCH,
+    EXTRA_LENGTH,
+    SHARDS,
+    check_settings,
+    setting,
+    settings_of,
+    typed_text,
+    typed_value,
+)
 
 _LOGGER = logging.getLogger("t2t_lite")
+_SEARCH, _SAMPLING = "argmax", ("random", "random_per_example")
 
 
 @dataclasses.dataclass
@@ -34,29 +47,29 @@ class DecodeHParams:
         log_results: show every input and output on stderr.
     """
 
-    beam_size: int = 4
-    alpha: float = 0.6
-    extra_length: int = 50
-    length_penalty: str = "gnmt"
-    ends: str = "any"
-    batch_size: int = 0
+    beam_size: int = setting(4, limits=BEAM_SIZE)
+    alpha: float = setting(0.6, limits=ALPHA)
+    extra_length: int = setting(50, limits=EXTRA_LENGTH)
+    length_penalty: str = setting("gnmt", choices=("gnmt", "power"))
+    ends: str = setting("any", choices=("any", "top"))
+    batch_size: int = setting(0, 0, DECODE_BATCH.most)
     return_beams: bool = False
-    n_best: int = 0
+    n_best: int = setting(0, 0, BEAM_SIZE.most)
     write_beam_scores: bool = False
-    max_input_size: int = -1
-    sampling_method: str = "argmax"
-    sampling_temp: float = 1.0
-    sampling_keep_top_k: int = -1
-    sampling_keep_top_p: float = 1.0
-    sampling_seed: int = 0
-    num_samples: int = -1
-    num_decodes: int = 1
+    max_input_size: int = setting(-1, 1, 2**20, also=(-1,))
+    sampling_method: str = setting("argmax", choices=(_SEARCH, *_SAMPLING))
+    sampling_temp: float = setting(1.0, 0, 1000)
+    sampling_keep_top_k: int = setting(-1, 1, 2**24, also=(-1,))
+    sampling_keep_top_p: float = setting(1.0, above=0, most=1)
+    sampling_seed: int = setting(0, 0, 2**32 - 1)
+    num_samples: int = setting(-1, 1, 2**31 - 1, also=(-1,))
+    num_decodes: int = setting(1, 1, 1000)
     replace_unknown: bool = False
     identity_output: bool = False
     delimiter: str = "\n"
-    shards: int = 1
-    shard_id: int = 0
-    shards_start_offset: int = 0
+    shards: int = setting(1, limits=SHARDS)
+    shard_id: int = setting(0, 0, SHARDS.most - 1)
+    shards_start_offset: int = setting(0, limits=COUNT)
     shard_google_format: bool = False
     log_results: bool = False
 
@@ -68,33 +81,26 @@ class DecodeHParams:
             UserError: an unknown name (the nearest ones are named), a value of another type or out of range, or a
                 setting of tensor2tensor that has no meaning here.
         """
-        kinds, made = typing.get_type_hints(cls), cls(**dict(defaults))
+        kinds, made = settings_of(cls), cls(**dict(defaults))
         for name, value in parse_assignments(text, where).items():
             if name in _NO_EFFECT:
                 _LOGGER.warning("%s: %s has no effect: %s.", where, name, _NO_EFFECT[name])
             elif name in _REFUSED:
                 only, why = _REFUSED[name]
-                if value.lower() != only.lower():
-                    raise UserError(f"{where}: {name}={value} is not available: {why}. Leave it out.")
+                if str(value).lower() != only.lower():
+                    raise UserError(f"{where}: {name}={typed_text(value)} is not available: {why}. Leave it out.")
             elif name not in kinds:
                 raise UserError(f"{where}: {name!r} is unknown. {nearest(name, kinds)} All: {', '.join(kinds)}.")
             else:
-                setattr(made, name, _or_say_where(where, typed_value, name, value, kinds[name]))
+                setattr(made, name, _or_say_where(where, typed_value, name, value, *kinds[name]))
         made.delimiter = made.delimiter.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0")
         _or_say_where(where, made.check)
         return made
 
     def check(self):
-        """Raises `UserError` for values out of range."""
-        if self.sampling_method not in (_SEARCH, *_SAMPLING):
-            raise UserError(f"sampling_method={self.sampling_method}: expected argmax or random.")
-        self.search_options()
-        for name in ("max_input_size", "num_samples", "sampling_keep_top_k"):
-            if getattr(self, name) != -1 and getattr(self, name) < 1:
-                raise UserError(f"{name}={getattr(self, name)}: expected at least 1, or -1.")
-        for name, least in (("n_best", 0), ("num_decodes", 1), ("shards", 1), ("shards_start_offset", 0)):
-            if getattr(self, name) < least:
-                raise UserError(f"{name}={getattr(self, name)}: expected at least {least}.")
+        """Raises `UserError` for values out of range; num_samples may be of a problem's records."""
+        check_settings(self)
+        (dataclasses.replace(self, num_samples=-1) if self.is_sampling else self).search_options()
         if not 0 <= self.shard_id < self.shards:
             raise UserError(
                 f"shard_id={self.shard_id}: expected from 0 to {self.shards - 1}, with shards={self.shards}."
@@ -115,7 +121,9 @@ class DecodeHParams:
         return self.n_best or (self.beam_size if self.return_beams else 1)
 
     def search_options(self):
-        """Returns the `SearchOptions` among them. Raises `UserError`."""
+        """Returns the `SearchOptions` among them. Raises `UserError`, also for too many samples of a line."""
+        if self.is_sampling:
+            typed_value("num_samples", self.num_outputs, *settings_of(SearchOptions)["n_best"])
         return SearchOptions(
             beam_size=self.beam_size,
             alpha=self.alpha,
@@ -144,8 +152,6 @@ def _or_say_where(where, function, *args):
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
 
-
-_SEARCH, _SAMPLING = "argmax", ("random", "random_per_example")
 
 # tensor2tensor's settings of which only the default makes sense here, and why.
 _REFUSED = {

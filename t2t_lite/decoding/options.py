@@ -3,17 +3,16 @@
 import dataclasses
 
 from t2t_lite.errors import UserError
-
-_LEAST = {"beam_size": 1, "alpha": 0, "extra_length": 0, "batch_size": 1, "n_best": 1, "temperature": 0, "top_k": 0}
+from t2t_lite.ranges import ALPHA, BEAM_SIZE, DECODE_BATCH, EXTRA_LENGTH, check_settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
-    """How to search. Raises `UserError` for values that mean nothing.
+    """How to search. Raises `UserError` for values of another type or out of range.
 
     Attributes:
         beam_size: hypotheses kept alive; 1 is greedy search.
-        alpha: exponent of the length penalty, >= 0; larger prefers longer outputs.
+        alpha: exponent of the length penalty; larger prefers longer outputs.
         extra_length: an output has at most as many ids as its input and this many more, EOS counted on both sides.
         batch_size: sentences searched at a time; fewer where they are longer than 128 ids, or have many samples.
         length_penalty: "gnmt", ((5 + n) / 6)^alpha, or "power", n^alpha; n counts EOS.
@@ -24,39 +23,28 @@ class SearchOptions:
         sampling: draw outputs from the model (`t2t_lite.decoding.sampling`) instead of searching; beam_size, alpha and
             length_penalty then don't matter. They come in the order in which they were drawn, each with its
             log-probability as score.
-        temperature: of sampling, >= 0: logits are divided by it; below 1 what is probable becomes more so.
+        temperature: of sampling: logits are divided by it; below 1 what is probable becomes more so.
         top_k: of sampling: only the ids of the largest logits are drawn; 0: all.
-        top_p: of sampling, in (0, 1]: only the most probable ids whose probabilities sum up to this are drawn.
-        seed: of sampling, from 0 to 2^32 - 1. What is drawn depends on it and on the sentence alone, so that equal
+        top_p: of sampling: only the most probable ids whose probabilities sum up to this are drawn.
+        seed: of sampling. What is drawn depends on it and on the sentence alone, so that equal
             sentences get equal samples.
     """
 
-    beam_size: int = 4
-    alpha: float = 0.6
-    extra_length: int = 50
-    batch_size: int = 32
-    length_penalty: str = "gnmt"
-    n_best: int = 1
-    ends: str = "any"
+    beam_size: int = setting(4, limits=BEAM_SIZE)
+    alpha: float = setting(0.6, limits=ALPHA)
+    extra_length: int = setting(50, limits=EXTRA_LENGTH)
+    batch_size: int = setting(32, limits=DECODE_BATCH)
+    length_penalty: str = setting("gnmt", choices=("gnmt", "power"))
+    n_best: int = setting(1, 1, 4096)
+    ends: str = setting("any", choices=("any", "top"))
     compile: bool | None = None
     sampling: bool = False
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
+    temperature: float = setting(1.0, 0, 1000)
+    top_k: int = setting(0, 0, 2**24)
+    top_p: float = setting(1.0, above=0, most=1)
+    seed: int = setting(0, 0, 2**32 - 1)
 
     def __post_init__(self):
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if not value >= least:
-                raise UserError(f"{name}={value}: expected at least {least}.")
+        check_settings(self)
         if self.n_best > self.beam_size and not self.sampling:
             raise UserError(f"n_best={self.n_best}: expected at most beam_size={self.beam_size}.")
-        if self.length_penalty not in ("gnmt", "power"):
-            raise UserError(f"length_penalty={self.length_penalty}: expected gnmt or power.")
-        if self.ends not in ("any", "top"):
-            raise UserError(f"ends={self.ends}: expected any or top.")
-        if not 0 < self.top_p <= 1:
-            raise UserError(f"top_p={self.top_p}: expected more than 0, at most 1.")
-        if not 0 <= self.seed < 2**32:
-            raise UserError(f"seed={self.seed}: expected from 0 to {2**32 - 1}.")

@@ -210,10 +210,9 @@ def _numbers(options):
 
 
 def _sentences_a_batch(options):
-    """`batch_size`, or fewer when there are more than four samples a sentence: the cache grows with them."""
-    if not options.sampling:
-        return options.batch_size
-    return max(1, options.batch_size * 4 // max(options.n_best, 4))
+    """`batch_size`, or fewer with more than four samples or 32 beams per sentence: the cache grows with them."""
+    rows, usual = (options.n_best, 4) if options.sampling else (options.beam_size, 32)
+    return max(1, options.batch_size * usual // max(rows, usual))
 
 
 def _seeds(sources, rows, seed):

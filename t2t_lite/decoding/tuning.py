@@ -4,12 +4,12 @@ import dataclasses
 import itertools
 import time
 
-from t2t_lite.config import typed_value
 from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import settings_of, typed_value
 
 DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"
-_KINDS = {"beam_size": int, "alpha": float, "extra_length": int, "length_penalty": str}
+_NAMES = ("beam_size", "alpha", "extra_length", "length_penalty")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,17 +35,17 @@ def parse_grid(text, where="--tune"):
     Raises:
         UserError: another form, an unknown name, a value of another type or out of range, something given twice.
     """
-    axes = {}
+    axes, kinds = {}, settings_of(SearchOptions)
     for part in text.replace(";", " ").split():
         name, equals, values = part.partition("=")
-        if not equals or name not in _KINDS:
+        if not equals or name not in _NAMES:
             raise UserError(
-                f"{where}: {part!r}: expected name=value,value of {', '.join(_KINDS)}; such as {DEFAULT_GRID}"
+                f"{where}: {part!r}: expected name=value,value of {', '.join(_NAMES)}; such as {DEFAULT_GRID}"
             )
         if name in axes:
             raise UserError(f"{where}: {name} is given twice.")
         try:
-            axes[name] = list(dict.fromkeys(typed_value(name, value, _KINDS[name]) for value in values.split(",")))
+            axes[name] = list(dict.fromkeys(typed_value(name, value, *kinds[name]) for value in values.split(",")))
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
     if not axes:

@@ -5,10 +5,11 @@ import os
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import parse_assignments, typed_value
+from t2t_lite.config import parse_assignments
 from t2t_lite.data.files import read_bytes
 from t2t_lite.data.safe_json import parse_json
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import settings_of, typed_value
 
 _STRUCTURE = (
     "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
@@ -128,6 +129,6 @@ def _read(path):
 
 def _typed(path, hparams, name, value):
     try:
-        return typed_value(name, value, type(hparams.get(name)))
+        return typed_value(name, value, *settings_of(type(hparams))[name])
     except UserError as error:
         raise UserError(f"{path}: {error}") from None

@@ -2,7 +2,7 @@
 
 import keras
 
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.errors import UserError
 from t2t_lite.training.adafactor import Adafactor
 from t2t_lite.training.adam import Adam
 from t2t_lite.training.schedules import ProductSchedule
@@ -46,19 +46,10 @@ def make_optimizer(hparams, train_steps):
         train_steps: int, the end of schedules that have one.
 
     Raises:
-        UserError: an optimizer that is not there, or a value out of its range.
+        UserError: a schedule that cannot be.
     """
-    name = hparams.optimizer
-    if name not in OPTIMIZERS:
-        names = [*OPTIMIZERS, "multistep_adam"]
-        raise UserError(f"optimizer={name}: not there. {nearest(name, names)} Expected one of {', '.join(names)}.")
-    if not 0 <= hparams.ema_decay < 1:
-        raise UserError(f"ema_decay={hparams.ema_decay}: expected 0 (off) or a share below 1, such as 0.999.")
     average = {"use_ema": True, "ema_momentum": hparams.ema_decay} if hparams.ema_decay else {}
-    try:
-        return OPTIMIZERS[name](hparams, learning_rate=ProductSchedule(hparams, train_steps), **average)
-    except ValueError as error:
-        raise UserError(f"optimizer={name}: {error}") from error
+    return OPTIMIZERS[hparams.optimizer](hparams, learning_rate=ProductSchedule(hparams, train_steps), **average)
 
 
 def without_multistep(hparams):

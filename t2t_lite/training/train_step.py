@@ -30,10 +30,6 @@ class TrainStep:
         self.replicas = replicas
         self.hparams = hparams
         self.accumulation = hparams.gradient_accumulation_steps
-        if self.accumulation < 1:
-            raise UserError(f"gradient_accumulation_steps={self.accumulation}: expected 1 or more.")
-        if not 0 <= hparams.label_smoothing < 1:
-            raise UserError(f"label_smoothing={hparams.label_smoothing}: expected a share in [0, 1).")
         if "float16" in hparams.dtype_policy.replace("bfloat16", ""):
             raise UserError(
                 f"dtype_policy={hparams.dtype_policy}: float16 needs its loss scaled, which is not proven right under "

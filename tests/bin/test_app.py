@@ -17,7 +17,7 @@ def define_flags(flags):
     flags.DEFINE_path("data_dir", None, "Folder of records.")
     flags.DEFINE_path("output_dir", "here", "Folder of the run.")
     flags.DEFINE_paths("files", [], "Corpus.")
-    flags.DEFINE_integer("train_steps", 100, "Steps.", lower_bound=1)
+    flags.DEFINE_integer("train_steps", 100, "Steps.", 1, 1000)
     flags.DEFINE_bool("reuse", True, "Use what is there.")
     flags.DEFINE_enum("variant", "both", ["cased", "both"], "Which.")
     flags.not_yet("warm_start_from", None, "Train from the beginning.")
@@ -78,7 +78,7 @@ def test_calls_in_one_process_do_not_see_each_other(call):
         "stray word": (["nonsense"], ["'nonsense'", "belongs to no flag"]),
         "forgotten dashes": (["problem=x"], ["'problem=x'", "Nearest: --problem"]),
         "not a number": (["--train_steps=many"], ["--train_steps=many", "whole number"]),
-        "out of bounds": (["--train_steps=0"], ["--train_steps=0", "positive"]),
+        "out of bounds": (["--train_steps=0"], ["--train_steps=0", "from 1 to 1,000"]),
         "not a choice": (["--variant=upper"], ["--variant=upper", "cased, both"]),
         "not a switch": (["--reuse=perhaps"], ["--reuse=perhaps", "true or false"]),
         "no value": (["--problem"], ["--problem", "value is missing"]),
@@ -115,7 +115,7 @@ def test_help_lists_the_commands_own_flags_with_defaults(call):
     status, flags, out, _ = call("--help")
     assert (status, flags) == (0, None)
     assert out.startswith(f"t2t-x: {__doc__}")
-    assert "--train_steps=NUMBER\n      Steps. Default: 100.\n" in out
+    assert "--train_steps=NUMBER\n      Steps. From 1 to 1,000. Default: 100.\n" in out
     assert "--variant=cased|both\n      Which. Default: both.\n" in out
     assert "--[no]reuse" in out
     for hidden in ("use_tpu", "warm_start_from", "flagfile"):

@@ -59,7 +59,7 @@ REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transform
         "parameter servers": (["--schedule=run_std_server"], ["no parameter servers", "t2t-make-tf-configs"]),
         "a decoder's flag": (["--decode_from_file=a.en"], ["Type instead: t2t-decoder", "--decode_from_file=a.en"]),
         "the test set while training": (["--eval_use_test_set"], ["not while training", "t2t-eval"]),
-        "early stopping": (["--eval_early_stopping_steps=0"], ["--eval_early_stopping_steps=0", "positive"]),
+        "early stopping": (["--eval_early_stopping_steps=0"], ["--eval_early_stopping_steps=0", "from 1 to"]),
         "a search for settings": (["--hparams_range=x"], ["--hparams_range", "for x in", "--hp_"]),
         "a value that is missing": ([*REQUIRED, "--output_dir=d", "--hp_num_heads"], ["num_heads"]),
         "no such flag": (["--problems=x"], ["--problems", "--problem"]),
@@ -68,8 +68,8 @@ REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transform
             ["--vocab_size=9", "--describe"],
         ),
         "nothing to describe": (["--describe", "--output_dir=nowhere"], ["missing --hparams_set"]),
-        "no vocabulary": (["--describe", "--vocab_size=0"], ["--vocab_size=0", "positive"]),
-        "steps": (["--train_steps=-1"], ["--train_steps=-1", "non-negative"]),
+        "no vocabulary": (["--describe", "--vocab_size=0"], ["--vocab_size=0", "from 1 to"]),
+        "steps": (["--train_steps=-1"], ["--train_steps=-1", "from 0 to"]),
     }.values(),
 )
 def test_mistakes_are_one_line(call, argv, words):
@@ -87,12 +87,13 @@ def test_mistakes_are_one_line(call, argv, words):
         (["--model=transformr"], ["'transformr'", "Nearest: transformer"]),
         (["--hparams_set=transformer_tyni"], ["Nearest: transformer_tiny"]),
         (["--hparams=num_head=2"], ["'num_head'", "Nearest: num_heads"]),
-        (["--hparams=num_heads=two"], ["num_heads", "expected int"]),
+        (["--hparams=num_heads=two"], ["num_heads=two", "expected a whole number"]),
     ],
 )
 @pytest.mark.parametrize("describe", [[], ["--describe"]], ids=["train", "describe"])
 def test_unknown_names_are_answered_with_the_nearest(call, recorded, tmp_path, argv, words, describe):
-    status, out, err = call(*REQUIRED, f"--output_dir={tmp_path / 'run'}", *argv, *describe)
+    given = [word for word in REQUIRED if word.split("=")[0] != argv[0].split("=")[0]]
+    status, out, err = call(*given, f"--output_dir={tmp_path / 'run'}", *argv, *describe)
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
     for word in words:
@@ -163,8 +164,8 @@ def test_schedules_that_evaluate(call, monkeypatch, tmp_path, schedule, split, o
             yield "run/model.ckpt-3", {"loss": 1.5, "bleu": 20.0}
 
     monkeypatch.setattr(checkpoint_evaluation, "CheckpointEvaluation", Recorder)
-    flags = f"--output_dir={tmp_path}", "--data_dir=d", f"--schedule={schedule}", "--eval_timeout_mins=2"
-    status, out, _ = call(*flags, "--eval_steps=4", "--decode_hparams=alpha=1,beam_size=2")
+    flags = f"--output_dir={tmp_path}", "--data_dir=d", f"--schedule={schedule}"
+    status, out, _ = call(*flags, "--eval_steps=4", "--decode_hparams=alpha=1,beam_size=2", "--eval_timeout_mins=2")
     assert status == 0
     output_dir, data_dir, given_split, eval_steps, _, search = calls[0]
     assert (output_dir, data_dir, given_split, eval_steps) == (str(tmp_path), "d", split, 4)

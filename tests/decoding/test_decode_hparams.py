@@ -1,7 +1,11 @@
+import math
+
 import pytest
 
 from t2t_lite.decoding.decode_hparams import DecodeHParams
+from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import settings_of
 
 
 def test_values_have_types():
@@ -16,20 +20,24 @@ def test_values_have_types():
     "text, words",
     [
         ("beam_sze=4", ["beam_sze", "Nearest: beam_size"]),
-        ("beam_size=four", ["beam_size", "int", "four"]),
-        ("beam_size=0", ["beam_size=0", "at least 1"]),
-        ("alpha=-1", ["alpha=-1", "at least 0"]),
+        ("beam_size=four", ["beam_size=four", "a whole number"]),
+        ("beam_size=0", ["beam_size=0", "from 1 to 1,024"]),
+        ("alpha=-1", ["alpha=-1", "from 0 to 5"]),
         ("alpha=nan", ["alpha=nan"]),
         ("batch_size=-3", ["batch_size=-3"]),
         ("extra_length=-1", ["extra_length=-1"]),
         ("max_input_size=0", ["max_input_size=0"]),
-        ("length_penalty=hf", ["gnmt or power"]),
-        ("ends=all", ["ends=all", "any or top"]),
+        ("length_penalty=hf", ["gnmt, power"]),
+        ("ends=all", ["ends=all", "any, top"]),
         ("force_decode_length=true", ["force_decode_length", "not available"]),
-        ("sampling_method=beam", ["sampling_method=beam", "argmax or random"]),
-        ("sampling_method=random,sampling_temp=-1", ["temperature=-1"]),
-        ("num_samples=0", ["num_samples=0", "at least 1"]),
+        ("sampling_method=beam", ["sampling_method=beam", "argmax, random"]),
+        ("sampling_method=random,sampling_temp=-1", ["sampling_temp=-1"]),
+        ("num_samples=0", ["num_samples=0", "from 1 to"]),
         ("shards=2,shard_id=2", ["shard_id=2", "from 0 to 1"]),
+        ("force_decode_length=[1]", ["force_decode_length=['1']", "not available"]),
+        ("block_size=[1],beam_size=[1]", ["beam_size=['1']"]),
+        ("delimiter=[1]", ["delimiter=['1']", "text"]),
+        ("return_beams=[]", ["return_beams=[]", "true or false"]),
         ("n_best=5", ["n_best=5", "beam_size=4"]),
         ("delimiter=", ["delimiter"]),
         ("beam_size", ["name=value"]),
@@ -41,6 +49,24 @@ def test_mistakes_are_named(text, words):
     message = str(caught.value)
     assert message.startswith("--decode_hparams: ") and "\n" not in message
     assert all(word in message for word in words), message
+
+
+def test_records_may_be_many_samples_of_a_line_may_not():
+    settings = DecodeHParams.parse("sampling_method=random,num_samples=5000")
+    with pytest.raises(UserError, match="num_samples=5000: expected a whole number from 1 to 4,096"):
+        settings.search_options()
+
+
+@pytest.mark.parametrize("cls", [DecodeHParams, SearchOptions])
+def test_every_number_has_a_range(cls):
+    for name, (kind, limits) in settings_of(cls).items():
+        if kind not in (int, float):
+            continue
+        lowest = limits.least if limits.least is not None else limits.above
+        for value in (math.nan, math.inf, -math.inf, limits.most + 1, lowest - 3, 2**70, "x"):
+            with pytest.raises(UserError, match=f"{name}=.*expected a .*number .* to |{name}=.* at most 1"):
+                made = cls(**{name: value})
+                made.check()
 
 
 def test_defaults_of_tensor2tensor_that_mean_nothing_else_are_accepted(caplog):

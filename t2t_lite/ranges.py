@@ -1,0 +1,162 @@
+"""What a setting may be: its type, and the numbers or words allowed. Declared with the setting, checked here alone."""
+
+import ctypes
+import dataclasses
+import functools
+import math
+import re
+import types
+import typing
+
+from t2t_lite.errors import UserError, nearest
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The finite numbers that a setting may have; as text, `from 1 to 4,096`.
+
+    Attributes:
+        least, most: the smallest and the largest one.
+        above, below: bounds that do not belong to the range. They hold for the number rounded to float32, which is
+            what computes with it: 0.99999999 is not below 1.
+        also: single numbers beside the range, such as -1 for "off".
+    """
+
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    also: tuple = ()
+
+    def __contains__(self, value):
+        if value in self.also:
+            return True
+        if isinstance(value, float) and not math.isfinite(value):
+            return False
+        rounded = ctypes.c_float(value).value if isinstance(value, float) else value
+        return (
+            (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+            and (self.above is None or rounded > self.above)
+            and (self.below is None or rounded < self.below)
+        )
+
+    def __str__(self):
+        if self.least is not None and self.most is not None:
+            text = f"from {_digits(self.least)} to {_digits(self.most)}"
+        else:
+            bounds = (
+                ("at least", self.least), ("above", self.above), ("at most", self.most), ("below", self.below)
+            )  # fmt: skip
+            text = " and ".join(f"{words} {_digits(bound)}" for words, bound in bounds if bound is not None)
+        return "".join([text, *(f", or {_digits(number)}" for number in self.also)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Choices:
+    """The words that a setting may be."""
+
+    words: tuple
+
+    def __contains__(self, value):
+        return value in self.words
+
+    def __str__(self):
+        return ", ".join(self.words)
+
+
+# Ranges of what is set in several places. Each bound is far beyond any real use; what is larger is a mistake, and most
+# often one that fills the memory or never ends.
+ALPHA = Range(0, 5)  # of the longest outputs, the fifth power is still a finite float32
+BEAM_SIZE = Range(1, 1024)
+COUNT = Range(0, 2**31 - 1)  # of sentences, steps, examples; 0: none, or all
+DECODE_BATCH = Range(1, 4096)
+EXTRA_LENGTH = Range(0, 10_000)
+GPUS = Range(0, 1024)
+LOGICAL_CPUS = Range(0, 64)  # each is a replica with its own part of the graph
+MINUTES = Range(0, 10**7)  # 19 years
+SHARDS = Range(1, 10**6)
+SEED = Range(-(2**31), 2**32 - 1)
+VOCAB_SIZE = Range(1, 2**24)
+
+
+def setting(default, least=None, most=None, *, above=None, below=None, also=(), choices=(), limits=None):
+    """Declares a field of a dataclass with what it may be: a range, as `Range` takes it, choices, or either ready."""
+    bounded = Range(least, most, above, below, also)
+    limits = limits or (Choices(tuple(choices)) if choices else bounded if bounded != Range() else None)
+    return dataclasses.field(default=default, metadata={"limits": limits} if limits else {})
+
+
+@functools.cache
+def settings_of(cls):
+    """Returns {name: (type, limits or None)} of a dataclass whose fields `setting` declares."""
+    kinds = typing.get_type_hints(cls)
+    return {field.name: (kinds[field.name], field.metadata.get("limits")) for field in dataclasses.fields(cls)}
+
+
+def check_settings(instance):
+    """Gives each field of a dataclass the type that is declared. Raises `UserError` for a value out of range."""
+    for name, (kind, limits) in settings_of(type(instance)).items():
+        object.__setattr__(instance, name, typed_value(name, getattr(instance, name), kind, limits))
+
+
+def typed_value(name, value, kind, limits=None):
+    """Returns `value` as a type, within limits; strings are parsed: an int accepts `1e3`, a float `1`.
+
+    Args:
+        name: what to call it in the error.
+        value: of that type, or text.
+        kind: bool, int, float, str or list, or one of them or None.
+        limits: Range, Choices or None. Floats are finite in any case.
+
+    Raises:
+        UserError: another type, or a value out of range.
+    """
+    if isinstance(kind, types.UnionType):
+        if value is None or value == "None":
+            return None
+        kind = next(k for k in typing.get_args(kind) if k is not type(None))
+    limits = Range() if limits is None and kind is float else limits
+    try:
+        found = _converted(value, kind)
+        if limits is not None and found not in limits:
+            raise ValueError
+        return found
+    except (ValueError, KeyError, OverflowError, TypeError):
+        raise UserError(f"{name}={typed_text(value)}: expected {_expected(value, kind, limits)}.") from None
+
+
+def typed_text(value):
+    """Returns a value as its user would type it, cut after 80 characters."""
+    if isinstance(value, int) and value.bit_length() >= 400:
+        return "a huge number"
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _converted(value, kind):
+    if kind is bool and isinstance(value, str):
+        return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
+    if kind in (list, str, bool):
+        if not isinstance(value, kind):
+            raise ValueError
+        return value
+    if isinstance(value, bool | list) or value is None:
+        raise ValueError
+    number = float(value)
+    if kind is float:
+        return number
+    if number != int(number):
+        raise ValueError
+    return int(value) if not isinstance(value, str) or re.fullmatch(r"\s*[+-]?\d+\s*", value) else int(number)
+
+
+def _expected(value, kind, limits):
+    if isinstance(limits, Choices):
+        return f"one of {limits}. {nearest(value, limits.words)}".rstrip(". ")
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", list: "a list, [a,b]"}
+    return f"{words[kind]} {limits or ''}".rstrip()
+
+
+def _digits(number):
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"

@@ -1,0 +1,71 @@
+"""Every number that a command takes has a finite range, which --help shows and the command holds to."""
+
+import importlib
+import inspect
+import math
+import pathlib
+import re
+
+import pytest
+
+import t2t_lite.bin
+from t2t_lite.bin._flags import Flags
+
+COMMANDS = sorted(
+    path.stem for folder in t2t_lite.bin.__path__ for path in pathlib.Path(folder).glob("t2t_*.py")
+)  # fmt: skip
+HUGE = ("9" * 30, "1" + "0" * 5000, "1e300", "1e400", "inf", "-inf", "nan", "NaN", "-" + "9" * 30)
+NO_NUMBERS = ("", " ", "x", "1,2", "[1]", "0x", "--1", "1\0", "\udcff", "½", "true")
+
+
+def flags_of(command):
+    flags = Flags()
+    importlib.import_module(f"t2t_lite.bin.{command}").define_flags(flags)
+    return flags
+
+
+NUMBERS = [(command, flag.name) for command in COMMANDS for flag in flags_of(command).shown() if flag.words == "NUMBER"]
+
+
+def test_all_commands_are_looked_at():
+    assert {"t2t_trainer", "t2t_decoder", "t2t_datagen", "t2t_query_server"} <= {*COMMANDS}
+    assert ("t2t_trainer", "train_steps") in NUMBERS
+    assert len(NUMBERS) >= 40
+
+
+def range_in_help(flag):
+    """(the smallest, the largest, further numbers) as the help says."""
+    number = r"(-?[\d,.]+(?:e[+-]?\d+)?)"
+    match = re.search(rf"From {number} to {number}((?:, or {number})*)\.", flag.help)
+    assert match, f"--{flag.name}: --help tells no range: {flag.help}"
+    least, most = (float(digits.rstrip(".,").replace(",", "")) for digits in match.group(1, 2))
+    return least, most, [float(word) for word in match[3].replace(", or", "").split()]
+
+
+@pytest.mark.parametrize(("command", "name"), NUMBERS, ids=lambda word: word)
+def test_number(command, name, capsys):
+    module = importlib.import_module(f"t2t_lite.bin.{command}")
+    least, most, also = range_in_help(flags_of(command).values[name])
+    assert math.isfinite(least) and math.isfinite(most) and least < most
+    for value in [least, most, *also]:
+        flags = flags_of(command)
+        text = str(int(value)) if value == int(value) else repr(value)
+        if value < 2**53:
+            flags.parse([f"--{name}={text}"])
+            assert flags.values[name].value == value
+    beyond = [str(int(least) - 1), str(int(most) + 1), repr(least - 0.001), repr(most * 1.1), *HUGE, *NO_NUMBERS]
+    for text in beyond:
+        if text in [str(int(number)) for number in also]:
+            continue
+        assert module.main([f"--{name}={text}"]) == 2, text
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.count("\n") == 1 and err[:-1].isprintable(), err
+        assert f"--{name}=" in err and "expected a" in err and "number" in err
+
+
+def test_a_number_without_a_range_cannot_be_declared():
+    for define in (Flags().DEFINE_integer, Flags().DEFINE_float):
+        assert "least" in inspect.signature(define).parameters
+        with pytest.raises(TypeError, match="needs a range"):
+            define("steps", 1, "Steps.", 1)
