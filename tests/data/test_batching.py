@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.config import HParams
 from t2t_lite.data import batching, records, sharding
+from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from tests.data import corpus
 
@@ -160,6 +162,32 @@ def test_reversed_and_copied(tmp_path, flags, inputs, targets):
         batch = next(iter(dataset([path], batch_size=6, **flags)))
         assert batch["inputs"].numpy()[0].tolist() == inputs
         assert batch["targets"].numpy()[0].tolist() == targets
+
+
+@pytest.mark.parametrize("was_reversed", [False, True])
+@pytest.mark.parametrize("was_copy", [False, True])
+def test_a_problem_is_read_in_its_direction(tmp_path, was_reversed, was_copy):
+    path = str(tmp_path / "one")
+    sharding.write_shards([{"inputs": [5, 6, 1], "targets": [7, 1]}], [path], seed=0)
+    problem = Problem(was_reversed, was_copy)
+    batch = next(iter(batching.problem_batches(problem, HParams(batch_size=6), [path], {})))
+    wanted = problem.preprocess_example({"inputs": [5, 6, 1], "targets": [7, 1]})
+    assert {side: ids.numpy()[0].tolist() for side, ids in batch.items()} == wanted
+
+
+def test_the_stream_of_a_problem_follows_its_hyperparameters(paths):
+    def stream(count=60, vocab_size=None, **changes):
+        hparams = HParams(**{"batch_size": 256, "random_seed": 7} | changes)
+        return take(batching.problem_batches(Problem(), hparams, paths, {}, vocab_size), count)
+
+    assert same(stream(), take(batching.training_batches(paths, batch_size=256, max_length=256, seed=7), 60))
+    assert not same(stream(), stream(random_seed=8))
+    assert max(batch[side].shape[1] for batch in stream(max_length=12) for side in batch) == 12
+    assert min(max(batch[side].shape[1] for side in batch) for batch in stream(min_length=15)) >= 15
+    assert all(len(numbers(batch)) * max(batch[side].shape[1] for side in batch) <= 100
+               for batch in stream(batch_size=100))  # fmt: skip
+    with pytest.raises(tf.errors.InvalidArgumentError, match="outside the vocabulary of 100"):
+        stream(1, vocab_size=100)
 
 
 def test_a_corpus_smaller_than_a_batch_still_gives_batches(tmp_path):

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.config import HParams
 from t2t_lite.data import batching, records, sharding, subwords, vocabulary
+from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from tests.data import corpus
 
@@ -104,6 +106,56 @@ def test_two_passes_have_different_orders_and_both_follow_from_the_seed(paths):
     assert orders(0)[0] != first != orders(-8)[0]
 
 
+def test_the_pool_is_filled_in_an_order_of_its_seed_and_pass(tmp_path):
+    """Of one file, so that the order of files has no part in it. By chance 57 % are the same."""
+    (path,) = corpus.write_numbered(tmp_path, EXAMPLES, shards=1)
+
+    def first_of_two_passes(seed):
+        stream = iter(batching.training_batches([path], batch_size=BATCH_SIZE, seed=seed, pool_size=300))
+        read = []
+        while len(read) < EXAMPLES + 300:
+            read += numbers(next(stream))
+        return set(read[:200]), set(read[EXAMPLES + MOST_ROWS :][:200])
+
+    (one, two), (other, _) = first_of_two_passes(7), first_of_two_passes(8)
+    assert len(one & other) < 120
+    assert len(one & two) < 120
+
+
+def test_files_are_read_in_an_order_of_the_seed_and_the_pass(tmp_path):
+    """In pools of one example, which follow the files. By chance a third is the same."""
+    paths = corpus.write_numbered(tmp_path, 60, shards=20, longest=6)
+
+    def first_of_two_passes(seed):
+        stream = iter(batching.training_batches(paths, batch_size=12, seed=seed, pool_size=1))
+        read = []
+        while len(read) < 100:
+            read += numbers(next(stream))
+        return set(read[:20]), set(read[60:80])
+
+    (one, two), (other, _) = first_of_two_passes(7), first_of_two_passes(8)
+    assert len(one & two) < 13 and len(one & other) < 13
+
+
+def test_the_batches_of_each_pool_come_in_an_order_of_their_own(tmp_path):
+    """Ten batches of a length, in pools of all: the one that was left over is each time at another place."""
+    path = str(tmp_path / "even")
+    examples = ({"inputs": [number + 10, 5, 1], "targets": [6, 6, 1]} for number in range(100))
+    sharding.write_shards(examples, [path], seed=0)
+
+    def places(seed):
+        stream = iter(batching.training_batches([path], batch_size=30, seed=seed, pool_size=100))
+        left_over, found = set(range(100)).difference(*(numbers(next(stream)) for _ in range(9))), []
+        for _ in range(8):
+            pool = [set(numbers(next(stream))) for _ in range(10)]
+            found.append(pool.index(left_over))
+            left_over = set(range(100)).difference(*(batch for batch in pool if batch != left_over))
+        return found
+
+    assert len(set(places(7))) > 2
+    assert places(7) == places(7) != places(8)
+
+
 def test_a_pass_leaves_out_exactly_what_the_limits_say(paths):
     lengths = {example["inputs"][0] - 10: max(map(len, example.values())) for example in records.read_examples(paths)}
     kept = {n for n, length in lengths.items() if 5 <= length <= 14}
@@ -178,6 +230,63 @@ def test_dropout_follows_from_the_seed_and_survives_a_checkpoint(text, tmp_path)
     three = stream(), stream(), stream(seed=2)
     first, again, other = ([next(one)["inputs"].numpy().tolist() for _ in range(9)] for one in three)
     assert first == again != other
+
+
+def test_a_problem_with_dropout_cuts_both_sides_anew_in_each_pass(text):
+    """Each side by draws of its own."""
+    encoders, paths, pairs = text
+    hparams = HParams(batch_size=2000, bpe_dropout=0.3, random_seed=1)
+    stream = iter(batching.problem_batches(Problem(), hparams, paths, encoders))
+    cuts = collections.defaultdict(lambda: (set(), set()))
+    for batch in itertools.islice(stream, 60):
+        for pair, *rows in zip(decoded(batch, encoders), *(batch[side].numpy() for side in batch), strict=True):
+            for found, row in zip(cuts[pair], rows, strict=True):
+                found.add(tuple(row[row > 0]))
+    for side in (0, 1):
+        assert sum(len(found[side]) > 1 for found in cuts.values()) > 0.3 * len(pairs)
+
+
+def test_the_draws_of_dropout_follow_from_the_seed_the_pass_and_the_side(text, tmp_path):
+    """In a fixed order, of pairs of equal sides."""
+    encoders, _, pairs = text
+    path = str(tmp_path / "same")
+    ids = [[*encoders["inputs"].encode(one), 1] for one, _ in pairs[:100]]
+    sharding.write_shards([{"inputs": one, "targets": one} for one in ids], [path], seed=0)
+    options = {"batch_size": 2000, "pool_size": 100, "shuffle": False, "bpe_dropout": 0.3, "encoders": encoders}
+
+    def cuts(seed):
+        """How each sentence was cut, pass after pass."""
+        found = collections.defaultdict(list)
+        for batch in itertools.islice(iter(batching.training_batches([path], seed=seed, **options)), 8):
+            rows = [[row[row > 0].tolist() for row in batch[side].numpy()] for side in ("inputs", "targets")]
+            for text, *both in zip(decoded(batch, encoders), *rows, strict=True):
+                found[text].append(both)
+        return found
+
+    one, again, other = cuts(1), cuts(1), cuts(2)
+    assert one == again
+    assert sum(one[text][0] != other[text][0] for text in one) > 50
+    assert sum(passes[0] != passes[1] for passes in one.values() if len(passes) > 1) > 50
+    assert sum(left != right for (left, right), *_ in one.values()) > 50
+
+
+def test_each_side_has_its_own_merges_and_its_own_limit(tmp_path):
+    """All merges are left out where the characters are within the limit, and none where they are beyond it."""
+    sentence, encoders, longest = ("the red house is old", "das rote Haus ist alt"), {}, {}
+    for side, words in zip(("inputs", "targets"), sentence, strict=True):
+        subwords.train_sentencepiece([words] * 9, str(tmp_path / side), 290)
+        encoders[side] = vocabulary.SentencePieceEncoder(str(tmp_path / f"{side}.model"))
+        longest[side] = len(f" {words}") + 1  # with EOS
+    whole = {side: [*encoders[side].encode(words), 1] for side, words in zip(encoders, sentence, strict=True)}
+    path = str(tmp_path / "one")
+    sharding.write_shards([whole], [path], seed=0)
+    assert longest == {"inputs": 22, "targets": 23}
+    for limit, cut in ((23, ("inputs", "targets")), (22, ("inputs",)), (21, ())):
+        options = {"bpe_dropout": 1.0, "encoders": encoders, "max_length": limit}
+        batch = next(iter(batching.training_batches([path], batch_size=limit, **options)))
+        assert decoded(batch, encoders)[0] == sentence
+        lengths = {side: batch[side].shape[1] for side in batch}
+        assert lengths == {side: longest[side] if side in cut else len(whole[side]) for side in encoders}
 
 
 def test_copies_have_one_cut(text):

@@ -140,6 +140,17 @@ def test_a_seed_fixes_the_samples_and_another_one_changes_them():
     assert len(set(every)) == len(every)
 
 
+def test_each_sentence_has_draws_of_its_own_and_equal_ones_have_equal_ones():
+    """With a model that thinks the same of every source."""
+
+    class Blind(ScriptedModel):
+        def encode(self, inputs):
+            return tf.zeros_like(super().encode(inputs))
+
+    found = ids_of(drawn(Blind(spread=0.5, end_bias=-3.0), [[2, 3, 1], [3, 2, 1], [2, 3, 1]], n_best=2))
+    assert found[0] == found[2] != found[1]
+
+
 @pytest.mark.parametrize("compile", [False, True])
 def test_samples_do_not_depend_on_neighbours_or_on_compilation(compile):
     """Twelve are drawn in several groups. The scores are the model's own, whatever they were drawn by."""

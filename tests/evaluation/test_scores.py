@@ -25,6 +25,15 @@ def test_counts_are_summed_over_the_corpus():
     assert together != pytest.approx(sum(one_by_one) / 2)
 
 
+def test_each_translation_is_compared_with_its_own_reference():
+    texts, others = ["the red house is old", "a small green tree grows"], ["a small green tree grows", "no such words"]
+    scores = corpus_scores(texts, texts[::-1], ["bleu", "chrf", "chrf++", "ter"])
+    assert scores["bleu"].score < 10 and scores["chrf"].score < 30 and scores["ter"].score > 90
+    # Of several references too: the second list goes with the translations line by line.
+    assert corpus_bleu(texts, [others, texts]).score == 100.0
+    assert corpus_bleu(texts, [others, texts[::-1]]).score < 60
+
+
 def test_equal_texts_score_exactly_100():
     assert corpus_bleu(["The red house is old ."] * 3, ["The red house is old ."] * 3).score == 100.0
 

@@ -3,9 +3,10 @@
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.models.run_config import write_run_config
-from t2t_lite.training.run_directory import accumulation_for, changed_hparams
+from t2t_lite.training.run_directory import STREAM, accumulation_for, changed_hparams, fill_in_settings
 
 
 def config(replicas, accumulation):
@@ -54,3 +55,67 @@ def test_only_steps_of_other_batches_are_a_change(tmp_path):
     ):
         changed_hparams(str(tmp_path), config(2, 3), allow_change=False)
     assert changed_hparams(str(tmp_path), config(2, 1), allow_change=True) == {"batches_a_step": [8, 2]}
+
+
+@pytest.mark.parametrize("key", ["problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256"])
+def test_what_the_weights_belong_to_cannot_change(tmp_path, key):
+    """Not even when hyperparameters may."""
+    write_run_config(str(tmp_path), config(1, 1))
+    other = {"vocab_size": 11, "target_vocab_size": 12, "vocabulary_sha256": {"inputs": "00"}}.get(key, "other")
+    with pytest.raises(UserError, match=f"was trained with {key}="):
+        changed_hparams(str(tmp_path), config(1, 1) | {key: other}, allow_change=True)
+
+
+# What changes the shapes of the weights, what the model makes of them, or what the optimizer remembers.
+FIXED = (
+    "hidden_size=32", "filter_size=32", "num_heads=2", "num_hidden_layers=3", "num_encoder_layers=3",
+    "num_decoder_layers=3", "attention_key_channels=32", "attention_value_channels=32",
+    "layer_preprocess_sequence=da", "layer_postprocess_sequence=dan", "norm_epsilon=1e-5", "attention_bias=True",
+    "ffn_activation=gelu", "shared_embedding_and_softmax_weights=False", "softmax_bias=True",
+    "use_target_space_embedding=True", "pos=emb", "position_layout=interleaved", "max_position=77",
+    "self_attention_type=restricted", "max_relative_position=7", "add_relative_to_values=True",
+    "attention_neighborhood=9", "optimizer=adafactor", "optimizer_adafactor_beta1=0.5",
+    "optimizer_adafactor_factored=False", "ema_decay=0.9",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FIXED)
+def test_what_a_checkpoint_holds_cannot_change(tmp_path, change):
+    name = change.split("=")[0]
+    before, after = config(1, 1), config(1, 1)
+    after["hparams"] = HParams.from_dict(before["hparams"]).parse(change).values()
+    assert after["hparams"] != before["hparams"]
+    write_run_config(str(tmp_path), before)
+    with pytest.raises(UserError, match=rf"{name}: .* -> .*{name} cannot change in a run: train in another output_dir"):
+        changed_hparams(str(tmp_path), after, allow_change=True)
+
+
+@pytest.mark.parametrize(
+    "change, begins_anew",
+    [
+        ("batch_size=77", True), ("max_length=77", True), ("min_length=7", True), ("bpe_dropout=0.2", True),
+        ("random_seed=7", True), ("label_smoothing=0.2", False), ("learning_rate_constant=0.5", False),
+        ("layer_prepostprocess_dropout=0.3", False), ("eval_beam_size=2", False), ("clip_grad_norm=2", False),
+    ],
+)  # fmt: skip
+def test_what_else_may_change_and_whether_the_data_begin_anew(tmp_path, change, begins_anew):
+    name = change.split("=")[0]
+    before, after = config(1, 1), config(1, 1)
+    after["hparams"] = HParams.from_dict(before["hparams"]).parse(change).values()
+    write_run_config(str(tmp_path), before)
+    assert list(changed_hparams(str(tmp_path), after, allow_change=True)) == [name]
+    assert (name in STREAM) == begins_anew
+
+
+def test_what_was_not_given_is_the_earlier_runs(tmp_path):
+    write_run_config(str(tmp_path), config(1, 3) | {"model": "own_model"})
+    problem, model, hparams, hparams_set = fill_in_settings(str(tmp_path), None, None, None, None)
+    assert (problem, model, hparams_set) == ("p", "own_model", "transformer_tiny")
+    assert hparams.gradient_accumulation_steps == 3
+    own = HParams(hidden_size=24)
+    assert fill_in_settings(str(tmp_path), "q", "other", own, "their_set") == ("q", "other", own, "their_set")
+    new = str(tmp_path / "new")
+    assert fill_in_settings(new, "q", None, own, None)[1] == "transformer"
+    for settings in ((None, None, own, None), ("q", None, None, None)):
+        with pytest.raises(UserError, match="a new run needs a problem and an hparams_set"):
+            fill_in_settings(new, *settings)

@@ -184,13 +184,61 @@ def test_a_step_that_is_not_finite_changes_nothing():
     assert int(step.optimizer.iterations.numpy()) == 0
 
 
+class Rooted(keras.Model):
+    """A model whose loss is finite and whose gradient is not: that of a square root at 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.root = self.add_weight(shape=(VOCAB,), initializer="zeros")
+
+    def call(self, features, training=False):
+        return keras.ops.zeros((*keras.ops.shape(features["targets"]), VOCAB)) + keras.ops.sqrt(self.root)
+
+
+@pytest.mark.parametrize("more", ["", ",clip_grad_norm=1"])
+def test_a_gradient_that_is_not_finite_changes_nothing(more):
+    hparams = settings(more=more)
+    model, optimizer = Rooted(), make_optimizer(hparams, 100)
+    optimizer.build(model.trainable_variables)
+    metrics = TrainStep(model, optimizer, choose_replicas(0), hparams)(as_tensors(stream()[:1]), 0)
+    assert np.isfinite(float(metrics["objective"])) and not np.isfinite(float(metrics["gradient_norm"]))
+    assert float(metrics["skipped"]) == 1
+    np.testing.assert_array_equal(model.root.numpy(), np.zeros(VOCAB))
+
+
+def test_masks_follow_from_the_seed_and_the_batchs_place_in_the_stream():
+    batch = as_tensors(stream()[:1]) * 2
+
+    def gradient(step, place):
+        found = step.gradients(batch[: step.accumulation], place)
+        return np.concatenate([tf.convert_to_tensor(g).numpy().ravel() for g in found])
+
+    step, other, accumulating = (
+        make_step(settings(dropout=0.3, accumulation=accumulation, more=f",random_seed={seed}"))
+        for seed, accumulation in ((1, 1), (2, 1), (1, 2))
+    )
+    first, second = gradient(step, 0), gradient(step, 1)
+    np.testing.assert_array_equal(gradient(step, 0), first)
+    assert not np.allclose(second, first) and not np.allclose(gradient(other, 0), first)
+    # Two batches of a step are two places: half of each, as the sum is divided by the tokens of both.
+    np.testing.assert_allclose(gradient(accumulating, 0), (first + second) / 2, atol=1e-6)
+
+
+def test_whether_a_machine_wants_to_stop_is_told():
+    step = make_step(settings())
+    assert [float(step(as_tensors(stream()[:1]), 0, stop)["stops"]) > 0 for stop in (False, True)] == [False, True]
+
+
 def test_clipping_bounds_the_global_gradient():
     batches = stream()[:1]
     free, clipped = make_step(settings()), make_step(settings(more=",clip_grad_norm=0.01"))
-    before, after = trained(clipped, [batches])
-    assert np.linalg.norm(after - before) == pytest.approx(0.01, rel=1e-3)  # SGD at rate 1: the step is the gradient
+    before = weights(clipped)
+    norm = float(clipped(as_tensors(batches), 0)["gradient_norm"])
+    # SGD at rate 1: the step is the gradient.
+    assert np.linalg.norm(weights(clipped) - before) == pytest.approx(0.01, rel=1e-3)
     before, after = trained(free, [batches])
     assert np.linalg.norm(after - before) > 0.1
+    assert norm == pytest.approx(np.linalg.norm(after - before), rel=1e-3)  # that before clipping
 
 
 def test_metrics_are_sums_over_real_tokens():
@@ -200,3 +248,6 @@ def test_metrics_are_sums_over_real_tokens():
     assert float(metrics["tokens"]) == np.count_nonzero(batch["targets"])
     assert float(metrics["objective"]) == pytest.approx(float(metrics["nats"]), rel=1e-5)
     assert float(metrics["nats"]) / float(metrics["tokens"]) == pytest.approx(np.log(VOCAB), rel=0.3)
+    smoothed = make_step(settings(more=",label_smoothing=0.5"))(as_tensors([batch]), 0)
+    assert float(smoothed["nats"]) == pytest.approx(float(metrics["nats"]), rel=1e-5)
+    assert float(smoothed["objective"]) < 0.9 * float(metrics["objective"])

@@ -17,6 +17,7 @@ from t2t_lite.training.checkpoints import checkpoint_step
 from t2t_lite.training.run_directory import locked
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
+from t2t_lite.training.training_data import open_training_data
 from tests.training.log_schema import assert_documented
 
 PROBLEM = "algorithmic_reverse_decimal40"
@@ -123,6 +124,13 @@ def test_settings_are_remembered(data_dir, whole):
     assert metrics == pytest.approx(whole[1], rel=1e-5)
 
 
+def test_with_a_moving_average_that_is_what_is_evaluated(data_dir, tmp_path):
+    """As every command does that opens the checkpoint, whose model it is."""
+    settings = HPARAMS + ",ema_decay=0.9,learning_rate_constant=0.1,learning_rate_schedule=constant"
+    metrics = trainer(data_dir, tmp_path, settings, evaluate_while_training=True).train(3)
+    assert Trainer(data_dir=data_dir, output_dir=str(tmp_path)).evaluate() == pytest.approx(metrics, rel=1e-5)
+
+
 def test_only_the_newest_are_kept(data_dir, tmp_path):
     trainer(data_dir, tmp_path, local_eval_frequency=1, keep_checkpoint_max=2).train(4)
     assert checkpoints(tmp_path) == ["model.ckpt-3", "model.ckpt-4"]
@@ -133,7 +141,7 @@ def test_architecture_cannot_change(data_dir, whole):
         trainer(data_dir, whole[0], HPARAMS.replace("hidden_size=16", "hidden_size=32")).train(9)
 
 
-def test_other_settings_change_only_when_allowed_and_are_recorded(data_dir, tmp_path):
+def test_other_settings_change_only_when_allowed_and_are_recorded(data_dir, tmp_path, taken):
     trainer(data_dir, tmp_path).train(3)
     changed = HPARAMS.replace("batch_size=256", "batch_size=200")
     with pytest.raises(UserError, match=r"batch_size: 256 -> 200.*--allow_hparams_change"):
@@ -141,6 +149,9 @@ def test_other_settings_change_only_when_allowed_and_are_recorded(data_dir, tmp_
     trainer(data_dir, tmp_path, changed, allow_hparams_change=True).train(5)
     [line] = [line for line in log(tmp_path) if line["event"] == "hparams_change"]
     assert line["step"] == 3 and line["changed"] == {"batch_size": [256, 200]}
+    # Of a stream that begins anew; the masks and the count of batches go on.
+    fresh = open_training_data(PROBLEM, registry.hparams("transformer_tiny").parse(changed), data_dir).batches
+    assert taken[3:] == [(3 + at, [nested(batch)]) for at, batch in enumerate(fresh.take(2))]
     assert json.loads((tmp_path / "hparams.json").read_text())["hparams"]["batch_size"] == 200
 
 
@@ -302,11 +313,26 @@ def test_no_data(tmp_path):
 
 
 def test_a_second_trainer_is_refused(tmp_path):
+    """By another process as by this one; afterwards the folder is free."""
     with locked(str(tmp_path)):
-        process = multiprocessing.get_context("spawn").Process(target=_enter, args=(str(tmp_path),))
-        process.start()
+        with (
+            pytest.raises(UserError, match=f"another trainer .process {os.getpid()}. is running"),
+            locked(str(tmp_path)),
+        ):
+            pass
+        assert entering_from_outside(tmp_path) == 2
+    assert entering_from_outside(tmp_path) == 0
+
+
+def entering_from_outside(folder):
+    """What a process that enters the folder ends with: 0: it could, 2: it was told who is in it."""
+    process = multiprocessing.get_context("spawn").Process(target=_enter, args=(str(folder),), daemon=True)
+    process.start()
+    try:
         process.join(120)
-    assert process.exitcode == 2
+        return process.exitcode
+    finally:
+        process.kill()
 
 
 def _enter(folder):
@@ -323,13 +349,17 @@ def test_a_folder_that_cannot_be_made(tmp_path):
         pass
 
 
+def nested(batch):
+    return [batch[side].numpy().tolist() for side in sorted(batch)]
+
+
 @pytest.fixture
 def taken(monkeypatch):
     """What every step takes: (index of its first batch, its batches as nested lists)."""
     steps, call = [], TrainStep.__call__
 
     def spy(self, batches, first_batch, *more):
-        steps.append((first_batch, [[batch[side].numpy().tolist() for side in sorted(batch)] for batch in batches]))
+        steps.append((first_batch, [nested(batch) for batch in batches]))
         return call(self, batches, first_batch, *more)
 
     monkeypatch.setattr(TrainStep, "__call__", spy)

@@ -1,0 +1,65 @@
+"""The functions of an export around a model that is written by hand: one id a byte."""
+
+import contextlib
+import types
+
+import pytest
+import tensorflow as tf
+
+from t2t_lite.config import HParams
+from t2t_lite.data.vocabulary import ByteTextEncoder
+from t2t_lite.decoding.options import SearchOptions
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.export.signatures import TextSignatures
+from tests.decoding.scripted import PlainModel, ScriptedModel
+
+ENCODERS = {"inputs": ByteTextEncoder(), "targets": ByteTextEncoder()}
+WEIGHTS = types.SimpleNamespace(in_use=contextlib.nullcontext)  # it has none that are stored
+
+
+class Scripted(ScriptedModel):
+    """The scripted model, which can be asked for all logits at once, too."""
+
+    def __call__(self, features, training=False):
+        return PlainModel(self)(features)
+
+
+def made(longest=64, hparams=None, end_bias=0.0, **options):
+    model = Scripted(vocab_size=258, spread=1.0, end_bias=end_bias, longest=160)
+    translator = Translator(model, ENCODERS, hparams or HParams())
+    return translator, TextSignatures(translator, SearchOptions(**options), longest, WEIGHTS)
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Inputs of up to eight bytes and EOS; greedy."""
+    return made(9, beam_size=1, extra_length=2)[1]
+
+
+def test_a_text_is_truncated_beyond_the_longest_length_alone(small):
+    inputs = tf.constant(["a" * 7, "a" * 8, "a" * 9, "a" * 8 + " ", "", " " * 8, " " * 50])
+    expected = [False, False, True, True, False, False, False]  # a blank gives a blank, however long
+    for name in ("serving_default", "n_best", "tokens"):
+        assert getattr(small, name)(inputs)["truncated"].numpy().tolist() == expected, name
+    cut = small.tokens(inputs[:3])["input_ids"].numpy()
+    assert [[i for i in row if i] for row in cut.tolist()] == [[99] * n for n in (7, 8, 8)]
+
+
+def test_of_a_score_either_side_may_be_truncated(small):
+    inputs, targets = tf.constant(["a" * 8, "a" * 9, "a", "a"]), tf.constant(["b" * 8, "b", "b" * 9, ""])
+    found = small.score(inputs, targets)
+    assert found["truncated"].numpy().tolist() == [False, True, True, False]
+    assert found["lengths"].numpy().tolist() == [9, 2, 9, 1]  # with EOS
+
+
+def test_n_best_is_a_search_for_so_many():
+    """Where a search for the best output ends before the others are final."""
+    texts, options = ["ab", "hello", "xyz"], {"beam_size": 4, "extra_length": 8, "alpha": 0.6}
+    translator, signatures = made(end_bias=6.0, **options)
+    expected = translator.translate(texts, n_best=4, **options)
+    assert [len(t.hypotheses) for t in expected] == [2, 4, 4]
+    found = signatures.n_best(tf.constant(texts))
+    outputs = [[text.decode() for text in row] for row in found["outputs"].numpy()]
+    assert outputs == [[h.text for h in t.hypotheses] + [""] * (4 - len(t.hypotheses)) for t in expected]
+    for row, translation in zip(found["scores"].numpy(), expected, strict=True):
+        assert row[: len(translation.hypotheses)] == pytest.approx([h.score for h in translation.hypotheses], abs=1e-4)

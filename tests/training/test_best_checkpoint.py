@@ -1,0 +1,110 @@
+"""Which of a run's checkpoints is kept as the best, on metrics written by hand."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.config import HParams
+from t2t_lite.training.best_checkpoint import BestCheckpoint, best_checkpoint, default_metric
+from t2t_lite.training.checkpoints import RunCheckpoints, checkpoint_step
+from t2t_lite.training.optimizers import make_optimizer
+from t2t_lite.training.run_log import RunLog
+
+STEPS = (10, 20, 30, 40)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A folder with checkpoints whose only weight is the step."""
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
+    optimizer = make_optimizer(HParams(), 10)
+    optimizer.build(model.trainable_variables)
+    saved = RunCheckpoints(str(tmp_path), model, optimizer)
+    for step in STEPS:
+        model.trainable_variables[0].assign([[step]])
+        saved.save(step)
+    (tmp_path / "vocab.model").write_text("pieces")
+    return tmp_path
+
+
+def keeper(run, metric="loss"):
+    config = {"hparams": {"hidden_size": 1}}
+    return BestCheckpoint(str(run), metric, config, [str(run / "vocab.model")], RunLog(str(run)))
+
+
+def history(metric, *values):
+    return [(step, {metric: value, "other": -value}) for step, value in zip(STEPS, values, strict=False)]
+
+
+@pytest.mark.parametrize(
+    "metric, values, best",
+    [
+        ("loss", (3.0, 1.0, 2.0, 4.0), 20),
+        ("perplexity", (3.0, 1.0, 2.0, 4.0), 20),
+        ("bleu", (3.0, 1.0, 9.0, 4.0), 30),
+        ("token_accuracy", (0.3, 0.1, 0.2, 0.4), 40),
+        ("exact_sequence_accuracy", (0.0, 0.2, 0.2, 0.1), 20),  # the first of equals
+        ("bracketing_f1", (70.0, 60.0), 10),
+    ],
+)
+def test_it_is_the_best_by_its_metric(run, metric, values, best):
+    kept = keeper(run, metric)
+    assert kept.step is None
+    kept.update(history(metric, *values))
+    assert kept.step == best == checkpoint_step(best_checkpoint(str(run)))
+    (line,) = RunLog(str(run)).read()
+    assert (line["step"], line["best_step"], line["metric"]) == (STEPS[len(values) - 1], best, metric)
+    assert line["value"] == values[STEPS.index(best)]
+
+
+def test_the_folder_is_that_model_with_all_that_decoding_needs(run):
+    kept = keeper(run)
+    kept.update(history("loss", 3.0))
+    kept.update(history("loss", 3.0, 2.0, 2.5))
+    folder = run / "best"
+    assert sorted(path.name for path in folder.glob("*.index")) == ["model.ckpt-20.index"]
+    reader = tf.train.load_checkpoint(str(folder / "model.ckpt-20"))
+    (weight,) = [reader.get_tensor(key) for key in reader.get_variable_to_shape_map() if key.startswith("model/")]
+    np.testing.assert_array_equal(weight, [[20]])
+    assert (folder / "vocab.model").read_text() == "pieces"
+    assert json.loads((folder / "hparams.json").read_text())["hparams"] == {"hidden_size": 1}
+
+
+def test_it_is_taken_once(run):
+    kept = keeper(run)
+    kept.update(history("loss", 3.0))
+    kept.update(history("loss", 3.0, 4.0))
+    assert len(RunLog(str(run)).read()) == 1
+
+
+def test_a_checkpoint_that_is_gone_counts_only_where_it_is_the_one_kept(run):
+    for path in run.glob("model.ckpt-20.*"):
+        path.unlink()
+    kept = keeper(run)
+    kept.update(history("loss", 3.0, 1.0, 2.0))
+    assert kept.step == 30
+    for path in run.glob("model.ckpt-30.*"):
+        path.unlink()
+    kept.update(history("loss", 3.0, 1.0, 2.0, 2.5))
+    assert kept.step == 30
+
+
+def test_without_its_metric_nothing_is_kept(run):
+    keeper(run, "bleu").update(history("loss", 3.0, 1.0))
+    assert best_checkpoint(str(run)) is None
+
+
+@pytest.mark.parametrize(
+    "names, expected",
+    [
+        (("loss", "perplexity", "bleu"), "bleu"),
+        (("loss", "bracketing_f1"), "bracketing_f1"),
+        (("loss", "token_accuracy", "exact_sequence_accuracy"), "loss"),
+        (("perplexity", "loss"), "loss"),
+    ],
+)
+def test_what_best_means_where_nobody_says(names, expected):
+    assert default_metric(names) == expected
