@@ -37,10 +37,13 @@ class Task:
 
 def translate_file(flags, settings):
     """Translates --decode_from_file."""
+    path = _output_path(flags, settings)
+    alignments = _decode_lines.shard_name(flags.alignments_file, settings)
+    _decode_lines.check_files(flags, settings, {"--decode_to_file": path, "--alignments_file": alignments})
     errors = _decode_lines.LineErrors(flags)
     source = flags.decode_from_file
     lines, name, first = part_of_file(source, settings, errors)
-    task = Task(name, lines, _output_path(flags, settings), first)
+    task = Task(name, lines, path, first)
     for flag, keep in (("decode_reference", "references"), ("prefix_file", "prefixes")):
         if path := flags[flag].value:
             other, other_name, _ = part_of_file(path, settings, None)
@@ -77,6 +80,8 @@ def translate(flags, settings, translator, task, errors):
 
 def score_file(flags, settings):
     """Writes for each line of --score_file, input and target parted by a tab, the mean loss of a target piece."""
+    path = _decode_lines.shard_name(flags.decode_to_file, settings) if flags.decode_to_file else "-"
+    _decode_lines.check_files(flags, settings, {"--decode_to_file": path})
     errors = _decode_lines.LineErrors(flags)
     lines, name, first = part_of_file(flags.score_file, settings, errors)
     for number, line in enumerate(lines, first):
@@ -94,7 +99,6 @@ def score_file(flags, settings):
         tokens = sum(len(score.token_log_probs) for score in found if score)
         return [["" if score is None else f"{score.per_token:.6f}" for score in found]], tokens
 
-    path = _decode_lines.shard_name(flags.decode_to_file, settings) if flags.decode_to_file else "-"
     task = Task(name, lines, path, first)
     _write(flags, settings, translator, [path], task, make, "scoring")
     errors.done()
@@ -135,8 +139,10 @@ def _write(flags, settings, translator, paths, task, make, title="translating"):
     Returns:
         Function that returns the list of lines of the first file.
     """
+    from t2t_lite.data.pipes import is_device
     from t2t_lite.data.progress import Progress
 
+    keeps = task.path == "-" or is_device(task.path)  # of which nothing can be read again
     delimiter, kept, files = settings.delimiter, [], _open(flags, settings, paths, task)
     chunk = _CHUNK * getattr(translator, "count", 1)
     if files.state is not None:  # what will be compiled from here on: last digits depend on it
@@ -153,7 +159,7 @@ def _write(flags, settings, translator, paths, task, make, title="translating"):
                 translator.search_history,
             )
             progress.add(end - progress.count, tokens)
-            kept += texts[0] if task.path == "-" else []
+            kept += texts[0] if keeps else []
         files.finish()
     finally:
         files.close()
@@ -163,9 +169,7 @@ def _write(flags, settings, translator, paths, task, make, title="translating"):
             if flags.keep_timestamp:
                 _decode_lines.take_time(flags, path)
             print(f"written: {path}", file=sys.stderr)
-    if task.path == "-":
-        return lambda: kept
-    return lambda: _read(task.path, delimiter)
+    return (lambda: kept) if keeps else (lambda: _read(task.path, delimiter))
 
 
 def _read(path, delimiter):
@@ -206,15 +210,16 @@ def _digest_of_file(path):
 
 
 class _ToStandardOutput:
-    """Has the methods of ResumableFiles; the first file is standard output, where nothing can be taken up again."""
+    """Has the methods of ResumableFiles; one file is standard output, where nothing can be taken up again."""
 
     def __init__(self, paths):
         from t2t_lite.decoding.text_files import output_file
 
         self.done, self.state = 0, None
         self._stack = contextlib.ExitStack()
-        others = [self._stack.enter_context(output_file(path)) for path in paths[1:]]
-        self._writers = [sys.stdout.write, *others]
+        self._writers = [
+            sys.stdout.write if path == "-" else self._stack.enter_context(output_file(path)) for path in paths
+        ]
 
     def write(self, texts, count, state):
         for write, text in zip(self._writers, texts, strict=True):

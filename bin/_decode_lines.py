@@ -8,6 +8,7 @@ from t2t_lite.bin import _trained
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
+_INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
 _MANY = 10  # lines that are named in one message
 
 
@@ -32,6 +33,20 @@ class LineErrors:
         """Says how many there were."""
         if self.count:
             _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped: their outputs are empty.")
+
+
+def check_files(flags, settings, outputs, inputs=None):
+    """Raises `UserError` where an output would overwrite an input, a file of the model or another output.
+
+    Args:
+        outputs: {flag: path, or list of paths}, those that will be written; "-" is standard output.
+        inputs: further ones, {what a message calls it: path, or list of paths}.
+    """
+    from t2t_lite.data.files import check_outputs
+
+    given = {f"--{name}": flags[name].value for name in _INPUTS}
+    parts = {name: [path, shard_name(path, settings)] for name, path in given.items() if path}
+    check_outputs(parts | {"the model's": _trained.model_files(flags)} | (inputs or {}), outputs)
 
 
 def load_translator(flags):

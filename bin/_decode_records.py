@@ -10,16 +10,28 @@ from t2t_lite.errors import UserError
 
 def translate_records(flags, settings):
     """Writes `<decode_to_file>.<model>…​.decodes` and, beside it, `.inputs` and `.targets`; shows BLEU."""
+    from t2t_lite import registry
+    from t2t_lite.data import files
+    from t2t_lite.data.problem import FILE_TAGS
+
+    split = _split(flags)
+    base = flags.decode_to_file or os.path.join(os.path.dirname(_trained.checkpoints(flags)[0]), FILE_TAGS[split])
+    paths = [_output_path(flags, settings, base, number) for number in range(settings.num_decodes)]
+    alignments = _decode_lines.shard_name(flags.alignments_file, settings)
+    outputs = {"--decode_to_file": [*paths, *(name for path in paths for name in _beside(path))]}
+    _decode_lines.check_files(
+        flags,
+        settings,
+        outputs | {"--alignments_file": [alignments] * settings.num_decodes},
+        {"the problem's": registry.problem(_trained.read_config(flags)["problem"]).shard_paths(flags.data_dir, split)},
+    )
     translator = _decode_lines.load_translator(flags)
-    inputs, references, split = read_records(flags, settings, translator)
-    print(f"decoding {len(inputs):,} {split} examples of {translator.problem.full_name}", file=sys.stderr)
-    base = flags.decode_to_file or os.path.join(os.path.dirname(_trained.checkpoints(flags)[0]), split)
-    for number in range(settings.num_decodes):
-        settings_now, folder = settings, ""
-        if settings.num_decodes > 1:
-            folder = f"decode_{number:05d}"
-            settings_now = dataclasses.replace(settings, sampling_seed=settings.sampling_seed + number)
-        _translate_once(flags, settings_now, translator, inputs, references, _in_folder(base, folder))
+    inputs, references, split_name = read_records(flags, settings, translator)
+    print(f"decoding {len(inputs):,} {split_name} examples of {translator.problem.full_name}", file=sys.stderr)
+    for number, path in enumerate(paths):
+        files.make_folder(os.path.dirname(path) or ".")
+        settings_now = dataclasses.replace(settings, sampling_seed=settings.sampling_seed + number)
+        _translate_once(flags, settings_now, translator, inputs, references, path)
 
 
 def read_records(flags, settings, translator):
@@ -28,11 +40,10 @@ def read_records(flags, settings, translator):
     Raises:
         UserError: no such records, or they were made with another vocabulary.
     """
-    from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
+    from t2t_lite.data.problem import FILE_TAGS
     from t2t_lite.data.records import read_examples
 
-    split = DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
-    problem = translator.problem
+    split, problem = _split(flags), translator.problem
     for side, encoder in problem.get_feature_encoders(flags.data_dir).items():
         if encoder.fingerprint != translator.encoders[side].fingerprint:
             raise UserError(
@@ -61,26 +72,32 @@ def _text(translator, side, ids):
     )
 
 
-def _in_folder(base, folder):
-    import tensorflow as tf
+def _split(flags):
+    from t2t_lite.data.problem import DatasetSplit
 
-    if not folder:
-        return base
-    folder = os.path.join(os.path.dirname(base), folder)
-    tf.io.gfile.makedirs(folder)
-    return os.path.join(folder, os.path.basename(base))
+    return DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
 
 
-def _translate_once(flags, settings, translator, inputs, references, base):
-    from t2t_lite.data.files import write_bytes
-
+def _output_path(flags, settings, base, number):
+    """Returns the path of the outputs of one pass over the records; of several, each has a folder of its own."""
+    if settings.num_decodes > 1:
+        base = os.path.join(os.path.dirname(base), f"decode_{number:05d}", os.path.basename(base))
     suffix = _decode_lines.default_name("", _trained.read_config(flags), settings)
     path = _decode_lines.shard_name(base, settings)
-    path = path if path.endswith(suffix) else path + suffix
+    return path if path.endswith(suffix) else path + suffix
+
+
+def _beside(path):
+    """Returns the paths of inputs and targets, beside the outputs."""
+    return [f"{path.rpartition('.')[0]}.{extension}" for extension in ("inputs", "targets")]
+
+
+def _translate_once(flags, settings, translator, inputs, references, path):
+    from t2t_lite.data.files import write_bytes
+
     errors = _decode_lines.LineErrors(flags)
     one_output = dataclasses.replace(settings, num_samples=-1)  # of records it is their number
     task = _decode_files.Task("examples", inputs, path, references=references if inputs else None)
     _decode_files.translate(flags, one_output, translator, task, errors)
-    for extension, lines in (("inputs", inputs), ("targets", references)):
-        text = "".join(line + settings.delimiter for line in lines)
-        write_bytes(f"{path.rpartition('.')[0]}.{extension}", text.encode("utf-8"))
+    for other, lines in zip(_beside(path), (inputs, references), strict=True):
+        write_bytes(other, "".join(line + settings.delimiter for line in lines).encode("utf-8"))

@@ -19,10 +19,11 @@ def translate_stdin(flags, settings):
     for name in ("decode_reference", "prefix_file", "alignments_file"):
         if flags[name].value:
             raise UserError(f"--{name}: needs --decode_from_file, a file.")
+    path, first = flags.decode_to_file or "-", 1
+    _decode_lines.check_files(flags, settings, {"--decode_to_file": path}, {"standard input": "-"})
     errors = _decode_lines.LineErrors(flags)
     translator = _decode_lines.load_translator(flags)
     lines_of = _decode_lines.line_translator(flags, settings, translator, "standard input", errors)
-    path, first = flags.decode_to_file or "-", 1
     with text_files.output_file(path) if path != "-" else contextlib.nullcontext(sys.stdout.write) as write:
         for lines in text_files.stream_lines(sys.stdin.fileno(), "standard input", settings.delimiter, errors):
             for start in range(0, len(lines), _CHUNK):

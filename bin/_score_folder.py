@@ -24,6 +24,7 @@ def score(flags, references):
     if not flags.wait_minutes:
         _last_file(flags.translations_dir)  # raises where nothing is; before anything is made
     if flags.event_dir:
+        files.check_outputs({"--reference": flags.reference}, {"--event_dir": _last_step_path(flags.event_dir)})
         files.make_folder(flags.event_dir)
         files.check_writable(flags.event_dir)
     min_steps = flags.min_steps if flags.min_steps >= 0 else _last_step(flags.event_dir) + 1

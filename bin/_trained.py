@@ -5,6 +5,12 @@ import os
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 
+# In the folder of a run, or of an export's weights; of vocabularies that are beside them, any name.
+_RUN_FILES = (
+    r"model\.ckpt-.*|variables\..*|checkpoint|hparams\.json|flags.*\.txt|(train|eval)\.log|problem\.json|vocab.*|"
+    r".*\.(model|subwords)"
+)
+
 
 def define_flags(flags):
     """Declares the flags that name a trained model."""
@@ -41,6 +47,18 @@ def checkpoints(flags):
 
     paths = (flags.checkpoint_path or flags.output_dir).split(",")
     return [find_checkpoint(os.path.expanduser(path)) for path in paths if path]
+
+
+def model_files(flags):
+    """Returns the paths of the files that the model is made of: no output may take their place. Raises `UserError`."""
+    return [path for checkpoint in checkpoints(flags) for path in run_files(os.path.dirname(checkpoint))]
+
+
+def run_files(folder):
+    """Returns the paths of what t2t-trainer or t2t-exporter left in a folder and its like: weights, settings, logs."""
+    from t2t_lite.data.files import list_files
+
+    return list_files(folder, _RUN_FILES) + list_files(os.path.join(folder, "..", "assets.extra", "t2t_lite"), ".*")
 
 
 def read_config(flags):

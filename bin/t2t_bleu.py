@@ -57,6 +57,9 @@ def check(flags):
     if not flags.translations_dir:
         _app.require(flags, "translation", "reference")
     _app.require(flags, "reference")
+    given = [flags.translation, *flags.reference, flags.baseline, flags.source]
+    if given.count("-") > 1:
+        raise UserError("standard input (-): can be read once. Expected at most one file of that name.")
     kind, other = ("translation", _OF_A_FOLDER) if flags.translation else ("translations_dir", _OF_ONE_FILE)
     for name in other:
         if flags[name].value != flags[name].default:

@@ -82,8 +82,16 @@ def check(flags):
 
 def run(flags):
     """Translates, or prints the model's state."""
+    from t2t_lite.data import files
     from t2t_lite.export import query
 
+    files.check_outputs(
+        {
+            "--inputs_file": flags.inputs_file or "-",
+            "--tls": [flags.tls_ca_file, flags.tls_cert_file, flags.tls_key_file],
+        },
+        {"--outputs_file": flags.outputs_file},
+    )
     options, with_scores = _settings(flags)
     wants_tls = flags.tls or flags.tls_ca_file or flags.tls_cert_file or flags.tls_key_file
     client = query.open_client(

@@ -85,7 +85,7 @@ def run(flags):
             "there first, wait by --wait_minutes, or set a smaller --min_steps."
         )
     if scored:
-        _show(flags, scored, flags.plot or os.path.join(flags.translations_dir, f"{checkpoints.problem}-scores.png"))
+        _show(flags, scored, flags.plot or checkpoints.plot_path(checkpoints.problem))
 
 
 class _Checkpoints:
@@ -108,7 +108,7 @@ class _Checkpoints:
         self.seen += 1
         if not self.problem:
             self._prepare(checkpoint.path)
-        path = os.path.join(self._flags.translations_dir, f"{self.problem}-{checkpoint.step}")
+        path = self._path(self.problem, checkpoint.step)
         if tf.io.gfile.exists(path):
             self._check_old(path, checkpoint)
             _LOGGER.info(f"{path}: is there already")
@@ -149,7 +149,7 @@ class _Checkpoints:
             "beam_size": used.get("beam_size", 4),
             "alpha": used.get("alpha", 0.6),
         }
-        noted = os.path.join(folder, f"{problem}-settings.json")
+        noted = self._path(problem, "settings.json")
         if tf.io.gfile.exists(noted) and step_files.find(folder, step_files.TRANSLATIONS):
             before = files.read_json(noted)
             for name, value in settings.items():
@@ -158,14 +158,29 @@ class _Checkpoints:
                         f"--translations_dir={folder}: its translations were made with {name}={before.get(name)}, now "
                         f"it is {value}. Choose another folder; or delete {noted} if they are the same."
                     )
+        plot = (flags.plot or self.plot_path(problem)) if flags.reference else None
+        texts = {"--source": flags.source, "--reference": flags.reference}
+        outputs = [noted, self._path(problem, "flags.txt")]
+        outputs += [self._path(problem, file.step) for file in step_files.find(flags.model_dir, step_files.CHECKPOINTS)]
+        files.check_outputs(
+            texts | {"the model's": _trained.run_files(flags.model_dir)},
+            {"--plot": plot, "--translations_dir": outputs},
+        )
         files.make_folder(folder)
         files.check_writable(folder)
         files.write_json(noted, settings)
         flags_file = os.path.join(flags.model_dir, "flags.txt")
         if tf.io.gfile.exists(flags_file):  # its time is the start of the run, as in tensor2tensor
             data, status = files.read_bytes(flags_file), tf.io.gfile.stat(flags_file)
-            _write(os.path.join(folder, f"{problem}-flags.txt"), data, status.mtime_nsec / 1e9)
+            _write(self._path(problem, "flags.txt"), data, status.mtime_nsec / 1e9)
         self.problem = problem
+
+    def plot_path(self, problem):
+        """Returns where scores are drawn if --plot does not say it."""
+        return self._path(problem, "scores.png")
+
+    def _path(self, problem, ending):
+        return os.path.join(self._flags.translations_dir, f"{problem}-{ending}")
 
     def _check_old(self, path, checkpoint):
         import tensorflow as tf

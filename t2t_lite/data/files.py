@@ -292,14 +292,14 @@ def check_outputs(inputs, outputs):
     /dev/null may come more than once, and so may an input.
 
     Args:
-        inputs: {what a message calls it, such as "--source": path, or list of paths}. None and "" are left out; "-"
-            is standard input.
+        inputs: {what a message calls it, such as "--source" or "standard input": path, or list of paths}. None and ""
+            are left out; "-" is standard input.
         outputs: likewise; "-" is standard output. Each is written through `<path>.t2t_lite_incomplete`
             and `<path>.t2t_lite_incomplete.json`, which may be no input either.
     """
     taken = {}
     for name, path in _each(inputs):
-        taken.setdefault(_identity(path, 0), (name, path))
+        taken.setdefault(_identity(path, 0), _named(name, path))
     own = {}
     for name, path in _each(outputs):
         for suffix in ("", INCOMPLETE, f"{INCOMPLETE}.json"):
@@ -308,13 +308,18 @@ def check_outputs(inputs, outputs):
                 break
             through = f", which is written through {path}{suffix}," if suffix else ""
             if identity in taken:
-                other, other_path = taken[identity]
                 raise UserError(
-                    f"{name}={path}{through} would overwrite {other}={other_path}, an input. Choose another output."
+                    f"{_named(name, path)}{through} would overwrite {taken[identity]}, an input. Choose another output."
                 )
             if identity in own:
-                raise UserError(f"{name}={path}{through} is {own[identity]} too. Expected another file for each.")
-            own[identity] = f"{name}={path}"
+                raise UserError(
+                    f"{_named(name, path)}{through} is {own[identity]} too. Expected another file for each."
+                )
+            own[identity] = _named(name, path)
+
+
+def _named(name, path):
+    return f"{name}={path}" if name.startswith("--") else name if path == "-" else f"{name} {path}"
 
 
 def _each(paths):
@@ -334,4 +339,4 @@ def _identity(path, stream):
         return None if path == "-" else os.path.realpath(path)
     if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
         return found.st_dev, found.st_ino
-    return None
+    return "-" if path == "-" and stream == 1 else None

@@ -29,6 +29,7 @@ def generate(problem, data_dir, tmp_dir):
     Raises:
         UserError: `data_dir` holds the output of another request (the difference is named), or the input is bad.
     """
+    files.check_outputs(problem.source_files(), {"--data_dir": _outputs(problem, data_dir)})
     request = make_request(problem)
     manifest = find_finished(problem, data_dir, request)
     if manifest:
@@ -154,6 +155,16 @@ def _leftovers(problem, data_dir):
     name, tags = re.escape(problem.dataset_filename()), "|".join(FILE_TAGS.values())
     shard = rf"{name}-(unshuffled-)?({tags})-\d{{5}}-of-\d{{5}}"
     return learned, files.list_files(data_dir, rf"{shard}(\.chunk-.*)?(\.incomplete|{re.escape(files.INCOMPLETE)})?")
+
+
+def _outputs(problem, data_dir):
+    """Returns the paths that generation writes, or removes if they are there."""
+    learned, leftovers = _leftovers(problem, data_dir)
+    paths = [problem.manifest_path(data_dir), _begun_path(problem, data_dir), *leftovers, *learned]
+    paths += [*problem.learned_files(data_dir), *problem.vocabulary_files(data_dir)]
+    for split in problem.dataset_splits:
+        paths += problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True)
+    return list(dict.fromkeys(paths))
 
 
 def _write_splits(problem, data_dir, tmp_dir):

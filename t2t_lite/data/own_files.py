@@ -107,6 +107,12 @@ class OwnFiles:
             **{FLAGS[split]: self.files_of(split) for split in self.config["files"]},
         }
 
+    def source_files(self):
+        """See `Problem.source_files`."""
+        return {
+            f"--{FLAGS[split]}": [facts["path"] for facts in self.files_of(split)] for split in self.config["files"]
+        }
+
     def generate_data(self, data_dir, tmp_dir, task_id=-1):
         """See `Problem.generate_data`; without `configure`, generates again what the data folder says."""
         self.read_config(data_dir)

@@ -112,6 +112,10 @@ class Problem:
         """Returns the paths of those vocabulary files that generation makes itself, and may make anew."""
         return []
 
+    def source_files(self):
+        """Returns {flag: paths} of the user's own files, which generation must not overwrite."""
+        return {}
+
     def generation_settings(self):
         """Returns what the generated files depend on, as JSON values; a change is refused over finished files."""
         return {}
