@@ -182,7 +182,7 @@ def _parser(was_reversed, was_copy, vocab_size, paths):
             targets = inputs
         if vocab_size:
             largest = tf.stack([_largest(inputs), _largest(targets)])  # against one size, or one a side
-            message = f"{paths[0]} and its like: an id is outside the vocabulary of {vocab_size}"
+            message = f"{paths[0]} and its like: {records.OUTSIDE} of {vocab_size}"
             with tf.control_dependencies([tf.debugging.assert_less(largest, vocab_size, message)]):
                 inputs = tf.identity(inputs)
         return inputs, targets

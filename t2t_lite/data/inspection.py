@@ -107,7 +107,7 @@ def _read_sample(paths):
     for path in paths:
         with records.naming_damage(path):
             for both in tf.data.TFRecordDataset(path).take(count).batch(count).map(records.parse_batch):
-                facts.add_batch(*both, path)
+                facts.add_batch(*both)
                 for side, ids in zip(split_facts.SIDES, both, strict=True):
                     sample[side] += ids.to_list()
     return sample, facts.as_json()

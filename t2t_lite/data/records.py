@@ -10,10 +10,16 @@ import re
 import tensorflow as tf
 
 from t2t_lite.data import files
-from t2t_lite.errors import UserError
+from t2t_lite.errors import Failure, UserError, shown
 
+SIDES = ("inputs", "targets")
+LARGEST_ID = 2**31 - 1  # batches are int32
+OUTSIDE = "an id is outside the vocabulary"
 _DAMAGE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError)
-_SPEC = {key: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for key in ("inputs", "targets")}
+_NOT_READABLE = (
+    tf.errors.NotFoundError, tf.errors.PermissionDeniedError, tf.errors.FailedPreconditionError, tf.errors.UnknownError,
+)  # fmt: skip
+_SPEC = {side: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for side in SIDES}
 
 
 def serialize(example):
@@ -30,9 +36,46 @@ def parse(record):
 
 
 def parse_batch(serialized):
-    """In a graph: records, string [n] -> inputs and targets, each int32 ragged [n, (length)]."""
+    """In a graph: records, string [n] -> inputs and targets, each int32 ragged [n, (length)].
+
+    A record without ids on a side, or with one that is below 0 or beyond 32 bits, raises an error of TensorFlow's that
+    `naming_damage` explains. Unchecked, it would be trained on as empty, or with another id.
+    """
     example = tf.io.parse_example(serialized, _SPEC)
-    return tf.cast(example["inputs"], tf.int32), tf.cast(example["targets"], tf.int32)
+    is_right = [
+        (tf.reduce_min(side.row_lengths()) > 0)
+        & (tf.reduce_min(side.flat_values) >= 0)
+        & (tf.reduce_max(side.flat_values) <= LARGEST_ID)
+        for side in example.values()
+    ]
+    with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(is_right), ["a record without its ids"])]):
+        return tuple(tf.cast(example[side], tf.int32) for side in SIDES)
+
+
+def find_fault(record):
+    """Returns what is wrong with the bytes of a record, None: nothing.
+
+    Args:
+        record: bytes, which should be those of a `tf.train.Example` with ids as `inputs` and as `targets`.
+    """
+    try:
+        features = tf.train.Example.FromString(record).features.feature
+    except Exception as error:  # protobuf's own class has moved from version to version
+        if type(error).__name__ != "DecodeError":
+            raise
+        return "not a tf.train.Example"
+    for side in SIDES:
+        kind = features[side].WhichOneof("kind") if side in features else None
+        if kind is None:
+            return f"no {side} (found: {', '.join(map(shown, sorted(features))) or 'no feature'})"
+        if kind != "int64_list":
+            return f"{side} is a {kind}, no int64_list"
+        if not features[side].int64_list.value:
+            return f"{side} is empty"
+        wrong = next((i for i in features[side].int64_list.value if not 0 <= i <= LARGEST_ID), None)
+        if wrong is not None:
+            return f"the id {wrong} in {side} is not from 0 to {LARGEST_ID}"
+    return None
 
 
 def _read(path):
@@ -49,15 +92,17 @@ def read_examples(paths):
     """
     for path in paths:
         with naming_damage(path):
-            for record in _read(path):
+            for number, record in enumerate(_read(path), 1):
+                if fault := find_fault(record):
+                    raise UserError(_wrong_record(path, number, fault))
                 yield parse(record)
 
 
 class naming_damage:
-    """Context that turns TensorFlow's errors while reading records into a `UserError` that names the file.
+    """Context that turns TensorFlow's errors while reading records into a `UserError` that names file and record.
 
     Args:
-        paths: of the files; of several the damaged one is searched for, which takes a pass over them.
+        paths: of the files; the damaged one is searched for, which takes a pass over them.
     """
 
     def __init__(self, *paths):
@@ -67,23 +112,23 @@ class naming_damage:
         return self
 
     def __exit__(self, kind, error, traceback):
-        if isinstance(error, tf.errors.NotFoundError):
-            raise UserError(f"{self._name()}: no such file. Run t2t-datagen again.") from None
-        if isinstance(error, tf.errors.DataLossError) and not any(map(_is_damaged, self._paths)):
-            raise UserError(
-                f"{self._name()}: was damaged when it was read ({_first_line(error)}), and is whole now. Run the same "
-                "command again. Should this come again, then the newest checkpoint was saved with the damage already "
-                "in its buffer: delete it."
-            ) from None
-        if isinstance(error, _DAMAGE) or _is_proto_error(error):
-            raise UserError(
-                f"{self._name()}: damaged or not a file of records ({_first_line(error)}). Delete it and run "
-                "t2t-datagen again."
-            ) from None
-
-    def _name(self):
+        if not isinstance(error, (*_DAMAGE, *_NOT_READABLE)):
+            return
+        if fault := next(filter(None, map(_find_fault, self._paths)), None):
+            raise UserError(fault) from None
         first, *others = self._paths
-        return next(filter(_is_damaged, self._paths), f"{first} and its like") if others else first
+        name, cause = f"{first} and its like" if others else first, _first_line(error)
+        if isinstance(error, tf.errors.DataLossError):
+            raise UserError(
+                f"{name}: was damaged when it was read ({cause}), and is whole now. Run the same command again. "
+                "Should this come again, then the newest checkpoint was saved with the damage already in its buffer: "
+                "delete it."
+            ) from None
+        if outside := re.search(rf"{OUTSIDE}[^\]]*", cause):
+            raise UserError(
+                f"{name}: {outside[0]}. Records and vocabulary do not belong together: run t2t-datagen into an empty folder."
+            ) from None
+        raise Failure(f"{name}: whole, yet no batches can be made of these records: {cause}") from error
 
 
 def naming(dataset, paths):
@@ -92,22 +137,37 @@ def naming(dataset, paths):
         yield from dataset
 
 
-def _is_damaged(path):
+def _find_fault(path):
+    """Returns the message about a file that cannot be read or trained on, None: it is whole."""
+    number = 0
     try:
-        for _ in tf.data.TFRecordDataset(path).batch(1024).map(parse_batch):
-            pass
-    except (*_DAMAGE, tf.errors.NotFoundError):
-        return True
-    return False
+        for batch in tf.data.TFRecordDataset(path).batch(1024):
+            try:
+                parse_batch(batch)
+            except tf.errors.InvalidArgumentError:
+                for at, record in enumerate(batch.numpy(), number + 1):
+                    if fault := find_fault(record):
+                        return _wrong_record(path, at, fault)
+            number += len(batch)
+    except tf.errors.NotFoundError:
+        return f"{path}: no such file. Run t2t-datagen again."
+    except tf.errors.PermissionDeniedError:
+        return f"{path}: no permission to read it. Change its permissions."
+    except (*_DAMAGE, *_NOT_READABLE) as error:
+        return f"{path}: damaged or not a file of records ({_first_line(error)}). Delete it and run t2t-datagen again."
+    return None
 
 
-def _is_proto_error(error):
-    return type(error).__name__ == "DecodeError"
+def _wrong_record(path, number, fault):
+    return (
+        f"{path}: damaged or not a file of records (record {number:,}: {fault}). Expected ids as inputs and as "
+        "targets: delete it and run t2t-datagen again."
+    )
 
 
 def _first_line(error):
     message = getattr(error, "message", None) or str(error)
-    first = re.sub(r"^\{\{.*?\}\} ", "", message).splitlines()[0].split(" [Op:")[0].strip()
+    first = (re.sub(r"^\{\{.*?\}\} ", "", message).splitlines() or [""])[0].split(" [Op:")[0].strip()
     return re.sub(r"^assertion failed: \[(.*?)\] \[.*", r"\1", first)  # the rest are the values
 
 

@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from t2t_lite.data import files
 from t2t_lite.data.records import serialize
-from t2t_lite.data.split_facts import Facts
+from t2t_lite.data.split_facts import Facts, check_examples
 from t2t_lite.errors import UserError
 from t2t_lite.quiet_import import import_tensorflow
 
@@ -198,6 +198,7 @@ def _read_index(path, samples):
 def _write_chunk(path, samples, groups, seed, encode):
     """Writes a file of TFRecords, sorted by shard, and what is in it."""
     examples = samples if encode is None else encode(samples)
+    check_examples(examples)
     shards = sum(groups)
     dealt = _deal(len(examples), shards, seed)
     group_of_shard = np.repeat(np.arange(len(groups)), groups)

@@ -16,9 +16,9 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data import records
-from t2t_lite.errors import UserError
+from t2t_lite.data.records import LARGEST_ID, SIDES
+from t2t_lite.errors import UserError, shown
 
-SIDES = ("inputs", "targets")
 _LONGER = "longer"
 _NEEDED = {"lengths", "side_lengths", "largest_id", "bytes"}  # older manifests lack them
 _RECORDS_AT_ONCE = 2**12
@@ -32,31 +32,21 @@ class Facts:
         self._largest_id = dict.fromkeys(SIDES, 0)
 
     def add_examples(self, examples):
-        """Adds a list of {"inputs": ids, "targets": ids}. Raises `UserError` for an id below 0."""
-        ids = {side: [example.get(side, ()) for example in examples] for side in SIDES}
-        different = {side: set().union(*of_side) for side, of_side in ids.items()}
+        """Adds a list of {"inputs": ids, "targets": ids}, which `check_examples` has passed."""
+        ids = {side: [example[side] for example in examples] for side in SIDES}
         self._add(
             {side: np.array([len(found) for found in of_side], np.int64) for side, of_side in ids.items()},
-            {side: int(max(found, default=0)) for side, found in different.items()},
-            {side: int(min(found, default=0)) for side, found in different.items()},
+            {side: int(max(set().union(*of_side), default=0)) for side, of_side in ids.items()},
         )
 
-    def add_batch(self, inputs, targets, path):
-        """Adds ragged int32 [n, (length)] of both sides, from the file `path`. Raises `UserError` for an id below 0."""
-        ids = {"inputs": inputs.flat_values.numpy(), "targets": targets.flat_values.numpy()}
+    def add_batch(self, inputs, targets):
+        """Adds ragged int32 [n, (length)] of both sides, as `records.parse_batch` returns them."""
         self._add(
             {"inputs": inputs.row_lengths().numpy(), "targets": targets.row_lengths().numpy()},
-            {side: int(found.max(initial=0)) for side, found in ids.items()},
-            {side: int(found.min(initial=0)) for side, found in ids.items()},
-            f"{path}: ",
+            {"inputs": int(inputs.flat_values.numpy().max()), "targets": int(targets.flat_values.numpy().max())},
         )
 
-    def _add(self, lengths, largest_id, smallest_id, where=""):
-        for side, smallest in smallest_id.items():
-            if smallest < 0:
-                raise UserError(
-                    f"{where}an example has the id {smallest} in {side}. Expected ids from 0: see its encoder."
-                )
+    def _add(self, lengths, largest_id):
         lengths[_LONGER] = np.maximum(lengths["inputs"], lengths["targets"])
         for side, counter in self._lengths.items():
             values, counts = np.unique(lengths[side], return_counts=True)
@@ -88,6 +78,40 @@ class Facts:
         }
 
 
+def check_examples(examples):
+    """Raises `UserError` unless each of a list is {"inputs": ids, "targets": ids}, both sides with at least one id."""
+    try:
+        different = set().union(*(example[side] for example in examples for side in SIDES))
+        if all(len(example[side]) for example in examples for side in SIDES) and all(map(_is_id, different)):
+            return
+    except (TypeError, KeyError, IndexError):  # of what is no dict, or no list
+        pass
+    fault = next(filter(None, map(_fault, examples)))
+    raise UserError(
+        f"an example {fault}. Expected ids from 0 to {LARGEST_ID} as inputs and as targets: see the problem's encoder "
+        "and what it generates."
+    )
+
+
+def _fault(example):
+    if not isinstance(example, dict):
+        return f"is {shown(example)}"
+    for side in SIDES:
+        ids = example.get(side, ())
+        if not isinstance(ids, list | tuple | np.ndarray):
+            return f"has {shown(ids)} as {side}"
+        if not len(ids):
+            return f"has no id in {side}"
+        wrong = [i for i in ids if not _is_id(i)]
+        if wrong:
+            return f"has the id {shown(wrong[0])} in {side}"
+    return None
+
+
+def _is_id(value):
+    return isinstance(value, int | np.integer) and 0 <= value <= LARGEST_ID
+
+
 def read_facts(paths):
     """Reads all records and returns their facts, those of the files ("bytes") left out.
 
@@ -99,7 +123,7 @@ def read_facts(paths):
         with records.naming_damage(path):
             batches = tf.data.TFRecordDataset(path).batch(_RECORDS_AT_ONCE)
             for inputs, targets in batches.map(records.parse_batch, num_parallel_calls=2):
-                facts.add_batch(inputs, targets, path)
+                facts.add_batch(inputs, targets)
     return facts.as_json()
 
 
@@ -162,7 +186,7 @@ def count_kept(lengths, max_length, min_length=0):
     return kept, sum(lengths.values()) - kept
 
 
-def check_split(problem, data_dir, split, max_length=0, min_length=0):
+def check_split(problem, data_dir, split, max_length=0, min_length=0, reads_records=False):
     """Checks a split before it is used, in a time that does not depend on its size where the manifest has the facts.
 
     Where it has not (an older one, or a problem that wrote its files itself) all records are read.
@@ -173,6 +197,7 @@ def check_split(problem, data_dir, split, max_length=0, min_length=0):
         split: of `DatasetSplit`.
         max_length: ids; longer examples are left out; 0: none.
         min_length: ids; examples shorter on both sides are left out.
+        reads_records: read them in any case: a changed byte is found now, not hours later.
 
     Returns:
         (paths of the shards, number of examples kept, number left out).
@@ -182,6 +207,6 @@ def check_split(problem, data_dir, split, max_length=0, min_length=0):
             side's vocabulary.
     """
     paths, facts = find_facts(problem, data_dir, split)
-    facts = facts or read_facts(paths)
+    facts = read_facts(paths) if reads_records or not facts else facts
     check_ids(facts, problem.feature_encoders(data_dir), f"{paths[0]} and its like" if paths[1:] else paths[0])
     return paths, *count_kept(row_lengths(problem, facts), max_length, min_length)

@@ -72,7 +72,7 @@ def open_training_data(problem, hparams, data_dir):
         )
     sizes = vocab_size, target_vocab_size or vocab_size
     batches = batching.problem_batches(problem, hparams, paths, encoders, sizes)
-    dev_paths, *_ = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL)
+    dev_paths, *_ = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL, reads_records=True)
     return TrainingData(
         problem, encoders, vocab_size, target_vocab_size, paths, dev_paths, examples, dropped, longest, batches
     )

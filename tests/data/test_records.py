@@ -3,9 +3,9 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data import records
+from t2t_lite.data import batching, records, split_facts
 from t2t_lite.data.sharding import write_shards
-from t2t_lite.errors import UserError
+from t2t_lite.errors import Failure, UserError
 
 EXAMPLES = [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in range(50)]
 
@@ -62,3 +62,65 @@ def test_only_complete_sets_are_found(tmp_path):
     (tmp_path / "p-train-00000-of-00001").touch()
     with pytest.raises(UserError, match="shards of 1 and of 3 lie together"):
         records.find_shards(*there, "the command")
+
+
+def feature(kind, values):
+    lists = {"int64": tf.train.Int64List, "bytes": tf.train.BytesList, "float": tf.train.FloatList}
+    return tf.train.Feature(**{f"{kind}_list": lists[kind](value=values)})
+
+
+IDS = feature("int64", [5, 1])
+WRONG_RECORDS = {
+    "no targets": ({"inputs": IDS, "target": IDS}, r"no targets \(found: 'inputs', 'target'\)"),
+    "no inputs": ({"targets": IDS}, "no inputs"),
+    "nothing": ({}, r"no inputs \(found: no feature\)"),
+    "without a kind": ({"inputs": tf.train.Feature(), "targets": IDS}, "no inputs"),
+    "empty": ({"inputs": IDS, "targets": feature("int64", [])}, "targets is empty"),
+    "bytes": ({"inputs": feature("bytes", [b"a"]), "targets": IDS}, "inputs is a bytes_list, no int64_list"),
+    "floats": ({"inputs": IDS, "targets": feature("float", [1.0])}, "targets is a float_list, no int64_list"),
+    "beyond 32 bits": ({"inputs": feature("int64", [2**32 + 5, 1]), "targets": IDS}, f"the id {2**32 + 5} in inputs"),
+    "just beyond": ({"inputs": IDS, "targets": feature("int64", [2**31, 1])}, f"the id {2**31} in targets"),
+    "far below": ({"inputs": IDS, "targets": feature("int64", [-(2**63), 1])}, f"the id {-(2**63)} in targets"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [*((name, 3) for name in WRONG_RECORDS), ("no targets", 9000)],  # 9000: behind the sample for the pools' size
+)
+def test_records_that_cannot_be_trained_on_are_named_with_their_number(tmp_path, name, place):
+    features, fault = WRONG_RECORDS[name]
+    good, bad = paths_in(tmp_path, 2)
+    for path, count in ((good, 10), (bad, place - 1)):
+        with tf.io.TFRecordWriter(path) as writer:
+            for _ in range(count):
+                writer.write(records.serialize({"inputs": [5, 1], "targets": [6, 1]}))
+            if path == bad:
+                writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+    expected = rf"{bad}: damaged or not a file of records \(record {place:,}: {fault}.*\). Expected ids"
+    for read in (
+        records.read_examples,
+        split_facts.read_facts,
+        lambda paths: list(
+            records.naming(batching.training_batches(paths, batch_size=4096).take(9), paths),
+        ),
+        lambda paths: list(records.naming(batching.evaluation_batches(paths, batch_size=4096), paths)),
+        lambda paths: list(records.naming(batching.evaluation_batches(paths, batch_size=4096, vocab_size=9), paths)),
+    ):
+        with pytest.raises(UserError, match=expected):
+            list(read([good, bad]))
+
+
+def test_errors_that_are_not_the_datas_do_not_blame_it(tmp_path):
+    paths = paths_in(tmp_path, 2)
+    write_shards(EXAMPLES, paths, seed=1)
+    with (
+        pytest.raises(Failure, match="whole, yet no batches can be made of these records: odd"),
+        records.naming_damage(*paths),
+    ):
+        raise tf.errors.InvalidArgumentError(None, None, "odd")
+    outside = "and its like: an id is outside the vocabulary of 9. Records and vocabulary do not belong together"
+    with pytest.raises(UserError, match=outside):
+        list(records.naming(batching.evaluation_batches(paths, batch_size=99, vocab_size=9), paths))
+    with pytest.raises(ZeroDivisionError), records.naming_damage(*paths):
+        raise ZeroDivisionError
