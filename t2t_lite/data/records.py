@@ -126,7 +126,8 @@ class naming_damage:
             ) from None
         if outside := re.search(rf"{OUTSIDE}[^\]]*", cause):
             raise UserError(
-                f"{name}: {outside[0]}. Records and vocabulary do not belong together: run t2t-datagen into an empty folder."
+                f"{name}: {outside[0]}. Records and vocabulary do not belong together: run t2t-datagen into an empty "
+                "folder."
             ) from None
         raise Failure(f"{name}: whole, yet no batches can be made of these records: {cause}") from error
 
