@@ -4,6 +4,7 @@ import os
 
 from t2t_lite.data.files import read_bytes, write_picture
 from t2t_lite.errors import UserError
+from t2t_lite.training.evaluation import SCORES
 from t2t_lite.training.run_log import lineage, parse_lines
 
 _LONGEST_NAME = 40  # characters: two legends of such names fit beside each other
@@ -99,5 +100,4 @@ def draw_curves(output_dirs, path):
 def _score(logs):
     """Returns the name of the evaluations' score: BLEU, or what the problem has instead; None without evaluation."""
     names = {name for lines in logs.values() for line in lines if line["event"] == "evaluation" for name in line}
-    wanted = ("bleu", "f1", "exact_sequence_accuracy", "accuracy")
-    return next((name for name in wanted if name in names), None)
+    return next((name for name in SCORES if name in names), None)

@@ -1,13 +1,16 @@
 """What t2t-trainer answers before it imports TensorFlow, and what it hands to the Trainer."""
 
+import dataclasses
 import json
 
 import pytest
 
 from t2t_lite.bin import t2t_datagen, t2t_trainer
+from t2t_lite.config import HParams
 from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.early_stopping import EarlyStopping
+from t2t_lite.training.trainer import Trainer
 
 
 @pytest.fixture
@@ -122,6 +125,55 @@ def test_flags_reach_the_trainer(call, recorded, tmp_path):
     assert "eval_steps" not in arguments["flags_text"]
 
 
+@pytest.mark.parametrize(
+    ("flag", "argument", "value"),
+    [
+        ("--worker_gpu=0", "worker_gpu", 0),
+        ("--logical_cpus=3", "logical_cpus", 3),
+        ("--local_eval_frequency=7", "local_eval_frequency", 7),
+        ("--eval_steps=8", "eval_steps", 8),
+        ("--eval_throttle_seconds=9", "eval_throttle_seconds", 9),
+        ("--decode_hparams=alpha=1", "search", {"alpha": 1.0}),
+        ("--schedule=train", "evaluate_while_training", False),
+        ("--schedule=train_eval_and_decode", "translate_all", True),
+        ("--eval_early_stopping_steps=5", "early_stopping", EarlyStopping(5)),
+        ("--eval_early_stopping_metric=bleu", "early_stopping", EarlyStopping(0, "bleu")),
+        ("--eval_early_stopping_metric_delta=3", "early_stopping", EarlyStopping(0, "loss", 3.0)),
+        ("--eval_early_stopping_metric_minimize", "early_stopping", EarlyStopping(0, "loss", 0.1, True)),
+        ("--noeval_early_stopping_metric_minimize", "early_stopping", EarlyStopping(0, "loss", 0.1, False)),
+        ("--best_checkpoint_metric=none", "best_metric", "none"),
+        ("--profile", "profile", True),
+        ("--nodeterministic", "deterministic", False),
+        ("--save_checkpoints_secs=11", "save_checkpoints_secs", 11),
+        ("--keep_checkpoint_max=12", "keep_checkpoint_max", 12),
+        ("--keep_checkpoint_every_n_hours=13", "keep_checkpoint_every_n_hours", 13),
+        ("--log_step_count_steps=14", "log_step_count_steps", 14),
+        ("--allow_hparams_change", "allow_hparams_change", True),
+        ("--hparams=gradient_accumulation_steps=2", "keep_batches_a_step", False),
+        ("--warm_start_from=other", "warm_start_from", "other"),
+    ],
+)
+def test_a_flag_reaches_its_argument_and_no_other(call, recorded, tmp_path, flag, argument, value):
+    """What is not given is as the Trainer itself has it."""
+    defaults = {field.name: field.default for field in dataclasses.fields(Trainer)}
+    defaults["early_stopping"] = EarlyStopping()
+    assert call(*REQUIRED, f"--output_dir={tmp_path}", flag)[0] == 0
+    arguments, train = recorded
+    assert train == ("train", 250_000)
+    assert arguments[argument] == value != defaults[argument]
+    given = {"problem", "model", "hparams", "hparams_set", "data_dir", "output_dir", "flags_text", "inexact", argument}
+    assert {name: arguments[name] for name in arguments.keys() - given} == {
+        name: defaults[name] for name in arguments.keys() - given
+    }
+
+
+def test_threads_make_a_run_inexact(recorded, tmp_path, call, monkeypatch):
+    monkeypatch.setattr("tensorflow.config.threading.set_intra_op_parallelism_threads", lambda count: None)
+    assert call(*REQUIRED, f"--output_dir={tmp_path}", "--intra_op_parallelism_threads=2")[0] == 0
+    (why,) = recorded[0]["inexact"]
+    assert "--intra_op_parallelism_threads" in why
+
+
 def test_schedules_that_train(call, recorded, tmp_path):
     found = {}
     for schedule in ("continuous_train_and_eval", "train_and_evaluate", "train", "train_eval_and_decode", "test"):
@@ -165,9 +217,13 @@ def test_schedules_that_evaluate(call, monkeypatch, tmp_path, schedule, split, o
 
     monkeypatch.setattr(checkpoint_evaluation, "CheckpointEvaluation", Recorder)
     flags = f"--output_dir={tmp_path}", "--data_dir=d", f"--schedule={schedule}"
-    status, out, _ = call(*flags, "--eval_steps=4", "--decode_hparams=alpha=1,beam_size=2", "--eval_timeout_mins=2")
+    status, out, _ = call(
+        *flags, "--eval_steps=4", "--decode_hparams=alpha=1,beam_size=2", "--eval_timeout_mins=2",
+        "--hparams=eval_beam_size=7",
+    )  # fmt: skip
     assert status == 0
-    output_dir, data_dir, given_split, eval_steps, _, search = calls[0]
+    output_dir, data_dir, given_split, eval_steps, change_hparams, search = calls[0]
+    assert change_hparams(HParams()) == HParams(eval_beam_size=7)
     assert (output_dir, data_dir, given_split, eval_steps) == (str(tmp_path), "d", split, 4)
     assert search == {"alpha": 1.0, "beam_size": 2}
     assert out == ("loss = 1.5000\nbleu = 20.0000\n" if once else "run/model.ckpt-3  loss = 1.5000  bleu = 20.0000\n")

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import pytest
@@ -14,6 +15,54 @@ def test_values_have_types():
     options = found.search_options()
     assert (options.n_best, options.batch_size, options.ends) == (2, 32, "any")
     assert DecodeHParams.parse("ends=top").search_options().ends == "top"
+
+
+DRAWS = "sampling_method=random,"
+
+
+@pytest.mark.parametrize(
+    "text, option, value",
+    [
+        ("beam_size=7", "beam_size", 7),
+        ("alpha=0.3", "alpha", 0.3),
+        ("extra_length=9", "extra_length", 9),
+        ("batch_size=5", "batch_size", 5),
+        ("length_penalty=power", "length_penalty", "power"),
+        ("ends=top", "ends", "top"),
+        ("n_best=3", "n_best", 3),
+        ("return_beams=true", "n_best", 4),
+        (DRAWS + "sampling_temp=0.5", "temperature", 0.5),
+        (DRAWS + "sampling_keep_top_k=6", "top_k", 6),
+        (DRAWS + "sampling_keep_top_p=0.7", "top_p", 0.7),
+        (DRAWS + "sampling_seed=8", "seed", 8),
+        (DRAWS + "num_samples=9", "n_best", 9),
+        ("sampling_method=random_per_example,num_samples=9", "n_best", 9),
+    ],
+)
+def test_a_setting_reaches_its_option_and_no_other(text, option, value):
+    before = SearchOptions(sampling=text.startswith("sampling_method"))
+    found = DecodeHParams.parse(text).search_options()
+    assert getattr(before, option) != value
+    assert found == dataclasses.replace(before, **{option: value})
+
+
+def test_how_many_outputs_a_line_has():
+    for text, count in (("", 1), ("return_beams=true", 4), ("return_beams=true,n_best=2", 2), ("n_best=3", 3),
+                        (DRAWS + "num_samples=5", 5), ("sampling_method=random", 1),
+                        (DRAWS + "return_beams=true", 1)):  # fmt: skip
+        assert DecodeHParams.parse(text).num_outputs == count, text
+
+
+def test_a_problems_defaults_are_taken_where_nothing_is_given():
+    defaults = {"beam_size": 21, "alpha": 0.3}
+    found = DecodeHParams.parse("alpha=1", defaults=defaults)
+    assert (found.beam_size, found.alpha, found.extra_length) == (21, 1.0, 50)
+
+
+def test_characters_of_a_delimiter():
+    assert [DecodeHParams.parse(f"delimiter={text}").delimiter for text in (r"\n", r"\t", r"\0", "|")] == [
+        "\n", "\t", "\0", "|"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -63,3 +63,20 @@ def test_n_best_is_a_search_for_so_many():
     assert outputs == [[h.text for h in t.hypotheses] + [""] * (4 - len(t.hypotheses)) for t in expected]
     for row, translation in zip(found["scores"].numpy(), expected, strict=True):
         assert row[: len(translation.hypotheses)] == pytest.approx([h.score for h in translation.hypotheses], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"beam_size": 1}, {"alpha": 2.0}, {"extra_length": 3}, {"length_penalty": "power"}, {"ends": "top"}],
+    ids=lambda options: next(iter(options)),
+)
+def test_an_export_searches_by_its_own_settings(options):
+    """Each of which changes what is found."""
+    texts, usual = ["ab", "hello", "xyz", "q", "the red", "old house"], {"extra_length": 12, "alpha": 1.0}
+    usual["beam_size"] = 2
+    translator, signatures = made(end_bias=6.0, **usual | options)
+    expected, otherwise = (translator.translate(texts, **usual | more) for more in (options, {}))
+    assert [t.text for t in expected] != [t.text for t in otherwise], "not a test otherwise"
+    found = signatures.serving_default(tf.constant(texts))
+    assert [text.decode() for text in found["outputs"].numpy()] == [t.text for t in expected]
+    assert found["scores"].numpy() == pytest.approx([t.score for t in expected], abs=1e-4)

@@ -38,6 +38,23 @@ def test_by_default_beside_the_checkpoint(call_command, made, monkeypatch):
         assert result.stdout == f"{made}/export/{number}\n" and "--as_text has no effect" in result.stderr
 
 
+def test_every_setting_reaches_the_export(call_command, made, monkeypatch):
+    given = []
+    monkeypatch.setattr(saved_model, "export_saved_model", lambda *args, **options: given.append(options) or "x")
+    flags = f"--output_dir={made}", "--export_dir=there"
+    settings = "beam_size=7,alpha=0.3,extra_length=9,length_penalty=power,ends=top,max_input_size=33"
+    for more in ([], [f"--decode_hparams={settings}"]):
+        assert call_command("t2t-exporter", *flags, *more).status == 0
+    for options in given:
+        options.pop("command"), options.pop("license")
+    assert given == [
+        {"beam_size": 4, "alpha": 0.6, "extra_length": 50, "length_penalty": "gnmt", "ends": "any",
+         "max_input_length": 512, "weights_dtype": "float32"},
+        {"beam_size": 7, "alpha": 0.3, "extra_length": 9, "length_penalty": "power", "ends": "top",
+         "max_input_length": 33, "weights_dtype": "float32"},
+    ]  # fmt: skip
+
+
 def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_path, monkeypatch):
     """What the command hands on; that ensembles and bfloat16 answer rightly is tested with the library."""
     given = []

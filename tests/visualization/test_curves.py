@@ -41,6 +41,18 @@ def test_the_picture_shows_every_run(tmp_path):
     assert (first != both).any()
 
 
+@pytest.mark.parametrize("score", ["bleu", "bracketing_f1", "exact_sequence_accuracy"])
+def test_the_score_of_any_problem_is_drawn(tmp_path, score):
+    """A better one gives another picture."""
+    pictures = []
+    for value in (0.2, 0.9):
+        evaluations = [{"event": "evaluation", "step": step, "loss": 2.0, score: step * value} for step in (10, 20)]
+        run = write_log(tmp_path / "run", progress(10, 3.0), *evaluations)
+        curves.draw_curves([run], str(tmp_path / "x.png"))
+        pictures.append(matplotlib.image.imread(str(tmp_path / "x.png")))
+    assert (pictures[0] != pictures[1]).any()
+
+
 def test_a_folder_without_a_run(tmp_path):
     with pytest.raises(UserError, match=r"train.log: no such file"):
         curves.draw_curves([str(tmp_path)], str(tmp_path / "x.png"))
