@@ -27,6 +27,7 @@ import os
 import sys
 import textwrap
 
+from t2t_lite import tensor2tensor_names
 from t2t_lite.bin._flags import Flags
 from t2t_lite.data import file_errors
 from t2t_lite.errors import Failure, UserError, printable
@@ -47,48 +48,9 @@ def define_common_flags(flags):
     flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
 
 
-_TPU = "TPUs are not supported"
-_GRAPH = "it steered TensorFlow 1's graphs and sessions"
-_SERVERS = "there are no parameter servers; workers are set up by TF_CONFIG"
-_CLOUD = "there is no launcher for Google Cloud ML Engine"
-_TF1_SWITCHES = {
-    "cloud_mlengine": _CLOUD,
-    "disable_grappler_optimizations": _GRAPH,
-    "enable_graph_rewriter": "TensorFlow 2 rewrites its graphs by itself",
-    "log_device_placement": "the log names the devices; in Python there is tf.debugging.set_log_device_placement(True)",
-    "optionally_use_dist_strat": "--worker_gpu=N always replicates by MirroredStrategy",
-    "sync": _SERVERS,
-    "tfdbg": "a step that is not finite is skipped and its batches kept; in Python there is "
-    "tf.debugging.enable_check_numerics()",
-    "use_guarantee_const_getter": _TPU,
-    "use_tpu": _TPU,
-    "use_tpu_estimator": _TPU,
-}
-_TF1_VALUES = {
-    "cloud_mlengine_master_type": _CLOUD,
-    "cloud_tpu_name": _TPU,
-    "export_saved_model_api_version": _TPU,
-    "gpu_order": "CUDA_VISIBLE_DEVICES orders GPUs",
-    "iterations_per_loop": _TPU,
-    "job_dir": _CLOUD,
-    "master": _SERVERS,
-    "ps_gpu": _SERVERS,
-    "ps_job": _SERVERS,
-    "ps_replicas": _SERVERS,
-    "std_server_protocol": _SERVERS,
-    "tpu_infeed_sleep_secs": _TPU,
-    "tpu_job_name": _TPU,
-    "tpu_num_shards": _TPU,
-    "worker_id": _SERVERS,
-    "worker_job": _SERVERS,
-    "worker_replicas": _SERVERS,
-    "xla_jit_level": _GRAPH,
-}
-
-
 def define_tf1_flags(flags):
     """Declares tensor2tensor's TPU and TensorFlow 1 flags: accepted with a warning. Call it last."""
-    for names, is_bool in ((_TF1_SWITCHES, True), (_TF1_VALUES, False)):
+    for names, is_bool in ((tensor2tensor_names.TF1_SWITCHES, True), (tensor2tensor_names.TF1_VALUES, False)):
         for name, reason in names.items():
             if name not in flags:
                 flags.no_effect(name, reason, is_bool)

@@ -8,8 +8,9 @@ import stat
 
 from absl import flags as absl_flags
 
+from t2t_lite.bin import _unknown_flags
 from t2t_lite.data import file_errors
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.errors import UserError
 from t2t_lite.ranges import Choices, Range, typed_text, typed_value
 
 _MOST_BYTES = 2**20  # of a --flagfile
@@ -122,7 +123,7 @@ class Flags:
             prefix = next((p for p in self._pairs if name.startswith(p) and name not in self.values), None)
             is_off = name not in self.values and name.startswith("no") and self._is_switch(name[2:])
             if not (name in self.values or is_off or prefix or name == "flagfile"):
-                raise UserError(f"--{typed_text(typed)}: unknown flag. {self._nearest(name)}")
+                raise UserError(f"--{typed_text(typed)}: unknown flag. {_unknown_flags.answer(name, self)}")
             if equals and is_off:
                 raise UserError(f"--{name}={typed_text(value)}: takes no value. Expected --{name} or --{name[2:]}.")
             if not equals and not is_off and not self._is_switch(name):
@@ -145,7 +146,7 @@ class Flags:
         if stray:
             raise UserError(
                 f"{typed_text(stray[0])!r}: a word that belongs to no flag. Expected --name=value, or --name and "
-                f"--noname for switches. {self._nearest(re.split('[= ]', stray[0])[0])}"
+                f"--noname for switches. {_unknown_flags.answer(re.split('[= ]', stray[0])[0], self)}"
             )
 
     def check_and_warn(self, logger):
@@ -166,10 +167,6 @@ class Flags:
 
     def _is_switch(self, name):
         return name in self.values and self.values[name].boolean
-
-    def _nearest(self, word):
-        name = "--" + word.lstrip("-").replace("-", "_")
-        return f"{nearest(name, [f'--{flag.name}' for flag in self.shown()])} All are listed by --help.".lstrip()
 
 
 class _Flag(absl_flags.Flag):

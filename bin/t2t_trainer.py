@@ -72,8 +72,6 @@ def define_flags(flags):
 
 
 def _define_planned_flags(flags):
-    flags.no_effect("xla_compile", "a step's shapes change from batch to batch; decoding is compiled", is_bool=True)
-    flags.no_effect("worker_gpu_memory_fraction", "the memory of a GPU is taken as it is needed")
     for name, default in (
         ("hparams_range", None),
         ("autotune_objective", None),

@@ -10,6 +10,7 @@ import re
 from t2t_lite.data.safe_json import parse_json
 from t2t_lite.errors import UserError, nearest, shown
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, SEED, setting, settings_of, typed_value
+from t2t_lite.tensor2tensor_names import hparam_answer
 
 
 @dataclasses.dataclass(eq=False)
@@ -110,17 +111,17 @@ class HParams:
         elif name in self.__dict__.get("_own", {}):
             self._own[name] = _storable(name, typed_value(name, value, type(self._own[name])))
         else:
-            raise UserError(f"hparam {name!r} is not declared. {self._nearest(name)} For your own: add_hparam().")
+            raise UserError(f"hparam {shown(name)} is not declared. {self._nearest(name)} For your own: add_hparam().")
 
     def __getattr__(self, name):  # only reached when the dataclass has no such attribute
         if name.startswith("_"):  # copy and pickle probe for these before there is any state
             raise AttributeError(name)
         if name in self._own:
             return self._own[name]
-        raise AttributeError(f"hparam {name!r} is not declared. {self._nearest(name)}")
+        raise AttributeError(f"hparam {shown(name)} is not declared. {self._nearest(name)}")
 
     def _nearest(self, name):
-        return nearest(name, self.values())
+        return hparam_answer(name) or nearest(name, self.values())
 
     def add_hparam(self, name, value):
         """Declares a hyperparameter of the user's own; its type is the value's.
@@ -173,7 +174,7 @@ class HParams:
         made = self.copy()
         for name, value in parse_assignments(text, "--hparams").items():
             if name not in made:
-                raise UserError(f"--hparams: {name!r} is not a hyperparameter. {made._nearest(name)}")
+                raise UserError(f"--hparams: {shown(name)} is not a hyperparameter. {made._nearest(name)}")
             try:
                 setattr(made, name, value)
             except UserError as error:
@@ -235,10 +236,10 @@ def parse_assignments(text, where):
     while rest:
         match = pattern.match(rest)
         if not match:
-            raise UserError(f"{where}: cannot read {rest!r}. Expected name=value,name=value.")
+            raise UserError(f"{where}: cannot read {shown(rest)}. Expected name=value,name=value.")
         name, value = match[1], match[2].strip()
         if name in found:
-            raise UserError(f"{where}: {name!r} is given twice.")
+            raise UserError(f"{where}: {shown(name)} is given twice.")
         if value.startswith("["):
             value = [item.strip() for item in value[1:-1].split(",") if item.strip()]
         found[name], rest = value, rest[match.end() :]

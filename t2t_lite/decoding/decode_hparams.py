@@ -3,9 +3,9 @@
 import dataclasses
 import logging
 
-from t2t_lite.config import parse_assignments
+from t2t_lite.config import HParams, parse_assignments
 from t2t_lite.decoding.options import SearchOptions
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.errors import UserError, nearest, shown
 from t2t_lite.ranges import (
     ALPHA,
     BEAM_SIZE,
@@ -19,6 +19,7 @@ from t2t_lite.ranges import (
     typed_text,
     typed_value,
 )
+from t2t_lite.tensor2tensor_names import hparam_answer
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SEARCH, _SAMPLING = "argmax", ("random", "random_per_example")
@@ -90,7 +91,7 @@ class DecodeHParams:
                 if str(value).lower() != only.lower():
                     raise UserError(f"{where}: {name}={typed_text(value)} is not available: {why}. Leave it out.")
             elif name not in kinds:
-                raise UserError(f"{where}: {name!r} is unknown. {nearest(name, kinds)} All: {', '.join(kinds)}.")
+                raise UserError(f"{where}: {shown(name)} is unknown. {_instead(name, kinds)}")
             else:
                 setattr(made, name, _or_say_where(where, typed_value, name, value, *kinds[name]))
         made.delimiter = made.delimiter.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0")
@@ -144,6 +145,17 @@ class DecodeHParams:
             "top_p": self.sampling_keep_top_p,
             "seed": self.sampling_seed,
         }
+
+
+def _instead(name, kinds):
+    """Returns what to use instead of a name that is unknown."""
+    if name in ("decode_reference", "decode_to_file"):
+        return f"It is a flag: --{name}=FILE."
+    if (short := name.removeprefix("decode_")) in kinds and short != name:
+        return f"Here it is {short}."
+    if name in HParams():
+        return f"It is a hyperparameter of the model: --hparams={name}=VALUE, when it is trained."
+    return hparam_answer(name) or f"{nearest(name, kinds)} All: {', '.join(kinds)}.".lstrip()
 
 
 def _or_say_where(where, function, *args):

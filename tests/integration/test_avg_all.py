@@ -128,7 +128,7 @@ def test_mixed_runs_are_noticed(call_command, save):
         (["--model_dir=nowhere"], ["--model_dir=nowhere", "no such folder"]),
         (["--model_dir=run", "--n=3"], ["2 checkpoints", "--n=3"]),
         (["--model_dir=run", "--n=2", "--min_steps=2"], ["1 checkpoints", "from step 2", "--n=2"]),
-        (["--model_dir=run", "--n=0"], ["--n=0", "positive"]),
+        (["--model_dir=run", "--n=0"], ["--n=0", "from 1 to"]),
         (["--model_dir=run", "--n=2", "--output_dir=run/"], ["--output_dir=run/", "overwrite"]),
     ],
 )

@@ -177,17 +177,16 @@ def test_mixed_bfloat16_gives_float32_logits(rng):
         ("layer_prepostprocess_dropout=-0.1", "layer_prepostprocess_dropout=-0.1"),
         ("layer_postprocess_sequence=xyz", "layer_postprocess_sequence=xyz"),
         ("pos=sines", "pos=sines"),
-        ("position_layout=other", "layout='other'"),
+        ("position_layout=other", "position_layout=other: expected one of interleaved"),
         ("attention_key_channels=7", "attention_key_channels=7"),
-        ("num_heads=0", "num_heads"),
+        ("num_heads=0", "num_heads=0: expected a whole number from 1"),
         ("self_attention_type=local", "self_attention_type=local: expected one of dot_product, dot_product_relative"),
         ("self_attention_type=dot_product_relative", "max_relative_position=0"),
         ("self_attention_type=restricted", "attention_neighborhood=0"),
         ("num_hidden_layers=-1", "num_hidden_layers=-1"),
-        ("relu_dropout=1", "relu_dropout=1.0"),
+        ("relu_dropout=1", "relu_dropout=1: expected a number at least 0 and below 1"),
     ],
 )
 def test_bad_hyperparameters_are_named(overrides, words):
-    hparams = registry.hparams("transformer_tiny").parse(overrides)
     with pytest.raises(UserError, match=words):
-        registry.model("transformer").from_hparams(hparams, VOCAB)
+        registry.model("transformer").from_hparams(registry.hparams("transformer_tiny").parse(overrides), VOCAB)

@@ -1,0 +1,53 @@
+"""What to say of a flag that a command does not have: where its meaning is set instead."""
+
+import importlib
+import pathlib
+
+from t2t_lite import tensor2tensor_names
+from t2t_lite.errors import nearest
+
+
+def answer(name, flags):
+    """Returns a sentence or two for the user.
+
+    Args:
+        name: of the flag, or a word in its place.
+        flags: the command's `Flags`.
+    """
+    name = name.lstrip("-").replace("-", "_")
+    if name in flags:
+        return f"Nearest: --{name}."
+    setting = name.removeprefix("decode_")
+    is_decoding = setting in tensor2tensor_names.DECODING and "decode_hparams" in flags
+    takes_hparams = name in _hparams() and flags.has_effect("hparams")
+    if found := tensor2tensor_names.flag_answer(name):
+        return found
+    if is_decoding and takes_hparams:
+        return (
+            f"The search has it in --decode_hparams={name}=VALUE, the model and its training in --hparams={name}=VALUE."
+        )
+    if is_decoding:
+        return f"It is a setting of decoding: --decode_hparams={setting}=VALUE."
+    if others := [command for command, has in _commands(type(flags)).items() if has.has_effect(name)]:
+        return f"It is a flag of {', '.join(others)}; leave it out here."
+    if takes_hparams:
+        return f"It is a hyperparameter: --hparams={name}=VALUE."
+    if found := tensor2tensor_names.hparam_answer(name):
+        return found
+    close = nearest(f"--{name}", [f"--{flag.name}" for flag in flags.shown()])
+    return f"{close} All are listed by --help.".lstrip()
+
+
+def _hparams():
+    from t2t_lite.config import HParams
+
+    return HParams()
+
+
+def _commands(make_flags):
+    """Returns {name of a command: its flags}."""
+    found = {}
+    for path in sorted(pathlib.Path(__file__).parent.glob("t2t_*.py")):
+        flags = found[path.stem.replace("_", "-")] = make_flags()
+        importlib.import_module(f"t2t_lite.bin.{path.stem}").define_flags(flags)
+    return found
