@@ -146,7 +146,7 @@ def _write(flags, settings, translator, paths, task, make, title="translating"):
     delimiter, kept, files = settings.delimiter, [], _open(flags, settings, paths, task)
     chunk = _CHUNK * getattr(translator, "count", 1)
     if files.state is not None:  # what will be compiled from here on: last digits depend on it
-        translator.search_history = files.state
+        _go_on_as(translator, files.state, task.path)
     progress = Progress(title, "sentences", len(task.lines), files.done)
     try:
         for start in range(files.done, len(task.lines), chunk):
@@ -170,6 +170,17 @@ def _write(flags, settings, translator, paths, task, make, title="translating"):
                 _decode_lines.take_time(flags, path)
             print(f"written: {path}", file=sys.stderr)
     return (lambda: kept) if keeps else (lambda: _read(task.path, delimiter))
+
+
+def _go_on_as(translator, history, path):
+    """Gives a translator the history that the unfinished file says; a pool has a list of them."""
+    count = getattr(translator, "count", None)
+    if isinstance(history, dict) if count is None else isinstance(history, list) and len(history) == count:
+        translator.search_history = history
+    else:
+        raise UserError(
+            f"{path}: the record of its unfinished part is damaged. Delete {path}.t2t_lite_incomplete.json."
+        )
 
 
 def _read(path, delimiter):

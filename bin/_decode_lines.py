@@ -89,7 +89,7 @@ def formatted(flags, settings, lines, translations, first):
         else:
             outputs.append(text_files.output_line(translation, settings))
         if settings.log_results:
-            _LOGGER.info(f"INPUT: {line}\nOUTPUT: {outputs[-1]}")
+            _LOGGER.info(f"INPUT: {text_files.as_field(line or '')}\nOUTPUT: {outputs[-1]}")
     return outputs
 
 
@@ -127,11 +127,6 @@ def shard_name(path, settings):
 def shard_range(count, settings):
     """Returns (begin, end) of this command's part of so many lines."""
     return count * settings.shard_id // settings.shards, count * (settings.shard_id + 1) // settings.shards
-
-
-def is_terminal(stream):
-    """Whether someone types there."""
-    return stream is not None and stream.isatty()
 
 
 def take_time(flags, path):

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import sys
 
-from t2t_lite.bin import _decode_lines
+from t2t_lite.bin import _decode_lines, _standard_input
 from t2t_lite.errors import UserError
 
 # Lines translated at a time where many are waiting: enough for full batches, few enough for a short wait.
@@ -25,7 +25,9 @@ def translate_stdin(flags, settings):
     translator = _decode_lines.load_translator(flags)
     lines_of = _decode_lines.line_translator(flags, settings, translator, "standard input", errors)
     with text_files.output_file(path) if path != "-" else contextlib.nullcontext(sys.stdout.write) as write:
-        for lines in text_files.stream_lines(sys.stdin.fileno(), "standard input", settings.delimiter, errors):
+        for lines in text_files.stream_lines(
+            _standard_input.descriptor(), "standard input", settings.delimiter, errors
+        ):
             for start in range(0, len(lines), _CHUNK):
                 chunk = lines[start : start + _CHUNK]
                 translations = lines_of.translate(chunk, first)
@@ -40,18 +42,8 @@ def translate_stdin(flags, settings):
 def interact(flags, settings):
     """Reads lines until q or the end of input. Results go to stdout, all else to stderr (or the prompt)."""
     translator = _decode_lines.load_translator(flags)
-    if _decode_lines.is_terminal(sys.stdin):
-        import readline  # noqa: F401  (input() then has a history)
-    elif hasattr(sys.stdin, "reconfigure"):
-        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
     print(_HELP, file=sys.stderr)
-    while True:
-        try:
-            line = input("> " if _decode_lines.is_terminal(sys.stdin) else "").rstrip("\r\n")
-        except EOFError:
-            return
-        if line.strip() == "q":
-            return
+    for line in _standard_input.typed_lines("> "):
         try:
             changed = _changed(settings, line)
             if changed is None:

@@ -16,7 +16,7 @@ import logging
 import os
 import sys
 
-from t2t_lite.bin import _app
+from t2t_lite.bin import _app, _standard_input
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import DECODE_BATCH
 
@@ -49,7 +49,9 @@ def define_flags(flags):
         "alpha=0.6,extra_length=50: instead of the export's, and only together. write_beam_scores=true: a tab and the "
         "score after each output. All else is fixed in the export.",
     )
-    flags.DEFINE_float("timeout_secs", 10, "Seconds for one request.", 0.001, 10**6)
+    flags.DEFINE_float(
+        "timeout_secs", 10, "Seconds for one request, from its first step to the answer's last byte.", 0.001, 10**6
+    )
     flags.DEFINE_integer(
         "retries",
         3,
@@ -115,7 +117,7 @@ def run(flags):
             return _show(flags.inputs_once, translate)
         if flags.inputs_file:
             return _translate_file(flags, translate, with_scores)
-        if sys.stdin.isatty():
+        if _standard_input.is_terminal():
             return _interact(translate)
         return _translate_stdin(flags, translate, with_scores)
 
@@ -167,7 +169,7 @@ def _translate_stdin(flags, translate, with_scores):
 
     first = 1
     with _output(flags) as write:
-        for lines in text_files.stream_lines(sys.stdin.fileno(), "standard input"):
+        for lines in text_files.stream_lines(_standard_input.descriptor(), "standard input"):
             for start in range(0, len(lines), _LINES_AHEAD):
                 chunk = lines[start : start + _LINES_AHEAD]
                 for answer in translate(chunk, first):
@@ -177,17 +179,9 @@ def _translate_stdin(flags, translate, with_scores):
 
 
 def _interact(translate):
-    import readline  # noqa: F401  (input() then has a history)
-
     from t2t_lite.errors import Failure
 
-    while True:
-        try:
-            line = input(">> ")
-        except EOFError:
-            return
-        if line.strip() == "q":
-            return
+    for line in _standard_input.typed_lines(">> "):
         try:
             _show(line, translate)
         except Failure as error:  # the next question may have an answer
@@ -195,8 +189,10 @@ def _interact(translate):
 
 
 def _show(text, translate):
+    from t2t_lite.decoding.text_files import as_field
+
     (answer,) = translate([text])
-    print(f"Input: {text}\nOutput (score {answer.score:.3f}): {_line(answer, False)}", end="", flush=True)
+    print(f"Input: {as_field(text)}\nOutput (score {answer.score:.3f}): {_line(answer, False)}", end="", flush=True)
 
 
 def _line(answer, with_scores):
@@ -224,7 +220,7 @@ def _say_what_was_cut(answers, first):
 
 def main(argv=None):
     """Runs the command; returns its exit status."""
-    return _app.main("t2t-query-server", define_flags, run, argv, check=check)
+    return _app.main("t2t-query-server", define_flags, run, argv, check=check, tensorflow=False)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ scores and draws it.
 import hashlib
 import logging
 import os
-import re
 import sys
 
 from t2t_lite.bin import _app, _decoder_command, _scoring
@@ -207,6 +206,7 @@ class _Checkpoints:
 
     def _translate(self, path, checkpoint):
         from t2t_lite.data.progress import Progress
+        from t2t_lite.decoding.text_files import as_field
 
         progress = Progress(f"step {checkpoint.step}", "sentences", len(self._source))
         found = self._translator.translate(self._source, on_progress=progress.add, **_options(self._flags))
@@ -214,8 +214,7 @@ class _Checkpoints:
         if cut := [str(number) for number, translation in enumerate(found, 1) if translation.truncated]:
             shown = ", ".join(cut[:10]) + (", …" if len(cut) > 10 else "")
             _LOGGER.warning(f"{self._flags.source}: too long and cut off: line {shown}")
-        # A byte of the vocabulary may be one of these.
-        lines = [re.sub(r"[\t\r\n]", " ", translation.text) + "\n" for translation in found]
+        lines = [as_field(translation.text) + "\n" for translation in found]
         _write(path, "".join(lines).encode(), checkpoint.seconds)
         _LOGGER.info(f"written: {path}")
 

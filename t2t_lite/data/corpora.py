@@ -18,7 +18,7 @@ from t2t_lite.data.file_errors import translated
 from t2t_lite.errors import UserError
 
 _PACKINGS = (".gz", ".bz2", ".xz")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = "\ufeff"
 LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can hold a huge one
 
@@ -67,7 +67,7 @@ def not_utf8(name, number, error):
 def clean(line):
     """Returns the line with control characters and line separators as blanks, and none at its ends."""
     # Most lines are printable, which is ten times quicker to see.
-    return line.strip() if line.isprintable() else _CONTROL.sub(" ", line).strip()
+    return line.strip() if line.isprintable() else CONTROL.sub(" ", line).strip()
 
 
 def read_pairs(inputs_path, targets_path):

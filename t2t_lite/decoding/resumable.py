@@ -14,10 +14,11 @@ from t2t_lite.data import files
 from t2t_lite.data.file_errors import explain, translated
 from t2t_lite.data.files import INCOMPLETE
 from t2t_lite.data.pipes import is_device, open_device
+from t2t_lite.data.safe_json import check_schema
 from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
-_RECORD = {"made_from": dict, "done": int, "sizes": [int], "state": dict | list | str | float | bool | None}
+_RECORD = {"made_from": dict, "done": int, "sizes": [int], "state": dict | list | None}
 
 
 class ResumableFiles:
@@ -29,7 +30,7 @@ class ResumableFiles:
 
     Attributes:
         done: int, how many lines (or whatever is counted) are written.
-        state: the JSON value that was given with the last of them; None: none was.
+        state: what was given with the last of them: {str: int}, or a list of such; None: nothing was.
 
     Raises:
         UserError: a file cannot be written, or another process is writing it; before anything else is done.
@@ -56,7 +57,7 @@ class ResumableFiles:
         Args:
             texts: list of str, one a file.
             count: int, how many lines these are.
-            state: a JSON value, handed back when the files are taken up again.
+            state: {str: int}, or a list of such, handed back when the files are taken up again.
         """
         for file, text in zip(self._files, texts, strict=True):
             file.write(text)
@@ -113,6 +114,8 @@ class ResumableFiles:
         found, done, state, sizes = {}, 0, None, None
         try:
             record = files.read_json(self._record, _RECORD)
+            states = record["state"] if isinstance(record["state"], list) else [record["state"] or {}]
+            check_schema(states, [{str: int}], f"{self._record}: 'state'")
             found, done, state, sizes = (record[key] for key in ("made_from", "done", "state", "sizes"))
             whole = (
                 done >= 0

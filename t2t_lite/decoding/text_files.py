@@ -10,7 +10,8 @@ from t2t_lite.data.file_errors import translated
 from t2t_lite.data.pipes import is_device, open_device
 from t2t_lite.errors import UserError
 
-_LINE_ENDS = re.compile(r"[\t\n\r]")
+# What JSON does not escape by itself, and some programs take for the end of a line.
+_NOT_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -58,8 +59,11 @@ def output_line(translation, settings):
 
 
 def as_field(text):
-    """Returns an output as a field of a line: a byte of the vocabulary may be a tab or the end of a line."""
-    return _LINE_ENDS.sub(" ", text)
+    """Returns an output as a field of a line, with control characters and line separators as spaces.
+
+    A byte of the vocabulary may be a tab or end a line; some programs take U+2028 and its like for the end of one.
+    """
+    return corpora.CONTROL.sub(" ", text)
 
 
 def json_line(number, line, translation):
@@ -83,7 +87,7 @@ def json_line(number, line, translation):
         }
         for hypothesis in translation.hypotheses
     ]
-    return json.dumps(found, ensure_ascii=False)
+    return _NOT_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(found, ensure_ascii=False))
 
 
 @contextlib.contextmanager

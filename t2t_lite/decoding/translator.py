@@ -12,9 +12,11 @@ from t2t_lite.decoding.ensemble import Ensemble, check_ensemble
 from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.searcher import Searcher
+from t2t_lite.decoding.texts import check_options, check_texts
 from t2t_lite.errors import UserError
 
 MAX_INPUT_LENGTH = 1024
+_OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,9 +167,7 @@ class Translator:
         Raises:
             UserError: an option out of range, or a prefix that is as long as the longest output.
         """
-        if isinstance(texts, str | bytes):
-            raise TypeError(f"`texts` must be a list of str, received one {type(texts).__name__}.")
-        texts, options = [self._prepared(text) for text in texts], self._options(options)
+        texts, options = [self._prepared(text) for text in check_texts(texts)], self._options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
         ids = {at: _encode(self.encoders["inputs"], text, at) for at, text in enumerate(texts) if text.strip()}
         ids = {at: pieces for at, pieces in ids.items() if pieces}  # nothing but control characters is a blank, too
@@ -229,9 +229,10 @@ class Translator:
         Raises:
             UserError: numbers of texts and targets differ, or one is longer than the model's largest length.
         """
+        texts, targets = check_texts(texts), check_texts(targets, "targets")
         if len(texts) != len(targets):
             raise UserError(f"{len(texts)} texts, but {len(targets)} targets: expected one for each.")
-        pairs = ([self._prepared(text) for text in texts], [_valid_unicode(text) for text in targets])
+        pairs = ([self._prepared(text) for text in texts], targets)
         sources, outputs = (
             [self._whole(side, text, at) for at, text in enumerate(side_texts)]
             for side, side_texts in zip(("inputs", "targets"), pairs, strict=True)
@@ -280,11 +281,12 @@ class Translator:
         """Returns the ids of the prefixes of `sources`, a dict of those that are no blanks; None: all are free."""
         if prefixes is None:
             return None
+        prefixes = check_texts(prefixes, "prefixes", may_be_none=True)
         if len(prefixes) != len(texts):
             raise UserError(f"{len(texts)} texts, but {len(prefixes)} prefixes: expected one for each.")
         forced = []
         for at, source in sources.items():
-            ids = _encode(self.encoders["targets"], _valid_unicode(prefixes[at] or ""), at)
+            ids = _encode(self.encoders["targets"], prefixes[at], at)
             longest = self._searcher.longest_output(len(source), options) - 1  # beside EOS
             if len(ids) > longest:
                 raise UserError(
@@ -332,11 +334,11 @@ class Translator:
         return ids
 
     def _options(self, given):
+        check_options(given, _OPTIONS, "translate")
         defaults = self.problem.decode_defaults if self.problem else {}
         return SearchOptions(**{**defaults, **given})
 
     def _prepared(self, text):
-        text = _valid_unicode(text)
         return self.problem.input_text(text) if self.problem else text
 
     def _shown(self, text, ids):
@@ -365,12 +367,3 @@ def _encode(encoder, text, at):
         return encoder.encode(text)
     except UserError as error:
         raise UserError(f"sentence {at + 1}: {error}") from None
-
-
-def _valid_unicode(text):
-    """Lone surrogates, which no UTF-8 text has, become U+FFFD."""
-    try:
-        text.encode("utf-8")
-        return text
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

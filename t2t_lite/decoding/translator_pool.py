@@ -4,6 +4,7 @@ import concurrent.futures
 
 import tensorflow as tf
 
+from t2t_lite.decoding.texts import check_texts
 from t2t_lite.decoding.translator import Translator
 
 
@@ -57,6 +58,7 @@ class TranslatorPool:
 
     def _deal(self, method, texts, options):
         """Calls the method of each translator with its part of the texts, and of the options that are lists."""
+        texts = check_texts(texts)
         order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
         shares = [order[start :: self.count] for start in range(self.count)]
         found = [None] * len(texts)

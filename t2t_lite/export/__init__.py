@@ -1,8 +1,24 @@
-"""Trained models for other programs, and theirs."""
+"""Trained models for other programs, and theirs.
 
-from t2t_lite.export.ctranslate2 import export_ctranslate2
-from t2t_lite.export.hugging_face import export_hugging_face
-from t2t_lite.export.hugging_face_import import import_hugging_face
-from t2t_lite.export.saved_model import export_saved_model
+The functions are imported when they are used: the client of a server (`query`) needs no TensorFlow.
+"""
 
-__all__ = ["export_ctranslate2", "export_hugging_face", "export_saved_model", "import_hugging_face"]
+import importlib
+
+_MODULES = {
+    "export_ctranslate2": "ctranslate2",
+    "export_hugging_face": "hugging_face",
+    "export_saved_model": "saved_model",
+    "import_hugging_face": "hugging_face_import",
+}
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"t2t_lite.export.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 't2t_lite.export' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_MODULES])

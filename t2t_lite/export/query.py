@@ -7,14 +7,20 @@ How a request travels is in query_grpc.py and query_rest.py.
 """
 
 import dataclasses
+import ipaddress
 import logging
+import math
 import os
 import random
+import re
 import ssl
+import threading
 import time
 import urllib.parse
 
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.data.safe_json import MOST_BYTES, check_schema
+from t2t_lite.decoding.texts import check_options, check_texts, valid_unicode
+from t2t_lite.errors import Failure, UserError, shown
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -22,6 +28,13 @@ PROTOCOLS = ("grpc", "rest")
 # What may pass by itself; translating has no side effects, so asking again is safe.
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 _LONGEST_WAIT = 10.0  # seconds
+LONGEST_ANSWER = MOST_BYTES  # an answer is held in memory
+_COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
+_ADDRESS = re.compile(
+    r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<path>/[^\s?#\\]*)?",
+    re.IGNORECASE,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +52,11 @@ class Servable:
     label: str | None = None
 
     def __post_init__(self):
+        for what, name in (("name", self.name), ("label", "-" if self.label is None else self.label)):
+            if not isinstance(name, str) or not name.strip() or name != valid_unicode(name):
+                raise UserError(f"a model's {what} {shown(name)}: expected a text such as translate.")
+        if self.version is not None and not 0 <= self.version < 2**63:
+            raise UserError(f"version {shown(self.version)}: expected a whole number from 0.")
         if self.version is not None and self.label is not None:
             raise UserError(
                 f"version {self.version} and label {self.label!r}: expected at most one. A label stands for a version."
@@ -122,28 +140,38 @@ class Address:
         Raises:
             UserError: something else, or a contradiction.
         """
-        scheme, _, rest = server.rpartition("://")
-        parts = urllib.parse.urlsplit(f"//{rest}")
-        try:
-            port = parts.port or {"http": 80, "https": 443}.get(scheme)
-        except ValueError:
-            port = None
-        if scheme not in ("", "http", "https") or not parts.hostname or not port or "@" in rest or parts.query:
+        found = _ADDRESS.fullmatch(server)
+        scheme = (found["scheme"] or "").lower() if found else ""
+        port = int(found["port"] or {"http": 80, "https": 443}.get(scheme, 0)) if found else 0
+        host = _host(found["host"]) if found else None
+        if not host or not 0 < port < 2**16:
             raise UserError(
-                f"server {server!r}: expected host:port, such as localhost:8500 (gRPC) or localhost:8501 (REST), or an "
-                "http:// or https:// address (REST)."
+                f"server {shown(server)}: expected host:port, such as localhost:8500 (gRPC) or localhost:8501 (REST), "
+                "or an http:// or https:// address (REST); ports are 1 to 65535."
             )
-        if not scheme and parts.path:
-            raise UserError(f"server {server!r}: a path needs http:// or https:// before the host.")
+        path = urllib.parse.quote(valid_unicode(found["path"] or ""), safe="/%:@!$&'()*+,;=~").rstrip("/")
+        if not scheme and path:
+            raise UserError(f"server {shown(server)}: a path needs http:// or https:// before the host.")
         if scheme and protocol == "grpc":
-            raise UserError(f"server {server!r}: that is a REST address. Expected host:port for gRPC.")
+            raise UserError(f"server {shown(server)}: that is a REST address. Expected host:port for gRPC.")
         if scheme == "http" and encrypted:
-            raise UserError(f"server {server!r}: http is not encrypted. Expected https:// with TLS.")
+            raise UserError(f"server {shown(server)}: http is not encrypted. Expected https:// with TLS.")
         protocol = protocol or ("rest" if scheme else "grpc")
-        return cls(protocol, parts.hostname, port, parts.path.rstrip("/"), encrypted or scheme == "https")
+        return cls(protocol, host, port, path, encrypted or scheme == "https")
 
     def __str__(self):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _host(text):
+    """Returns a host's name or address as it is looked up; None: no host has such a name."""
+    try:
+        if text.startswith("["):
+            return str(ipaddress.IPv6Address(text[1:-1]))
+        name = text.encode("idna").decode().lower()
+    except ValueError:  # UnicodeError too: a part of the name is empty, or too long
+        return None
+    return name if re.fullmatch(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?", name) else None
 
 
 class ServerError(Failure):
@@ -199,7 +227,7 @@ class Client:
     def __init__(self, transport, retries=3, first_wait=0.5):
         self.transport, self.retries, self.first_wait = transport, retries, first_wait
 
-    def translate(self, texts, *, alpha=None, extra_length=None, batch_size=32, on_progress=None):
+    def translate(self, texts, *, alpha=None, extra_length=None, batch_size=32, on_progress=None, **others):
         """Returns a list of Answer in the order of texts.
 
         Args:
@@ -211,10 +239,14 @@ class Client:
         Raises:
             ServerError: the server, after all retries, gave no answer.
             Failure: its answer is not one of an exported translation model.
+            TypeError: texts that are no list of str; another argument: all else is fixed in the export.
         """
+        check_options(others, ("alpha", "extra_length", "batch_size", "on_progress"), "translate")
+        texts = check_texts(texts)
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise UserError(f"batch_size={shown(batch_size)}: expected a whole number from 1.")
         if (alpha is None) != (extra_length is None):
             raise UserError("alpha and extra_length: expected both or neither; the export's own are not known here.")
-        texts = [text.encode("utf-8", "replace").decode() for text in texts]  # half a surrogate pair is no text
         options = {} if alpha is None else {"alpha": float(alpha), "extra_length": int(extra_length)}
         signature = "with_options" if options else "serving_default"
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
@@ -252,13 +284,19 @@ class Client:
 
     def _checked(self, found, count):
         """The outputs of a signature -> list of Answer."""
-        columns = [found.get(name) for name in ("outputs", "scores", "truncated")]
-        if any(not isinstance(column, list) or len(column) != count for column in columns):
+        where = f"{self.transport.address}: {self.transport.servable}"
+        try:
+            check_schema(found, _COLUMNS, where)
+        except UserError as error:
             raise Failure(
-                f"{self.transport.address}: {self.transport.servable} answers {', '.join(sorted(found)) or 'nothing'}. "
-                f"Expected outputs, scores and truncated of {count} texts, as exports of t2t-exporter have."
-            )
-        return [Answer(*row) for row in zip(*columns, strict=True)]
+                f"{error} Expected outputs, scores and truncated of {count} texts, as exports of t2t-exporter have."
+            ) from None
+        if sizes := [f"{len(found[name])} {name}" for name in _COLUMNS if len(found[name]) != count]:
+            raise Failure(f"{where}: answers {', '.join(sizes)} for {count} texts. Expected one for each.")
+        if not all(map(math.isfinite, found["scores"])):
+            raise Failure(f"{where}: a score is not finite: the model is damaged. Export it from another checkpoint.")
+        texts = map(valid_unicode, found["outputs"])
+        return [Answer(*row) for row in zip(texts, found["scores"], found["truncated"], strict=True)]
 
 
 def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retries=3):
@@ -269,13 +307,16 @@ def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retr
         servable: Servable.
         protocol: "grpc" or "rest"; None: see `Address.parse`.
         tls: Tls; None: not encrypted, but for an https address.
-        timeout: float, seconds for one request; one that is sent again has as many.
+        timeout: float, seconds for one request, from looking up the host to the answer's last byte; one that is sent
+            again has as many.
         retries: int, how often a request is sent again that found no server (gRPC's UNAVAILABLE, REST's 503) or no
             answer in time.
 
     Raises:
         UserError: an address or a file that is none; gRPC without the packages of `t2t_lite[serving]`.
     """
+    if not 0 < timeout <= threading.TIMEOUT_MAX:
+        raise UserError(f"timeout={shown(timeout)}: expected seconds, more than 0.")
     address = Address.parse(server, protocol, tls is not None)
     tls = tls or (Tls() if address.encrypted else None)
     if address.protocol == "rest":

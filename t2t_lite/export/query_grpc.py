@@ -3,13 +3,15 @@
 import os
 import re
 
-from t2t_lite.errors import UserError
-from t2t_lite.export.query import server_error
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.export.query import LONGEST_ANSWER, server_error
+from t2t_lite.quiet_import import import_tensorflow
 
 # gRPC's own lines on stderr; what they say comes in the errors too. Read when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 try:
+    import_tensorflow()
     import grpc
     import tensorflow as tf
     from tensorflow_serving.apis import (
@@ -24,7 +26,7 @@ except ImportError as error:
     ) from None
 
 _OPTIONS = (
-    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_receive_message_length", LONGEST_ANSWER),
     ("grpc.enable_http_proxy", 0),
     # A channel that found no server does not try for this long, in milliseconds; our own retries come sooner than the
     # 20 seconds by default.
@@ -60,7 +62,10 @@ class GrpcTransport:
         for name, values in inputs.items():
             request.inputs[name].CopyFrom(tf.make_tensor_proto(values, _TYPES[type(values[0])]))
         outputs = self._call(self._predictions.Predict, request).outputs
-        return {name: _as_list(tensor) for name, tensor in outputs.items()}
+        try:
+            return {name: _as_list(tensor) for name, tensor in outputs.items()}
+        except (TypeError, ValueError) as error:
+            raise Failure(f"{self.address}: {self.servable}: an answer that is no tensor: {error}.") from None
 
     def status(self):
         """Returns [(version, state, message)]."""

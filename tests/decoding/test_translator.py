@@ -223,8 +223,16 @@ def test_lone_surrogates_are_replaced(translator):
 
 def test_mistakes_in_calls():
     translator = of_random_weights()
-    with pytest.raises(TypeError, match="list of str"):
-        translator.translate("one string")
+    for call in (translator.translate, translator.translate_by_risk, lambda texts: translator.score(texts, ["a"]),
+                 lambda texts: translator.score(["a"], texts)):  # fmt: skip
+        with pytest.raises(TypeError, match="must be a list of str, received one str"):
+            call("one string")
+        with pytest.raises(TypeError, match=r"item 0: must be str, received bytes. Decode it"):
+            call([b"bytes"])
+    with pytest.raises(TypeError, match="`prefixes` must be a list of str"):
+        translator.translate(["a"], prefixes="b")
+    with pytest.raises(TypeError, match=r"no argument `beam`. Nearest: beam_size"):
+        translator.translate(["a"], beam=4)
     with pytest.raises(UserError, match="beam_size=0"):
         translator.translate(["a"], beam_size=0)
     with pytest.raises(TypeError, match="beamsize"):

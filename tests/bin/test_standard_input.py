@@ -1,0 +1,68 @@
+"""What somebody types, line by line: nothing typed ends the prompt but q and the end of input."""
+
+import io
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from t2t_lite.bin import _standard_input
+from t2t_lite.data import corpora
+from t2t_lite.errors import UserError
+
+
+def typed(monkeypatch, data):
+    read, write = os.pipe()
+    os.write(write, data)
+    os.close(write)
+    with os.fdopen(read) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        return list(_standard_input.typed_lines("> "))
+
+
+def test_lines_until_q_or_the_end(monkeypatch):
+    assert typed(monkeypatch, "one\r\n\nü \u2028x\n q \nnever".encode()) == ["one", "", "ü \u2028x"]
+    assert typed(monkeypatch, b"one\nlast without an end") == ["one", "last without an end"]
+    assert typed(monkeypatch, b"") == []
+    assert typed(monkeypatch, b"a\0b\x1b[1m\n") == ["a\0b\x1b[1m"]
+
+
+def test_what_is_no_text_is_told_and_the_next_line_read(monkeypatch, capsys):
+    assert typed(monkeypatch, b"caf\xe9\nnext\n\xff\xfe\n") == ["next"]
+    told = capsys.readouterr().err.splitlines()
+    assert ["0xe9" in told[0], "0xff" in told[1], len(told)] == [True, True, 2] and "not UTF-8" in told[0]
+
+
+def test_a_line_without_end_is_told(monkeypatch, capsys):
+    monkeypatch.setattr(corpora, "LONGEST_LINE", 1000)
+    assert typed(monkeypatch, b"x" * 1001 + b"\nnext\n") == ["next"]
+    assert "more than 1,000 characters" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stdin", [None, io.StringIO("x")])
+def test_no_descriptor(monkeypatch, stdin):
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert not _standard_input.is_terminal()
+    with pytest.raises(UserError, match="standard input is closed"):
+        _standard_input.descriptor()
+
+
+def test_on_a_terminal():
+    """With readline, which may leave such a byte out by itself; q ends it."""
+    control, terminal = pty.openpty()
+    program = (
+        "import sys\nfrom t2t_lite.bin import _standard_input\n"
+        "for line in _standard_input.typed_lines('> '): print(ascii(line), file=sys.stderr)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=terminal, stdout=terminal, stderr=subprocess.PIPE,
+        env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb"},
+    ) as process:  # fmt: skip
+        os.write(control, b"caf\xe9\nm\xc3\xbcde\nq\n")
+        told = process.communicate(timeout=60)[1].decode().splitlines()
+    os.close(terminal)
+    os.close(control)
+    assert process.returncode == 0
+    assert told[-1] == r"'m\xfcde'"
