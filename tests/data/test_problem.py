@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import records, sharding, subwords, vocabulary
+from t2t_lite.data import generation, records, sharding, subwords, vocabulary
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
 from t2t_lite.errors import UserError
 from tests.data import corpus
@@ -145,6 +145,38 @@ def test_pairs_with_a_blank_side_are_dropped_and_counted(tmp_path, caplog):
     assert "holes: train: 2 left out (empty)" in caplog.text
 
 
+def test_what_is_left_out_is_counted_for_each_split(tmp_path):
+    class Holes(ToyBytes):
+        name = "holes_of_both"
+
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield {"inputs": "", "targets": "x"}
+            yield from super().generate_samples(data_dir, tmp_dir, dataset_split)
+
+    Holes().generate_data(str(tmp_path), str(tmp_path))
+    facts = Holes().manifest(str(tmp_path))["splits"]
+    assert [facts[split]["removed"] for split in ("train", "eval")] == [{"empty": 1}] * 2
+
+
+def test_settings_of_the_problem_decide_the_order_and_who_encodes(tmp_path, monkeypatch):
+    workers, write_shards = [], sharding.write_shards
+
+    def write(*args, num_workers, **options):
+        workers.append(num_workers)
+        return write_shards(*args, **options)
+
+    monkeypatch.setattr(sharding, "write_shards", write)
+    written = []
+    for seed in (1, 2, 1):
+        folder = tmp_path / str(len(written))
+        problem = ToyBytes()
+        problem.random_seed, problem.num_workers = seed, 3
+        problem.generate_data(str(folder), str(folder))
+        written.append([path.read_bytes() for path in sorted(folder.glob("*-train-*"))])
+    assert written[0] == written[2] != written[1]
+    assert set(workers) == {3}
+
+
 def test_no_samples_is_an_error_and_leaves_no_records(tmp_path):
     class Nothing(ToyText):
         name = "nothing"
@@ -175,6 +207,10 @@ def test_another_request_over_finished_data_is_refused(toy_dir):
         setattr(problem, name, value)
         with pytest.raises(UserError, match=f"holds toy_text with .* asked for is .*{value}"):
             problem.generate_data(toy_dir, toy_dir)
+    problem = ToyText()
+    problem.dataset_splits = [{"split": "train", "shards": 4}, {"split": "eval", "shards": 1}]
+    with pytest.raises(UserError, match="shards = train: 3, eval: 1, asked for is shards = train: 4, eval: 1"):
+        problem.generate_data(toy_dir, toy_dir)
     assert files_in(toy_dir) == before
 
 
@@ -205,6 +241,19 @@ def test_what_another_stopped_request_learned_is_not_used(tmp_path, toy_dir, mon
     assert (tmp_path / "vocab.toy_text.300.model").read_bytes() != files_in(toy_dir)["vocab.toy_text.300.model"]
     ToyText().generate_data(folder, folder)
     assert files_in(folder) == files_in(toy_dir)
+
+
+def test_what_an_older_module_of_the_problem_has_begun_is_not_continued(tmp_path, monkeypatch, caplog):
+    folder = str(tmp_path)
+    with monkeypatch.context() as context:
+        context.setattr(generation, "_source", lambda problem: "older")
+        context.setattr(sharding, "write_shards", lambda *args, **kwargs: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ToyText().generate_data(folder, folder)
+    with caplog.at_level("INFO", logger="t2t_lite"):
+        ToyText().generate_data(folder, folder)
+    assert "holds the unfinished output of another request; it is replaced" in caplog.text
+    assert len(generation._source(ToyText())) == 64
 
 
 def test_a_vocabulary_of_the_users_own_is_used_and_kept(tmp_path, monkeypatch):
@@ -282,6 +331,19 @@ def test_reversed_and_copied(flags, name, languages, sides, monkeypatch):
     assert tuple(problem.get_feature_encoders("d").values()) == sides
     assert tuple(problem.preprocess_example({"inputs": "inputs", "targets": "targets"}).values()) == sides
     assert problem.feature_encoders("d") == encoders
+
+
+def test_encoders_are_read_once_for_each_folder():
+    read = []
+
+    class Counting(Problem):
+        def feature_encoders(self, data_dir):
+            read.append(data_dir)
+            return {"inputs": data_dir, "targets": data_dir}
+
+    problem = Counting()
+    assert [problem.get_feature_encoders(folder)["inputs"] for folder in "aba"] == ["a", "b", "a"]
+    assert read == ["a", "b"]
 
 
 def test_max_length_never_exceeds_what_a_batch_holds():

@@ -269,6 +269,26 @@ def test_checkpoints_evaluated_later_give_what_training_logged(folder, data_dir)
     assert (folder / "train.log").read_bytes() == before
 
 
+def test_with_other_settings_a_checkpoint_is_evaluated_again(folder, data_dir):
+    for path in (*folder.glob("model.ckpt-3.*"), *folder.glob("model.ckpt-6.*")):
+        path.unlink()
+
+    def lines(**options):
+        ((path, _),) = CheckpointEvaluation(str(folder), data_dir, **options).follow()
+        assert os.path.basename(path) == "model.ckpt-9"
+        return events(folder, "evaluation", "eval.log")
+
+    free = {"batch_size": 300, "eval_decode_examples": 1, "eval_beam_size": 1, "eval_alpha": 0.1}
+    assert len(lines()) == 1
+    assert len(lines(eval_steps=1)) == 2
+    assert len(lines(change_hparams=lambda trained: trained.override_from_dict(free))) == 3
+    assert len(lines(search={"beam_size": 2})) == 4
+    os.utime(folder / "model.ckpt-9.index", (1, 1))  # it was written at another time
+    settings = [line["settings"] for line in lines()]
+    assert settings[0] == settings[4] and settings[2].items() >= free.items()
+    assert settings[1]["eval_steps"] == 1 and settings[3]["beam_size"] == 2
+
+
 def test_new_damaged_and_deleted_checkpoints(folder, data_dir, tmp_path, caplog, monkeypatch):
     """What a trainer at work does meanwhile: writes one more; one is half-written; one is gone before it is read."""
     later = tmp_path / "later"

@@ -43,6 +43,8 @@ def test_tensor2tensors_figures(name, step, expected):
         ("linear_decay", 100, 1.0),
         ("exp_decay", 300, 0.5),
         ("cosdecay", 200, (1 + np.cos(np.pi)) / 2),
+        ("cosdecay", 100, 1.0),  # up to the end of the warm-up
+        ("cosdecay", 101, (1 + np.cos(np.pi * 101 / 200)) / 2),
         ("single_cycle_cos_decay", 550, 0.5),
         ("multi_cycle_cos_decay", 200, 0.5),
     ],
@@ -58,6 +60,13 @@ def test_each_factor(schedule, step, expected):
         }
     )
     assert rate(hparams, step, train_steps=1000) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("step, steps_down", [(100, 0), (299, 0), (300, 1), (499, 1), (500, 2)])
+def test_an_exponential_decay_may_go_down_in_steps(step, steps_down):
+    words = "learning_rate_schedule=exp_decay,learning_rate_warmup_steps=100,learning_rate_decay_steps=200,"
+    hparams = HParams().parse(f"{words}learning_rate_decay_rate=0.5,learning_rate_decay_staircase=True")
+    assert rate(hparams, step) == pytest.approx(0.5**steps_down)
 
 
 def test_unknown_factor_names_the_nearest():
