@@ -60,6 +60,7 @@ def test_there_is_a_line_of_progress_as_often_as_asked_for(run):
 
 
 TEXTS = [("in", "out", "reference")]
+METRICS = {"loss": 1.0, "perplexity": 2.7, "token_accuracy": 0.5}
 
 
 class Noted:
@@ -71,7 +72,7 @@ class Noted:
         made.append(args)
 
     def __call__(self):
-        return {"loss": 1.0}, TEXTS
+        return METRICS, TEXTS
 
 
 @pytest.mark.parametrize("translate_all", [False, True])
@@ -84,7 +85,7 @@ def test_what_evaluates_is_made_of_and_what_is_said(data_dir, tmp_path, monkeypa
         early_stopping=EarlyStopping(9),
     )  # fmt: skip
     with caplog.at_level(logging.INFO, "t2t_lite"):
-        assert of_run.train(1) == {"loss": 1.0}
+        assert of_run.train(1) == METRICS
     ((model, problem, encoders, hparams, paths, *more),) = made
     assert model is of_run._model and problem.full_name == PROBLEM and hparams.eval_decode_examples == 3
     assert {side: encoder.vocab_size for side, encoder in encoders.items()} == {"inputs": 12, "targets": 12}
