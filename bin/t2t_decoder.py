@@ -122,6 +122,7 @@ def _settings(flags):
         raise UserError(f"--decode_hparams: num_samples={settings.num_samples} of a line needs sampling_method=random.")
     if not of_records:
         settings.search_options()
+    settings.check_effect(flags.decode_hparams, mbr=bool(flags.mbr), may_sample=flags.decode_interactive)
     if settings.num_decodes != 1 and not (of_records and settings.is_sampling):
         raise UserError(
             f"--decode_hparams: num_decodes={settings.num_decodes} needs a problem's records and "

@@ -10,6 +10,7 @@ Other formats, into a new folder (docs/conversion.md):
     t2t-exporter --output_dir=train --format=hugging_face --export_dir=hf
 """
 
+import logging
 import os
 import shlex
 import sys
@@ -17,8 +18,14 @@ import sys
 from t2t_lite.bin import _app, _trained
 from t2t_lite.errors import UserError
 
+_LOGGER = logging.getLogger("t2t_lite")
 _MAX_INPUT_LENGTH = 512
 _FORMATS = ("saved_model", "ctranslate2", "hugging_face")
+_SETTINGS = {
+    "saved_model": ("beam_size", "alpha", "extra_length", "length_penalty", "ends", "max_input_size"),
+    "hugging_face": ("beam_size", "alpha"),
+    "ctranslate2": (),
+}
 _QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")
 
 
@@ -63,11 +70,27 @@ def check(flags):
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 
 
+def _check_settings(flags, settings):
+    """Refuses settings of decoding that no export keeps; warns of those that this format does not keep."""
+    from t2t_lite.config import parse_assignments
+
+    given, fixed = parse_assignments(flags.decode_hparams, "--decode_hparams"), _SETTINGS["saved_model"]
+    changed = [name for name in given if getattr(settings, name, 0) != getattr(type(settings), name, 0)]
+    if others := [name for name in changed if name not in fixed]:
+        raise UserError(
+            f"--decode_hparams: {', '.join(others)}: not kept in an export. Expected {', '.join(fixed)}; an export has "
+            "a signature n_best, and t2t-decoder samples."
+        )
+    if lost := [name for name in given if name in fixed and name not in _SETTINGS[flags.format]]:
+        _LOGGER.warning(f"--decode_hparams: {', '.join(lost)}: no effect with --format={flags.format}.")
+
+
 def run(flags):
     """Exports, and prints where to."""
     from t2t_lite.decoding.decode_hparams import DecodeHParams
 
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=_trained.decode_defaults(flags))
+    _check_settings(flags, settings)
     translator = _trained.load_translator(flags)
     if flags.format == "ctranslate2":
         print(_ctranslate2(flags, translator))

@@ -23,6 +23,8 @@ from t2t_lite.tensor2tensor_names import hparam_answer
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SEARCH, _SAMPLING = "argmax", ("random", "random_per_example")
+_SAMPLING_SETTINGS = {"sampling_temp", "sampling_keep_top_k", "sampling_keep_top_p", "sampling_seed"}
+_SEARCH_SETTINGS = {"alpha", "length_penalty", "ends", "return_beams"}  # beam_size=1 is how tensor2tensor is told
 
 
 @dataclasses.dataclass
@@ -108,6 +110,32 @@ class DecodeHParams:
             )
         if not self.delimiter:
             raise UserError("delimiter: expected at least one character; \\n, \\t and \\0 have their usual meaning.")
+
+    def check_effect(self, text, where="--decode_hparams", mbr=False, may_sample=False):
+        """Warns of settings in the text that was parsed which change nothing.
+
+        Args:
+            text: what `parse` read.
+            where: its name in messages.
+            mbr: whether samples are drawn to choose among.
+            may_sample: whether samples may be asked for later.
+
+        Raises:
+            UserError: it says how to sample, or how many, but nothing is sampled.
+        """
+        given = [name for name in parse_assignments(text, where) if name in _SAMPLING_SETTINGS | _SEARCH_SETTINGS]
+        changed = [name for name in given if getattr(self, name) != getattr(DecodeHParams, name)]
+        lost = [name for name in changed if name in _SAMPLING_SETTINGS]
+        if lost and not (self.is_sampling or mbr or may_sample):
+            raise UserError(
+                f"{where}: {', '.join(lost)}: only of sampling. Add sampling_method=random, or leave "
+                f"{'it' if len(lost) == 1 else 'them'} out."
+            )
+        if self.is_sampling and not mbr and self.n_best not in (0, self.num_outputs):
+            raise UserError(f"{where}: n_best={self.n_best}: of a search. Of samples, num_samples says how many.")
+        lost = [name for name in given if name in _SEARCH_SETTINGS]
+        if (self.is_sampling or mbr) and lost:
+            _LOGGER.warning("%s: %s: no effect on samples, which are drawn without a beam.", where, ", ".join(lost))
 
     @property
     def is_sampling(self):

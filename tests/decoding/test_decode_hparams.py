@@ -106,6 +106,36 @@ def test_records_may_be_many_samples_of_a_line_may_not():
         settings.search_options()
 
 
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("sampling_temp=0.5", "sampling_temp: only of sampling. Add sampling_method=random, or leave it out."),
+        ("sampling_keep_top_k=5,sampling_seed=3", "sampling_keep_top_k, sampling_seed: .* leave them out"),
+        ("sampling_keep_top_p=0.5,sampling_method=argmax", "sampling_keep_top_p: only of sampling"),
+        ("sampling_method=random,n_best=3,num_samples=2", "n_best=3: of a search. Of samples, num_samples"),
+    ],
+)
+def test_settings_that_would_change_nothing(text, words):
+    with pytest.raises(UserError, match=f"--decode_hparams: {words}"):
+        DecodeHParams.parse(text).check_effect(text)
+
+
+def test_settings_that_change_something(caplog):
+    for text, options in (
+        ("sampling_temp=0.5,sampling_method=random,beam_size=1", {}),
+        ("sampling_temp=0.5", {"mbr": True}),
+        ("sampling_temp=0.5", {"may_sample": True}),
+        ("sampling_temp=1.0,sampling_keep_top_k=-1,sampling_seed=0", {}),
+        ("alpha=1,n_best=2,length_penalty=power", {}),
+        ("n_best=2,num_samples=8", {"mbr": True}),
+    ):
+        DecodeHParams.parse(text).check_effect(text, **options)
+    assert caplog.text == ""
+    text = "sampling_method=random,alpha=1"
+    DecodeHParams.parse(text).check_effect(text)
+    assert "--decode_hparams: alpha: no effect on samples" in caplog.text
+
+
 @pytest.mark.parametrize("cls", [DecodeHParams, SearchOptions])
 def test_every_number_has_a_range(cls):
     for name, (kind, limits) in settings_of(cls).items():

@@ -126,6 +126,8 @@ def test_flags_of_the_training_may_be_repeated(call_command, made, source):
         (["--hparams_set=transformer_base"], ["--hparams_set", "transformer_tiny"]),
         (["--hparams=num_heads=4"], ["num_heads=4", "num_heads=2"]),
         (["--decode_hparams=beam_sise=4"], ["beam_sise", "beam_size"]),
+        (["--decode_hparams=sampling_temp=0.5"], ["sampling_temp", "sampling_method=random"]),
+        (["--decode_hparams=sampling_method=random,num_samples=9999"], ["num_samples=9999", "to 4,096"]),
         (["--score_file=x"], ["--score_file", "x", "no such file"]),
         (["--decode_from_fil=x"], ["--decode_from_fil", "--decode_from_file"]),
         (["--decode_from_file=nowhere"], ["nowhere", "no such file"]),

@@ -74,8 +74,11 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
 def test_other_formats_go_into_a_new_folder(call_command, tmp_path):
     post_norm = {"layer_preprocess_sequence": "none", "layer_postprocess_sequence": "dan"}
     made = make_run(tmp_path / "post", norm_epsilon=1e-5, position_layout="marian", **post_norm)
-    command = ["t2t-exporter", f"--output_dir={made}", "--format=hugging_face", "--decode_hparams=beam_size=3,alpha=1"]
-    assert call_command(*command).stdout == f"{made}/hugging_face\n"
+    settings = "--decode_hparams=beam_size=3,alpha=1,extra_length=9"
+    command = ["t2t-exporter", f"--output_dir={made}", "--format=hugging_face", settings]
+    result = call_command(*command)
+    assert result.stdout == f"{made}/hugging_face\n"
+    assert "warning: --decode_hparams: extra_length: no effect with --format=hugging_face" in result.stderr
     search = json.loads((made / "hugging_face" / "generation_config.json").read_text())
     assert (search["num_beams"], search["length_penalty"]) == (3, 1.0)
     again = call_command(*command)
@@ -86,6 +89,8 @@ def test_other_formats_go_into_a_new_folder(call_command, tmp_path):
     "flags, words",
     [
         (["--decode_hparams=beam=4"], ["beam"]),
+        (["--decode_hparams=sampling_method=random,sampling_temp=0.5"], ["sampling_method, sampling_temp: not kept"]),
+        (["--decode_hparams=beam_size=2,n_best=2"], ["n_best: not kept", "signature n_best"]),
         (["--export_as_tfhub"], ["not supported"]),
         (["--weights_dtype=int8"], ["--weights_dtype", "bfloat16"]),
         (["--problem=algorithmic_identity_decimal40"], ["--problem", "translate_own"]),

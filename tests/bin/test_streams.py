@@ -1,0 +1,109 @@
+"""Commands where the standard streams are no files, closed, or of another encoding."""
+
+import importlib
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+from t2t_lite.bin import t2t_make_tf_configs
+from tests.bin.test_number_flags import COMMANDS
+
+CONFIGS = ["--workers=a:1,b:2"]
+
+
+def test_results_go_to_any_object_that_can_be_written_to(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert t2t_make_tf_configs.main(CONFIGS) == 0
+    assert '"worker"' in sys.stdout.getvalue()
+
+
+class OnlyWrites:
+    """As little of a stream as a notebook or a logger may put in place."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_stream_needs_no_more_than_write_and_flush(monkeypatch, name):
+    monkeypatch.setattr(sys, name, OnlyWrites())
+    assert t2t_make_tf_configs.main(CONFIGS) == 0
+    assert t2t_make_tf_configs.main(["--nonsense"]) == 2
+    assert getattr(sys, name).text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("make", [lambda: None, io.StringIO, lambda: closed()], ids=["none", "string", "closed"])
+def test_help_and_mistakes_without_streams(monkeypatch, command, make):
+    main = importlib.import_module(f"t2t_lite.bin.{command}").main
+    streams = {name: make() for name in ("stdin", "stdout", "stderr")}
+    for name, stream in streams.items():
+        monkeypatch.setattr(sys, name, stream)
+    assert main(["--help"]) == 0
+    assert main(["--nonsense=1"]) == 2
+    assert all(getattr(sys, name) is stream for name, stream in streams.items())
+
+
+def closed():
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+def test_what_is_lost_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert t2t_make_tf_configs.main(CONFIGS) == 0
+    assert "warning: standard output is closed: what is printed there is lost" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_descriptors(tmp_path, redirection):
+    """A file that is opened must not take the number of a closed stream: messages would end in it."""
+    (tmp_path / "a").write_text("A dog runs.\n" * 3)
+    command = f"{sys.executable} -m t2t_lite.bin.t2t_bleu --translation=a --reference=a --json {redirection}"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert ('"BLEU_cased"' in done.stdout) == (redirection in ("<&-", "2>&-"))
+    assert ("closed" in done.stderr) == (redirection == ">&-")
+
+
+def test_the_descriptors_of_closed_streams_are_taken(tmp_path):
+    code = """import os, sys
+from t2t_lite.bin import _app
+def run(flags):
+    assert os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT) > 2
+    os.write(1, b"lost"), os.write(2, b"lost")
+sys.exit(_app.main("t2t-x", lambda flags: None, run, [], tensorflow=False))"""
+    command = ["bash", "-c", f"{sys.executable} -c '{code}' {tmp_path / 'made'} <&- >&- 2>&-"]
+    assert subprocess.run(command, timeout=120).returncode == 0
+    assert (tmp_path / "made").read_bytes() == b""
+
+
+def test_words_that_are_not_utf8(tmp_path):
+    name = os.fsdecode(b"caf\xe9")
+    for argv in ([f"--translation={name}"], [f"--{name}=1"], [name], [f"--metrics={name}"], [f"--flagfile={name}"]):
+        status = subprocess.run(
+            [sys.executable, "-m", "t2t_lite.bin.t2t_bleu", "--reference=r", *argv],
+            capture_output=True, cwd=tmp_path, timeout=120,
+        )  # fmt: skip
+        assert status.returncode == 2
+        assert status.stderr.count(b"\n") == 1 and b"Traceback" not in status.stderr
+        status.stderr.decode("utf-8")
+
+
+def test_names_of_files_come_out_as_they_went_in():
+    code = """import sys
+from t2t_lite.bin import _app
+sys.exit(_app.main("t2t-x", lambda flags: None, lambda flags: print(sys.argv[1]), [], tensorflow=False))"""
+    done = subprocess.run([sys.executable, "-c", code, b"caf\xe9"], capture_output=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, b"caf\xe9\n"), done.stderr
