@@ -199,7 +199,9 @@ def _log_to_stderr(command):
     """Shows what the library logs (logger `t2t_lite`, from INFO on) on stderr while the command runs."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter(command))
-    level, propagate = _LOGGER.level, _LOGGER.propagate
+    level, propagate, outer = _LOGGER.level, _LOGGER.propagate, _LOGGER.handlers
+    # A command that another one calls speaks for itself alone: each line comes once, under the name of its command.
+    _LOGGER.handlers = [other for other in outer if not isinstance(other.formatter, _Formatter)]
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(logging.INFO)
     _LOGGER.propagate = (
@@ -208,6 +210,6 @@ def _log_to_stderr(command):
     try:
         yield
     finally:
-        _LOGGER.removeHandler(handler)
+        _LOGGER.handlers = outer
         _LOGGER.setLevel(level)
         _LOGGER.propagate = propagate

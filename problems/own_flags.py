@@ -4,13 +4,23 @@ import collections
 import math
 import os
 import re
+import types
 
 from t2t_lite.data import corpora, own_files
-from t2t_lite.data.filters import PairFilter, parse_filters
+from t2t_lite.data.filters import ORDER, PairFilter, parse_filters
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
 
+_LARGEST_WEIGHT = 1000.0
+REMEMBERED = types.MappingProxyType(  # of problem.json, beside what `OwnFiles` looks at
+    {
+        "corpus_weights": lambda weights: weights is None or _are_weights(weights),
+        "filters": lambda wanted: wanted is None or _are_filters(wanted),
+        "held_out": lambda count: count is None or (type(count) is int and count > 0),
+        "held_out_below": lambda bound: bound is None or (type(bound) is int and 0 <= bound <= 2**64),
+    }
+)
 _DEFAULT_VOCAB_SIZE = 32000
 _DEFAULT_HELD_OUT = 1000
 
@@ -67,10 +77,26 @@ def check_weights(given, num_corpora):
             weight = float(word)
         except ValueError:
             weight = math.nan
-        if not 0 < weight < math.inf:
-            raise UserError(f"{flag}: {word}: expected how often each pair comes, a number above 0 such as 2.5 or 0.3.")
+        if not 0 < weight <= _LARGEST_WEIGHT:
+            raise UserError(
+                f"{flag}: {word}: expected how often each pair comes, a number above 0 and up to "
+                f"{_LARGEST_WEIGHT:,.0f}, such as 2.5 or 0.3."
+            )
         weights.append(weight)
     return weights if set(weights) - {1.0} else None
+
+
+def _are_weights(weights):
+    return isinstance(weights, list) and all(
+        type(weight) in (int, float) and 0 < weight <= _LARGEST_WEIGHT for weight in weights
+    )
+
+
+def _are_filters(wanted):
+    return isinstance(wanted, dict) and all(
+        name in ORDER and (number is True or (type(number) in (int, float) and number >= 1))
+        for name, number in wanted.items()
+    )
 
 
 def check_filters(words, languages):

@@ -85,7 +85,7 @@ class ParsingProblem(Text2TextProblem):
                 raise UserError(
                     f"{path}: no such vocabulary. Run: t2t-datagen --problem={self.name} --data_dir={data_dir}"
                 )
-        self._known_tags = files.read_json(tags)
+        self._known_tags = files.read_json(tags, {str: [str]})
         return {
             "inputs": vocabulary.SentencePieceEncoder(model),
             "targets": vocabulary.TokenTextEncoder(table, replace_oov=_UNKNOWN_TOKEN),

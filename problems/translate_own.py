@@ -9,6 +9,7 @@ docs/own_corpora.md.
 import itertools
 import logging
 import os
+import types
 
 from t2t_lite import registry
 from t2t_lite.data import corpora, files, own_files
@@ -29,6 +30,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
     """Parallel corpora given by their files: see `configure`. Once generated, all is read from the data folder."""
 
     config_filename = "problem.json"
+    _CONFIG = types.MappingProxyType({**OwnFiles._CONFIG, **own_flags.REMEMBERED})
     example_flags = "--train_files=a.en,a.de"
 
     def configure(

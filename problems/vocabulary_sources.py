@@ -4,6 +4,7 @@ import os
 
 from t2t_lite import registry
 from t2t_lite.data import files
+from t2t_lite.data.manifests import read_manifest
 from t2t_lite.data.subword_text_encoder import ENDING, SubwordTextEncoder
 from t2t_lite.data.vocabulary import SentencePieceEncoder
 from t2t_lite.errors import UserError
@@ -71,7 +72,7 @@ def _problem_name(flag, folder):
     if run := read_run_config(folder):
         return run["problem"]
     manifests = files.list_files(folder, r".*-manifest\.json")
-    names = sorted({files.read_json(path).get("request", {}).get("problem", "") for path in manifests} - {""})
+    names = sorted({read_manifest(path)["request"].get("problem", "") for path in manifests} - {""})
     if len(names) == 1:
         return names[0]
     if names:

@@ -187,16 +187,31 @@ def import_usr_dir(path):
     sys.path.insert(0, str(folder.parent))
     try:
         module = importlib.import_module(folder.name)
-    except Exception as error:
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(str(folder))]
-        where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(folder / "__init__.py")
-        if isinstance(error, SyntaxError) and error.filename:
-            where = f"{error.filename}, line {error.lineno}"
-        cause = str(error).splitlines()[0] if str(error) else ""
-        raise UserError(f"--t2t_usr_dir={path}: {where}: {type(error).__name__}: {cause}") from error
+    except BaseException as error:  # sys.exit(0) too, after which the command would end in silence
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(f"{folder}/")]
+        if isinstance(error, KeyboardInterrupt) and not (frames and (frames[-1].line or "").startswith("raise")):
+            raise  # the user's own
+        raise UserError(f"--t2t_usr_dir={path}: {_explain(error, folder, frames)}") from error
     finally:
         sys.path.remove(str(folder.parent))
     if pathlib.Path(module.__file__ or "").resolve().parent != folder:
         raise UserError(
             f"--t2t_usr_dir={path}: Python has another module {folder.name!r}: {module.__file__}. Rename the folder."
         )
+
+
+def _explain(error, folder, frames):
+    """Returns where in a user's folder an error came up while it was imported, and what it says."""
+    where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(folder / "__init__.py")
+    if isinstance(error, SyntaxError) and error.filename:
+        where = f"{error.filename}, line {error.lineno}" if error.lineno else error.filename
+    if isinstance(error, SystemExit):
+        return (
+            f"{where}: ends the program, with exit status {error.code}, while it is imported. Expected a module that "
+            "only defines and registers: put what is a program under if __name__ == '__main__'."
+        )
+    text = str(error).splitlines()[0] if str(error) else "no reason given"
+    advice = ""
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "tensor2tensor":
+        advice = ". t2t_lite has these modules under other names: docs/coming_from_tensor2tensor.md has a table"
+    return f"{where}: {type(error).__name__}: {text}{advice}"

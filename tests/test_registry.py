@@ -238,3 +238,33 @@ def test_usr_dir_with_the_name_of_another_module(tmp_path):
     (folder / "__init__.py").write_text(GOOD.format(name="my_hidden_set"))
     with pytest.raises(UserError, match=r"another module 'json': .* Rename the folder"):
         registry.import_usr_dir(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("import sys\nsys.exit(0)\n", "line 2: ends the program, with exit status 0, while it is imported"),
+        ("import sys\nsys.exit('done')\n", "line 2: ends the program, with exit status done"),
+        ("raise SystemExit\n", "line 1: ends the program, with exit status None"),
+        ("exit(3)\n", "line 1: ends the program, with exit status 3"),
+        ("raise KeyboardInterrupt\n", "line 1: KeyboardInterrupt: no reason given"),
+        ("raise GeneratorExit('x')\n", "line 1: GeneratorExit: x"),
+        ("def f(:\n", "line 1: SyntaxError"),
+        ("x = '\0'\n", "SyntaxError: source code"),
+        ("from tensor2tensor.utils import registry\n", "docs/coming_from_tensor2tensor.md"),
+        ("import tensor2tensor\n", "No module named 'tensor2tensor'. t2t_lite has these modules under other names"),
+        ("from . import b\n", "ImportError: cannot import name 'b'"),
+        ("assert False\n", "line 1: AssertionError: no reason given"),
+    ],
+)
+def test_usr_dir_that_ends_or_interrupts_is_an_error(usr_dir, text, cause):
+    with pytest.raises(UserError) as caught:
+        registry.import_usr_dir(str(usr_dir({"__init__.py": text})))
+    assert cause in str(caught.value)
+    assert "__init__.py" in str(caught.value)
+
+
+def test_the_users_own_interrupt_while_a_folder_is_imported_is_one(usr_dir):
+    text = "import signal\nsignal.raise_signal(signal.SIGINT)\nfor _ in range(10):\n    pass\n"
+    with pytest.raises(KeyboardInterrupt):
+        registry.import_usr_dir(str(usr_dir({"__init__.py": text})))

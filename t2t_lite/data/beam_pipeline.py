@@ -36,9 +36,9 @@ def write_shards(source, paths, *, seed, groups, options):
     with sharding.chunks_removed_on_failure(paths):
         _LOGGER.info(f"{options['runner']}: reading and encoding")
         _run(options, lambda beam: [beam.Create([None]), beam.FlatMap(_tasks, source, paths, chunks)])
-        read = files.read_json(_read_path(paths))
+        read = files.read_json(_read_path(paths), {"chunks": int, "removed": {str: int}})
         for number in range(read["chunks"]):
-            chunks.add(files.read_json(f"{sharding.chunk_path(paths, number)}.json"))
+            chunks.add(sharding.read_index(sharding.chunk_path(paths, number), len(paths), len(groups)))
         _LOGGER.info(f"{options['runner']}: {read['chunks']:,} chunks are put together to {len(paths):,} shards")
         _run(options, lambda beam: [beam.Create(list(chunks.shard_tasks()))])
     return chunks.facts(), read["removed"]

@@ -6,8 +6,6 @@ the user has put there is found as well; what is there is never fetched again.
 
 import contextlib
 import errno
-import functools
-import hashlib
 import logging
 import os
 import socket
@@ -16,6 +14,7 @@ import urllib.parse
 import urllib.request
 
 from t2t_lite.data import archives, corpora, files
+from t2t_lite.data.hashes import file_sha256
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
@@ -88,7 +87,20 @@ def _builder(folder):
     import tensorflow_datasets as tfds
 
     # Not `tfds.builder(name)`: it asks the network for facts about sets that are not there.
-    return tfds.builder_from_directory(folder)
+    with _naming_prepared(folder):
+        return tfds.builder_from_directory(folder)
+
+
+@contextlib.contextmanager
+def _naming_prepared(folder):
+    """Turns whatever tensorflow-datasets raises about a folder, whose files may be damaged, into a `UserError`."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:  # of its many readers: of JSON, protocol buffers, records and paths
+        cause = (getattr(error, "message", None) or str(error) or type(error).__name__).strip().splitlines()[0][:200]
+        raise UserError(f"{folder}: damaged ({cause}). Delete the folder and prepare it again.") from error
 
 
 def read_prepared(folder, dataset_split, languages):
@@ -102,28 +114,28 @@ def read_prepared(folder, dataset_split, languages):
     Raises:
         UserError: a side that is not there, or a damaged file.
     """
-    import tensorflow as tf
     import tensorflow_datasets as tfds
 
     from t2t_lite.data import sgml
 
     builder = _builder(folder)
-    if missing := set(languages) - set(builder.info.features):
-        raise UserError(f"{folder}: has no {sorted(missing)[0]}. Expected the features {' and '.join(languages)}.")
+    features = builder.info.features
+    for language in languages:
+        if not isinstance(features, dict | tfds.features.FeaturesDict) or language not in features:
+            raise UserError(f"{folder}: has no {language}. Expected the features {' and '.join(languages)}.")
+        if not isinstance(features[language], tfds.features.Text):
+            raise UserError(f"{folder}: its feature {language} is no text. Expected tfds.features.Text.")
     # tensorflow-datasets reads the test sets from .sgm files and leaves their entities as they are.
     decode = sgml.unescape if dataset_split == DatasetSplit.TEST else str
     one_after_another = tfds.ReadConfig(interleave_cycle_length=1)
-    dataset = builder.as_dataset(split=_PREPARED_SPLITS[dataset_split], read_config=one_after_another)
-    try:
+    with _naming_prepared(folder):
+        dataset = builder.as_dataset(split=_PREPARED_SPLITS[dataset_split], read_config=one_after_another)
         for example in dataset.batch(1024).prefetch(2).as_numpy_iterator():
             for inputs, targets in zip(*(example[language] for language in languages), strict=True):
                 yield {
                     "inputs": corpora.clean(decode(inputs.decode("utf-8"))),
                     "targets": corpora.clean(decode(targets.decode("utf-8"))),
                 }
-    except tf.errors.DataLossError as error:
-        cause = error.message.splitlines()[0]
-        raise UserError(f"{folder}: damaged ({cause}). Delete the folder and prepare it again.") from None
 
 
 def _check(path, url, expected):
@@ -141,21 +153,12 @@ def _check(path, url, expected):
         return
     else:
         sha256, origin = expected[1], f"the one published at {url}"
-    if (found := _sha256(path, length, tf.io.gfile.stat(path).mtime_nsec)) != sha256:
+    if (found := file_sha256(path, length, tf.io.gfile.stat(path).mtime_nsec)) != sha256:
         what = "Delete both" if origin == recorded else "Delete it"
         raise UserError(
             f"{path}: its SHA-256 is {found[:12]}…, expected {sha256[:12]}… ({origin}). {what} and run again: it is "
             "downloaded anew."
         )
-
-
-@functools.lru_cache
-def _sha256(path, length, mtime):  # length and time are there for the cache: a file is read once a run
-    digest = hashlib.sha256()
-    with files.open_stream(path) as file:
-        while block := file.read(_MEGABYTE):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _download(url, tmp_dir, expected):
@@ -171,7 +174,7 @@ def _download(url, tmp_dir, expected):
         with _showing_growth(name, folder, expected):
             fetched = _fetch(url, folder)
         length = tf.io.gfile.stat(fetched).length
-        sha256 = _sha256(fetched, length, tf.io.gfile.stat(fetched).mtime_nsec)
+        sha256 = file_sha256(fetched, length, tf.io.gfile.stat(fetched).mtime_nsec)
         if expected not in (None, (length, sha256)):
             raise UserError(
                 f"{url}: {length:,} bytes with SHA-256 {sha256[:12]}… came. Expected {expected[0]:,} bytes with "

@@ -15,6 +15,8 @@ import tensorflow as tf
 
 from t2t_lite import __version__
 from t2t_lite.data import files, sharding, split_facts
+from t2t_lite.data.lock import locked
+from t2t_lite.data.manifests import read_begun
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
@@ -31,20 +33,36 @@ def generate(problem, data_dir, tmp_dir):
     """
     files.check_outputs(problem.source_files(), {"--data_dir": _outputs(problem, data_dir)})
     request = make_request(problem)
-    manifest = find_finished(problem, data_dir, request)
-    if manifest:
-        _end(problem, data_dir)
-        _LOGGER.info(f"{problem.name}: already in {data_dir} ({_summary(manifest)}); nothing to do")
+    if not tf.io.gfile.exists(_begun_path(problem, data_dir)) and _is_done(problem, data_dir, request):
         return
     files.make_folder(data_dir)
-    files.check_writable(data_dir)
+    with locked(_lock_path(problem, data_dir), f"{data_dir}: another t2t-datagen of {problem.name}"):
+        if _is_done(problem, data_dir, request):  # a killed one had come so far, or another one until now
+            _end(problem, data_dir)
+        else:
+            files.check_writable(data_dir)
+            _write_all(problem, data_dir, tmp_dir, request)
+
+
+def _is_done(problem, data_dir, request):
+    manifest = find_finished(problem, data_dir, request)
+    if manifest:
+        _LOGGER.info(f"{problem.name}: already in {data_dir} ({_summary(manifest)}); nothing to do")
+    return bool(manifest)
+
+
+def _write_all(problem, data_dir, tmp_dir, request):
     _begin(problem, data_dir, request)
     try:
         problem.prepare_generation(data_dir, tmp_dir)
         splits = _write_splits(problem, data_dir, tmp_dir)
-    except BaseException:
+    except BaseException as error:
         if not any(_leftovers(problem, data_dir)):
             tf.io.gfile.remove(_begun_path(problem, data_dir))
+        if isinstance(error, SystemExit):
+            raise UserError(
+                f"{problem.name}: its code called sys.exit({error.code!r}) while it generated. Expected an exception."
+            ) from error
         raise
     vocabulary = {
         feature: {"class": type(encoder).__name__, "size": encoder.vocab_size, "sha256": encoder.fingerprint}
@@ -96,7 +114,8 @@ def find_finished(problem, data_dir, request):
 
 def _shown(value):
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {_shown(part)}" for key, part in value.items())
+        parts = {key: f"{part[:12]}…" if key == "sha256" else _shown(part) for key, part in value.items()}
+        return ", ".join(f"{key}: {part}" for key, part in parts.items())
     return " and ".join(map(_shown, value)) if isinstance(value, list) else str(value)
 
 
@@ -114,7 +133,7 @@ def _begin(problem, data_dir, request):
         "vocabulary_was_there": bool(learned),
     }
     if tf.io.gfile.exists(_begun_path(problem, data_dir)):
-        before = files.read_json(_begun_path(problem, data_dir))
+        before = read_begun(_begun_path(problem, data_dir))
         begun["vocabulary_was_there"] = before["vocabulary_was_there"]
         if before == begun:
             return
@@ -135,6 +154,10 @@ def _end(problem, data_dir):
         for split in problem.dataset_splits:
             sharding.remove_chunks(problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True))
         tf.io.gfile.remove(_begun_path(problem, data_dir))
+
+
+def _lock_path(problem, data_dir):
+    return problem.manifest_path(data_dir) + ".lock"
 
 
 def _begun_path(problem, data_dir):

@@ -1,11 +1,25 @@
-"""64-bit hashes of text, and a memory of those that have been met."""
+"""Hashes of files and of text, and a memory of those that have been met."""
 
+import functools
 import hashlib
 import itertools
 
 import numpy as np
 
+from t2t_lite.data import files
+
 _PARTS = 64
+_BLOCK = 2**20
+
+
+@functools.lru_cache
+def file_sha256(path, length, *times):
+    """Returns the SHA-256 (hex) of a file; `length` and `times` are there for the cache: it is read once a run."""
+    digest = hashlib.sha256()
+    with files.open_stream(path) as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def hash64(text, purpose=""):

@@ -1,13 +1,16 @@
 """What the problems on the user's own files share: flags give the files, the data folder remembers them."""
 
+import logging
 import os
 import types
 
 from t2t_lite.data import files
+from t2t_lite.data.hashes import file_sha256
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError, shown
 
 FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
+_LOGGER = logging.getLogger("t2t_lite")
 _BYTES_A_SHARD = 2**24
 _MOST_SHARDS = 100
 
@@ -23,6 +26,7 @@ class OwnFiles:
     """
 
     example_flags = "--train_files=a.en,a.de --dev_files=b.en,b.de"
+    vocab_size_is_approximate = False  # it was typed
 
     _CONFIG = types.MappingProxyType(
         {
@@ -61,15 +65,18 @@ class OwnFiles:
                     f"{path}: no such file. Expected a folder written by: t2t-datagen --problem={self.name} "
                     f"{self.example_flags} --data_dir={data_dir}"
                 )
-            config = files.read_json(path)
-            for key, is_right in self._CONFIG.items():
-                if not is_right(config.get(key)):
-                    raise UserError(
-                        f"{path}: {key!r} is missing or not of the right type: {shown(config.get(key))}. Copy the "
-                        "file again, or run t2t-datagen."
-                    )
-            self._config, self._config_from = config, data_dir
+            self._config, self._config_from = self._read_file(path), data_dir
         return self._config
+
+    def _read_file(self, path):
+        config = files.read_json(path)
+        for key, is_right in self._CONFIG.items():
+            if not is_right(config.get(key)):
+                raise UserError(
+                    f"{path}: {key!r} is missing or not of the right type: {shown(config.get(key))}. Copy the file "
+                    "again, or run t2t-datagen."
+                )
+        return config
 
     @property
     def config(self):
@@ -80,8 +87,7 @@ class OwnFiles:
 
     def files_of(self, split):
         """Returns the [{"path", "bytes"}, …] of a split; [] where it has none."""
-        found = self.config["files"].get(split, [])
-        return [found] if isinstance(found, dict) else found  # as format 1 of parsing_english_own.json has it
+        return _listed(self.config["files"].get(split, []))
 
     @property
     def approx_vocab_size(self):
@@ -104,8 +110,25 @@ class OwnFiles:
         """Returns what the files depend on, whose change is refused over finished data."""
         return {
             **super().generation_settings(),
-            **{FLAGS[split]: self.files_of(split) for split in self.config["files"]},
+            **{
+                FLAGS[split]: [
+                    {name: value for name, value in facts.items() if name != "changed"}
+                    for facts in self.files_of(split)
+                ]
+                for split in self.config["files"]
+            },
         }
+
+    def _warn_of_files_that_are_trained_on(self):
+        trained_on = {facts.get("sha256", facts["path"]): facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)}
+        for split in self.config["files"].keys() - {DatasetSplit.TRAIN}:
+            for facts in self.files_of(split):
+                if same := trained_on.get(facts.get("sha256", facts["path"])):
+                    what = "is" if same == facts["path"] else f"has the same text as {same},"
+                    _LOGGER.warning(
+                        f"--{FLAGS[split]}: {facts['path']} {what} a training corpus: evaluations will measure what "
+                        "was learned by heart. Expected sentences that are not in --train_files."
+                    )
 
     def source_files(self):
         """See `Problem.source_files`."""
@@ -115,7 +138,14 @@ class OwnFiles:
 
     def generate_data(self, data_dir, tmp_dir, task_id=-1):
         """See `Problem.generate_data`; without `configure`, generates again what the data folder says."""
-        self.read_config(data_dir)
+        config = self.read_config(data_dir)
+        path = os.path.join(data_dir, self.config_filename)
+        before = self._read_file(path) if files.exists(path) else {"files": {}}
+        known = {facts["path"]: facts for found in before["files"].values() for facts in _listed(found)}
+        for split, found in config["files"].items():
+            told = [_with_content(facts, known.get(facts["path"], {})) for facts in _listed(found)]
+            config["files"][split] = told[0] if _is_dict(found) else told
+        self._warn_of_files_that_are_trained_on()
         super().generate_data(data_dir, tmp_dir, task_id)
 
     def prepare_generation(self, data_dir, tmp_dir):
@@ -157,11 +187,39 @@ def _are_strings(values):
 
 
 def _are_files(found):
-    found = [found] if _is_dict(found) else found  # as format 1 of parsing_english_own.json has it
+    found = _listed(found)
     return isinstance(found, list) and all(
-        _is_dict(facts) and isinstance(facts.get("path"), str) and isinstance(facts.get("bytes"), int)
+        _is_dict(facts)
+        and isinstance(facts.get("path"), str)
+        and isinstance(facts.get("bytes"), int)
+        and isinstance(facts.get("sha256", ""), str)
         for facts in found
     )
+
+
+def _listed(found):
+    return [found] if _is_dict(found) else found  # a dict is what format 1 of parsing_english_own.json has
+
+
+def _with_content(facts, before):
+    """Returns {"path", "bytes", "sha256", "changed"} of a corpus as it is now.
+
+    It is read only where its size or its times are not those that are known from `before`; so a text that was changed
+    without a trace in them is not noticed. Data of earlier versions have no SHA-256: the size alone tells.
+    """
+    path = facts["path"]
+    if not files.exists(path):  # finished data are of use without it
+        return facts
+    if files.is_remote(path):
+        import tensorflow as tf
+
+        size, changed = files.size(path), [tf.io.gfile.stat(path).mtime_nsec]
+    else:
+        stat = os.stat(path)
+        size, changed = stat.st_size, [stat.st_mtime_ns, stat.st_ctime_ns]
+    if before.get("bytes") == size and before.get("changed", changed) == changed:
+        return before
+    return {"path": path, "bytes": size, "sha256": file_sha256(path, size, *changed), "changed": changed}
 
 
 def describe_files(split, paths):

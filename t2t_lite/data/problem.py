@@ -197,11 +197,15 @@ class Problem:
         return os.path.join(data_dir, f"{self.dataset_filename()}-manifest.json")
 
     def manifest(self, data_dir):
-        """Returns the manifest (counts by split, vocabulary, seed), or {} where a problem wrote its files itself."""
-        import tensorflow as tf
+        """Returns the manifest (counts by split, vocabulary, seed), or {} where a problem wrote its files itself.
+
+        Raises:
+            UserError: it is damaged.
+        """
+        from t2t_lite.data.manifests import read_manifest
 
         path = self.manifest_path(data_dir)
-        return files.read_json(path) if tf.io.gfile.exists(path) else {}
+        return read_manifest(path) if files.exists(path) else {}
 
     def check_data(self, data_dir):
         """Raises `UserError` where the vocabulary in `data_dir` is not the one that the records were made with."""

@@ -13,15 +13,18 @@ import hashlib
 import itertools
 import json
 import multiprocessing
+import multiprocessing.connection
 import os
 import random
 import re
 import struct
+import threading
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data import files
+from t2t_lite.data.manifests import check_facts
 from t2t_lite.data.records import serialize
 from t2t_lite.data.split_facts import Facts, check_examples
 from t2t_lite.errors import UserError
@@ -88,7 +91,7 @@ class Chunks:
                 return
             path = chunk_path(self._paths, number)
             if tf.io.gfile.exists(f"{path}.json"):
-                yield _read_index, path, len(chunk)
+                yield _read_index, path, len(chunk), len(self._paths), len(self._groups)
             else:
                 yield _write_chunk, path, chunk, self._groups, f"{self._seed} {number}", encode
 
@@ -180,13 +183,37 @@ class _Runner:
         if self._pool is None:
             # Not forked: TensorFlow has threads by now.
             context = multiprocessing.get_context("spawn")
-            self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, import_tensorflow)
+            self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, _start_worker)
             self._stack.callback(self._pool.shutdown, cancel_futures=True)
         return self._pool
 
 
-def _read_index(path, samples):
-    index = files.read_json(f"{path}.json")
+def _start_worker():
+    """Prepares a process that encodes, and has it end with the one that started it, however that ends."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    import_tensorflow()
+
+
+def _end_with_parent():
+    # A killed parent closes no pipe that other workers hold open as well: they would wait for tasks for ever.
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def read_index(path, shards, groups):
+    """Returns what is in a chunk, as `_write_chunk` noted it. Raises `UserError` where that is damaged."""
+    index = files.read_json(f"{path}.json", {"samples": int, "bytes": [int], "groups": [dict]})
+    if len(index["bytes"]) != shards or len(index["groups"]) != groups or min(index["bytes"]) < 0:
+        raise UserError(f"{path}.json: damaged: not of {shards} shards. Run t2t-datagen again: it begins anew.")
+    if files.size(path) != sum(index["bytes"]):
+        raise UserError(f"{path}: damaged or cut off. Run t2t-datagen again: it begins anew.")
+    for number, facts in enumerate(index["groups"]):
+        check_facts(facts, f"{path}.json: groups: item {number}")
+    return index
+
+
+def _read_index(path, samples, shards, groups):
+    index = read_index(path, shards, groups)
     if index["samples"] != samples:
         raise UserError(
             f"{path}: was made of {index['samples']:,} samples, now there are {samples:,}: the source has changed "
@@ -232,16 +259,18 @@ def _write_shard(path, parts, seed):
     for chunk, begin, size in parts:
         with tf.io.gfile.GFile(chunk, "rb") as file:
             file.seek(begin)
-            records += _split(file.read(size))
+            records += _split(file.read(size), chunk, size)
     random.Random(seed).shuffle(records)
     files.write_bytes(path, b"".join(records))
 
 
-def _split(data):
-    """Returns the TFRecords in some bytes, each with its frame."""
+def _split(data, chunk, size):
+    """Returns the TFRecords in some bytes, each with its frame. Raises `UserError` where they are cut off."""
     records, begin = [], 0
-    while begin < len(data):
-        end = begin + _FRAME + struct.unpack_from("<Q", data, begin)[0]
+    while begin < size:
+        end = begin + _FRAME + (struct.unpack_from("<Q", data, begin)[0] if begin + _FRAME <= len(data) else size)
+        if end > min(size, len(data)):
+            raise UserError(f"{chunk}: damaged or cut off. Run t2t-datagen again: it begins anew.")
         records.append(data[begin:end])
         begin = end
     return records

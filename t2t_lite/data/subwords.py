@@ -17,6 +17,14 @@ _LOGGER = logging.getLogger("t2t_lite")
 _BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 
 
+class TooManyPieces(UserError):
+    """A vocabulary's size that the text cannot fill; `largest` is the one that it can."""
+
+    def __init__(self, message, largest):
+        super().__init__(message)
+        self.largest = largest
+
+
 def train_sentencepiece(
     lines, model_prefix, vocab_size, *, character_coverage=0.9999, normalization="identity", user_defined_symbols=()
 ):
@@ -198,9 +206,10 @@ def _users_errors(vocab_size, model_prefix):
         yield
     except RuntimeError as error:
         if match := re.search(r"too high.*<= (\d+)", str(error)):
-            raise UserError(
+            raise TooManyPieces(
                 f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill. The largest possible size "
-                f"is {match[1]}: use {flag}={match[1]} or less, or more text."
+                f"is {match[1]}: use {flag}={match[1]} or less, or more text.",
+                int(match[1]),
             ) from None
         if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
             raise UserError(

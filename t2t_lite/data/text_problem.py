@@ -11,7 +11,7 @@ from t2t_lite.data import files, subwords, vocabulary
 from t2t_lite.data.problem import DatasetSplit, Problem, VocabType
 from t2t_lite.data.reservoir import Reservoir
 from t2t_lite.data.subword_text_encoder import ENDING, SubwordTextEncoder, read_pieces
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SIDES = ("inputs", "targets")
@@ -25,6 +25,8 @@ class Text2TextProblem(Problem):
         approx_vocab_size: pieces of the vocabulary, which both sides share.
         approx_target_vocab_size: pieces of the targets' own vocabulary; `approx_vocab_size` is then that of the inputs.
             None: one vocabulary.
+        vocab_size_is_approximate: whether text that cannot fill these sizes gets the largest ones that it can; else it
+            is an error.
         additional_reserved_tokens: strings that are one piece wherever they are.
         existing_vocabularies: {"inputs": path, "targets": path} of SentencePiece models, or `.subwords` files of
             tensor2tensor, to take over instead of learning; the same path twice: one vocabulary.
@@ -39,6 +41,7 @@ class Text2TextProblem(Problem):
     approx_target_vocab_size = None
     additional_reserved_tokens = ()
     existing_vocabularies = types.MappingProxyType({})
+    vocab_size_is_approximate = True
     max_samples_for_vocab = 2_000_000
     use_vocab_from_other_problem = None
     oov_token = None
@@ -146,17 +149,27 @@ class Text2TextProblem(Problem):
         """Learns what goes to `paths`, by side."""
         sizes = {"inputs": self.approx_vocab_size, "targets": self.approx_vocab_size}
         if not self._has_two_vocabularies:
-            self._learn(self.generate_text_for_vocab(data_dir, tmp_dir), paths["inputs"], sizes["inputs"])
+            self._learn(lambda: self.generate_text_for_vocab(data_dir, tmp_dir), paths["inputs"], sizes["inputs"])
             return
         sizes["targets"] = self.approx_target_vocab_size
         with self._draw_samples(data_dir, tmp_dir) as drawn:
             for side, path in paths.items():
-                self._learn((pair[_SIDES.index(side)] for pair in drawn), path, sizes[side])
+                at = _SIDES.index(side)
+                self._learn(lambda at=at: (pair[at] for pair in drawn), path, sizes[side])
 
     def _learn(self, lines, path, size):
+        """Learns a vocabulary of the lines that a function returns, which may be called twice."""
         _LOGGER.info(f"learning a vocabulary of {size} pieces: {path}")
-        prefix = path.removesuffix(".model")
-        subwords.train_sentencepiece(lines, prefix, size, user_defined_symbols=self.additional_reserved_tokens)
+        prefix, symbols = path.removesuffix(".model"), self.additional_reserved_tokens
+        try:
+            subwords.train_sentencepiece(lines(), prefix, size, user_defined_symbols=symbols)
+        except subwords.TooManyPieces as error:
+            if not self.vocab_size_is_approximate:
+                raise
+            _LOGGER.warning(
+                f"{self.name}: its text cannot fill {size} pieces; the vocabulary has the {error.largest} that it can."
+            )
+            subwords.train_sentencepiece(lines(), prefix, error.largest, user_defined_symbols=symbols)
 
     def generate_text_for_vocab(self, data_dir, tmp_dir):
         """Yields the lines that the one vocabulary is learned from: both sides of the samples that are drawn."""
@@ -171,8 +184,8 @@ class Text2TextProblem(Problem):
     @contextlib.contextmanager
     def _draw_samples(self, data_dir, tmp_dir):
         with Reservoir(self.max_samples_for_vocab, self.random_seed) as drawn:
-            samples = self.samples_for_vocab(data_dir, tmp_dir)
-            drawn.fill(tuple(sample.get(side, "") for side in _SIDES) for sample in samples)
+            samples = self._checked(self.samples_for_vocab(data_dir, tmp_dir))
+            drawn.fill(tuple(sample[side] for side in _SIDES) for sample in samples)
             _LOGGER.info(f"{self.name}: vocabulary from {len(drawn):,} of {drawn.seen:,} samples")
             yield drawn
 
@@ -192,11 +205,19 @@ class Text2TextProblem(Problem):
         return self._nonblank_samples(data_dir, tmp_dir, dataset_split), self._sample_encoder(data_dir)
 
     def _nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        for sample in self.generate_samples(data_dir, tmp_dir, dataset_split):
+        for sample in self._checked(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             if sample["inputs"].strip() and sample["targets"].strip():
                 yield sample
             else:
                 self.removed["empty"] += 1
+
+    def _checked(self, samples):
+        for sample in samples:
+            if not isinstance(sample, dict) or not all(isinstance(sample.get(side), str) for side in _SIDES):
+                raise UserError(
+                    f'{self.name}: generate_samples gave {shown(sample)}. Expected {{"inputs": str, "targets": str}}.'
+                )
+            yield sample
 
     def _sample_encoder(self, data_dir):
         prefixes = {"inputs": self.inputs_prefix, "targets": self.targets_prefix}

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -143,3 +145,77 @@ def test_a_vocabulary_that_the_corpora_cannot_fill(tmp_path, two_corpora, call_c
     assert "9000 pieces are more than this corpus can fill" in result.stderr
     assert re.search(rf"The largest possible size is \d+: use {sizes[-1].partition('=')[0]}=\d+ or less", result.stderr)
     assert not list((tmp_path / "d").glob("translate_own-*-of-*"))
+
+
+def test_a_corpus_that_was_edited_is_noticed(tmp_path, call_command):
+    """Even where the text has the same size: what is there was made of other sentences."""
+    corpus.write_corpus(tmp_path, "a", PAIRS[:100])
+    flags = ["--train_files=a.en,a.de", "--vocab_size=310", "--held_out=5"]
+    assert call_command("t2t-datagen", *OWN, *flags).status == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()}
+    assert "nothing to do" in call_command("t2t-datagen", *OWN, *flags).stderr
+    text = (tmp_path / "a.en").read_text()
+    os.utime(tmp_path / "a.en")  # a copy, or a touch: the text is the same
+    assert "nothing to do" in call_command("t2t-datagen", *OWN, *flags).stderr
+    times = os.stat(tmp_path / "a.en")
+    (tmp_path / "a.en").write_text(text.replace("house", "mouse"))
+    os.utime(tmp_path / "a.en", ns=(times.st_atime_ns, times.st_mtime_ns))
+    for given in (flags, []):
+        result = call_command("t2t-datagen", *OWN, *given)
+        assert result.status == 2
+        assert re.search(
+            r"d holds translate_own with train_files = .*asked for is train_files = .*a\.en", result.stderr
+        )
+    assert {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()} == before
+    (tmp_path / "a.en").unlink()  # finished data are of use without it
+    assert "nothing to do" in call_command("t2t-datagen", *OWN).stderr
+
+
+def test_data_of_an_earlier_version_are_finished(tmp_path, call_command):
+    corpus.write_corpus(tmp_path, "a", PAIRS[:100])
+    flags = ["--train_files=a.en,a.de", "--vocab_size=310", "--held_out=5"]
+    assert call_command("t2t-datagen", *OWN, *flags).status == 0
+    for name, place in (
+        ("problem.json", ["files", "train"]),
+        ("translate_own-manifest.json", ["request", "train_files"]),
+    ):
+        path = tmp_path / "d" / name
+        value = found = json.loads(path.read_text())
+        for key in place:
+            found = found[key]
+        for facts in found:
+            facts.pop("changed", None)
+            del facts["sha256"]
+        path.write_text(json.dumps(value))
+    assert "nothing to do" in call_command("t2t-datagen", *OWN, *flags).stderr
+    assert "nothing to do" in call_command("t2t-datagen", *OWN).stderr
+
+
+@pytest.mark.parametrize("how", ["same", "link", "copy"])
+def test_evaluating_on_what_is_trained_on_is_warned_of(tmp_path, call_command, how):
+    corpus.write_corpus(tmp_path, "a", PAIRS[:100])
+    for side in ("en", "de"):
+        source, path = tmp_path / f"a.{side}", tmp_path / f"dev.{side}"
+        path.symlink_to(source) if how == "link" else path.write_bytes(source.read_bytes())
+    dev = "a.en,a.de" if how == "same" else "dev.en,dev.de"
+    result = call_command("t2t-datagen", *OWN, "--train_files=a.en,a.de", f"--dev_files={dev}", "--vocab_size=310")
+    assert result.status == 0
+    assert f"t2t-datagen: warning: --dev_files: {tmp_path}/{dev.partition(',')[0]} " in result.stderr
+    assert "a training corpus: evaluations will measure what was learned by heart" in result.stderr
+
+
+def test_a_second_one_in_the_same_folder_is_refused(tmp_path, two_corpora, call_command, assert_user_error):
+    (tmp_path / "d").mkdir()
+    lock = f"{tmp_path}/d/translate_own-manifest.json.lock"
+    code = f"from t2t_lite.data.lock import locked\nwith locked({lock!r}, 'd'): print(1, flush=1); input()"
+    first = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert first.stdout.readline() == b"1\n"
+        result = call_command("t2t-datagen", *OWN, two_corpora, "--vocab_size=310")
+        assert_user_error(result, f"d: another t2t-datagen of translate_own (process {first.pid}) is at work there")
+        assert os.listdir(tmp_path / "d") == [os.path.basename(lock)]
+    finally:
+        first.kill()
+        first.communicate()
+    assert call_command("t2t-datagen", *OWN, two_corpora, "--vocab_size=310").status == 0
+    assert not os.path.exists(lock)

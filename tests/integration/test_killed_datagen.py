@@ -35,6 +35,19 @@ def start(corpus, data_dir, workers):
     )
 
 
+def children(pid):
+    """Returns the processes that one has started."""
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def is_alive(pid):
+    """Whether a process is there, and no zombie."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -49,8 +62,13 @@ def test_killed_at_any_file_the_result_is_that_of_one_run(corpus, tmp_path):
         while not list(parts.glob(pattern)):
             assert process.poll() is None, f"ended before {pattern}: {process.stderr.read()}"
             time.sleep(0.002)
+        workers = children(process.pid)
         process.kill()
         process.wait()
+        deadline = time.monotonic() + 60
+        while any(map(is_alive, workers)):
+            assert time.monotonic() < deadline, "workers outlive their parent"
+            time.sleep(0.05)
         process.stderr.close()
     process = start(corpus, parts, 2)
     assert process.wait(300) == 0, process.stderr.read()

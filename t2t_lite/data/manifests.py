@@ -1,0 +1,71 @@
+"""Manifests of finished data, and the notes of unfinished ones: read as what may come from anywhere."""
+
+import re
+
+from t2t_lite.data import files
+from t2t_lite.data.problem import FILE_TAGS
+from t2t_lite.data.records import SIDES
+from t2t_lite.data.safe_json import check_schema
+from t2t_lite.errors import UserError, shown
+
+_MOST_SHARDS = 99_999  # five digits in a name
+_COUNTS = {str: int}
+_OF_SIDES = dict.fromkeys(SIDES, int)
+_FACTS = {
+    "examples": int,
+    "tokens": _OF_SIDES,
+    "lengths?": _COUNTS,
+    "side_lengths?": dict.fromkeys(SIDES, _COUNTS),
+    "largest_id?": _OF_SIDES,
+    "bytes?": [int],
+    "removed?": _COUNTS,
+}
+_MANIFEST = {
+    "request": {"problem?": str},
+    "splits": {str: {"shards": int, **_FACTS}},
+    "vocabulary": {str: {"size": int, "sha256": str}},
+}
+_BEGUN = {"request": dict, "vocabulary_was_there": bool}
+
+
+def read_manifest(path):
+    """Returns a manifest, a dict: "request", "splits" {split: facts, see `split_facts`}, "vocabulary" {side: …}.
+
+    Raises:
+        UserError: it is missing, damaged, or not what t2t-datagen writes.
+    """
+    found = files.read_json(path, _MANIFEST)
+    for split, facts in found["splits"].items():
+        where = f"{path}: splits: {shown(split)}"
+        if split not in FILE_TAGS:
+            raise UserError(f"{where}: no such split. Expected {', '.join(FILE_TAGS)}.")
+        if not 1 <= facts["shards"] <= _MOST_SHARDS:
+            raise UserError(f"{where}: {shown(facts['shards'])} shards. Expected 1 to {_MOST_SHARDS:,}.")
+        check_counts(facts, where)
+    return found
+
+
+def read_begun(path):
+    """Returns what was noted when generation began, a dict. Raises `UserError` for a damaged file."""
+    return files.read_json(path, _BEGUN)
+
+
+def check_facts(facts, where):
+    """Raises `UserError`, which names `where`, unless a JSON value is what `split_facts.Facts.as_json` returns."""
+    check_schema(facts, {name.rstrip("?"): kind for name, kind in _FACTS.items() if name not in _OF_FILES}, where)
+    check_counts(facts, where)
+
+
+_OF_FILES = ("bytes?", "removed?")
+
+
+def check_counts(facts, where):
+    """Raises `UserError` where a number is below 0, or a length is none."""
+    lengths = [facts.get("lengths", {}), *facts.get("side_lengths", {}).values()]
+    for name in {name for counted in lengths for name in counted}:
+        if not re.fullmatch(r"[0-9]{1,9}", name):
+            raise UserError(f"{where}: {shown(name)} is no length. Expected a number of ids.")
+    groups = [*lengths, facts["tokens"], facts.get("largest_id", {}), facts.get("removed", {})]
+    numbers = [facts["examples"], *facts.get("bytes", []), *(n for counted in groups for n in counted.values())]
+    if wrong := [number for number in numbers if not 0 <= number < 2**63]:
+        raise UserError(f"{where}: the number {shown(wrong[0])} is out of range. Expected counts from 0.")
