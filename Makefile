@@ -43,7 +43,8 @@ test: lint
 # Layers and models with JAX and with PyTorch.
 test-backends: $(BACKENDS_VENV)/.installed
 	for backend in jax torch; do \
-		KERAS_BACKEND=$$backend $(BACKENDS_VENV)/bin/pytest tests/layers tests/models/test_transformer.py tests/backends \
+		KERAS_BACKEND=$$backend $(BACKENDS_VENV)/bin/pytest tests/layers tests/models/test_transformer.py \
+		tests/models/test_keras_model.py tests/training/test_keras_losses.py tests/backends \
 		|| exit; done
 
 # Generation as an Apache Beam pipeline.

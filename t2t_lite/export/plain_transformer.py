@@ -10,7 +10,10 @@ from t2t_lite.errors import UserError
 from t2t_lite.models.transformer import Transformer
 
 _LOGGER = logging.getLogger("t2t_lite")
-_TRAINING = ("vocab_size", "target_vocab_size", "dropout", "attention_dropout", "relu_dropout", "recompute_grad")
+_TRAINING = (
+    "vocab_size", "target_vocab_size", "dropout", "attention_dropout", "relu_dropout", "recompute_grad",
+    "kernel_initializer", "bias_initializer",
+)  # fmt: skip
 # Options of the model that hyperparameters call otherwise.
 _HPARAMS = {
     "norm": "layer_preprocess_sequence",

@@ -5,6 +5,7 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.keras_names import GLOROT, check_initializers, initializer_config, own_initializer
 from t2t_lite.layers.outputs import OutputsOnRequest
 
 MASKED = 1e9  # subtracted from scores that must not be seen; finite, so that a row without any visible key is no NaN
@@ -24,6 +25,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         value_dim: int, d_v, size of a head's values; None: key_dim's default.
         dropout: float in [0, 1), on the attention weights.
         use_bias: bool, biases in the four projections; the paper's equations have none.
+        kernel_initializer, bias_initializer: of the projections: see `keras.layers.Dense`.
 
     Example:
         >>> layer = MultiHeadAttention(num_heads=2)
@@ -31,23 +33,35 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         (1, 5, 8)
 
     Raises:
-        ValueError: a size is not positive, the rate is outside [0, 1), or the hidden size is not a multiple of
-            `num_heads` where a head's size follows from it.
+        ValueError: a size is not positive, the rate is outside [0, 1), an initializer is unknown, or the hidden size is
+            not a multiple of `num_heads` where a head's size follows from it.
     """
 
-    def __init__(self, num_heads, key_dim=None, value_dim=None, dropout=0.0, use_bias=False, **kwargs):
+    def __init__(
+        self,
+        num_heads,
+        key_dim=None,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=False,
+        kernel_initializer=GLOROT,
+        bias_initializer="zeros",
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         check_sizes(num_heads=num_heads, key_dim=key_dim, value_dim=value_dim)
         check_rates(dropout=dropout)
+        check_initializers(kernel_initializer=kernel_initializer, bias_initializer=bias_initializer)
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim
         self.dropout_rate = dropout
         self.use_bias = use_bias
+        self.initializers = {"kernel_initializer": kernel_initializer, "bias_initializer": bias_initializer}
         self.supports_masking = True
 
     def build(self, query_shape, value_shape=None, key_shape=None):
-        """Creates the four projections, Glorot uniform, as tensor2tensor's layers/common_attention.py."""
+        """Creates the four projections, by default Glorot uniform as in tensor2tensor's common_attention.py."""
         hidden_size = query_shape[-1]
         value_shape = value_shape or query_shape
         if hidden_size % self.num_heads and None in (self.key_dim, self.value_dim):
@@ -67,8 +81,9 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
 
     def _add_projection(self, role, input_size, output_size):
+        own = {name: own_initializer(identifier) for name, identifier in self.initializers.items()}
         dense = keras.layers.Dense(
-            output_size, use_bias=self.use_bias, dtype=self.dtype_policy, name=f"{role}_projection"
+            output_size, use_bias=self.use_bias, dtype=self.dtype_policy, name=f"{role}_projection", **own
         )
         dense.build((None, input_size))
         setattr(self, f"{role}_projection", dense)
@@ -163,6 +178,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
             value: [B, S, hidden]; None: `query` (self-attention).
             key: [B, S, hidden]; None: `value`.
             attention_mask: bool, [T, S], [B, T, S] or [B, heads, T, S] (sizes of 1 broadcast), True where visible.
+                (Padding, [B, S], is `value_mask`, or [B, 1, S] here.)
             use_causal_mask: bool, hides later positions from earlier ones.
             cache: None, or what was computed before: {"memory_key", "memory_value"} from `memory_cache`, used as it
                 is; or {"key" [B, heads, S, key_dim], "value" [B, heads, S, value_dim]}, to which those of `query` are
@@ -195,7 +211,8 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
             values = _add_to_cache(cache["value"], values, position)
             cache = {"key": keys, "value": values}
         query_length, key_length = ops.shape(heads)[2], ops.shape(keys)[2]
-        mask = merge_masks(query_length, key_length, attention_mask, use_causal_mask, value_mask, key_mask)
+        shape = (*ops.shape(heads)[:3], key_length)
+        mask = merge_masks(shape, attention_mask, use_causal_mask, value_mask, key_mask)
         if steps:
             position = key_length // query_length - 1 if position is None else position
             output, weights = self.attend_cached(heads, keys, values, mask, position, training)
@@ -221,6 +238,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
             "value_dim": self.value_dim,
             "dropout": self.dropout_rate,
             "use_bias": self.use_bias,
+            **{name: initializer_config(identifier) for name, identifier in self.initializers.items()},
         }
 
 
@@ -249,26 +267,54 @@ def masked_softmax(scores, mask=None):
     return ops.cast(ops.softmax(logits, axis=-1), scores.dtype)
 
 
-def merge_masks(query_length, key_length, attention_mask, use_causal_mask, *padding_masks):
+def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
     """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S]; None when there is none.
 
-    Args: as `MultiHeadAttention.call`; `padding_masks` are those of keys and values.
+    Args:
+        shape: (B, heads, T, S).
+        attention_mask, use_causal_mask: as `MultiHeadAttention.call`.
+        padding_masks: bool [B, S], those of keys and values; None: not given.
+
+    Raises:
+        ValueError: `attention_mask` is of another shape, as far as sizes are known.
     """
     masks = []
     if attention_mask is not None:
         attention_mask = ops.cast(attention_mask, "bool")
+        _check_mask(attention_mask.shape, shape)
         for _ in range(4 - len(attention_mask.shape)):
             # [T, S] -> [1, T, S]; [B, T, S] -> [B, 1, T, S]
             axis = 0 if len(attention_mask.shape) == 2 else 1
             attention_mask = ops.expand_dims(attention_mask, axis)
         masks.append(attention_mask)
     if use_causal_mask:
-        masks.append(causal_mask(query_length, key_length)[None, None])
+        masks.append(causal_mask(*shape[2:])[None, None])
     masks.extend(ops.cast(m, "bool")[:, None, None, :] for m in padding_masks if m is not None)  # [B, 1, 1, S]
     merged = None
     for mask in masks:
         merged = mask if merged is None else ops.logical_and(merged, mask)
     return merged
+
+
+def _check_mask(found, shape):
+    """Raises `ValueError` unless a mask of the shape `found` can be an attention mask of `shape`, (B, heads, T, S)."""
+    batch, _, queries, keys = shape
+    expected = {2: shape[2:], 3: (batch, queries, keys), 4: shape}.get(len(found), ())
+
+    def fits(size, wanted):
+        # Of a mask [None, S] beside queries of known length the first size is the batch's.
+        unknown = size is None and (len(found) > 2 or not isinstance(wanted, int))
+        return size == 1 or unknown or not isinstance(wanted, int) or size == wanted
+
+    if not expected or not all(map(fits, found, expected)):
+        raise ValueError(
+            f"`attention_mask` must be [T, S], [B, T, S] or [B, heads, T, S], with B, heads, T, S = {_sizes(shape)}: "
+            f"received {_sizes(found)}. A padding mask, [B, S], is given as [B, 1, S]: attention_mask=mask[:, None, :]."
+        )
+
+
+def _sizes(shape):
+    return f"({', '.join(str(size) if isinstance(size, int) else '?' for size in shape)})"
 
 
 def _swap(x):

@@ -1,19 +1,19 @@
 """Position-wise feed-forward network (paper, section 3.3)."""
 
-import functools
-
 import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
-
-_ACTIVATIONS = {
-    "relu": ops.relu,
-    "gelu": functools.partial(ops.gelu, approximate=False),
-    "swish": ops.silu,
-    "swiglu": ops.silu,
-}
+from t2t_lite.layers.keras_names import (
+    GATED,
+    GLOROT,
+    activation_config,
+    activation_function,
+    check_initializers,
+    initializer_config,
+    own_initializer,
+)
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -24,31 +24,43 @@ class FeedForward(keras.layers.Layer):
         filter_size: int, d_ff, size of the inner layer.
         dropout: float in [0, 1), on the inner activations (tensor2tensor's relu_dropout; 0 in the paper).
         activation: "relu" (the paper's), "gelu" (x Φ(x), not its tanh approximation), "swish" (x σ(x), Marian's
-            and so OPUS-MT's), or "swiglu" (swish(xW₁) · xV, Shazeer 2020: a third matrix).
+            and so OPUS-MT's), "swiglu" (swish(xW₁) · xV, Shazeer 2020: a third matrix), another name of
+            `keras.activations`, or a function.
+        kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
 
     Raises:
-        ValueError: `filter_size` is not positive, the rate is outside [0, 1), or the activation is unknown.
+        ValueError: `filter_size` is not positive, the rate is outside [0, 1), or activation or initializer is unknown.
     """
 
-    def __init__(self, filter_size, dropout=0.0, activation="relu", **kwargs):
+    def __init__(
+        self,
+        filter_size,
+        dropout=0.0,
+        activation="relu",
+        kernel_initializer=GLOROT,
+        bias_initializer="zeros",
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         check_sizes(filter_size=filter_size)
         check_rates(dropout=dropout)
-        if activation not in _ACTIVATIONS:
-            raise ValueError(f"`activation` must be one of {', '.join(_ACTIVATIONS)}: received {activation!r}.")
+        check_initializers(kernel_initializer=kernel_initializer, bias_initializer=bias_initializer)
         self.filter_size = filter_size
         self.dropout_rate = dropout
         self.activation = activation
+        self.activate = activation_function(activation)
+        self.initializers = {"kernel_initializer": kernel_initializer, "bias_initializer": bias_initializer}
         self.supports_masking = True
 
     def build(self, input_shape):
-        """Creates the two (swiglu: three) dense layers, Glorot uniform, with biases."""
+        """Creates the two (swiglu: three) dense layers, with biases."""
         hidden_size = input_shape[-1]
         sizes = {"inner": (hidden_size, self.filter_size), "outer": (self.filter_size, hidden_size)}
-        if self.activation == "swiglu":
+        if self.activation == GATED:
             sizes["gate"] = (hidden_size, self.filter_size)
         for name, (inputs, outputs) in sizes.items():
-            dense = keras.layers.Dense(outputs, dtype=self.dtype_policy, name=name)
+            own = {role: own_initializer(identifier) for role, identifier in self.initializers.items()}
+            dense = keras.layers.Dense(outputs, dtype=self.dtype_policy, name=name, **own)
             dense.build((None, inputs))
             setattr(self, name, dense)
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
@@ -57,8 +69,8 @@ class FeedForward(keras.layers.Layer):
         """[..., hidden] -> [..., hidden]."""
         shape = ops.shape(inputs)
         x = ops.reshape(inputs, (-1, shape[-1]))  # two dimensions: product and bias become one kernel
-        inner = _ACTIVATIONS[self.activation](self.inner(x))
-        if self.activation == "swiglu":
+        inner = self.activate(self.inner(x))
+        if self.activation == GATED:
             inner = inner * self.gate(x)
         return ops.reshape(self.outer(self.dropout(inner, training=training)), shape)
 
@@ -72,5 +84,6 @@ class FeedForward(keras.layers.Layer):
             **super().get_config(),
             "filter_size": self.filter_size,
             "dropout": self.dropout_rate,
-            "activation": self.activation,
+            "activation": activation_config(self.activation),
+            **{role: initializer_config(identifier) for role, identifier in self.initializers.items()},
         }

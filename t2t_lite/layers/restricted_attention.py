@@ -69,7 +69,8 @@ class RestrictedAttention(MultiHeadAttention):
         length = ops.shape(query)[1]
         query_mask = mask if query_mask is None else query_mask
         # [B, heads or 1, T or 1, T], without what is causal: that alone would cost n x n
-        mask = merge_masks(length, length, attention_mask, False, query_mask, value_mask, key_mask)
+        shape = (*ops.shape(heads[0])[:3], length)
+        mask = merge_masks(shape, attention_mask, False, query_mask, value_mask, key_mask)
 
         for_each_query = mask is not None and mask.shape[1:3] != (1, 1)
         # (Not a condition in the graph where the length is only known there: TensorFlow 2.21's optimizer makes

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes, is_known
+from t2t_lite.layers.keras_names import check_initializers, initializer_config, own_initializer
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -15,30 +16,47 @@ class TokenEmbedding(keras.layers.Layer):
     Args:
         vocab_size: int, V.
         hidden_size: int, d_model.
-        mask_zero: bool: whether the output carries a Keras mask that hides id 0.
+        mask_zero: bool: whether the embeddings carry a Keras mask that hides id 0. Logits carry that of what they are
+            made of.
         use_bias: bool: whether the logits have a bias (the paper's have none; Marian's do).
+        embeddings_initializer: of the matrix: see `keras.layers.Embedding`; None: N(0, hidden_size^-0.5), so that
+            scaled embeddings have unit variance.
 
     Raises:
-        ValueError: a size is not positive; or, in eager calls, an id is outside [0, vocab_size).
+        ValueError: a size is not positive, or an initializer is unknown; or, in eager calls, an id is outside
+            [0, vocab_size).
     """
 
-    def __init__(self, vocab_size, hidden_size, mask_zero=False, use_bias=False, **kwargs):
+    def __init__(self, vocab_size, hidden_size, mask_zero=False, use_bias=False, embeddings_initializer=None, **kwargs):
         super().__init__(**kwargs)
         check_sizes(vocab_size=vocab_size, hidden_size=hidden_size)
+        check_initializers(embeddings_initializer=embeddings_initializer)
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
         self.mask_zero = mask_zero
         self.use_bias = use_bias
-        self.supports_masking = mask_zero
+        self.embeddings_initializer = embeddings_initializer
+        self.supports_masking = True
 
     def build(self, input_shape=None):
-        """Creates the matrix, N(0, hidden_size^-0.5): scaled, embeddings have unit variance. Biases are 0."""
-        initializer = keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5)
+        """Creates the matrix. Biases are 0."""
+        initializer = own_initializer(self.embeddings_initializer)
+        if initializer is None:
+            initializer = keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5)
         self.embeddings = self.add_weight(
             name="embeddings", shape=(self.vocab_size, self.hidden_size), initializer=initializer
         )
         if self.use_bias:
             self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
+
+    def __call__(self, inputs, **kwargs):
+        """As `call`. Ids that are floats, as those of a `keras.Input` without dtype, become integers first.
+
+        Otherwise low precision would round them, and `compute_mask` could not tell them from hidden states.
+        """
+        if not kwargs.get("reverse") and not keras.backend.is_int_dtype(getattr(inputs, "dtype", "int32")):
+            inputs = ops.cast(inputs, "int32")
+        return super().__call__(inputs, **kwargs)
 
     def call(self, inputs, reverse=False, matrix=None):
         """int ids [...] -> [..., hidden]; with `reverse`, [..., hidden] -> float32 logits [..., vocab_size].
@@ -67,7 +85,9 @@ class TokenEmbedding(keras.layers.Layer):
         return ops.transpose(ops.cast(self.embeddings, self.compute_dtype))
 
     def compute_mask(self, inputs, mask=None):
-        """Returns bool [...], True where the id is not padding; None without `mask_zero`."""
+        """Returns bool [...], True where the id is not padding, None without `mask_zero`; of hidden states `mask`."""
+        if not keras.backend.is_int_dtype(inputs.dtype):
+            return mask
         return ops.not_equal(inputs, 0) if self.mask_zero else None
 
     def compute_output_shape(self, input_shape, reverse=False, matrix=None):
@@ -87,6 +107,7 @@ class TokenEmbedding(keras.layers.Layer):
             "hidden_size": self.hidden_size,
             "mask_zero": self.mask_zero,
             "use_bias": self.use_bias,
+            "embeddings_initializer": initializer_config(self.embeddings_initializer),
         }
 
 

@@ -6,10 +6,13 @@ from keras import ops
 from t2t_lite.layers.attention import MultiHeadAttention, merge_masks
 from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.feed_forward import FeedForward
+from t2t_lite.layers.keras_names import GLOROT, activation_config, initializer_config
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.relative_attention import RelativeAttention
 from t2t_lite.layers.residual import Residual
 from t2t_lite.layers.restricted_attention import RestrictedAttention
+
+_INITIALIZERS = {"kernel_initializer": GLOROT, "bias_initializer": "zeros"}
 
 
 class _TransformerLayer(OutputsOnRequest, keras.layers.Layer):
@@ -32,6 +35,8 @@ class _TransformerLayer(OutputsOnRequest, keras.layers.Layer):
         add_relative_to_values=False,
         neighborhood=None,
         attention_class=None,
+        kernel_initializer=GLOROT,
+        bias_initializer="zeros",
         **kwargs,
     ):
         options = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
@@ -48,7 +53,15 @@ class _TransformerLayer(OutputsOnRequest, keras.layers.Layer):
             raise ValueError("`add_relative_to_values` needs `max_relative_position`: received None.")
         # Made here, not in build: a bad option is refused where it is written.
         self.self_attention = self._residual(self._attention(for_self=True), "self_attention")
-        network = FeedForward(filter_size, relu_dropout, activation, dtype=self.dtype_policy, name="network")
+        network = FeedForward(
+            filter_size,
+            relu_dropout,
+            activation,
+            kernel_initializer,
+            bias_initializer,
+            dtype=self.dtype_policy,
+            name="network",
+        )
         self.feed_forward = self._residual(network, "feed_forward")
 
     def _residual(self, layer, name):
@@ -65,6 +78,8 @@ class _TransformerLayer(OutputsOnRequest, keras.layers.Layer):
             "use_bias": o["attention_bias"],
             "dtype": self.dtype_policy,
             "name": "attention",
+            # Only where it is asked for: an `attention_class` of a user's may not know of it.
+            **{name: o[name] for name, default in _INITIALIZERS.items() if o[name] != default},
         }
         if for_self and o["max_relative_position"] is not None:
             return RelativeAttention(
@@ -80,7 +95,13 @@ class _TransformerLayer(OutputsOnRequest, keras.layers.Layer):
         """Returns the constructor's arguments; `attention_class` by its registered name."""
         attention_class = self.options["attention_class"]
         name = None if attention_class is None else keras.saving.get_registered_name(attention_class)
-        return {**super().get_config(), **self.options, "attention_class": name}
+        return {
+            **super().get_config(),
+            **self.options,
+            "activation": activation_config(self.options["activation"]),
+            "attention_class": name,
+            **{name: initializer_config(self.options[name]) for name in _INITIALIZERS},
+        }
 
 
 def _registered(attention_class):
@@ -110,12 +131,13 @@ class TransformerEncoderLayer(_TransformerLayer):
         norm: "post" (the paper) or "pre".
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
-        activation: "relu", "gelu", "swish" or "swiglu".
+        activation: "relu", "gelu", "swish", "swiglu", or what else `FeedForward` takes.
         max_relative_position: int: self-attention with relative positions, see `RelativeAttention`; None: without.
         add_relative_to_values: bool, of `RelativeAttention`.
         neighborhood: int, r: self-attention restricted to r positions, see `RestrictedAttention`; None: to none.
         attention_class: a subclass of `MultiHeadAttention` to use instead, or the name under which it is registered
             with Keras (which saving needs).
+        kernel_initializer, bias_initializer: of all dense layers: see `keras.layers.Dense`.
 
     Raises:
         ValueError: an option is out of its range, or several kinds of attention are asked for at once.
@@ -131,7 +153,7 @@ class TransformerEncoderLayer(_TransformerLayer):
 
         Args:
             inputs: [B, S, hidden].
-            attention_mask: bool [B, S, S] or [B, 1, S], True where visible.
+            attention_mask: bool [B, S, S] or [B, 1, S], True where visible; see `MultiHeadAttention.call`.
             return_attention_scores: bool.
             training: bool.
             mask: bool [B, S], the mask that Keras carries with `inputs`; hides positions beside `attention_mask`.
@@ -140,7 +162,10 @@ class TransformerEncoderLayer(_TransformerLayer):
             [B, S, hidden]; with `return_attention_scores` also the weights [B, heads, S, S].
         """
         if mask is not None:
-            attention_mask = merge_masks(ops.shape(inputs)[1], ops.shape(inputs)[1], attention_mask, False, mask)
+            batch, length, _ = ops.shape(inputs)
+            attention_mask = merge_masks(
+                (batch, self.options["num_heads"], length, length), attention_mask, False, mask
+            )
         attended = self.self_attention(
             inputs, attention_mask=attention_mask, return_attention_scores=return_attention_scores, training=training
         )

@@ -15,19 +15,22 @@ from t2t_lite.layers import (
     number_dropouts,
 )
 from t2t_lite.layers.checks import check_rates, check_sizes
+from t2t_lite.layers.keras_names import GLOROT, activation_config, initializer_config
 from t2t_lite.models.arguments import in_hparams_words, transformer_arguments
+from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.registry import register_model
 
 _POSITIONS = ("sinusoidal", "learned", "none")
 _LAYER_OPTIONS = (
     "num_heads", "filter_size", "key_dim", "value_dim", "dropout", "attention_dropout", "relu_dropout", "norm",
     "norm_epsilon", "attention_bias", "activation", "max_relative_position", "add_relative_to_values", "neighborhood",
+    "kernel_initializer", "bias_initializer",
 )  # fmt: skip
 
 
 @register_model("transformer")
 @keras.saving.register_keras_serializable("t2t_lite")
-class Transformer(keras.Model):
+class Transformer(SequenceModel):
     """Maps {"inputs", "targets"} ids to logits of the next target token.
 
     The arguments' defaults are the paper's base model. Id 0 is padding, 1 ends a sentence; the decoder's first
@@ -46,7 +49,7 @@ class Transformer(keras.Model):
         norm: "post" (the paper) or "pre" (then each stack ends with one more normalisation).
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
-        activation: "relu", "gelu", "swish" or "swiglu".
+        activation: "relu", "gelu", "swish", "swiglu", or what else `FeedForward` takes.
         position: "sinusoidal", "learned" (one table a side) or "none".
         position_layout: see `SinusoidalPositionEmbedding`.
         max_position: int, rows of a learned table.
@@ -60,6 +63,7 @@ class Transformer(keras.Model):
         softmax_bias: bool, a bias of the logits.
         recompute_grad: bool: while training, what is inside of the layers is not kept for the gradient but computed
             again (`keras.remat`): less memory, more time, the same numbers but for rounding.
+        kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
 
     Attributes:
         attention_class: class attribute: a subclass of `MultiHeadAttention` that all layers use instead; set it in a
@@ -71,7 +75,7 @@ class Transformer(keras.Model):
     Example:
         >>> model = Transformer(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2,
         ...                     num_encoder_layers=1, num_decoder_layers=1)
-        >>> model({"inputs": keras.ops.ones((1, 3)), "targets": keras.ops.ones((1, 4))}).shape
+        >>> model({"inputs": keras.ops.ones((1, 3), "int32"), "targets": keras.ops.ones((1, 4), "int32")}).shape
         (1, 4, 20)
     """
 
@@ -105,6 +109,8 @@ class Transformer(keras.Model):
         tie_embeddings=True,
         softmax_bias=False,
         recompute_grad=False,
+        kernel_initializer=GLOROT,
+        bias_initializer="zeros",
         **kwargs,
     ):
         config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
@@ -384,4 +390,5 @@ class Transformer(keras.Model):
 
     def get_config(self):
         """Returns the constructor's arguments."""
-        return {**super().get_config(), **self.config}
+        config = {**super().get_config(), **self.config, "activation": activation_config(self.config["activation"])}
+        return config | {n: initializer_config(config[n]) for n in ("kernel_initializer", "bias_initializer")}

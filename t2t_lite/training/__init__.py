@@ -1,11 +1,16 @@
-"""Training: the loop, its step, its checkpoints and what it says."""
+"""Training: the loop, its step, its checkpoints and what it says; and what Keras' own `fit` needs of it."""
 
-__all__ = ["Trainer"]
+import importlib
+
+_MODULES = {  # imported when asked for: the trainer imports TensorFlow
+    "MaskedAccuracy": "masked_accuracy",
+    "SmoothedCrossEntropy": "losses",
+    "Trainer": "trainer",
+}
+__all__ = ["MaskedAccuracy", "SmoothedCrossEntropy", "Trainer"]
 
 
 def __getattr__(name):
-    if name == "Trainer":  # imports TensorFlow
-        from t2t_lite.training.trainer import Trainer
-
-        return Trainer
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"t2t_lite.training.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

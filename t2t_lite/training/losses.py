@@ -3,11 +3,14 @@
 import math
 
 import keras
-import tensorflow as tf
+from keras import ops
+
+from t2t_lite.layers.checks import check_rates
+from t2t_lite.training.tokens import token_weights
 
 
 def cross_entropy(logits, targets, label_smoothing=0.0):
-    """Sums of the training objective and of the plain loss over the tokens that are not padding.
+    """Sums of the training objective and of the plain loss over the tokens that are not padding; TensorFlow only.
 
     The smoothing gives 1 - ε to the label and ε / (V - 1) to every other id, less the constant that makes a perfect
     prediction score 0 (tensor2tensor's layers/common_layers.py, padded_cross_entropy).
@@ -21,23 +24,33 @@ def cross_entropy(logits, targets, label_smoothing=0.0):
         (objective, nats): float32 scalars, sums over tokens; `nats` is without smoothing and carries no gradient. Add
         them over replicas and accumulated batches, then divide once by the number of tokens.
     """
+    import tensorflow as tf
+
     logits = tf.reshape(logits, (-1, logits.shape[-1]))
     labels = tf.reshape(targets, (-1,))
     weights = tf.cast(labels != 0, tf.float32)
-    objective, nats = _token_losses(logits, labels, label_smoothing)
+    objective, nats = _fused_losses(logits, labels, label_smoothing)
     return tf.reduce_sum(objective * weights), tf.reduce_sum(tf.stop_gradient(nats) * weights)
 
 
-def _token_losses(logits, labels, label_smoothing):
-    """float32 [N, V], int32 [N] -> (objective [N], nats [N]).
+def _smoothing(vocab_size, label_smoothing):
+    """Returns (the label's share, each other id's share, the entropy of the two)."""
+    high, low = 1.0 - label_smoothing, label_smoothing / (vocab_size - 1)
+    entropy = -sum(n * p * math.log(p) for n, p in ((1, high), (vocab_size - 1, low)) if p > 0)
+    return high, low, entropy
+
+
+def _fused_losses(logits, labels, label_smoothing):
+    """float32 [N, V], int32 [N] -> (objective [N], nats [N]), in TensorFlow.
 
     logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1). For the gradient, softmax(z) less the
     smoothed labels, the softmax alone is kept; logsumexp(z) = max z - log max softmax(z) follows from it. Passes over
     [N, V] are what a loss costs. No scatter: on a GPU that can be repeated it would run on the CPU.
     """
+    import tensorflow as tf
+
     vocab_size = logits.shape[-1]
-    high, low = 1.0 - label_smoothing, label_smoothing / (vocab_size - 1)
-    entropy = -sum(n * p * math.log(p) for n, p in ((1, high), (vocab_size - 1, low)) if p > 0)
+    high, low, entropy = _smoothing(vocab_size, label_smoothing)
 
     @tf.custom_gradient
     def losses(z):
@@ -56,25 +69,79 @@ def _token_losses(logits, labels, label_smoothing):
     return losses(logits)
 
 
+def _losses(logits, labels, label_smoothing):
+    """The objective of `_fused_losses`, on any backend."""
+    high, low, entropy = _smoothing(logits.shape[-1], label_smoothing)
+    at_label = ops.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
+    objective = ops.logsumexp(logits, axis=-1) - (high - low) * at_label - entropy
+    return objective - low * ops.sum(logits, axis=-1) if low else objective
+
+
+class _Masked(keras.layers.Layer):
+    """Gives a tensor the mask that it is called with: Keras has no other public way that all backends know."""
+
+    def __init__(self):
+        super().__init__(autocast=False)
+        self.supports_masking = True
+
+    def call(self, inputs, mask=None):
+        return inputs
+
+
 @keras.saving.register_keras_serializable("t2t_lite")
 class SmoothedCrossEntropy(keras.losses.Loss):
-    """The training objective for `model.compile(loss=…)`: mean over the tokens that are not padding.
+    """The training objective for `model.compile(loss=…)`: its mean over the tokens that are not padding.
+
+    Masks that the logits carry, weights and reductions are those of Keras' own losses; padding (id 0) is masked beside
+    them, as `keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)` does.
 
     Args:
         label_smoothing: float, ε in [0, 1).
+        reduction: see `keras.losses.Loss`. "sum_over_batch_size" and "mean" divide by the number of tokens that are
+            not masked, "mean_with_sample_weight" by the sum of their weights; "none" gives [batch, target_len], 0 at
+            padding.
+        name, dtype: see `keras.losses.Loss`. Ids pass through `dtype` on their way: a vocabulary too large for it is
+            refused.
+
+    Raises:
+        ValueError: the rate is outside [0, 1), or an unknown reduction.
     """
 
-    def __init__(self, label_smoothing=0.1, name="smoothed_cross_entropy", **kwargs):
-        super().__init__(name=name, reduction=None, **kwargs)
-        if not 0 <= label_smoothing < 1:
-            raise ValueError(f"`label_smoothing` must be in [0, 1): received label_smoothing={label_smoothing}.")
+    def __init__(self, label_smoothing=0.1, reduction="sum_over_batch_size", name="smoothed_cross_entropy", dtype=None):
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        check_rates(label_smoothing=label_smoothing)
         self.label_smoothing = label_smoothing
+        self._masked = _Masked()
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        """Returns the reduced loss.
+
+        Args:
+            y_true: int ids [batch, target_len], 0 is padding.
+            y_pred: float logits [batch, target_len, V].
+            sample_weight: [batch] or [batch, 1], one for all tokens of a row, or [batch, target_len]; None: 1.
+        """
+        return super().__call__(y_true, y_pred, token_weights(sample_weight, y_true))
 
     def call(self, y_true, y_pred):
-        """int ids [batch, target_len], float32 logits [batch, target_len, V] -> scalar."""
-        objective, _ = cross_entropy(y_pred, tf.cast(y_true, tf.int32), self.label_smoothing)
-        return objective / tf.maximum(tf.reduce_sum(tf.cast(y_true != 0, tf.float32)), 1.0)
+        """int ids [batch, target_len], logits [batch, target_len, V] -> [batch, target_len], 0 at padding."""
+        if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1:
+            y_true = ops.squeeze(y_true, axis=-1)
+        vocab_size = y_pred.shape[-1]
+        exact = {"bfloat16": 2**8, "float16": 2**11}.get(self.dtype, 2**24)
+        if vocab_size > exact:
+            raise ValueError(
+                f"SmoothedCrossEntropy of dtype={self.dtype} cannot tell ids above {exact:,} apart: received logits of "
+                f"{vocab_size:,} ids. Leave `dtype` out, or give 'float32'."
+            )
+        labels, logits = ops.reshape(ops.cast(y_true, "int32"), (-1,)), ops.reshape(y_pred, (-1, vocab_size))
+        if keras.backend.backend() == "tensorflow":
+            losses, _ = _fused_losses(logits, labels, self.label_smoothing)
+        else:
+            losses = _losses(logits, labels, self.label_smoothing)
+        mask = ops.not_equal(y_true, 0)
+        return self._masked(ops.where(mask, ops.reshape(losses, ops.shape(y_true)), 0.0), mask=mask)
 
     def get_config(self):
         """Returns the constructor's arguments."""
-        return {"name": self.name, "dtype": self.dtype, "label_smoothing": self.label_smoothing}
+        return {**super().get_config(), "dtype": self.dtype, "label_smoothing": self.label_smoothing}

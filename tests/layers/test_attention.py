@@ -43,6 +43,31 @@ def test_mask_in_two_three_and_four_dimensions():
         np.testing.assert_allclose(array(layer(X, MEMORY, attention_mask=m)), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(7,), (2, 7), (7, 5), (3, 5, 7), (2, 4, 7), (2, 3, 5, 7), (1, 2, 2, 5, 7)], ids=str)
+def test_a_mask_of_another_shape_is_refused(shape):
+    with pytest.raises(ValueError, match=r"`attention_mask` must be .*\(2, 2, 5, 7\): received \("):
+        layers.MultiHeadAttention(2)(X, MEMORY, attention_mask=np.ones(shape, bool))
+
+
+@pytest.mark.parametrize("shape", [(1, 7), (5, 1), (2, 1, 7), (1, 5, 7), (1, 2, 1, 7), (2, 1, 5, 1)], ids=str)
+def test_sizes_of_1_in_a_mask_broadcast(shape):
+    layer, mask = layers.MultiHeadAttention(2), RNG.random(shape) > 0.4
+    full = np.broadcast_to(mask[:, None] if len(shape) == 3 else mask, (2, 2, 5, 7))
+    output = array(layer(X, MEMORY, attention_mask=mask))
+    np.testing.assert_allclose(output, array(layer(X, MEMORY, attention_mask=full)), atol=1e-5)
+
+
+def test_initializers():
+    own = {"kernel_initializer": keras.initializers.RandomNormal(stddev=2.0, seed=None), "bias_initializer": "ones"}
+    layer = layers.MultiHeadAttention(2, use_bias=True, **own)
+    layer.build((None, None, 200))
+    kernels = [array(getattr(layer, f"{role}_projection").kernel) for role in ("query", "key", "value", "output")]
+    assert all(1.9 < kernel.std() < 2.1 for kernel in kernels)
+    assert min(np.abs(kernels[0] - other).max() for other in kernels[1:]) > 1  # each drawn by itself
+    assert (array(layer.key_projection.bias) == 1).all()
+    assert layers.MultiHeadAttention.from_config(layer.get_config()).get_config() == layer.get_config()
+
+
 def test_keras_masks_are_used():
     layer = layers.MultiHeadAttention(2)
     value_mask = np.array([[True] * 4 + [False] * 3, [True] * 7])

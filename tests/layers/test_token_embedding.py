@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from t2t_lite import layers
 from tests.layers.equations import array
@@ -57,6 +58,52 @@ def test_a_tied_functional_model_is_saved_with_one_matrix(tmp_path):
     loaded = keras.saving.load_model(tmp_path / "tied.keras")
     assert len(loaded.weights) == 1
     np.testing.assert_array_equal(array(loaded(IDS)), array(model(IDS)))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_logits_carry_the_mask_of_what_they_are_made_of(dtype):
+    layer = layers.TokenEmbedding(9, 8, mask_zero=True)
+    embedded = layer(IDS.astype(dtype))
+    logits = layer(layers.SinusoidalPositionEmbedding()(embedded), reverse=True)
+    total = keras.losses.SparseCategoricalCrossentropy(from_logits=True)(np.maximum(IDS, 1), logits)
+    log_p = array(logits) - np.log(np.exp(array(logits)).sum(-1, keepdims=True))
+    expected = -np.take_along_axis(log_p, IDS[..., None], -1)[..., 0][IDS != 0].mean()
+    np.testing.assert_allclose(array(total), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+def test_a_tied_functional_encoder_decoder_is_fitted(policy, dtype):
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(3, 9, (2, 6, 5))
+    source[1, 3:] = target[2, 2:] = 0
+    embedding = layers.TokenEmbedding(9, 8, mask_zero=True, dtype=policy)
+    inputs, targets = keras.Input((None,), dtype=dtype), keras.Input((None,), dtype=dtype)
+    memory = layers.TransformerEncoderLayer(2, 16, dtype=policy)(embedding(inputs))
+    hidden = layers.TransformerDecoderLayer(2, 16, dtype=policy)(embedding(targets), memory)
+    model = keras.Model([inputs, targets], embedding(hidden, reverse=True))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.01), loss, metrics=["accuracy"])
+    history = model.fit([source, target], target, epochs=8, verbose=0).history
+    assert history["loss"][-1] < history["loss"][0]
+    right = array(model([source, target])).argmax(-1) == target
+    _, accuracy = model.evaluate([source, target], target, verbose=0)
+    np.testing.assert_allclose(accuracy, right[target != 0].mean(), rtol=1e-5)  # padding does not count
+
+
+def test_float_ids_are_not_rounded_to_the_precision_of_the_hidden_states():
+    layer, ids = layers.TokenEmbedding(300, 8, dtype="mixed_bfloat16"), np.array([[257, 259, 299]])
+    found, expected = (array(ops.cast(layer(ids.astype(dtype)), "float32")) for dtype in ("float32", "int32"))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_initializer():
+    layer = layers.TokenEmbedding(9, 8, embeddings_initializer=keras.initializers.Constant(0.5))
+    layer.build()
+    assert (array(layer.embeddings) == 0.5).all()
+    assert layers.TokenEmbedding.from_config(layer.get_config()).get_config() == layer.get_config()
+    with pytest.raises(ValueError, match=r"`embeddings_initializer`.*'other'"):
+        layers.TokenEmbedding(9, 8, embeddings_initializer="other")
 
 
 def test_logits_are_float32_in_mixed_precision():

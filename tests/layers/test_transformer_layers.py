@@ -71,6 +71,54 @@ def test_a_mask_that_the_memory_carries():
     np.testing.assert_allclose(array(model([longer, X])), array(model([IDS, X])), atol=1e-5)
 
 
+PADDING = np.arange(5) < np.array([[4], [5]])
+
+
+@pytest.mark.parametrize(
+    "layer, inputs",
+    [
+        (lambda: layers.TransformerEncoderLayer(2, 16), {}),
+        (lambda: layers.TransformerEncoderLayer(2, 16), {"mask": PADDING}),
+        (lambda: layers.TransformerEncoderLayer(2, 16, neighborhood=2), {}),
+        (lambda: layers.TransformerDecoderLayer(2, 16), {"memory": MEMORY}),
+        (lambda: layers.Residual(layers.MultiHeadAttention(2)), {}),
+        (lambda: layers.MultiHeadAttention(2), {}),
+        (lambda: layers.RelativeAttention(2, 3), {}),
+        (lambda: layers.RestrictedAttention(2, 3), {}),
+    ],
+)
+def test_a_padding_mask_as_attention_mask_is_refused_by_name(layer, inputs):
+    with pytest.raises(ValueError, match=r"`attention_mask` must be \[T, S\].* \(2, 5\).*mask\[:, None, :\]"):
+        layer()(X, attention_mask=PADDING, **inputs)
+
+
+def test_a_padding_mask_of_a_functional_model_is_refused_by_name():
+    """There its first size is unknown; the queries' length is not."""
+    x, mask = keras.Input((5, 8)), keras.Input((5,), dtype="bool")
+    model = keras.Model([x, mask], layers.TransformerEncoderLayer(2, 16)(x, attention_mask=mask))
+    with pytest.raises(ValueError, match="`attention_mask` must be"):
+        model.predict([X, PADDING], verbose=0)
+
+
+def test_an_initializer_reaches_every_dense_layer():
+    own = {"kernel_initializer": keras.initializers.Constant(0.25), "bias_initializer": "ones"}
+    layer = layers.TransformerDecoderLayer(2, 16, attention_bias=True, activation=keras.activations.softplus, **own)
+    layer.build((None, None, 8), (None, None, 8))
+    dense = [part for part in layer._flatten_layers() if isinstance(part, keras.layers.Dense)]
+    assert len(dense) == 4 + 4 + 2
+    assert all((array(part.kernel) == 0.25).all() and (array(part.bias) == 1).all() for part in dense)
+    copy = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
+    assert copy.get_config() == layer.get_config() and copy.get_config()["activation"] == "softplus"
+
+
+def test_an_attention_class_need_not_know_of_initializers():
+    class Plain(layers.MultiHeadAttention):
+        def __init__(self, num_heads, key_dim, value_dim, dropout, use_bias, dtype, name):
+            super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, dtype=dtype, name=name)
+
+    assert layers.TransformerEncoderLayer(2, 16, attention_class=Plain)(X).shape == X.shape
+
+
 @pytest.mark.parametrize("layer", [layers.TransformerEncoderLayer, layers.TransformerDecoderLayer])
 @pytest.mark.parametrize(
     "arguments",
@@ -85,7 +133,8 @@ def test_a_mask_that_the_memory_carries():
         {"relu_dropout": -1},
         {"norm": "both"},
         {"norm_epsilon": 0.0},
-        {"activation": "tanh"},
+        {"activation": "tangent"},
+        {"kernel_initializer": "glorot"},
         {"max_relative_position": 0},
         {"neighborhood": 0},
         {"neighborhood": -2},

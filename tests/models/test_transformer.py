@@ -8,7 +8,8 @@ from keras import ops
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
-from tests.layers.backend import BACKEND, check_gradients
+from t2t_lite.training import SmoothedCrossEntropy
+from tests.layers.backend import check_gradients
 
 VOCAB = 20
 SMALL = {
@@ -151,13 +152,7 @@ def test_trains_through_compile_and_fit(rng):
     keras.utils.set_random_seed(5)
     model = Transformer(**SMALL, dropout=0.0)
     inputs, targets = example(rng)
-    if BACKEND == "tensorflow":
-        from t2t_lite.training.losses import SmoothedCrossEntropy
-
-        loss = SmoothedCrossEntropy(0.1)
-    else:  # training is TensorFlow's
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer=keras.optimizers.Adam(0.01), loss=loss)
+    model.compile(optimizer=keras.optimizers.Adam(0.01), loss=SmoothedCrossEntropy(0.1))
     history = model.fit({"inputs": inputs, "targets": targets}, targets, epochs=30, batch_size=3, verbose=0)
     assert history.history["loss"][-1] < 0.5 * history.history["loss"][0]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.training.losses import SmoothedCrossEntropy, cross_entropy
+from t2t_lite.training.losses import cross_entropy
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(3, 4, 7)).astype("float32")
@@ -56,10 +56,3 @@ def test_padding_weighs_nothing():
 def test_large_logits_do_not_overflow():
     objective, nats = cross_entropy(tf.constant(LOGITS * 1e4), tf.constant(TARGETS), 0.1)
     assert np.isfinite(objective) and np.isfinite(nats)
-
-
-def test_keras_loss_is_the_mean_over_tokens():
-    objective, _ = cross_entropy(tf.constant(LOGITS), tf.constant(TARGETS), 0.1)
-    loss = SmoothedCrossEntropy(0.1)
-    np.testing.assert_allclose(loss(TARGETS, LOGITS), objective / np.count_nonzero(TARGETS), rtol=1e-6)
-    assert SmoothedCrossEntropy.from_config(loss.get_config()).label_smoothing == 0.1

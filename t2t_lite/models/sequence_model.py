@@ -1,0 +1,69 @@
+"""What Keras asks of a model from {"inputs", "targets"} to logits: its masks, shapes, checks and export."""
+
+import keras
+from keras import ops
+
+_FEATURES = ("inputs", "targets")
+_EXPECTED = 'expected a dict of integer ids, {"inputs": [batch, length], "targets": [batch, length]}'
+
+
+class SequenceModel(keras.Model):
+    """Base of models that map a dict of int ids "inputs" [B, S] and "targets" [B, T] to logits of the targets.
+
+    The logits [B, T, target_vocab_size], float32, carry the mask of the targets: losses and metrics of Keras leave
+    padding (id 0) out.
+
+    Attributes:
+        target_vocab_size: int, which a subclass sets.
+    """
+
+    def __call__(self, inputs, **kwargs):
+        """Calls the model. Raises `ValueError` unless `inputs` is such a dict."""
+        self._check_inputs(inputs)
+        return super().__call__(inputs, **kwargs)
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns bool [B, T]: True where the target is not padding."""
+        return ops.not_equal(inputs["targets"], 0)
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns (B, T, target_vocab_size) of a dict of shapes."""
+        return (*inputs_shape["targets"], self.target_vocab_size)
+
+    def compute_output_spec(self, inputs, training=None):
+        """Returns symbolic logits, float32 whatever the dtype policy."""
+        shapes = {name: ids.shape for name, ids in inputs.items()}
+        return keras.KerasTensor(self.compute_output_shape(shapes), dtype="float32")
+
+    def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
+        """Exports the call, as Keras does. (An export that takes text and searches is t2t-exporter's.)
+
+        Args:
+            filepath, format, verbose, kwargs: see `keras.Model.export`.
+            input_signature: None: a dict of int32 "inputs" and "targets" of any batch and lengths.
+        """
+        if input_signature is None:
+            ids = {name: keras.InputSpec(shape=(None, None), dtype="int32", name=name) for name in _FEATURES}
+            input_signature = [ids]
+        if not self.built:
+            self.build()
+        super().export(filepath, format=format, verbose=verbose, input_signature=input_signature, **kwargs)
+
+    def _check_inputs(self, inputs):
+        name = type(self).__name__
+        if not isinstance(inputs, dict):
+            raise ValueError(f"{name}: {_EXPECTED}; received {type(inputs).__name__}.")
+        missing = [feature for feature in _FEATURES if feature not in inputs]
+        if missing:
+            raise ValueError(f"{name}: {missing[0]!r} is missing: {_EXPECTED}; received the keys {[*inputs]}.")
+        for feature in _FEATURES:
+            ids = inputs[feature]
+            if not hasattr(ids, "dtype"):
+                raise ValueError(f"{name}: {feature!r} is a {type(ids).__name__}, no array: {_EXPECTED}.")
+            if "int" not in str(ids.dtype):  # strings are no dtype of Keras
+                raise ValueError(f"{name}: {feature!r} is of dtype {ids.dtype}: {_EXPECTED}.")
+            if len(ids.shape) != 2:
+                raise ValueError(f"{name}: {feature!r} is of shape {tuple(ids.shape)}: {_EXPECTED}.")
+        rows = [inputs[feature].shape[0] for feature in _FEATURES]
+        if None not in rows and rows[0] != rows[1]:
+            raise ValueError(f"{name}: 'inputs' has {rows[0]} rows and 'targets' {rows[1]}: expected as many.")

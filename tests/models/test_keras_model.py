@@ -1,0 +1,165 @@
+"""The Transformer as a model of Keras: its masks, what it refuses, export, files, fit; on every backend."""
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_lite.models import Transformer
+from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
+from tests.layers.backend import BACKEND
+from tests.layers.equations import array
+
+SMALL = {
+    "vocab_size": 20, "hidden_size": 16, "filter_size": 32, "num_heads": 4, "num_encoder_layers": 1,
+    "num_decoder_layers": 1, "dropout": 0.0,
+}  # fmt: skip
+RNG = np.random.default_rng(0)
+INPUTS, TARGETS = RNG.integers(3, 20, (5, 7)).astype("int32"), RNG.integers(3, 20, (5, 6)).astype("int32")
+INPUTS[1, 4:] = TARGETS[2, 3:] = TARGETS[0, 5:] = 0
+BATCH = {"inputs": INPUTS, "targets": TARGETS}
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model that was compiled, and fitted with weights and validation; its last batch is smaller."""
+    keras.utils.set_random_seed(1)
+    model = Transformer(**SMALL)
+    model.compile(
+        keras.optimizers.Adam(0.01), SmoothedCrossEntropy(), metrics=["accuracy"], weighted_metrics=[MaskedAccuracy()]
+    )
+    weights = np.array([1, 2, 1, 1, 0.5])
+    history = model.fit(
+        BATCH, TARGETS, sample_weight=weights, validation_data=(BATCH, TARGETS), batch_size=2, epochs=6, verbose=0
+    ).history
+    assert history["val_loss"][-1] < history["val_loss"][0]
+    return model
+
+
+def test_metrics_leave_padding_out(model):
+    right = (array(model(BATCH)).argmax(-1) == TARGETS)[TARGETS != 0].mean()
+    found = model.evaluate(BATCH, TARGETS, batch_size=5, return_dict=True, verbose=0)
+    np.testing.assert_allclose([found["accuracy"], found["masked_accuracy"]], right, rtol=1e-5)
+
+
+def test_the_masked_accuracy_takes_a_weight_a_row(model):
+    weights = np.array([1, 0, 0, 2, 0.0])
+    right = array(model(BATCH)).argmax(-1) == TARGETS
+    counts = (TARGETS != 0) * weights[:, None]
+    metric = MaskedAccuracy()
+    metric.update_state(TARGETS, model(BATCH), weights)
+    np.testing.assert_allclose(float(metric.result()), (right * counts).sum() / counts.sum(), rtol=1e-5)
+
+
+def test_keras_own_loss_leaves_padding_out(model):
+    logits = model(BATCH)
+    values = array(logits)
+    log_p = values - np.log(np.exp(values).sum(-1, keepdims=True))
+    expected = -np.take_along_axis(log_p, TARGETS[..., None], -1)[..., 0][TARGETS != 0].mean()
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)(TARGETS, logits)
+    np.testing.assert_allclose(array(loss), expected, rtol=1e-4)
+
+
+def test_predict_gives_all_rows(model):
+    np.testing.assert_allclose(model.predict(BATCH, batch_size=2, verbose=0), array(model(BATCH)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "inputs, words",
+    [
+        (INPUTS, "expected a dict .*; received"),
+        ([INPUTS, TARGETS], "expected a dict .*; received list"),
+        ({"inputs": INPUTS}, "'targets' is missing: expected a dict"),
+        ({"targets": TARGETS}, "'inputs' is missing: expected a dict"),
+        ({"inputs": INPUTS, "targets": TARGETS[0]}, r"'targets' is of shape \(6,\): expected"),
+        ({"inputs": INPUTS[..., None], "targets": TARGETS}, r"'inputs' is of shape \(5, 7, 1\): expected"),
+        ({"inputs": INPUTS.astype("float32"), "targets": TARGETS}, "'inputs' is of dtype float32: expected"),
+        ({"inputs": INPUTS != 0, "targets": TARGETS}, "'inputs' is of dtype bool: expected"),
+        ({"inputs": np.array([["a"]]), "targets": TARGETS}, "'inputs' is of dtype <U1: expected"),
+        ({"inputs": INPUTS.tolist(), "targets": TARGETS}, "'inputs' is a list, no array: expected"),
+        ({"inputs": INPUTS[:2], "targets": TARGETS}, "'inputs' has 2 rows and 'targets' 5: expected as many"),
+    ],
+)
+def test_other_inputs_are_refused_in_one_sentence(model, inputs, words):
+    with pytest.raises(ValueError, match=words) as error:
+        model(inputs)
+    assert str(error.value).startswith("Transformer: ") and len(str(error.value).splitlines()) == 1
+
+
+def test_fit_without_a_dict_says_what_is_expected(model):
+    with pytest.raises(ValueError, match="Transformer: expected a dict of integer ids"):
+        model.fit(INPUTS, TARGETS, verbose=0)
+
+
+def test_shapes_are_known_without_a_call():
+    model = Transformer(**SMALL, target_vocab_size=30, dtype="mixed_bfloat16")
+    assert model.compute_output_shape({"inputs": (None, 7), "targets": (None, 6)}) == (None, 6, 30)
+    symbols = {name: keras.Input((None,), dtype="int32", name=name) for name in BATCH}
+    logits = model(symbols)
+    assert logits.shape == (None, None, 30) and logits.dtype == "float32"
+    outer = keras.Model(symbols, logits)
+    np.testing.assert_allclose(array(outer(BATCH)), array(model(BATCH)), atol=1e-5)
+
+
+def test_a_model_around_it_is_fitted_with_masks(tmp_path):
+    symbols = {name: keras.Input((None,), dtype="int32", name=name) for name in BATCH}
+    outer = keras.Model(symbols, Transformer(**SMALL)(symbols))
+    outer.compile(keras.optimizers.Adam(0.01), SmoothedCrossEntropy(), metrics=["accuracy"])
+    outer.fit(BATCH, TARGETS, epochs=2, verbose=0)
+    right = (array(outer(BATCH)).argmax(-1) == TARGETS)[TARGETS != 0].mean()
+    np.testing.assert_allclose(outer.evaluate(BATCH, TARGETS, verbose=0)[1], right, rtol=1e-5)
+    outer.save(tmp_path / "outer.keras")
+    loaded = keras.saving.load_model(tmp_path / "outer.keras")
+    np.testing.assert_allclose(array(loaded(BATCH)), array(outer(BATCH)), atol=1e-6)
+
+
+def test_a_compiled_model_is_saved_and_goes_on(model, tmp_path):
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.loss.get_config() == model.loss.get_config()
+    expected = model.evaluate(BATCH, TARGETS, verbose=0, return_dict=True)
+    np.testing.assert_allclose(
+        list(loaded.evaluate(BATCH, TARGETS, verbose=0, return_dict=True).values()), list(expected.values()), rtol=1e-5
+    )
+    assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) == 18
+
+
+def test_weights_alone_are_saved(model, tmp_path):
+    model.save_weights(tmp_path / "model.weights.h5")
+    other = Transformer(**SMALL)
+    other.build()
+    other.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(array(other(BATCH)), array(model(BATCH)))
+
+
+def test_activation_and_initializers_are_saved(tmp_path):
+    options = {"activation": keras.activations.tanh, "kernel_initializer": keras.initializers.Constant(0.1)}
+    model = Transformer(**SMALL, **options, bias_initializer="ones")
+    config = model.get_config()
+    assert config["activation"] == "tanh" and Transformer.from_config(config).get_config() == config
+    expected = array(model(BATCH))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(array(loaded(BATCH)), expected)
+    kernel = model.decoder_layers[0].cross_attention.layer.key_projection.kernel
+    assert np.unique(array(kernel)).tolist() == [np.float32(0.1)]
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel is TensorFlow's")
+@pytest.mark.parametrize("after", ["call", "fit", "load", "construction"])
+def test_export(after, model, tmp_path):
+    import tensorflow as tf
+
+    if after == "fit":
+        exported = model
+    elif after == "load":
+        model.save(tmp_path / "model.keras")
+        exported = keras.saving.load_model(tmp_path / "model.keras")
+    else:
+        exported = Transformer(**SMALL)
+        if after == "call":
+            exported(BATCH)
+    exported.export(tmp_path / "export", verbose=False)
+    served = tf.saved_model.load(tmp_path / "export")
+    np.testing.assert_allclose(served.serve(BATCH), array(exported(BATCH)), atol=1e-5)
+    shorter = {"inputs": INPUTS[:2, :3], "targets": TARGETS[:2, :4]}
+    np.testing.assert_allclose(served.serve(shorter), array(exported(shorter)), atol=1e-5)
