@@ -3,8 +3,10 @@
 import json
 import types
 
+import numpy as np
 import pytest
 
+from t2t_lite.data.problem import Problem, TranslateProblem
 from t2t_lite.decoding import text_files
 from t2t_lite.decoding.decode_hparams import DecodeHParams
 from t2t_lite.decoding.line_translation import LineTranslator
@@ -108,6 +110,102 @@ def test_a_prefix_is_that_of_the_first_part():
     assert lines_of.translator.prefixes == ["x", "", "z", "", ""]
     with pytest.raises(UserError, match="in, line 5: its prefix has 60 pieces, and its output at most 52"):
         lines_of.translate(["ab"], first=5, prefixes=["p" * 60])
+
+
+class Noting(Reversing):
+    """Notes the options that it was given, and translates each text as it is, word by word."""
+
+    def __init__(self, problem=None):
+        self.problem = problem
+        self.given = []
+
+    def translate(self, texts, **options):
+        self.given.append(options)
+        return [self._one(text) for text in texts]
+
+    translate_by_risk = translate
+
+    def _one(self, text):
+        pieces = [f"▁{word}" for word in text.split()]
+        words = Hypothesis(text, -1.0, pieces, [5] * len(pieces), not text.startswith("Open"),
+                           attention=np.eye(len(pieces) + 1))  # fmt: skip
+        return Translation((words, *[Hypothesis("other")] * 5), text.startswith("Cut"), pieces)
+
+
+def noted(settings="", problem=None, **options):
+    """The options that a line is translated with."""
+    lines_of = LineTranslator(Noting(problem), DecodeHParams.parse(settings), "in", **options)
+    lines_of.translate(["ab"])
+    (given,) = lines_of.translator.given
+    return given
+
+
+def test_the_settings_of_the_search_are_handed_on():
+    settings = "beam_size=7,alpha=0.3,extra_length=9,batch_size=5,length_penalty=power,ends=top,n_best=3"
+    given = noted(settings)
+    wanted = vars(DecodeHParams.parse(settings).search_options())
+    assert {name: given[name] for name in wanted} == wanted
+    assert given["max_input_length"] == 11 and "prefixes" not in given
+    assert "return_token_scores" not in given and "return_attention" not in given
+    assert noted(token_scores=True)["return_token_scores"] is True
+    assert noted(alignments=True)["return_attention"] is True
+    assert noted("replace_unknown=true")["return_attention"] is True
+    lines_of = LineTranslator(Noting(), DecodeHParams(), "in")
+    lines_of.compile = False
+    lines_of.translate(["ab"])
+    assert lines_of.translator.given[0]["compile"] is False
+
+
+def test_the_output_of_least_risk_is_chosen_among_so_many_samples():
+    draws = "sampling_temp=0.5,sampling_keep_top_k=6,sampling_keep_top_p=0.7,sampling_seed=8"
+    given = noted(f"{draws},num_samples=9", utility="bleu")
+    assert (given["utility"], given["num_samples"]) == ("bleu", 9)
+    assert (given["temperature"], given["top_k"], given["top_p"], given["seed"]) == (0.5, 6, 0.7, 8)
+    assert noted(utility="chrf")["num_samples"] == 32
+    for settings, count in (("", 1), ("n_best=3", 3)):
+        lines_of = LineTranslator(Noting(), DecodeHParams.parse(settings), "in", utility="chrf")
+        assert len(lines_of.translate(["ab"])[0].hypotheses) == count
+
+
+class Chinese(TranslateProblem):
+    language_pair = ("en", "zh")
+
+
+def test_what_is_no_text_of_a_language_is_cut_off_and_not_split():
+    for problem, long_input in ((None, "split"), (Chinese(), "split"), (Problem(), "truncate")):
+        lines_of = LineTranslator(Noting(problem), DecodeHParams(), "in")
+        assert lines_of.long_input == long_input
+        assert lines_of.limit == (11 if long_input == "split" else 12)
+
+
+def test_parts_are_joined_as_their_language_is_written():
+    for problem, text in ((Chinese(), "Ab cd ef.Gh ij kl."), (Chinese(was_reversed=True), "Ab cd ef. Gh ij kl.")):
+        (found,) = LineTranslator(Noting(problem), DecodeHParams(), "in").translate(["Ab cd ef. Gh ij kl."])
+        assert found.text == text
+
+
+def test_a_line_has_ended_when_all_of_its_parts_have_and_is_cut_off_when_any_is():
+    lines_of = LineTranslator(Noting(), DecodeHParams(), "in")
+    whole, opened, cut = lines_of.translate(["Ab cd ef. Gh ij.", "Ab cd ef. Open.", "Ab cd ef. Cut it."])
+    assert [line.hypotheses[0].ended for line in (whole, opened, cut)] == [True, False, True]
+    assert [line.truncated for line in (whole, opened, cut)] == [False, False, True]
+    assert (whole.parts, whole.hypotheses[0].score) == (2, -2.0)
+    assert (whole.hypotheses[0].tokens, whole.hypotheses[0].ids) == (["▁Ab", "▁cd", "▁ef.", "▁Gh", "▁ij."], [5] * 5)
+
+
+def test_words_are_counted_through_the_parts_of_a_line():
+    lines_of = LineTranslator(Noting(), DecodeHParams(), "in", alignments=True)
+    (found, blank) = lines_of.translate(["Ab cd ef. Gh ij.", ""])
+    assert (found.alignment, blank.alignment) == ("0-0 1-1 2-2 3-3 4-4", "")
+    assert LineTranslator(Noting(), DecodeHParams(), "in").translate(["Ab"])[0].alignment is None
+
+
+def test_a_prefix_may_be_one_shorter_than_the_longest_output():
+    """Whose EOS counts."""
+    lines_of = make("extra_length=4")
+    lines_of.translate(["ab"], prefixes=["p" * 6])
+    with pytest.raises(UserError, match="its prefix has 7 pieces, and its output at most 6"):
+        lines_of.translate(["ab"], prefixes=["p" * 7])
 
 
 def written(lines, settings):

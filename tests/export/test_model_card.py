@@ -1,0 +1,109 @@
+"""What the card of an export says, line by line."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from t2t_lite.data.problem import TranslateProblem
+from t2t_lite.decoding.options import SearchOptions
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.export.model_card import model_card
+from tests.decoding.runs import make_run
+
+OPTIONS = SearchOptions(beam_size=7, alpha=0.25, extra_length=9, length_penalty="power", ends="top")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
+
+
+@pytest.fixture
+def run(made, tmp_path):
+    """A copy that may have logs."""
+    return shutil.copytree(made, tmp_path / "run")
+
+
+def card(path, **more):
+    translator = path if isinstance(path, Translator) else Translator.load(str(path))
+    options = {"path": "/exports/ours/3", "max_input_length": 33, "weights_dtype": "float32", **more}
+    return model_card(translator, OPTIONS, **options)
+
+
+def row(text, title):
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {title} |")]
+    return line.removeprefix(f"| {title} | ").removesuffix(" |")
+
+
+def test_a_card_names_the_model_its_settings_and_its_call(made):
+    text = card(made, license="MIT | own\nwords", command="t2t-exporter --x")
+    assert text.startswith("---\nlicense: MIT / own words\nlanguage: [en, de]\nlibrary_name: t2t_lite\n")
+    assert "# translate_own, version 3\n" in text
+    assert (row(text, "languages"), row(text, "license")) == ("en → de", "MIT / own words")
+    search = "beam 7, alpha 0.25 (power), ends top, at most the input's length + 9 pieces; inputs are cut to 33 pieces"
+    assert row(text, "search") == search
+    assert row(text, "model") == "transformer, set transformer_tiny, step 200 (`run/model.ckpt-200`)"
+    assert row(text, "weights") == "float32, as trained"
+    assert row(card(made, weights_dtype="bfloat16"), "weights").startswith("bfloat16: half the size")
+    for words in ("```bash\nt2t-exporter --x\n```", "[batch, 7], best first", "/ours:/models/translate", '"ours/3"'):
+        assert words in text
+    plain = card(made)
+    assert plain.startswith("---\nlicense: unknown\n") and row(plain, "license") == "not stated"
+    assert "Made by:" not in plain
+
+
+def write_log(path, *lines):
+    path.write_text("".join(json.dumps({"event": "evaluation"} | line) + "\n" for line in lines))
+
+
+def test_the_bleu_is_that_of_just_this_model(run, tmp_path):
+    changed = int(os.stat(run / "model.ckpt-200.index").st_mtime)
+    other = {"step": 100, "bleu": 1.0}
+    write_log(run / "train.log", other, {"step": 200, "bleu": 2.0}, {"step": 200, "bleu": 20.5, "bleu_signature": "s"})
+    test = {"step": 200, "bleu": 30.5, "split": "test", "checkpoint_time": changed, "bleu_signature": "t"}
+    write_log(run / "eval.log", test | {"step": 100}, test, test | {"checkpoint_time": 1, "bleu": 9.0})
+    assert row(card(run), "BLEU") == "20.50 (s) on a sample of the dev set; 30.50 (t) on a sample of the test set"
+    copied = shutil.copytree(run, run / "best")
+    for name in ("train.log", "eval.log"):
+        (copied / name).unlink()
+    assert row(card(copied), "BLEU") == "20.50 (s) on a sample of the dev set"
+    averaged = shutil.copytree(copied, tmp_path / "avg")
+    assert row(card(averaged), "BLEU") == "not recorded"
+
+
+def test_what_was_done_anew_counts_and_what_was_given_up_does_not(run):
+    write_log(
+        run / "train.log", {"step": 200, "bleu": 2.0}, {"event": "resume", "step": 150},
+        {"step": 200, "bleu": 3.0}, {"step": 200, "bleu": None},
+    )  # fmt: skip
+    assert row(card(run), "BLEU").startswith("3.00 (sacreBLEU, cased, 13a)")
+
+
+def test_an_ensemble_names_its_models_and_no_bleu(made):
+    translator = Translator.load([f"{made}/model.ckpt-100", f"{made}/model.ckpt-200"])
+    text = card(translator)
+    assert "step 100" in row(text, "model 1") and "step 200" in row(text, "model 2")
+    assert row(text, "BLEU") == "not recorded"
+    one, both = (int(row(t, "parameters").split()[0].replace(",", "")) for t in (card(made), text))
+    assert both == 2 * one and "2 models of an ensemble" in row(text, "parameters")
+
+
+class Chooses(TranslateProblem):
+    language_pair = ("en", "de")
+    chooses_output = True
+
+
+class Writes(TranslateProblem):
+    def output_text(self, inputs, outputs, encoders):
+        return outputs
+
+
+@pytest.mark.parametrize(
+    "problem, has_own", [(Chooses(), True), (Writes(), True), (TranslateProblem(), False), (None, False)]
+)
+def test_what_the_graph_cannot_do_is_said(made, problem, has_own):
+    translator = Translator.load(str(made))
+    translator.problem = problem
+    assert ("not in the graph" in card(translator)) == has_own
