@@ -85,6 +85,34 @@ def test_the_seed_decides_the_order(tmp_path):
     assert contents(tmp_path / "a") == contents(tmp_path / "b") != contents(tmp_path / "c")
 
 
+def numbers_in(paths):
+    """The numbers of the examples in each shard, in the order of the file."""
+    return [[example["inputs"][0] - 2 for example in records.read_examples([path])] for path in paths]
+
+
+def test_which_shard_an_example_goes_to_is_drawn_for_each_chunk_by_the_seed(tmp_path):
+    def dealt(seed):
+        paths = paths_in(tmp_path / str(seed), 2)
+        sharding.write_shards(iter(EXAMPLES[:48]), paths, seed=seed)
+        shard_of = {n: shard for shard, numbers in enumerate(numbers_in(paths)) for n in numbers}
+        return [tuple(shard_of[n] for n in range(start, start + 8)) for start in range(0, 48, 8)]
+
+    one, other = dealt(1), dealt(2)
+    assert one != other
+    assert len(set(one)) > 3, "each chunk is dealt in its own way"
+
+
+def test_the_order_in_a_shard_is_drawn_for_each_by_the_seed(tmp_path):
+    def orders(seed, shards):
+        paths = paths_in(tmp_path / f"{seed} {shards}", shards)
+        sharding.write_shards(iter(EXAMPLES[:48]), paths, seed=seed)
+        return [[sorted(numbers).index(n) for n in numbers] for numbers in numbers_in(paths)]
+
+    assert orders(1, 1) != orders(2, 1)
+    first, second = orders(1, 2)
+    assert len(first) == len(second) == 24 and first != second
+
+
 @pytest.mark.slow  # two processes that import TensorFlow
 def test_processes_do_not_matter(tmp_path):
     alone = write(tmp_path / "alone")

@@ -68,6 +68,22 @@ def test_checkpoints_of_one_run(run_dir):
     np.testing.assert_allclose(attention[0], (attention[1] + attention[2]) / 2, atol=1e-6)
 
 
+def test_the_shortest_table_of_positions_is_the_limit(tmp_path):
+    runs = [str(make_run(tmp_path / str(n), pos="emb", max_position=n)) for n in (20, 12)]
+    assert Translator.load(runs).max_input_length == Translator.load(runs[::-1]).max_input_length == 12
+
+
+def test_whether_it_is_in_training_is_told_to_all():
+    told = []
+
+    def model(features, training):
+        told.append(training)
+        return tf.zeros((1, 1, 3))
+
+    Ensemble([model, model])({}, training=True)
+    assert told == [True, True]
+
+
 def _features(translator):
     inputs = [[*translator.encoders["inputs"].encode("the red house."), 1]]
     return {"inputs": tf.constant(inputs), "targets": tf.constant([[5, 6, 1]])}

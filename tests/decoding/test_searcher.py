@@ -24,6 +24,44 @@ def test_results_come_in_the_order_of_the_sources():
         assert results[0].ended == expected[2]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"beam_size": 1}, {"alpha": 2.0}, {"length_penalty": "power"}, {"ends": "top"}, {"extra_length": 1},
+        {"beam_size": 4, "n_best": 3},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_each_option_reaches_the_search(options):
+    model, sources = ScriptedModel(spread=1.0), sources_of(12, longest=9)
+    usual = {"beam_size": 3, "alpha": 1.0, "length_penalty": "gnmt", "ends": "any", "extra_length": 9, "n_best": 1}
+
+    def expected(settings):
+        alpha, extra = settings["alpha"], settings["extra_length"]
+        more = {"kind": settings["length_penalty"], "n_best": settings["n_best"], "ends": settings["ends"]}
+        return [numpy_search(model, s, len(s) + extra, settings["beam_size"], alpha, **more) for s in sources]
+
+    wanted = expected(usual | options)
+    assert wanted != expected(usual), "not a test otherwise"
+    for results, hypotheses in zip(
+        Searcher(model).search(sources, SearchOptions(**usual | options)), wanted, strict=True
+    ):
+        hypotheses = hypotheses[: options.get("n_best", 1)]
+        assert [r.ids for r in results] == [[i for i in ids if i != 1] for _, ids, _ in hypotheses]
+        assert [r.score for r in results] == pytest.approx([score for score, *_ in hypotheses], abs=1e-4)
+
+
+def test_sampling_shares_a_batch_with_fewer_sentences_the_more_it_draws():
+    """The cache grows with the samples."""
+    sources, sizes = sources_of(16, longest=5), []
+    for n_best in (1, 4, 8, 64):
+        done = []
+        options = SearchOptions(sampling=True, n_best=n_best, batch_size=8, extra_length=1)
+        Searcher(ScriptedModel()).search(sources, options, on_progress=done.append)
+        sizes.append(max(done))
+    assert sizes == [8, 8, 4, 1]
+
+
 def test_batches_that_run_side_by_side_do_not_matter_to_each_other(monkeypatch):
     model, sources = ScriptedModel(spread=1.0), sources_of(40)
     options, done = SearchOptions(batch_size=2, extra_length=5, n_best=2), []

@@ -146,6 +146,30 @@ def test_a_problem_chooses_among_the_outputs_of_the_beam(translator):
     assert choosing.translate_ids(ids, **options) == [t.hypotheses[0].ids for t in found if t.text]
 
 
+class Own(Problem):
+    """Has its own settings of the search, and its own texts."""
+
+    decode_defaults = {"beam_size": 1, "extra_length": 2}  # noqa: RUF012
+
+    def input_text(self, text):
+        return text.replace("#", "")
+
+    def output_text(self, inputs, outputs, encoders):
+        return f"{inputs}: {outputs}"
+
+
+def test_a_problem_has_its_own_settings_and_texts(translator):
+    owned = Translator(translator.model, translator.encoders, translator.hparams, Own())
+    texts = ["#the red# house.", "a tree"]
+    plain = [text.replace("#", "") for text in texts]
+    for given in ({}, {"beam_size": 3}, {"extra_length": 5}):
+        found = owned.translate(texts, **given)
+        expected = translator.translate(plain, **{"beam_size": 1, "extra_length": 2} | given)
+        assert [t.hypotheses[0].ids for t in found] == [t.hypotheses[0].ids for t in expected]
+        assert [t.text for t in found] == [f"{text}: {t.text}" for text, t in zip(plain, expected, strict=True)]
+    assert owned.score(texts[:1], ["alt"])[0].log_prob == translator.score(plain[:1], ["alt"])[0].log_prob
+
+
 def test_ids_outside_the_vocabulary_are_refused(translator):
     with pytest.raises(UserError, match="row 1: id 999 is outside the vocabulary of 330"):
         translator.translate_ids([[5, 1], [999, 1]])
