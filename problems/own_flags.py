@@ -9,7 +9,8 @@ import types
 from t2t_lite.data import corpora, own_files
 from t2t_lite.data.filters import ORDER, PairFilter, parse_filters
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.errors import UserError
+from t2t_lite.data.subwords import LONGEST_SYMBOL, is_symbol
+from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
 
 _LARGEST_WEIGHT = 1000.0
@@ -136,10 +137,13 @@ def check_vocabulary(languages, vocab_size, target_vocab_size, vocab_from, symbo
     sizes["vocab_size"] = own_files.check_vocab_size(vocab_size, _DEFAULT_VOCAB_SIZE, "1000 to 50000")
     if target_vocab_size is not None:
         own_files.check_vocab_size(target_vocab_size, None, "1000 to 50000", "target_vocab_size")
-    flag = f"--user_defined_symbols={','.join(symbols)}"
+    flag = "--user_defined_symbols"
     for symbol in symbols:
-        if not symbol or re.search(r"[\s\u2581]", symbol):  # SentencePiece writes U+2581 for a blank
-            raise UserError(f"{flag}: {symbol!r}: expected symbols without blanks, such as <2de>.")
+        if not is_symbol(symbol):
+            raise UserError(
+                f"{flag}: {shown(symbol)}: expected symbols without blanks, such as <2de>, of at most {LONGEST_SYMBOL} "
+                "characters."
+            )
         if (
             symbol in ("<pad>", "</s>", "<unk>")
             or re.fullmatch(r"<0x[0-9A-F]{2}>", symbol)

@@ -82,8 +82,9 @@ class Registry:
         """Returns the registered object. Raises `UnknownName` with the nearest names."""
         self._load()
         if name not in self._entries:
+            near = nearest(name, self._entries)
             raise UnknownName(
-                f"{self.kind}: {shown(name)} is not registered. {nearest(name, self._entries)} "
+                f"{self.kind}: {shown(name)} is not registered. {f'{near} ' if near else ''}"
                 f"All {len(self._entries)} are listed by: t2t-trainer --registry_help"
             )
         return self._entries[name]
@@ -181,8 +182,14 @@ def import_usr_dir(path):
     """
     if not path:
         return
-    folder = pathlib.Path(path).expanduser().resolve()
-    if not (folder / "__init__.py").is_file():
+    try:
+        folder = pathlib.Path(path).expanduser().resolve()
+        is_package = (folder / "__init__.py").is_file()
+    except (OSError, RuntimeError, ValueError):
+        raise UserError(
+            f"--t2t_usr_dir={shown(path)}: no folder can have this path: it is too long, or its links lead in a circle."
+        ) from None
+    if not is_package:
         raise UserError(f"--t2t_usr_dir={path}: no {folder / '__init__.py'}. Expected a folder with an __init__.py.")
     sys.path.insert(0, str(folder.parent))
     try:

@@ -268,3 +268,10 @@ def test_the_users_own_interrupt_while_a_folder_is_imported_is_one(usr_dir):
     text = "import signal\nsignal.raise_signal(signal.SIGINT)\nfor _ in range(10):\n    pass\n"
     with pytest.raises(KeyboardInterrupt):
         registry.import_usr_dir(str(usr_dir({"__init__.py": text})))
+
+
+def test_usr_dir_that_no_folder_can_be(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path in (tmp_path / "loop", "n" * 5000, "a\0b"):
+        with pytest.raises(UserError, match=r"no folder can have this path"):
+            registry.import_usr_dir(str(path))

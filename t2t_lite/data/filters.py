@@ -12,6 +12,7 @@ from t2t_lite.data import scripts
 from t2t_lite.data.hashes import SeenHashes, hash64
 from t2t_lite.errors import UserError, nearest
 
+_LARGEST = 10**9
 _DEFAULTS = {"too_long": 1000, "length_ratio": 3.0}
 ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "duplicate")  # cheap ones first
 # Short sentences differ in length for no fault: "Hi." is "Grüß Gott!". Of 156,611 English-German pairs of Tatoeba 19
@@ -48,8 +49,8 @@ def _number(flag, name, text):
         number = int(text) if name == "too_long" else float(text)
     except ValueError:
         number = math.nan
-    if not 1 <= number < math.inf:
-        kind = "a whole number of characters, 1 or more" if name == "too_long" else "a number, 1 or more"
+    if not 1 <= number <= _LARGEST:
+        kind = ("a whole number of characters" if name == "too_long" else "a number") + f" from 1 to {_LARGEST:,}"
         raise UserError(f"{flag}: {name}={text}: expected {kind}, such as {name}={_DEFAULTS[name]:g}.")
     return number
 

@@ -6,15 +6,23 @@ import logging
 import os
 import re
 import tempfile
+import unicodedata
 
 from t2t_lite.data import files
 from t2t_lite.data.vocabulary import EOS_ID, PAD_ID, UNK_ID
 from t2t_lite.data.word_counts import count_words
-from t2t_lite.errors import UserError
+from t2t_lite.errors import Failure, UserError
 
+LONGEST_SYMBOL = 100
 _LOGGER = logging.getLogger("t2t_lite")
 # What "identity" makes blanks of; a NUL cannot be written in such a rule.
 _BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
+
+
+def is_symbol(symbol):
+    """Whether a string can be a piece of the user's own: UTF-8 without blanks or control characters, not endless."""
+    is_odd = re.search(r"[\s\u2581]", symbol) or any(unicodedata.category(c) in ("Cc", "Cs") for c in symbol)
+    return 0 < len(symbol) <= LONGEST_SYMBOL and not is_odd
 
 
 class TooManyPieces(UserError):
@@ -165,6 +173,8 @@ def _check_symbols(symbols, model_prefix, separators):
     for number, symbol in enumerate(symbols):
         if not symbol or any(c in " \u2581\r\n" or ord(c) in separators for c in symbol):
             found, expected = "has a blank or is empty", "symbols without blanks, such as <2de>"
+        elif not is_symbol(symbol):
+            found, expected = "cannot be a piece", f"at most {LONGEST_SYMBOL} characters of text"
         elif symbol in symbols[:number]:
             found, expected = "is given twice", "each symbol once"
         elif re.fullmatch("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>", symbol):
@@ -218,4 +228,4 @@ def _users_errors(vocab_size, model_prefix):
             ) from None
         if "sentences_.empty()" in str(error):
             raise UserError(f"vocabulary {name}: there is no text to learn it from. Expected some lines.") from None
-        raise
+        raise Failure(f"vocabulary {name}: SentencePiece failed: {str(error).splitlines()[0]}") from error

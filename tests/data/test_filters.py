@@ -179,8 +179,11 @@ def test_parse_filters():
     ("words", "message"),
     [
         (["duplicates"], "--filters=duplicates: 'duplicates' is no filter. Nearest: duplicate. Expected some of empty"),
-        (["length_ratio=three"], "length_ratio=three: expected a number, 1 or more, such as length_ratio=3."),
-        (["length_ratio=0.5"], "length_ratio=0.5: expected a number, 1 or more"),
+        (
+            ["length_ratio=three"],
+            "length_ratio=three: expected a number from 1 to 1,000,000,000, such as length_ratio=3.",
+        ),
+        (["length_ratio=0.5"], "length_ratio=0.5: expected a number from 1 to"),
         (["length_ratio=nan"], "length_ratio=nan: expected a number"),
         (["length_ratio=inf"], "length_ratio=inf: expected a number"),
         (["length_ratio="], "length_ratio=: expected a number"),

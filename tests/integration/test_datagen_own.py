@@ -84,6 +84,12 @@ def test_a_bad_file_among_several_leaves_nothing(tmp_path, two_corpora, call_com
         (["--held_out=many"], ["--held_out", "expected a whole number"]),
         (["--vocab_from=nowhere"], ["--vocab_from=nowhere: no such file or folder"]),
         (["--user_defined_symbols=a b"], ["'a b': expected symbols without blanks"]),
+        (["--user_defined_symbols=\0"], ["'\\x00': expected symbols without blanks"]),
+        (["--user_defined_symbols=\udcff"], ["'\\udcff': expected symbols without blanks"]),
+        ([f"--user_defined_symbols={'x' * 101}"], ["of at most 100 characters"]),
+        (["--corpus_weights=1,1e300"], ["1e300: expected how often", "a number above 0 and up to 1,000"]),
+        (["--corpus_weights=nan,1"], ["nan: expected how often"]),
+        ([f"--filters=too_long={'9' * 50}"], ["expected a whole number of characters from 1 to 1,000,000,000"]),
     ],
 )
 def test_mistakes_in_the_flags(tmp_path, two_corpora, call_command, assert_user_error, flags, words):
