@@ -60,7 +60,7 @@ def test_on_a_terminal():
         [sys.executable, "-c", program], stdin=terminal, stdout=terminal, stderr=subprocess.PIPE,
         env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb"},
     ) as process:  # fmt: skip
-        for line in (b"caf\xe9\n", b"next\n", b"m\xc3\xbcde\n", b"q\n"):
+        for line in [b"caf\xe9\n", *2 * [b"m\xc3\xbcde\n"], b"q\n"]:
             shown = b""
             while not shown.endswith(b"> "):  # readline has the terminal from here on
                 shown += os.read(control, 1000)
