@@ -3,12 +3,26 @@
 TF_CONFIG='{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worker", "index": 0}}'
 """
 
+import contextlib
 import dataclasses
 import json
+import logging
 import os
 import re
+import socket
+import threading
+import time
 
-from t2t_lite.errors import UserError
+from t2t_lite.data.safe_json import parse_json
+from t2t_lite.errors import UserError, shown
+
+_LOGGER = logging.getLogger("t2t_lite")
+# How long machines are waited for; docs/clusters.md says so. Names of machines may appear a while after their start.
+SECONDS_FOR_NAMES = 120
+SECONDS_FOR_MACHINES = 600
+_SECONDS_BETWEEN = 2
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})")
+_SCHEMA = {"cluster?": {str: [str]}, "task?": {"type?": str, "index?": int | str}}
 
 _EXPECTED = (
     'Expected {"cluster": {"worker": ["host:port", …]}, "task": {"type": "worker", "index": N}}, as '
@@ -52,26 +66,87 @@ def read_cluster(text=None):
     if not text.strip():
         return None
     try:
-        config = json.loads(text)
-        hosts = {job: list(addresses) for job, addresses in config.get("cluster", {}).items()}
-        task = config.get("task", {})
+        config = parse_json(text, "TF_CONFIG", schema=_SCHEMA)
+        hosts, task = config.get("cluster", {}), config.get("task", {})
         kind, index = task.get("type", "worker"), int(task.get("index", 0))
-    except (ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"TF_CONFIG: cannot be read ({error}). {_EXPECTED}") from None
+    except ValueError as error:  # UserError too
+        reason = str(error).removeprefix("TF_CONFIG: ").removesuffix(" Copy the file again.").rstrip(".")
+        raise UserError(f"TF_CONFIG: cannot be read ({reason}). {_EXPECTED}") from None
     if unused := sorted({*hosts, kind} - {"chief", "worker"}):
         raise UserError(f"TF_CONFIG: has {', '.join(unused)}: every machine is a worker here. {_EXPECTED}")
     chief, workers = hosts.get("chief", []), hosts.get("worker", [])
     if index < 0 or index >= len(hosts.get(kind, [])):
         if not hosts:
             return None
-        raise UserError(f"TF_CONFIG: there is no {kind} {index} among {json.dumps(hosts)}. {_EXPECTED}")
+        raise UserError(f"TF_CONFIG: there is no {kind} {shown(index)} among {shown(hosts)}. {_EXPECTED}")
     everyone = (*chief, *workers)
     for address in everyone:
-        if not (isinstance(address, str) and re.fullmatch(r"\S+:\d+", address)):
-            raise UserError(f"TF_CONFIG: {address!r} is not host:port. {_EXPECTED}")
+        found = _ADDRESS.fullmatch(address)
+        if not found or not 0 < int(found[2]) < 2**16:
+            raise UserError(f"TF_CONFIG: {shown(address)} is not host:port, with a port from 1 to 65535. {_EXPECTED}")
     if len(set(everyone)) < len(everyone):
         raise UserError(f"TF_CONFIG: an address comes twice in {', '.join(everyone)}. {_EXPECTED}")
     return Cluster(everyone, index + (len(chief) if kind == "worker" else 0)) if len(everyone) > 1 else None
+
+
+def wait_for_names(cluster, seconds=None):
+    """Waits until every machine's name can be looked up.
+
+    Args:
+        cluster: Cluster.
+        seconds: float, how long at most; None: `SECONDS_FOR_NAMES`.
+
+    Raises:
+        UserError: one cannot be after that time.
+    """
+    seconds = SECONDS_FOR_NAMES if seconds is None else seconds
+    end, said = time.monotonic() + seconds, False
+    for address in cluster.workers:
+        host, _, port = address.rpartition(":")
+        while not _is_known(host.strip("[]"), int(port), end):
+            if time.monotonic() >= end:
+                raise UserError(
+                    f"TF_CONFIG: {host}: no machine of this name was found in {seconds:g} s. Check the name, and that "
+                    "this machine can look it up."
+                )
+            if not said:
+                _LOGGER.info(f"waiting at most {seconds:g} s until the name {host} can be looked up")
+                said = True
+            time.sleep(min(_SECONDS_BETWEEN, max(0, end - time.monotonic())))
+
+
+def _is_known(host, port, end):
+    """Whether a name can be looked up, before a time; looking it up may take longer, and cannot be stopped."""
+    found = []
+
+    def look_up():
+        with contextlib.suppress(OSError, UnicodeError):
+            found.extend(socket.getaddrinfo(host, port))
+
+    thread = threading.Thread(target=look_up, daemon=True)
+    thread.start()
+    thread.join(max(0.1, end - time.monotonic()))
+    return bool(found)
+
+
+@contextlib.contextmanager
+def ended_after(seconds, what):
+    """Context that ends this process, with one line and status 1, if it takes longer than so many seconds.
+
+    TensorFlow waits for the other machines in C++, where no exception, and no signal, reaches it.
+    """
+
+    def end():
+        _LOGGER.error(f"TF_CONFIG: {what} did not join within {seconds:g} s. Start the same command on all machines.")
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def lost_worker(message, cluster):

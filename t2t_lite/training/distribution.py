@@ -9,7 +9,14 @@ import logging
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.training.cluster import Cluster, lost_worker, read_cluster
+from t2t_lite.training.cluster import (
+    SECONDS_FOR_MACHINES,
+    Cluster,
+    ended_after,
+    lost_worker,
+    read_cluster,
+    wait_for_names,
+)
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -165,9 +172,14 @@ def _over_workers(cluster, gpus):
     """Waits for the other machines and joins them."""
     with contextlib.suppress(RuntimeError):  # already initialised: then it keeps what it sees
         tf.config.set_visible_devices(gpus, "GPU")
-    _LOGGER.info(f"worker {cluster.index} of {len(cluster.workers)}: waiting for {', '.join(cluster.workers)}")
+    wait_for_names(cluster)
+    others = ", ".join(cluster.workers)
+    _LOGGER.info(
+        f"worker {cluster.index} of {len(cluster.workers)}: waiting at most {SECONDS_FOR_MACHINES} s for {others}"
+    )
     try:
-        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        with ended_after(SECONDS_FOR_MACHINES, f"one of {others}"):
+            strategy = tf.distribute.MultiWorkerMirroredStrategy()
     except (tf.errors.OpError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(

@@ -1,9 +1,14 @@
 import json
+import socket
+import subprocess
+import sys
+import time
 
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.training.cluster import Cluster, lost_worker, read_cluster
+from t2t_lite.training import cluster as cluster_module
+from t2t_lite.training.cluster import Cluster, lost_worker, read_cluster, wait_for_names
 
 BOTH = {"worker": ["a:1", "b:2"]}
 
@@ -42,6 +47,26 @@ def test_one_machine_is_no_cluster(text):
         (config(BOTH, type="evaluator", index=0), "has evaluator"),
         (config({"worker": ["a:1", "b"]}, index=0), "'b' is not host:port"),
         (config({"worker": ["a:1", "a:1"]}, index=0), "an address comes twice"),
+        (config({"worker": ["a:1", "b:65536"]}, index=0), "'b:65536' is not host:port, with a port from 1 to 65535"),
+        (config({"worker": ["a:1", "b:0"]}, index=0), "'b:0' is not host:port"),
+        (config({"worker": ["a:1", "b:1_0"]}, index=0), "is not host:port"),
+        (config({"worker": ["a:1", "http://b:1"]}, index=0), "is not host:port"),
+        (config({"worker": ["a:1", "b c:1"]}, index=0), "is not host:port"),
+        (config({"worker": ["a:1", "::1:1"]}, index=0), "is not host:port"),
+        (config({"worker": ["a:1", None]}, index=0), "cannot be read"),
+        (config({"worker": [["a:1"]]}, index=0), "cannot be read"),
+        (config([], index=0), "cannot be read"),
+        (config(BOTH, index="one"), "cannot be read"),
+        (config(BOTH, index=None), "cannot be read"),
+        (config(BOTH, index=1.5), "cannot be read"),
+        (config(BOTH, index=True), "cannot be read"),
+        (config(BOTH, index=10**400), "cannot be read|there is no worker"),
+        (config(BOTH, type=["worker"], index=0), "cannot be read"),
+        ('{"cluster": null}', "cannot be read"),
+        ('{"cluster": {}, "task": []}', "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        ('{"cluster": {"worker": ["a:1"]}, "cluster": {}}', "cannot be read"),
+        ("null", "cannot be read"),
     ],
 )
 def test_mistakes_are_named(text, words, monkeypatch):
@@ -49,6 +74,43 @@ def test_mistakes_are_named(text, words, monkeypatch):
     with pytest.raises(UserError, match=words) as error:
         read_cluster()
     assert "t2t-make-tf-configs" in str(error.value)
+
+
+def test_names_are_waited_for_but_not_for_ever(monkeypatch, caplog):
+    caplog.set_level("INFO", "t2t_lite")
+    monkeypatch.setattr(cluster_module, "_SECONDS_BETWEEN", 0.05)
+    tries = []
+
+    def look_up(host, port):
+        tries.append(host)
+        if host == "late" and len(tries) < 4:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        if host == "never":
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        if host == "slow":
+            time.sleep(2)
+        return [1]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    wait_for_names(Cluster(("here:1", "late:2"), 0), 30)
+    assert "waiting at most 30 s until the name late can be looked up" in caplog.text and len(tries) == 4
+    for name in ("never", "slow"):
+        begin = time.monotonic()
+        with pytest.raises(UserError, match=f"TF_CONFIG: {name}: no machine of this name was found in 0.3 s"):
+            wait_for_names(Cluster(("here:1", f"{name}:2"), 0), 0.3)
+        assert time.monotonic() - begin < 1.5
+
+
+def test_machines_are_waited_for_but_not_for_ever():
+    """In a process of its own, which it ends although nothing can interrupt the wait."""
+    program = (
+        "import time\nfrom t2t_lite.training.cluster import ended_after\n"
+        "with ended_after(5, 'a:1'): print('in time')\n"
+        "with ended_after(0.3, 'one of a:1, b:2'): time.sleep(30)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout) == (1, "in time\n")
+    assert "TF_CONFIG: one of a:1, b:2 did not join within 0.3 s. Start the same command" in done.stderr
 
 
 def test_the_worker_that_an_error_speaks_of():
