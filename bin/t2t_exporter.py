@@ -63,9 +63,8 @@ def check(flags):
     _trained.check(flags)
     if flags.quantization and flags.format != "ctranslate2":
         raise UserError(f"--quantization={flags.quantization}: only for --format=ctranslate2. Leave it out.")
-    for name in ("weights_dtype", "license"):
-        if flags[name].present and flags.format != "saved_model":
-            raise UserError(f"--{name}: only for --format=saved_model. Leave it out.")
+    if flags["weights_dtype"].present and flags.format != "saved_model":
+        raise UserError("--weights_dtype: only for --format=saved_model. Leave it out.")
     if flags.export_as_tfhub:
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 
@@ -137,15 +136,27 @@ def _ctranslate2(flags, translator):
     """Writes a folder for CTranslate2; returns its path."""
     from t2t_lite.export.ctranslate2 import export_ctranslate2
 
-    return export_ctranslate2(translator, _new_folder(flags, translator), flags.quantization or "float32")
+    return export_ctranslate2(
+        translator,
+        _new_folder(flags, translator),
+        flags.quantization or "float32",
+        license=flags.license,
+        command=_command(flags),
+    )
 
 
 def _hugging_face(flags, translator, settings):
     """Writes a folder for Hugging Face Transformers; returns its path."""
     from t2t_lite.export.hugging_face import export_hugging_face
 
-    path = _new_folder(flags, translator)
-    return export_hugging_face(translator, path, beam_size=settings.beam_size, alpha=settings.alpha)
+    return export_hugging_face(
+        translator,
+        _new_folder(flags, translator),
+        beam_size=settings.beam_size,
+        alpha=settings.alpha,
+        license=flags.license,
+        command=_command(flags),
+    )
 
 
 def _new_folder(flags, translator):

@@ -15,7 +15,7 @@ from t2t_lite.errors import UserError
 _FORMATS = ("tensor2tensor", "hugging_face")
 _PATH = (
     "The model: of tensor2tensor a checkpoint, …/model.ckpt-N, or the folder of a run; of hugging_face the folder of a "
-    "MarianMTModel."
+    "MarianMTModel, or of a Blenderbot that t2t-exporter has written."
 )
 
 
@@ -49,7 +49,7 @@ def check(flags):
     else:
         for name in ("vocab", "hparams_set", "hparams"):
             if flags[name].value:
-                raise UserError(f"--{name}: only for --from=tensor2tensor; a MarianMTModel's folder says it itself.")
+                raise UserError(f"--{name}: only for --from=tensor2tensor; a folder of Hugging Face says it itself.")
 
 
 def run(flags):

@@ -5,7 +5,8 @@ the very beginning. A run remembers its problem, model and hyperparameters, whic
 
 --hp_NAME VALUE changes one hyperparameter, as --hparams=NAME=VALUE does.
 
-With --describe it prints what the model is made of and what training it costs; only --hparams_set is needed for that.
+With --describe it prints what the model is made of, what training it costs and where it can be exported to; only
+--hparams_set is needed for that.
 With --summary=OUTPUT_DIR it draws the curves of a run, or of several, into OUTPUT_DIR/curves.png.
 """
 
@@ -43,7 +44,7 @@ def define_flags(flags):
     flags.DEFINE_bool("dbgprofile", False, "The same.")
     flags.DEFINE_bool("deterministic", True, "Use only operations of a GPU that give the same bits every time.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
-    flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs and memory of the model, and stop.")
+    flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, and stop.")
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
     flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", limits=VOCAB_SIZE)
     flags.DEFINE_integer(
@@ -272,6 +273,7 @@ def _describe(flags):
     """Prints what the model is made of and what its training costs."""
     from t2t_lite import registry
     from t2t_lite.config import HParams
+    from t2t_lite.export.formats import destinations_text
     from t2t_lite.models.describe import describe, shapes_only
     from t2t_lite.models.run_config import import_usr_dir, read_run_config
     from t2t_lite.training.distribution import hide_gpus
@@ -292,7 +294,20 @@ def _describe(flags):
     print(f"model {name}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n")
     replicas = flags.logical_cpus or flags.worker_gpu or 1
     print(describe(model, hparams, hparams_set, flags.train_steps, replicas).text())
+    print(f"\n{destinations_text(model, _known_encoders(flags, before))}")
     return 0
+
+
+def _known_encoders(flags, before):
+    """Returns the problem's encoders, which decide where a model can go; None where there are none yet."""
+    from t2t_lite import registry
+
+    problem = flags.problem or before.get("problem")
+    for folder in (flags.output_dir if before else None, flags.data_dir):
+        if problem and folder:
+            with contextlib.suppress(UserError):
+                return registry.problem(problem).get_feature_encoders(folder)
+    return None
 
 
 def _vocabulary_sizes(flags, before):

@@ -5,7 +5,8 @@ from keras import ops
 
 from t2t_lite.data.vocabulary import EOS_ID, UNK_ID
 from t2t_lite.errors import UserError
-from t2t_lite.export import folders, plain_transformer
+from t2t_lite.export import folders, formats, plain_transformer
+from t2t_lite.export.model_card import toolkit_card
 
 PAD, EOS = "<pad>", "</s>"
 QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")
@@ -14,7 +15,7 @@ _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWI
 _SINUSOIDS = 2048
 
 
-def export_ctranslate2(translator, path, quantization="float32"):
+def export_ctranslate2(translator, path, quantization="float32", *, license="", command=""):
     """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece models and a README beside it.
 
     Beam search there equals ours with `alpha=0, ends="top"` (CTranslate2: `length_penalty=0`): other penalties are
@@ -25,19 +26,20 @@ def export_ctranslate2(translator, path, quantization="float32"):
         path: str, a new or empty folder.
         quantization: how weights are stored: "int8" (int8 products on CPUs), "int16", "float16", "bfloat16" or
             "float32". Whoever loads the folder may choose another type of computation, by `compute_type`.
+        license: str, the model's, for the README; "": not stated.
+        command: str, that made the export, for the README; "": none did.
 
     Returns:
         `path`, which appears when all is written.
 
     Raises:
-        UserError: an option of the model that CTranslate2 does not have (it is named), another model than the
+        UserError: options of the model that CTranslate2 does not have (all are named), another model than the
             Transformer or an ensemble, a folder that holds something, no such quantization, or no ctranslate2.
         Failure: writing failed; nothing is left behind.
     """
     if quantization not in QUANTIZATIONS:
         raise UserError(f"--quantization={quantization}: expected one of {', '.join(QUANTIZATIONS)}.")
-    plain_transformer.check(translator, "CTranslate2")
-    _check_supported(translator.model.config)
+    plain_transformer.check(translator, "ctranslate2")
     folders.check_new(path)
     _check_installed()
     tokens = {side: plain_transformer.unique_pieces(encoder) for side, encoder in translator.encoders.items()}
@@ -50,7 +52,7 @@ def export_ctranslate2(translator, path, quantization="float32"):
         spec.save(folder)
         for name, model in plain_transformer.sentencepiece_models(translator.encoders).items():
             folders.write_file(folder, name, model)
-        folders.write_file(folder, "README.md", _readme(translator, quantization).encode())
+        folders.write_file(folder, "README.md", _readme(translator, quantization, license, command).encode())
 
     return folders.write_folder(path, write)
 
@@ -64,10 +66,10 @@ def model_spec(model, tokens):
             all different.
 
     Raises:
-        UserError: an option of the model that CTranslate2 does not have; the message names it. Or no ctranslate2.
+        UserError: options of the model that CTranslate2 does not have; the message names all. Or no ctranslate2.
     """
+    formats.check("ctranslate2", model)
     config = model.config
-    _check_supported(config)
     _check_installed()
     from ctranslate2.specs.common_spec import Activation
     from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
@@ -121,37 +123,6 @@ def _check_installed():
         import ctranslate2  # noqa: F401
     except ImportError:
         raise UserError("CTranslate2 is not installed. Run: pip install 't2t_lite[ctranslate2]'") from None
-
-
-def _check_supported(config):
-    is_relative = config["max_relative_position"] is not None
-    key_size, value_size = plain_transformer.head_sizes(config)
-    plain_transformer.check_options(
-        "CTranslate2",
-        config,
-        {
-            "hidden_size": None,
-            "filter_size": None,
-            "num_heads": None,
-            "num_encoder_layers": None,
-            "num_decoder_layers": None,
-            "norm": ("post", "pre"),
-            "norm_epsilon": None,
-            "attention_bias": (True, False),
-            "activation": tuple(_ACTIVATIONS),
-            "tie_embeddings": (True, False),
-            "softmax_bias": (True, False),
-            "position_layout": None,
-            "max_position": None,
-            "key_dim": None,
-            "value_dim": None if key_size == value_size else (key_size,),  # heads have one size
-            # Relative positions are instead of others there, and always on values, too.
-            "max_relative_position": None,
-            "position": ("none",) if is_relative else ("sinusoidal", "learned", "none"),
-            "add_relative_to_values": (True,) if is_relative else (False,),
-            "target_space_embedding": (False,) if is_relative else (False, True),
-        },
-    )
 
 
 def _positions(layer, config):
@@ -223,20 +194,25 @@ def _convert_without_torch(spec):
     theirs.visit_spec(spec, replace)
 
 
-def _readme(translator, quantization):
+def _readme(translator, quantization, license, command):
     """Returns the text of README.md."""
     body = _USE_SENTENCEPIECE if plain_transformer.sentencepiece_models(translator.encoders) else _USE_TOKENS
-    return f"""# A translation model for CTranslate2
+    return toolkit_card(
+        translator,
+        title="A translation model for CTranslate2",
+        library="ctranslate2",
+        body=body + _LIMITS,
+        license=license,
+        command=command,
+        rows={"weights": f"stored as {quantization}"},
+    )
 
-{plain_transformer.description(translator)} Weights are stored as {quantization}.
 
-{body}
+_LIMITS = """
 `length_penalty=0` is the search of t2t_lite with `alpha=0`. With `length_penalty=1` (the default) scores are divided by
 the length, not by t2t_lite's ((5 + length) / 6)^alpha. `compute_type="int8"` computes in int8 whatever the weights are
 stored as. Inputs beyond `max_input_length` (1024 pieces) are cut, outputs end at `max_decoding_length` (256).
 """
-
-
 _USE_SENTENCEPIECE = """```bash
 pip install ctranslate2 sentencepiece
 ```

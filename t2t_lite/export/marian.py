@@ -5,11 +5,37 @@ paper's alternate. The order of the hidden features means nothing to a Transform
 the paper's layout becomes Marian's by one permutation, and computes the same.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from keras import ops
 
 # A logit that no search chooses, but small enough to sum up: label smoothing looks at all of them.
 NEVER = -100.0
+
+
+class Part(NamedTuple):
+    """A weight of a layer, here and there.
+
+    Attributes:
+        name: str, there.
+        owner: our layer.
+        attribute: str, of `owner`: the weight.
+        hidden_axis: int, the axis of the hidden features in our weight; None: it has none.
+        is_added: bool, whether what it makes is added to the hidden features.
+    """
+
+    name: str
+    owner: object
+    attribute: str
+    hidden_axis: int | None
+    is_added: bool = False
+
+    def value(self):
+        """Returns our weight, float32; zeros for a bias that a projection does not have."""
+        if getattr(self.owner, self.attribute, None) is None:
+            return np.zeros(self.owner.units, "float32")
+        return rows(self.owner, self.attribute)
 
 
 def marian_state(model):
@@ -20,27 +46,30 @@ def marian_state(model):
     tied are there once.
     """
     config, order = model.config, hidden_order(model.config)
-    source, target = (_rows(embedding)[:, order] for embedding in (model.input_embedding, model.target_embedding))
-    softmax = _rows(model.softmax)[:, order]
-    bias = _rows(model.softmax, "bias") if config["softmax_bias"] else np.zeros(len(softmax), "float32")
+    source, target = (rows(embedding)[:, order] for embedding in (model.input_embedding, model.target_embedding))
     source[0] = target[0] = 0
     if shares_embeddings(config):
         state = {"model.shared.weight": target}
     else:
         state = {"model.encoder.embed_tokens.weight": source, "model.decoder.embed_tokens.weight": target}
+    if not config["tie_embeddings"]:
+        state["lm_head.weight"] = rows(model.softmax)[:, order]
+    state["final_logits_bias"] = logits_bias(model)
+    for part in parts(model):
+        array = part.value()
+        if part.hidden_axis is not None:
+            array = np.take(array, order, axis=part.hidden_axis)
+        state[part.name] = np.ascontiguousarray(array.T)
+    return state
+
+
+def logits_bias(model):
+    """Returns float32 [1, ids]: a Transformer's, with -100 for the padding where its row is that of the embedding."""
+    config, size = model.config, model.target_vocab_size
+    bias = rows(model.softmax, "bias") if config["softmax_bias"] else np.zeros(size, "float32")
     if config["tie_embeddings"]:
         bias[0] = NEVER
-    else:
-        state["lm_head.weight"] = softmax
-    state["final_logits_bias"] = bias[None]
-    for name, owner, attribute, hidden_axis in _parts(model):
-        array = _rows(owner, attribute) if hasattr(owner, attribute) and getattr(owner, attribute) is not None else None
-        if array is None:  # a projection without a bias
-            array = np.zeros(owner.units, "float32")
-        if hidden_axis is not None:
-            array = np.take(array, order, axis=hidden_axis)
-        state[name] = np.ascontiguousarray(array.T)
-    return state
+    return bias[None]
 
 
 def fill(model, take):
@@ -50,9 +79,9 @@ def fill(model, take):
         model: Transformer, built, with attention's biases and position_layout="marian".
         take: function of (name, shape) that returns the tensor of that name, an array of that shape.
     """
-    for name, owner, attribute, _ in _parts(model):
-        variable = getattr(owner, attribute)
-        variable.assign(take(name, tuple(reversed(variable.shape))).T)
+    for part in parts(model):
+        variable = getattr(part.owner, part.attribute)
+        variable.assign(take(part.name, tuple(reversed(variable.shape))).T)
 
 
 def hidden_order(config):
@@ -68,8 +97,8 @@ def shares_embeddings(config):
     return config["tie_embeddings"] and config["target_vocab_size"] is None
 
 
-def _parts(model):
-    """Yields (name there, our layer, name of its weight, axis of the hidden features in our weight or None)."""
+def parts(model):
+    """Yields the Parts of all layers of both stacks."""
     stacks = (("encoder", model.encoder_layers), ("decoder", model.decoder_layers))
     for stack, number, layer in ((s, i, layer) for s, layers in stacks for i, layer in enumerate(layers)):
         prefix = f"model.{stack}.layers.{number}"
@@ -80,28 +109,30 @@ def _parts(model):
             for role, theirs in (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj")):
                 yield from _reads(f"{prefix}.{name}.{theirs}", getattr(residual.layer, f"{role}_projection"))
             yield from _writes(f"{prefix}.{name}.out_proj", residual.layer.output_projection)
-            yield from _norm(f"{prefix}.{name}_layer_norm", residual.normalization)
+            yield from norm_parts(f"{prefix}.{name}_layer_norm", residual.normalization)
         yield from _reads(f"{prefix}.fc1", layer.feed_forward.layer.inner)
         yield from _writes(f"{prefix}.fc2", layer.feed_forward.layer.outer)
-        yield from _norm(f"{prefix}.final_layer_norm", layer.feed_forward.normalization)
+        yield from norm_parts(f"{prefix}.final_layer_norm", layer.feed_forward.normalization)
 
 
 def _reads(name, dense):
     """A layer whose inputs are the hidden features."""
-    yield f"{name}.weight", dense, "kernel", 0
-    yield f"{name}.bias", dense, "bias", None
+    yield Part(f"{name}.weight", dense, "kernel", 0)
+    yield Part(f"{name}.bias", dense, "bias", None)
 
 
 def _writes(name, dense):
     """A layer whose outputs are added to the hidden features."""
-    yield f"{name}.weight", dense, "kernel", 1
-    yield f"{name}.bias", dense, "bias", 0
+    yield Part(f"{name}.weight", dense, "kernel", 1, is_added=True)
+    yield Part(f"{name}.bias", dense, "bias", 0, is_added=True)
 
 
-def _norm(name, norm):
-    yield f"{name}.weight", norm, "gamma", 0
-    yield f"{name}.bias", norm, "beta", 0
+def norm_parts(name, norm):
+    """Yields the Parts of a normalisation."""
+    yield Part(f"{name}.weight", norm, "gamma", 0)
+    yield Part(f"{name}.bias", norm, "beta", 0)
 
 
-def _rows(layer, attribute="embeddings"):
+def rows(layer, attribute="embeddings"):
+    """Returns a copy of a layer's weight, float32."""
     return np.array(ops.convert_to_numpy(getattr(layer, attribute)), "float32")

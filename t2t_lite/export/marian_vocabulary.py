@@ -89,11 +89,22 @@ def renumbered(model, ids, special, size, path, every):
     del proto.pieces[:]
     proto.pieces.extend(piece for piece, _ in pieces)
     return MarianVocabulary(
-        model=proto.SerializeToString(deterministic=True),
+        # The file itself where it has our ids already: protocol buffers have several spellings of the same.
+        model=model
+        if _meaning(parse_sentencepiece(model, path)) == _meaning(proto)
+        else proto.SerializeToString(deterministic=True),
         rows=np.array([i for _, i in pieces]),
         is_unknown=np.arange(len(pieces)) >= len(pieces) - len(unknown),
         has_others=has_others,
     )
+
+
+def _meaning(proto):
+    """Returns what `renumbered` changes of a SentencePiece model."""
+    spec = proto.trainer_spec
+    ids = [spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id, spec.vocab_size]
+    names = [spec.pad_piece, spec.eos_piece, spec.unk_piece]
+    return ids, names, [(piece.piece, piece.score, piece.type) for piece in proto.pieces]
 
 
 def check_ids(ids, size, path):

@@ -1,5 +1,6 @@
 """The page that goes with an export: what it is, where it comes from, how to call it."""
 
+import json
 import os
 
 import tensorflow as tf
@@ -55,33 +56,76 @@ def model_card(translator, options, *, path, max_input_length, weights_dtype, li
         license: str, the model's; "": not stated.
         command: str, that made the export; "": none did.
     """
-    problem, runs = translator.problem, translator.runs
+    problem = translator.problem
     base, version = (os.path.basename(part) for part in (os.path.dirname(os.path.abspath(path)), path))
-    languages = [str(language) for language in (problem and problem.languages) or ()]
-    name = runs[0].config["problem"] if runs else "a model"
-    head = ["---", f"license: {_plain(license) or 'unknown'}"]
-    if languages:
-        head.append(f"language: [{', '.join(dict.fromkeys(languages))}]")
-    head += ["library_name: t2t_lite", "pipeline_tag: translation", "---"]
     rows = {
-        "languages": " → ".join(languages) or "not stated",
-        "license": _plain(license) or "not stated",
-        **_origin(translator),
-        "BLEU": _bleu(runs),
+        **_what_it_is(translator, license),
         "search": f"beam {options.beam_size}, alpha {options.alpha:g} ({options.length_penalty}), ends {options.ends}, "
         f"at most the input's length + {options.extra_length} pieces; inputs are cut to {max_input_length} pieces",
         "weights": _COSTS[weights_dtype],
         "made by": f"t2t_lite {t2t_lite.__version__}, TensorFlow {tf.__version__}",
     }
+    name = _problem_name(translator)
     if _has_own_text(problem):
         rows["not in the graph"] = f"what the problem {name} itself does to inputs and outputs: see t2t-decoder"
-    table = "".join(f"| {title} | {text} |\n" for title, text in rows.items())
-    parts = ["\n".join(head), f"# {name}, version {version}", f"| | |\n|---|---|\n{table}".rstrip()]
-    if command:
-        parts.append(f"Made by:\n\n```bash\n{command}\n```")
-    parts += ["## Signatures", _SIGNATURES.format(beam_size=options.beam_size).rstrip()]
-    parts += ["## To call it", _CALL.format(base=base, path=os.path.join(base, version)).rstrip()]
+    signatures = _SIGNATURES.format(beam_size=options.beam_size)
+    call = _CALL.format(base=base, path=os.path.join(base, version))
+    body = f"## Signatures\n\n{signatures}\n## To call it\n\n{call}"
+    return _card(_head(translator, "t2t_lite", license), f"{name}, version {version}", rows, command, body)
+
+
+def toolkit_card(translator, *, title, library, rows, body, license="", command=""):
+    """Returns the text of README.md in a folder for another toolkit, with the head that Hugging Face's Hub reads.
+
+    Args:
+        translator: Translator.
+        title: str.
+        library: str, the toolkit's name there.
+        rows: {title: text}, further rows of the table.
+        body: str, Markdown: how to call it.
+        license: str, the model's; "": not stated.
+        command: str, that made the export; "": none did.
+    """
+    rows = {**_what_it_is(translator, license), **rows, "made by": f"t2t_lite {t2t_lite.__version__}"}
+    return _card(_head(translator, library, license), title, rows, command, f"## To call it\n\n{body}")
+
+
+def _card(head, title, rows, command, body):
+    table = "".join(f"| {name} | {text} |\n" for name, text in rows.items())
+    made = [f"Made by:\n\n```bash\n{command}\n```"] if command else []
+    parts = [head, f"# {title}", f"| | |\n|---|---|\n{table}".rstrip(), *made, body.rstrip()]
     return "\n\n".join(parts) + "\n"
+
+
+def _head(translator, library, license):
+    """YAML; its texts are written as in JSON, since YAML takes the language `no` for false."""
+    languages = list(dict.fromkeys(_languages(translator)))
+    facts = {
+        "license": _plain(license) or "unknown",
+        **({"language": languages} if languages else {}),
+        "library_name": library,
+        "pipeline_tag": "translation",
+        "tags": list(dict.fromkeys(["translation", library, "t2t_lite"])),
+    }
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _what_it_is(translator, license):
+    return {
+        "languages": " → ".join(_languages(translator)) or "not stated",
+        "license": _plain(license) or "not stated",
+        **_origin(translator),
+        "BLEU": _bleu(translator.runs),
+    }
+
+
+def _languages(translator):
+    return [str(language) for language in (translator.problem and translator.problem.languages) or ()]
+
+
+def _problem_name(translator):
+    return translator.runs[0].config["problem"] if translator.runs else "a model"
 
 
 def _origin(translator):

@@ -6,7 +6,8 @@ import math
 import ml_dtypes  # Keras brings it along
 import numpy as np
 
-from t2t_lite.errors import UserError
+from t2t_lite.data.safe_json import check_schema, parse_json
+from t2t_lite.errors import UserError, shown
 
 _DTYPES = {
     "F64": np.dtype("<f8"),
@@ -16,6 +17,7 @@ _DTYPES = {
     "I64": np.dtype("<i8"),
     "I32": np.dtype("<i4"),
 }
+_LONGEST_AXIS = 2**40
 _LONGEST_HEADER = 100_000_000  # bytes, as the format has it
 
 
@@ -46,20 +48,26 @@ def read_tensors(data, path):
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(_LONGEST_HEADER, len(data) - 8):
         raise UserError(f"{path}: not a safetensors file, or only its beginning ({len(data):,} bytes). Copy it again.")
+    header = parse_json(data[8 : 8 + length], f"{path}: the header", _LONGEST_HEADER, dict)
+    header.pop("__metadata__", None)
+    check_schema(header, {str: {"dtype": str, "shape": [int], "data_offsets": [int]}}, path)
     try:
-        header = json.loads(data[8 : 8 + length].decode("utf-8"))
-        header.pop("__metadata__", None)
-        return {str(name): _tensor(facts, memoryview(data)[8 + length :]) for name, facts in header.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path}: not a whole safetensors file: {str(error).splitlines()[0]}") from None
+        used = sum(facts["data_offsets"][1] - facts["data_offsets"][0] for facts in header.values())
+        if used > len(data):  # the same bytes as many tensors would fill any memory
+            raise ValueError(f"{used:,} bytes of tensors in a file of {len(data):,}")
+        return {name: _tensor(facts, memoryview(data)[8 + length :]) for name, facts in header.items()}
+    except (ValueError, KeyError, IndexError, OverflowError) as error:
+        reason = f"no such type of numbers: {error}" if isinstance(error, KeyError) else str(error)
+        raise UserError(f"{path}: not a whole safetensors file: {reason}. Copy it again.") from None
 
 
 def _tensor(facts, data):
     dtype, shape = _DTYPES[facts["dtype"]], facts["shape"]
     begin, end = facts["data_offsets"]
-    if not all(isinstance(n, int) and n >= 0 for n in (begin, end, *shape)):
-        raise ValueError(f"sizes {shape}, offsets {begin, end}")
-    if not begin <= end <= len(data) or end - begin != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"a tensor of shape {shape} is at bytes {begin} to {end} of {len(data):,}")
+    is_there = 0 <= begin <= end <= len(data) and all(0 <= n <= _LONGEST_AXIS for n in shape)
+    if not is_there or end - begin != math.prod(shape) * dtype.itemsize:
+        raise ValueError(
+            f"a tensor of shape {shown(shape)} is at bytes {shown(begin)} to {shown(end)} of {len(data):,}"
+        )
     array = np.frombuffer(data[begin:end], dtype).reshape(shape)
     return array if array.dtype.kind == "i" else array.astype("float32")

@@ -22,6 +22,13 @@ _NAMES = {  # argument: hyperparameter
     "recompute_grad": "recompute_grad",
     "dtype": "dtype_policy",
 }
+_MADE_OF = {  # arguments whose values are written otherwise
+    "norm": "layer_preprocess_sequence",
+    "position": "pos",
+    "key_dim": "attention_key_channels",
+    "value_dim": "attention_value_channels",
+    "neighborhood": "attention_neighborhood",
+}
 _NORMS = {("none", "dan"): "post", ("n", "da"): "pre"}
 _POSITIONS = {"timing": "sinusoidal", "emb": "learned", "none": "none"}
 
@@ -56,6 +63,11 @@ def transformer_arguments(hparams):
         "position": _POSITIONS[h.pos],
         **_self_attention(h),
     }
+
+
+def hparam_of(argument):
+    """Returns the hyperparameter that says an argument of `Transformer`: its own name, or another."""
+    return {**_NAMES, **_MADE_OF}.get(argument, argument)
 
 
 def in_hparams_words(error):

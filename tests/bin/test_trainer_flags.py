@@ -341,6 +341,23 @@ def test_describe_takes_the_vocabulary_of_the_data_where_there_is_one(call, tmp_
     assert "37,000 ids (assumed" in call(*DESCRIBE, *no_vocabulary)[1].splitlines()[0]
 
 
+def test_describe_says_where_the_model_can_go_and_all_reasons_why_not(call, tmp_path):
+    def answers(*flags):
+        lines = call(*DESCRIBE, *flags)[1].partition("exports (t2t-exporter --format)\n")[2].splitlines()
+        return {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
+
+    assert answers() == {
+        "saved_model": "yes",
+        "ctranslate2": "yes",
+        "hugging_face": "yes, Blenderbot, with a SentencePiece vocabulary",
+    }
+    of_data = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}")
+    found = answers("--hparams=ffn_activation=swiglu,shared_embedding_and_softmax_weights=0", *of_data)
+    assert found["saved_model"] == found["ctranslate2"] == "yes"
+    for words in ("no: ", "activation=swiglu", "shared_embedding_and_softmax_weights", "expected SentencePiece's"):
+        assert words in found["hugging_face"]
+
+
 def test_describe_reads_an_earlier_run(call, tmp_path):
     config = {**CONFIG, "hparams": {"hidden_size": 24, "filter_size": 48, "num_heads": 4}}
     (tmp_path / "hparams.json").write_text(json.dumps(config))

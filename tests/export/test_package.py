@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+import yaml
 
 from t2t_lite.data.subwords import train_sentencepiece
 from t2t_lite.data.vocabulary import SentencePieceEncoder
@@ -163,7 +164,7 @@ def test_an_export_can_be_damaged(exported, exported_ensemble, tmp_path):
 def test_the_card_says_what_it_is(exported, exported_ensemble):
     card = pathlib.Path(exported, "README.md").read_text(encoding="utf-8")
     for words in (
-        "license: CC-BY-4.0",
+        "| license | CC-BY-4.0 |",
         "transformer_tiny, step 200 (`run/model.ckpt-200`)",
         "12.35 (nrefs:1|case:mixed) on a sample of the dev set",
         "```bash\nt2t-exporter --output_dir=run\n```",
@@ -173,6 +174,13 @@ def test_the_card_says_what_it_is(exported, exported_ensemble):
         "float32, as trained",
     ):
         assert words in card
+    assert yaml.safe_load(card.split("---")[1]) == {
+        "license": "CC-BY-4.0",
+        "language": ["en", "de"],
+        "library_name": "t2t_lite",
+        "pipeline_tag": "translation",
+        "tags": ["translation", "t2t_lite"],
+    }
     signatures = tf.saved_model.load(exported).signatures
     assert sorted(re.findall(r"^\| `(\w+)` \|", card, re.MULTILINE)) == sorted(signatures)
     card = pathlib.Path(exported_ensemble, "README.md").read_text(encoding="utf-8")

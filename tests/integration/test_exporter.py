@@ -4,6 +4,7 @@ import shlex
 
 import pytest
 import tensorflow as tf
+import yaml
 
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import saved_model
@@ -71,18 +72,27 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
     assert command[0] == "t2t-exporter" and sorted(command[1:]) == sorted(flags)
 
 
-def test_other_formats_go_into_a_new_folder(call_command, tmp_path):
-    post_norm = {"layer_preprocess_sequence": "none", "layer_postprocess_sequence": "dan"}
-    made = make_run(tmp_path / "post", norm_epsilon=1e-5, position_layout="marian", **post_norm)
+def test_other_formats_go_into_a_new_folder(call_command, made):
+    """The usual set: pre-norm, tensor2tensor's positions."""
     settings = "--decode_hparams=beam_size=3,alpha=1,extra_length=9"
     command = ["t2t-exporter", f"--output_dir={made}", "--format=hugging_face", settings]
-    result = call_command(*command)
+    result = call_command(*command, "--license=CC BY 4.0")
     assert result.stdout == f"{made}/hugging_face\n"
     assert "warning: --decode_hparams: extra_length: no effect with --format=hugging_face" in result.stderr
     search = json.loads((made / "hugging_face" / "generation_config.json").read_text())
     assert (search["num_beams"], search["length_penalty"]) == (3, 1.0)
+    card = (made / "hugging_face" / "README.md").read_text()
+    assert "BlenderbotForConditionalGeneration" in card and "t2t-exporter" in card
+    assert yaml.safe_load(card.split("---")[1])["license"] == "CC BY 4.0"
     again = call_command(*command)
     assert again.status == 2 and "holds files already" in again.stderr
+
+
+def test_all_that_a_format_does_not_have_is_said_at_once(call_command, assert_user_error, tmp_path):
+    made = make_run(tmp_path / "odd", ffn_activation="swiglu", shared_embedding_and_softmax_weights=False)
+    words = ["Blenderbot", "activation=swiglu (hparam ffn_activation)", "tie_embeddings=False"]
+    assert_user_error(call_command("t2t-exporter", f"--output_dir={made}", "--format=hugging_face"), *words)
+    assert not (made / "hugging_face").exists()
 
 
 @pytest.mark.parametrize(
@@ -99,8 +109,7 @@ def test_other_formats_go_into_a_new_folder(call_command, tmp_path):
         (["--quantization=int8"], ["--quantization", "--format=ctranslate2"]),
         (["--format=ctranslate2", "--quantization=int4"], ["--quantization", "int8, int16"]),
         (["--format=ctranslate2", "--export_dir=file"], ["file", "is a file"]),
-        (["--format=hugging_face"], ["norm=pre", "layer_preprocess_sequence"]),
-        (["--format=hugging_face", "--license=MIT"], ["--license", "--format=saved_model"]),
+        (["--format=hugging_face", "--weights_dtype=bfloat16"], ["--weights_dtype", "--format=saved_model"]),
     ],
 )
 def test_mistakes(call_command, assert_user_error, made, tmp_path, flags, words):

@@ -7,12 +7,13 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.training.trainer import Trainer
 from tests.decoding.runs import SENTENCES, make_run
 
-# The paper's layout in small. After 120 steps it copies the sentences of its corpus, and is unsure of all others.
+# After 120 steps they copy the sentences of their corpus, and are unsure of all others.
 _SETTINGS = (
-    "layer_preprocess_sequence=none,layer_postprocess_sequence=dan,norm_epsilon=1e-5,num_hidden_layers=2,hidden_size=32,"
-    "filter_size=64,num_heads=2,batch_size=512,layer_prepostprocess_dropout=0,attention_dropout=0,relu_dropout=0,"
-    "learning_rate_schedule=constant,learning_rate_constant=0.003,position_layout=interleaved"
+    "num_hidden_layers=2,hidden_size=32,filter_size=64,num_heads=2,batch_size=512,layer_prepostprocess_dropout=0,"
+    "attention_dropout=0,relu_dropout=0,learning_rate_schedule=constant,learning_rate_constant=0.003"
 )
+# The paper's layout; without it tensor2tensor's, which is the set's.
+_PAPER = "layer_preprocess_sequence=none,layer_postprocess_sequence=dan,norm_epsilon=1e-5,position_layout=interleaved"
 HOSTILE = [
     "Grün \U0001f600 neu",
     "</s> <pad> <unk>",
@@ -23,19 +24,29 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(scope="session")
-def trained(tmp_path_factory):
-    """Translator of a trained run, post-norm."""
-    folder = tmp_path_factory.mktemp("trained")
+def train(folder, settings):
+    """Returns the Translator of a trained run."""
     make_run(folder)
     Trainer(
         problem="translate_own",
-        hparams=registry.hparams("transformer_tiny").parse(_SETTINGS),
+        hparams=registry.hparams("transformer_tiny").parse(settings),
         data_dir=str(folder / "data"),
         output_dir=str(folder / "trained"),
         evaluate_while_training=False,
     ).train(120)
     return Translator.load(str(folder / "trained"))
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """Translator of a trained run, post-norm."""
+    return train(tmp_path_factory.mktemp("trained"), f"{_SETTINGS},{_PAPER}")
+
+
+@pytest.fixture(scope="session")
+def pre_norm(tmp_path_factory):
+    """Translator of a trained run, pre-norm as tensor2tensor's own sets."""
+    return train(tmp_path_factory.mktemp("pre_norm"), _SETTINGS)
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,8 @@ def load(path):
     """Returns (model, tokenizer); nothing is asked of the network."""
     options = {"local_files_only": True}
     model, loading = transformers.AutoModelForSeq2SeqLM.from_pretrained(path, output_loading_info=True, **options)
-    assert type(model) is transformers.MarianMTModel
+    assert type(model) in (transformers.MarianMTModel, transformers.BlenderbotForConditionalGeneration)
+    assert type(model).__name__ in model.config.architectures
     assert not loading["missing_keys"] and not loading["unexpected_keys"] and not loading["mismatched_keys"], loading
     return model.eval(), transformers.AutoTokenizer.from_pretrained(path, **options)
 
@@ -45,32 +46,38 @@ def generate(model, tokenizer, texts, **options):
     return [found[at] for at in range(len(texts))]
 
 
+@pytest.fixture(scope="module", params=["trained", "pre_norm"])
+def translator(request):
+    """One that becomes a Marian, and one that becomes a Blenderbot."""
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture(scope="module")
-def exported(trained, tmp_path_factory):
+def exported(translator, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("hf") / "model")
-    assert export_hugging_face(trained, path) == path
+    assert export_hugging_face(translator, path) == path
     return load(path)
 
 
 @pytest.fixture(scope="module")
-def ours(trained, texts):
-    return trained.translate(texts, alpha=0.0, ends="top", extra_length=EXTRA)
+def ours(translator, texts):
+    return translator.translate(texts, alpha=0.0, ends="top", extra_length=EXTRA)
 
 
-def test_the_tokenizer_gives_our_ids(trained, exported, texts):
+def test_the_tokenizer_gives_our_ids(translator, exported, texts):
     _, tokenizer = exported
     for text in texts:
-        assert tokenizer(text).input_ids == [*trained.encoders["inputs"].encode(text), 1], text
-        assert tokenizer(text_target=text).input_ids == [*trained.encoders["targets"].encode(text), 1], text
-    assert any("<0xF0>" in trained.encoders["inputs"].pieces(tokenizer(text).input_ids) for text in HOSTILE)
+        assert tokenizer(text).input_ids == [*translator.encoders["inputs"].encode(text), 1], text
+        assert tokenizer(text_target=text).input_ids == [*translator.encoders["targets"].encode(text), 1], text
+    assert any("<0xF0>" in translator.encoders["inputs"].pieces(tokenizer(text).input_ids) for text in HOSTILE)
 
 
-def test_ids_become_our_text(trained, exported, texts):
+def test_ids_become_our_text(translator, exported, texts):
     """Also those of characters that are spelled by bytes."""
     _, tokenizer = exported
     for text in texts:
-        ids = trained.encoders["targets"].encode(text)
-        assert tokenizer.decode([0, *ids, 1, 0], skip_special_tokens=True) == trained.encoders["targets"].decode(ids)
+        ids = translator.encoders["targets"].encode(text)
+        assert tokenizer.decode([0, *ids, 1, 0], skip_special_tokens=True) == translator.encoders["targets"].decode(ids)
 
 
 def test_the_same_ids_and_text(exported, texts, ours):
@@ -83,11 +90,23 @@ def test_the_same_ids_and_text(exported, texts, ours):
         assert text == translation.text or not is_same
 
 
-def test_the_folder_says_how_to_search(trained, exported, texts):
+def test_transformers_defaults_do_not_interfere(exported, texts):
+    """Blenderbot's own have forced ends and forbidden repetitions, as a chat needs them."""
+    model, tokenizer = exported
+    search = model.generation_config
+    assert search.forced_eos_token_id is None and search.bos_token_id is None
+    assert not search.encoder_no_repeat_ngram_size and not search.no_repeat_ngram_size
+    batch = tokenizer(texts[:8], return_tensors="pt", padding=True)
+    with torch.inference_mode():
+        found = tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True)
+    assert len(set(found)) > 4 and all(text == text.strip() and "</s>" not in text for text in found)
+
+
+def test_the_folder_says_how_to_search(translator, exported, texts):
     model, tokenizer = exported
     assert (model.generation_config.num_beams, model.generation_config.length_penalty) == (4, 0.6)
     found = generate(model, tokenizer, texts[:60])
-    ours = trained.translate(texts[:60], alpha=0.6, length_penalty="power", ends="top", extra_length=EXTRA)
+    ours = translator.translate(texts[:60], alpha=0.6, length_penalty="power", ends="top", extra_length=EXTRA)
     assert sum(a == b.hypotheses[0].ids for a, b in zip(found, ours, strict=True)) >= 59
 
 
@@ -109,6 +128,16 @@ def vocabularies(tmp_path_factory):
         {"target_vocab_size": 310, "activation": "gelu", "num_encoder_layers": 1, "num_decoder_layers": 2},
         {"target_vocab_size": 310, "tie_embeddings": False, "softmax_bias": True},
         {"tie_embeddings": False},
+        {"norm": "pre", "norm_epsilon": 1e-6, "position_layout": "tensor2tensor"},
+        {"norm": "pre", "norm_epsilon": 0.3, "attention_bias": True, "softmax_bias": True, "activation": "swish"},
+        {
+            "norm": "pre",
+            "norm_epsilon": 1e-6,
+            "position": "learned",
+            "max_position": 40,
+            "target_space_embedding": True,
+        },
+        {"norm": "pre", "position": "none", "num_encoder_layers": 1, "num_decoder_layers": 2, "activation": "gelu"},
     ],
     ids=str,
 )
@@ -141,7 +170,7 @@ def test_what_transformers_itself_would_save(exported, tmp_path):
     """Its own reader and writer agree with what we have written."""
     model, _ = exported
     model.save_pretrained(tmp_path)
-    again, loading = transformers.MarianMTModel.from_pretrained(tmp_path, output_loading_info=True)
+    again, loading = type(model).from_pretrained(tmp_path, output_loading_info=True)
     assert not loading["missing_keys"]
     for name, tensor in model.state_dict().items():
         assert torch.equal(again.state_dict()[name], tensor), name
