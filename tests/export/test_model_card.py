@@ -1,5 +1,7 @@
 """What the card of an export says, line by line."""
 
+import copy
+import dataclasses
 import json
 import os
 import shutil
@@ -26,8 +28,17 @@ def run(made, tmp_path):
     return shutil.copytree(made, tmp_path / "run")
 
 
-def card(path, **more):
-    translator = path if isinstance(path, Translator) else Translator.load(str(path))
+@pytest.fixture(scope="module")
+def translator(made):
+    return Translator.load(str(made))
+
+
+def card(translator, folder=None, **more):
+    """The card of a translator; of one whose checkpoint lies in another folder."""
+    if folder:
+        (run,) = translator.runs
+        translator = copy.copy(translator)
+        translator.runs = [dataclasses.replace(run, path=f"{folder}/model.ckpt-200")]
     options = {"path": "/exports/ours/3", "max_input_length": 33, "weights_dtype": "float32", **more}
     return model_card(translator, OPTIONS, **options)
 
@@ -37,8 +48,8 @@ def row(text, title):
     return line.removeprefix(f"| {title} | ").removesuffix(" |")
 
 
-def test_a_card_names_the_model_its_settings_and_its_call(made):
-    text = card(made, license="MIT | own\nwords", command="t2t-exporter --x")
+def test_a_card_names_the_model_its_settings_and_its_call(translator):
+    text = card(translator, license="MIT | own\nwords", command="t2t-exporter --x")
     assert text.startswith("---\nlicense: MIT / own words\nlanguage: [en, de]\nlibrary_name: t2t_lite\n")
     assert "# translate_own, version 3\n" in text
     assert (row(text, "languages"), row(text, "license")) == ("en → de", "MIT / own words")
@@ -46,10 +57,10 @@ def test_a_card_names_the_model_its_settings_and_its_call(made):
     assert row(text, "search") == search
     assert row(text, "model") == "transformer, set transformer_tiny, step 200 (`run/model.ckpt-200`)"
     assert row(text, "weights") == "float32, as trained"
-    assert row(card(made, weights_dtype="bfloat16"), "weights").startswith("bfloat16: half the size")
+    assert row(card(translator, weights_dtype="bfloat16"), "weights").startswith("bfloat16: half the size")
     for words in ("```bash\nt2t-exporter --x\n```", "[batch, 7], best first", "/ours:/models/translate", '"ours/3"'):
         assert words in text
-    plain = card(made)
+    plain = card(translator)
     assert plain.startswith("---\nlicense: unknown\n") and row(plain, "license") == "not stated"
     assert "Made by:" not in plain
 
@@ -58,35 +69,37 @@ def write_log(path, *lines):
     path.write_text("".join(json.dumps({"event": "evaluation"} | line) + "\n" for line in lines))
 
 
-def test_the_bleu_is_that_of_just_this_model(run, tmp_path):
+def test_the_bleu_is_that_of_just_this_model(translator, run, tmp_path):
     changed = int(os.stat(run / "model.ckpt-200.index").st_mtime)
-    other = {"step": 100, "bleu": 1.0}
-    write_log(run / "train.log", other, {"step": 200, "bleu": 2.0}, {"step": 200, "bleu": 20.5, "bleu_signature": "s"})
+    of_this = {"step": 200, "bleu": 20.5, "bleu_signature": "s"}
+    write_log(
+        run / "train.log", {"step": 200, "bleu": 2.0}, of_this, of_this | {"step": 300}, {"step": 200, "bleu": None}
+    )
     test = {"step": 200, "bleu": 30.5, "split": "test", "checkpoint_time": changed, "bleu_signature": "t"}
-    write_log(run / "eval.log", test | {"step": 100}, test, test | {"checkpoint_time": 1, "bleu": 9.0})
-    assert row(card(run), "BLEU") == "20.50 (s) on a sample of the dev set; 30.50 (t) on a sample of the test set"
+    write_log(run / "eval.log", test, test | {"checkpoint_time": 1}, test | {"step": 300}, test | {"split": "train"})
+    expected = "20.50 (s) on a sample of the dev set; 30.50 (t) on a sample of the test set"
+    assert row(card(translator, run), "BLEU") == expected
     copied = shutil.copytree(run, run / "best")
     for name in ("train.log", "eval.log"):
         (copied / name).unlink()
-    assert row(card(copied), "BLEU") == "20.50 (s) on a sample of the dev set"
+    assert row(card(translator, copied), "BLEU") == "20.50 (s) on a sample of the dev set"
     averaged = shutil.copytree(copied, tmp_path / "avg")
-    assert row(card(averaged), "BLEU") == "not recorded"
+    assert row(card(translator, averaged), "BLEU") == "not recorded"
 
 
-def test_what_was_done_anew_counts_and_what_was_given_up_does_not(run):
-    write_log(
-        run / "train.log", {"step": 200, "bleu": 2.0}, {"event": "resume", "step": 150},
-        {"step": 200, "bleu": 3.0}, {"step": 200, "bleu": None},
-    )  # fmt: skip
-    assert row(card(run), "BLEU").startswith("3.00 (sacreBLEU, cased, 13a)")
+def test_what_was_given_up_does_not_count(translator, run):
+    first, resumed, again = {"step": 200, "bleu": 2.0}, {"event": "resume", "step": 150}, {"step": 200, "bleu": 3.0}
+    write_log(run / "train.log", first, resumed)
+    assert row(card(translator, run), "BLEU") == "not recorded"
+    write_log(run / "train.log", first, resumed, again)
+    assert row(card(translator, run), "BLEU").startswith("3.00 (sacreBLEU, cased, 13a)")
 
 
-def test_an_ensemble_names_its_models_and_no_bleu(made):
-    translator = Translator.load([f"{made}/model.ckpt-100", f"{made}/model.ckpt-200"])
-    text = card(translator)
+def test_an_ensemble_names_its_models_and_no_bleu(made, translator):
+    text = card(Translator.load([f"{made}/model.ckpt-100", f"{made}/model.ckpt-200"]))
     assert "step 100" in row(text, "model 1") and "step 200" in row(text, "model 2")
     assert row(text, "BLEU") == "not recorded"
-    one, both = (int(row(t, "parameters").split()[0].replace(",", "")) for t in (card(made), text))
+    one, both = (int(row(t, "parameters").split()[0].replace(",", "")) for t in (card(translator), text))
     assert both == 2 * one and "2 models of an ensemble" in row(text, "parameters")
 
 
@@ -103,7 +116,7 @@ class Writes(TranslateProblem):
 @pytest.mark.parametrize(
     "problem, has_own", [(Chooses(), True), (Writes(), True), (TranslateProblem(), False), (None, False)]
 )
-def test_what_the_graph_cannot_do_is_said(made, problem, has_own):
-    translator = Translator.load(str(made))
+def test_what_the_graph_cannot_do_is_said(translator, problem, has_own):
+    translator = copy.copy(translator)
     translator.problem = problem
     assert ("not in the graph" in card(translator)) == has_own

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 
+import numpy as np
 import pytest
 
 from t2t_lite import registry
@@ -57,6 +58,17 @@ def test_what_is_remembered_for_later_commands(run):
 
 def test_there_is_a_line_of_progress_as_often_as_asked_for(run):
     assert [line["step"] for line in log(run[0]) if line["event"] == "progress"] == [1, 2, 3, 4]
+
+
+def test_the_first_weights_follow_from_the_seed(data_dir, tmp_path):  # noqa: F811
+    def first(seed):
+        begun = trainer(data_dir, tmp_path / str(seed), f"{HPARAMS},random_seed={seed}")
+        assert begun.train(0) == {} and begun.ended_by == "train_steps"
+        return np.concatenate([weight.numpy().ravel() for weight in begun._model.trainable_weights])
+
+    one, other, again = first(1), first(2), first(1)
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).mean() > 0.5
 
 
 TEXTS = [("in", "out", "reference")]
