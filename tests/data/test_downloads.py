@@ -2,6 +2,7 @@ import hashlib
 import importlib.resources
 import importlib.resources.abc
 import importlib.util
+import json
 import os
 import sys
 
@@ -11,6 +12,7 @@ from t2t_lite.data import corpora, downloads
 from t2t_lite.data.problem import DatasetSplit, TranslateProblem
 from t2t_lite.errors import UserError
 from tests.data import packing
+from tests.data.hostile import variants
 
 MEMBERS = ("in/a.en", "in/a.de")
 PAIRS = [(f"en {i}", f"de {i}") for i in range(20)]
@@ -206,3 +208,28 @@ def test_nothing_of_tensorflow_datasets_is_imported_without_need(tmp_path, monke
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)  # an import raises
     packing.write_tar(tmp_path / "corpus.tgz", {"train.en": b"archive\n", "train.de": b"Archiv\n"})
     assert read(Prepared(), tmp_path, DatasetSplit.TRAIN) == [("archive", "Archiv")]
+
+
+def test_a_damaged_prepared_set_gives_one_line(tmp_path, prepared_set):
+    refused = 0
+    for name in ("dataset_info.json", "features.json"):
+        path = prepared_set / name
+        text = path.read_text()
+        broken = [b"", b"\xff", b"{", b"[" * 10**5, text.encode()[:-9]]
+        for data in [*broken, *(json.dumps(changed).encode() for _, changed in variants(json.loads(text)))]:
+            path.write_bytes(data)
+            try:
+                if folder := downloads.find_prepared("wmt14_translate/de-en", [DatasetSplit.TRAIN], str(tmp_path)):
+                    next(downloads.read_prepared(folder, DatasetSplit.TRAIN, ("en", "de")))
+            except UserError as error:
+                refused += 1
+                assert str(prepared_set) in str(error) and "\n" not in str(error)
+        path.write_text(text)
+    assert refused > 50
+
+
+def test_a_prepared_set_in_a_folder_with_a_globs_characters(tmp_path, prepared_set, monkeypatch):
+    os.rename(tmp_path / "tfds", tmp_path / "tfds [1]")
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "tfds [1]"))
+    folder = downloads.find_prepared("wmt14_translate/de-en", [DatasetSplit.TRAIN], str(tmp_path))
+    assert list(downloads.read_prepared(folder, DatasetSplit.TRAIN, ("en", "de")))

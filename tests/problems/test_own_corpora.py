@@ -172,7 +172,9 @@ def test_all_is_kept_in_problem_json(tmp_path):
     again = registry.problem("translate_own")
     again.generate_data(str(tmp_path / "d"), "")  # the same request: nothing to do
     expected = configured(**asked)
-    assert again.generation_settings() == expected.generation_settings()
+    settings = again.generation_settings()
+    assert {len(facts.pop("sha256")) for facts in settings["train_files"]} == {64}  # read when it was generated
+    assert settings == expected.generation_settings()
     assert samples(again, data_dir=tmp_path / "d") == samples(expected)
     encoder = again.feature_encoders(str(tmp_path / "d"))["targets"]
     assert encoder.pieces(encoder.encode("das<2de>Haus")).count("<2de>") == 1

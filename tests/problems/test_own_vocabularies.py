@@ -108,7 +108,8 @@ def test_mistakes(tmp_path, train, models):
     (tmp_path / "empty").mkdir()
     (tmp_path / "no.model").write_text("no model")
     generated(tmp_path / "d", train_files=train, vocab_size=300)
-    (tmp_path / "d" / "other-manifest.json").write_text('{"request": {"problem": "translate_ende_wmt8k"}}')
+    other = {"request": {"problem": "translate_ende_wmt8k"}, "splits": {}, "vocabulary": {}}
+    (tmp_path / "d" / "other-manifest.json").write_text(json.dumps(other))
     cases = [
         ({"vocab_from": [*models, models[0]]}, "found 3. Expected one .model file, two"),
         ({"vocab_from": ["none.model"]}, "--vocab_from=none.model: no such file or folder: none.model"),
