@@ -57,6 +57,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
     from t2t_lite.models.run_config import read_run_config
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
     from t2t_lite.training.distribution import gpus_as_needed, hide_gpus
+    from t2t_lite.training.run_directory import parse_changes
 
     if config := read_run_config(flags.output_dir):
         _trained.check_names(flags, config)
@@ -70,7 +71,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
         flags.data_dir,
         split,
         flags.eval_steps,
-        lambda trained: trained.parse(flags.hparams),
+        lambda trained: parse_changes(trained, flags.hparams),
         search(flags),
     )
     if once:

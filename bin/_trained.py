@@ -101,11 +101,12 @@ def check_names(flags, config):
 def _check_agreement(flags, config):
     """Flags that were needed in tensor2tensor may be given, but only as they were in training."""
     from t2t_lite.config import HParams
+    from t2t_lite.training.run_directory import parse_changes
 
     check_names(flags, config)
     if flags.hparams:
         trained = HParams.from_dict(config["hparams"])
-        for name, value in trained.parse(flags.hparams).values().items():
+        for name, value in parse_changes(trained, flags.hparams).values().items():
             if value != trained.get(name):
                 raise UserError(
                     f"--hparams: {name}={value}, but this model was trained with {name}={trained.get(name)}. "

@@ -6,6 +6,7 @@ itself. The paper averages the last 5 of the base model and the last 20 of the b
 """
 
 import collections
+import contextlib
 import logging
 import os
 import sys
@@ -58,10 +59,11 @@ def run(flags):
         if deleted:  # while this command waited, the trainer dropped its oldest
             _LOGGER.warning(f"step {checkpoint.step} is left out: model.ckpt-{deleted[0]} was deleted meanwhile.")
             continue
-        if not written:
-            _prepare(flags)
         averaged = os.path.join(flags.output_dir, f"model.ckpt-{checkpoint.step}")
-        checkpoints.average_checkpoints([item.path for item in window], averaged)
+        with contextlib.nullcontext() if written else _emptied_on_failure(flags.output_dir):
+            if not written:
+                _prepare(flags)
+            checkpoints.average_checkpoints([item.path for item in window], averaged)
         _keep_time(f"{averaged}.index", checkpoint.seconds)
         written += 1
         _LOGGER.info(f"averaged {flags.n} checkpoints, steps {window[0].step} to {checkpoint.step}")
@@ -77,6 +79,25 @@ def _keep_time(path, seconds):
     """Gives a local file the time of the checkpoint that it stands for, the x-axis of TensorBoard's wall time."""
     if os.path.exists(path):
         os.utime(path, (seconds, seconds))
+
+
+@contextlib.contextmanager
+def _emptied_on_failure(folder):
+    """Context that leaves a folder as it was where it fails: without settings whose checkpoint was never written."""
+    import tensorflow as tf
+
+    from t2t_lite.data.files import list_files
+    from t2t_lite.training.checkpoints import remove
+
+    was_there, before = tf.io.gfile.isdir(folder), {*list_files(folder, ".*")}
+    try:
+        yield
+    except BaseException:
+        for path in {*list_files(folder, ".*")} - before:
+            remove(path)
+        if not was_there and tf.io.gfile.isdir(folder):
+            remove(folder)
+        raise
 
 
 def _prepare(flags):

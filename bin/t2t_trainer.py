@@ -1,7 +1,8 @@
 """Trains a model, with an evaluation every --local_eval_frequency steps.
 
 Running the same command again continues where the last checkpoint of --output_dir stands; --train_steps counts from
-the very beginning. A run remembers its problem, model and hyperparameters, which may be left out then.
+the very beginning. A run remembers its problem, model and hyperparameters, which may be left out then; the name of its
+set stands for all hyperparameters as the run has them. What contradicts the run is an error.
 
 --hp_NAME VALUE changes one hyperparameter, as --hparams=NAME=VALUE does.
 
@@ -17,7 +18,18 @@ import sys
 
 from t2t_lite.bin import _app, _evaluating, _schedules
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import COUNT, GPUS, LOGICAL_CPUS, SEED, VOCAB_SIZE
+from t2t_lite.ranges import (
+    CHECKPOINTS_KEPT,
+    COUNT,
+    GPUS,
+    HOURS,
+    LOGICAL_CPUS,
+    METRIC_MOVE,
+    SECONDS,
+    SEED,
+    STEPS_BETWEEN,
+    VOCAB_SIZE,
+)
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -27,19 +39,25 @@ def define_flags(flags):
     _app.define_common_flags(flags)
     flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({_schedules.help_string()}).")
     flags.DEFINE_integer("train_steps", 250000, "Stop at this step, counted from the very beginning.", limits=COUNT)
-    flags.DEFINE_integer("local_eval_frequency", 1000, "Save and evaluate every so many steps.", 1, 10**9)
+    flags.DEFINE_integer("local_eval_frequency", 1000, "Save and evaluate every so many steps.", limits=STEPS_BETWEEN)
     _evaluating.define_flags(flags)
-    flags.DEFINE_integer("eval_throttle_seconds", 0, "Least time between two evaluations; 0: none.", 0, 10**8)
-    flags.DEFINE_integer("eval_early_stopping_steps", None, "Stop when a metric has not moved so long.", 1, 10**9)
+    flags.DEFINE_integer("eval_throttle_seconds", 0, "Least time between two evaluations; 0: none.", limits=SECONDS)
+    flags.DEFINE_integer(
+        "eval_early_stopping_steps", None, "Stop when a metric has not moved so long.", limits=STEPS_BETWEEN
+    )
     flags.DEFINE_string("eval_early_stopping_metric", "loss", "The metric of --eval_early_stopping_steps.")
-    flags.DEFINE_float("eval_early_stopping_metric_delta", 0.1, "The smallest move that counts.", 0, 10**6)
+    flags.DEFINE_float("eval_early_stopping_metric_delta", 0.1, "The smallest move that counts.", limits=METRIC_MOVE)
     flags.DEFINE_bool("eval_early_stopping_metric_minimize", None, "Whether less is better; default: the metric's own.")
     flags.DEFINE_string("best_checkpoint_metric", None, "Of the model kept in best/; default: BLEU, or loss; or none.")
     flags.DEFINE_bool("export_saved_model", False, "At the end export the best model, to export/best/1, 2, ….")
-    flags.DEFINE_integer("save_checkpoints_secs", 0, "Save also every so many seconds; 0: by steps.", 0, 10**8)
-    flags.DEFINE_integer("keep_checkpoint_max", 20, "How many recent checkpoints are kept; 0: all.", 0, 10**6)
-    flags.DEFINE_integer("keep_checkpoint_every_n_hours", 10000, "Keep one for good so often.", 1, 10**6)
-    flags.DEFINE_integer("log_step_count_steps", 100, "Print a line of progress every so many steps.", 1, 10**9)
+    flags.DEFINE_integer("save_checkpoints_secs", 0, "Save also every so many seconds; 0: by steps.", limits=SECONDS)
+    flags.DEFINE_integer(
+        "keep_checkpoint_max", 20, "How many recent checkpoints are kept; 0: all.", limits=CHECKPOINTS_KEPT
+    )
+    flags.DEFINE_integer("keep_checkpoint_every_n_hours", 10000, "Keep one for good so often.", limits=HOURS)
+    flags.DEFINE_integer(
+        "log_step_count_steps", 100, "Print a line of progress every so many steps.", limits=STEPS_BETWEEN
+    )
     flags.DEFINE_bool("profile", False, "Write a trace of steps 11 to 15, for TensorBoard's profiler.")
     flags.DEFINE_bool("dbgprofile", False, "The same.")
     flags.DEFINE_bool("deterministic", True, "Use only operations of a GPU that give the same bits every time.")
@@ -129,10 +147,9 @@ def _train(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
-    from t2t_lite.config import HParams, parse_assignments
-    from t2t_lite.data.files import plain_folder
+    from t2t_lite.config import parse_assignments
     from t2t_lite.models.run_config import import_usr_dir, read_run_config
-    from t2t_lite.training.checkpoints import checkpoint_step
+    from t2t_lite.training.checkpoints import newest_step
     from t2t_lite.training.early_stopping import EarlyStopping
     from t2t_lite.training.trainer import Trainer
 
@@ -146,8 +163,6 @@ def _train(flags):
         import_usr_dir(flags.output_dir, before)
     settings = before or _settings_of_warm_start(flags)
     hparams = _hparams(flags, settings)
-    if hparams is None and not before:
-        hparams = HParams.from_dict(settings["hparams"])
     trainer = Trainer(
         problem=flags.problem or before.get("problem"),
         model=flags.model or settings.get("model") or "transformer",
@@ -188,7 +203,7 @@ def _train(flags):
         return status
     train_steps = flags.train_steps
     if flags.schedule == "test":
-        train_steps = checkpoint_step(tf.train.latest_checkpoint(plain_folder(flags.output_dir)) or "") + 1
+        train_steps = newest_step(flags.output_dir) + 1
     trainer.train(train_steps)
     if flags.export_saved_model and trainer.ended_by != "signal":
         if os.environ.get("TF_CONFIG"):
@@ -218,7 +233,7 @@ def _export(output_dir):
     path = best_checkpoint(output_dir) or output_dir
     translator = Translator.load(path)
     folder = os.path.join(output_dir, "export", "best")
-    exports = [os.path.join(version, "saved_model.pb") for version in list_files(folder, r"\d+")]
+    exports = [path for number in list_files(folder, r"\d+") for path in list_files(number, r"saved_model\.pb")]
     changed = tf.io.gfile.stat(f"{translator.run.path}.index").mtime_nsec
     if any(tf.io.gfile.stat(export).mtime_nsec >= changed for export in exports):
         _LOGGER.info(f"{folder}: holds this model already")
@@ -238,20 +253,16 @@ def _settings_of_warm_start(flags):
 
 
 def _hparams(flags, before):
-    """Returns the hyperparameters that the flags ask for, or None when they leave them to the earlier run."""
-    from t2t_lite import registry
-    from t2t_lite.config import HParams, parse_assignments
+    """Returns the hyperparameters that the flags ask for, of a new run or of the one that has `before`."""
+    from t2t_lite.config import parse_assignments
+    from t2t_lite.training.run_directory import run_hparams
 
-    mixed = flags.gpu_automatic_mixed_precision
-    if not flags.hparams_set and not flags.hparams and flags.random_seed is None and not mixed:
-        return None
     if not flags.hparams_set and not before:
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
-    hparams = registry.hparams(flags.hparams_set) if flags.hparams_set else HParams.from_dict(before["hparams"])
-    hparams = hparams.parse(flags.hparams)
+    hparams = run_hparams(before, flags.hparams_set, flags.hparams)
     if flags.random_seed is not None:
         hparams.random_seed = flags.random_seed
-    if mixed:
+    if flags.gpu_automatic_mixed_precision:
         if parse_assignments(flags.hparams, "--hparams").get("dtype_policy", "mixed_bfloat16") != "mixed_bfloat16":
             raise UserError(
                 "--gpu_automatic_mixed_precision: --hparams has another dtype_policy. Leave out one of them."
@@ -272,7 +283,6 @@ def _draw(output_dirs):
 def _describe(flags):
     """Prints what the model is made of and what its training costs."""
     from t2t_lite import registry
-    from t2t_lite.config import HParams
     from t2t_lite.export.formats import destinations_text
     from t2t_lite.models.describe import describe, shapes_only
     from t2t_lite.models.run_config import import_usr_dir, read_run_config
@@ -283,9 +293,6 @@ def _describe(flags):
     if before and not flags.t2t_usr_dir:
         import_usr_dir(flags.output_dir, before)
     hparams = _hparams(flags, before)
-    if hparams is None:
-        _app.require(flags, *([] if before else ["hparams_set"]))
-        hparams = HParams.from_dict(before["hparams"])
     name = flags.model or before.get("model") or "transformer"
     hparams_set = flags.hparams_set or before.get("hparams_set") or ""
     vocab_size, target_vocab_size, where = _vocabulary_sizes(flags, before)

@@ -75,6 +75,11 @@ EXTRA_LENGTH = Range(0, 10_000)
 GPUS = Range(0, 1024)
 LOGICAL_CPUS = Range(0, 64)  # each is a replica with its own part of the graph
 MINUTES = Range(0, 10**7)  # 19 years
+SECONDS = Range(0, 10**8)  # 3 years
+HOURS = Range(most=10**6, above=0)
+STEPS_BETWEEN = Range(1, 10**9)
+CHECKPOINTS_KEPT = Range(0, 10**6)
+METRIC_MOVE = Range(0, 10**6)
 SHARDS = Range(1, 10**6)
 SEED = Range(-(2**31), 2**32 - 1)
 VOCAB_SIZE = Range(1, 2**24)
@@ -94,9 +99,16 @@ def settings_of(cls):
     return {field.name: (kinds[field.name], field.metadata.get("limits")) for field in dataclasses.fields(cls)}
 
 
-def check_settings(instance):
-    """Gives each field of a dataclass the type that is declared. Raises `UserError` for a value out of range."""
+def check_settings(instance, limited_only=False):
+    """Gives each field of a dataclass the type that is declared. Raises `UserError` for a value out of range.
+
+    Args:
+        instance: of a dataclass.
+        limited_only: bool, leave fields without limits as they are: they may be of any type.
+    """
     for name, (kind, limits) in settings_of(type(instance)).items():
+        if limited_only and limits is None:
+            continue
         object.__setattr__(instance, name, typed_value(name, getattr(instance, name), kind, limits))
 
 

@@ -167,7 +167,7 @@ class Translator:
         Raises:
             UserError: an option out of range, or a prefix that is as long as the longest output.
         """
-        texts, options = [self._prepared(text) for text in check_texts(texts)], self._options(options)
+        texts, options = [self._prepared(text) for text in check_texts(texts)], self.search_options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
         ids = {at: _encode(self.encoders["inputs"], text, at) for at, text in enumerate(texts) if text.strip()}
         ids = {at: pieces for at, pieces in ids.items() if pieces}  # nothing but control characters is a blank, too
@@ -262,7 +262,7 @@ class Translator:
             if wrong:
                 raise UserError(f"inputs, row {row}: id {wrong[0]} is outside the vocabulary of {size} ids.")
             sources.append([*ids[: longest - 1], EOS_ID])
-        return [results[0].ids for results in self._search(sources, self._options(options))]
+        return [results[0].ids for results in self._search(sources, self.search_options(options))]
 
     def _search(self, sources, options, prefixes=None, on_progress=None):
         """Returns for each source a list of at most n_best `SearchResult`, the problem's choice first."""
@@ -333,7 +333,8 @@ class Translator:
             )
         return ids
 
-    def _options(self, given):
+    def search_options(self, given):
+        """Returns the SearchOptions of a dict, with the problem's defaults. Raises `UserError` for a bad value."""
         check_options(given, _OPTIONS, "translate")
         defaults = self.problem.decode_defaults if self.problem else {}
         return SearchOptions(**{**defaults, **given})

@@ -6,11 +6,11 @@ import os
 import tensorflow as tf
 
 import t2t_lite
+from t2t_lite.models.checkpoint_files import checkpoint_step
 from t2t_lite.models.exported import export_of
 from t2t_lite.models.weights import named_weights
 from t2t_lite.training.best_checkpoint import FOLDER as BEST
-from t2t_lite.training.checkpoints import checkpoint_step
-from t2t_lite.training.run_log import lineage, parse_lines
+from t2t_lite.training.run_log import lineage, read_lines
 
 _COSTS = {
     "float32": "float32, as trained",
@@ -170,10 +170,10 @@ def _evaluations(checkpoint):
     found = {}
     # The copy in best/ is the run's own model of that step; an average is not.
     run = os.path.dirname(folder) if os.path.basename(folder) == BEST else folder
-    for line in lineage(_lines(os.path.join(run, "train.log"))):
+    for line in lineage(read_lines(os.path.join(run, "train.log"))):
         if _is_of(line, step):
             found["a sample of the dev set"] = line
-    for line in _lines(os.path.join(folder, "eval.log")):
+    for line in read_lines(os.path.join(folder, "eval.log")):
         if _is_of(line, step) and line.get("checkpoint_time") == changed and line.get("split") in ("dev", "test"):
             found[f"a sample of the {line['split']} set"] = line
     return found.items()
@@ -181,13 +181,6 @@ def _evaluations(checkpoint):
 
 def _is_of(line, step):
     return line["event"] == "evaluation" and line["step"] == step and isinstance(line.get("bleu"), int | float)
-
-
-def _lines(path):
-    if not tf.io.gfile.exists(path):
-        return []
-    with tf.io.gfile.GFile(path, "rb") as file:
-        return parse_lines(file.read().decode(errors="replace"))
 
 
 def _has_own_text(problem):

@@ -15,12 +15,12 @@ import tensorflow as tf
 
 from t2t_lite.data.files import read_bytes
 from t2t_lite.data.safe_json import MOST_BYTES, parse_json
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
 
 FOLDER = os.path.join("assets.extra", "t2t_lite")
 FACTS = "export.json"
 _VARIABLES = os.path.join("variables", "variables")
-_KINDS = {"format": int, "models": int, "steps": list, "weights_dtype": str}
+_SCHEMA = {"format": int, "models": int, "steps": [int], "weights_dtype": str}
 _FORMAT = 1
 
 
@@ -65,13 +65,10 @@ def read_facts(export):
     path = os.path.join(export, FOLDER, FACTS)
     if not tf.io.gfile.exists(path):
         raise UserError(f"{path}: no such file. Expected a SavedModel that t2t-exporter wrote.")
-    facts = parse_json(read_bytes(path, MOST_BYTES), path)
-    if not isinstance(facts, dict) or not all(type(facts.get(name)) is kind for name, kind in _KINDS.items()):
-        raise UserError(f"{path}: an entry is missing or of the wrong type. Expected the file that t2t-exporter wrote.")
+    facts = parse_json(read_bytes(path, MOST_BYTES), path, schema=_SCHEMA)
     if facts["format"] != _FORMAT:
-        raise UserError(f"{path}: format {facts['format']}, expected {_FORMAT}: written by another version.")
-    steps = facts["steps"]
-    if not 1 <= facts["models"] == len(steps) or not all(type(step) is int for step in steps):
+        raise UserError(f"{path}: format {shown(facts['format'])}, expected {_FORMAT}: written by another version.")
+    if not 1 <= facts["models"] == len(facts["steps"]):
         raise UserError(f"{path}: models and steps do not go together. Expected a step for each model.")
     return facts
 

@@ -2,18 +2,17 @@
 
 import dataclasses
 import os
-import re
 
 import keras
 import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data.files import list_files, plain_folder
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.models import exported
-from t2t_lite.models.run_config import FILE_NAME, build_model, import_usr_dir, read_run_config
+from t2t_lite.models.checkpoint_files import checkpoint_step, newest_checkpoint, parts_of_checkpoints
+from t2t_lite.models.run_config import FILE_NAME, build_model, import_usr_dir, naming_config, read_run_config
 from t2t_lite.models.size_check import check_size
 from t2t_lite.models.weights import assign_saved, check_fits, named_weights
 
@@ -65,20 +64,21 @@ def open_runs(path, data_dir=None) -> list[Run]:
     checkpoint = find_checkpoint(path)
     config = read_config_of(checkpoint)
     folder = exported.folder_of(checkpoint)
-    problem = registry.problem(config["problem"])
+    with naming_config(folder):
+        problem, _ = registry.problem(config["problem"]), registry.model(config["model"])
     encoders, vocabulary = _encoders_and_files(problem, config, folder, data_dir)
 
     def run(config, step, name="model"):
         check_size(checkpoint, config, name)
-        model = build_model(config)
+        with naming_config(folder):
+            model = build_model(config)
         restore_weights(checkpoint, model, name)
         hparams = HParams.from_dict(config["hparams"])
         return Run(model, problem, hparams, encoders, step, checkpoint, config, vocabulary)
 
     export = exported.export_of(checkpoint)
     if export is None:
-        step = re.search(r"-(\d+)$", checkpoint)
-        return [run(config, int(step[1]) if step else 0)]
+        return [run(config, checkpoint_step(checkpoint))]
     steps = exported.read_facts(export)["steps"]
     names = exported.model_names(len(steps))
     configs = [config, *(_read_config(os.path.join(folder, name)) for name in names[1:])]
@@ -121,20 +121,13 @@ def find_checkpoint(path):
             f"{path}: no such folder or checkpoint. Expected an output_dir of t2t-trainer, or a checkpoint in one, "
             f"such as {os.path.join(os.path.dirname(path) or '.', 'model.ckpt-1000')}."
         )
-    try:
-        newest = tf.train.latest_checkpoint(plain_folder(path))
-    except (ValueError, tf.errors.OpError):  # the list `checkpoint` is damaged
-        newest = None
-    if newest and os.path.dirname(newest).rstrip("/") != path.rstrip("/"):  # the list of a folder names its own
-        moved = os.path.join(path, os.path.basename(newest))
-        newest = moved if tf.io.gfile.exists(moved + ".index") else None
+    newest = newest_checkpoint(path) or exported.find_variables(path)
     if newest is None:
-        found = [re.fullmatch(r"(.*-(\d+))\.index", name) for name in list_files(path, r"model\.ckpt-.*\.index")]
-        newest = max(((int(match[2]), match[1]) for match in found if match), default=(0, None))[1]
-    if newest is None:
-        newest = exported.find_variables(path)
-    if newest is None:
-        raise UserError(f"{path}: holds no checkpoint (model.ckpt-N). Train there first, or wait for its first save.")
+        parts = parts_of_checkpoints(path)
+        found = f", only {parts[0]}, without its index" if parts else ""
+        raise UserError(
+            f"{path}: holds no checkpoint (model.ckpt-N){found}. Train there first, or wait for its first save."
+        )
     return newest
 
 

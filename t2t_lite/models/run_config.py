@@ -1,5 +1,6 @@
 """`hparams.json`: what a run was trained with, and the model that follows from it."""
 
+import contextlib
 import json
 import os
 
@@ -16,17 +17,19 @@ from t2t_lite.layers import number_dropouts
 FILE_NAME = "hparams.json"
 _FORMAT = 1
 _MOST_PIECES = 2**24
-_KEYS = {
+_SCHEMA = {
     "format": int,
     "problem": str,
     "model": str,
     "hparams_set": str,
     "vocab_size": int,
     "target_vocab_size": int | None,
-    "vocabulary_sha256": dict,
+    "vocabulary_sha256": {"inputs?": str, "targets?": str},
     "usr_dir": str,
     "hparams": dict,
+    "batches_a_step?": int,
 }
+_MOST_BATCHES = 2**31
 
 
 def write_run_config(directory, config):
@@ -45,31 +48,36 @@ def read_run_config(directory):
     """Returns what `write_run_config` wrote, or None where there is no such file.
 
     Raises:
-        UserError: the file is not such JSON.
+        UserError: the file is not such JSON, or has values that no run can have; it is named.
     """
     path = os.path.join(directory, FILE_NAME)
     if not tf.io.gfile.exists(path):
         return None
-    config = parse_json(read_bytes(path, MOST_BYTES), path)
-    for key, kind in _KEYS.items():
-        if not isinstance(config, dict) or key not in config or not _is(config[key], kind):
-            raise UserError(
-                f"{path}: {key!r} is missing or of the wrong type. Expected the file that t2t-trainer wrote."
-            )
+    config = parse_json(read_bytes(path, MOST_BYTES), path, schema=_SCHEMA)
     if config["format"] != _FORMAT:
         raise UserError(f"{path}: format {shown(config['format'])}, expected {_FORMAT}: written by another version.")
-    prints = config["vocabulary_sha256"]
-    if {*prints} - {"inputs", "targets"} or not all(isinstance(value, str) for value in prints.values()):
-        raise UserError(f"{path}: 'vocabulary_sha256': expected a string each for inputs and targets.")
-    for key in ("vocab_size", "target_vocab_size"):
-        if config[key] is not None and not 0 < config[key] <= _MOST_PIECES:
-            raise UserError(f"{path}: {key!r}: expected 1 to {_MOST_PIECES:,}, found {shown(config[key])}.")
-    HParams.from_dict(config["hparams"])  # types and names
+    if other := [*config["vocabulary_sha256"].keys() - {"inputs", "targets"}]:
+        raise UserError(f"{path}: 'vocabulary_sha256': expected inputs and targets, found {shown(other[0])}.")
+    for key, most in (
+        ("vocab_size", _MOST_PIECES),
+        ("target_vocab_size", _MOST_PIECES),
+        ("batches_a_step", _MOST_BATCHES),
+    ):
+        if config.get(key) is not None and not 0 < config[key] <= most:
+            raise UserError(f"{path}: {key!r}: expected 1 to {most:,}, found {shown(config[key])}.")
+    with naming_config(directory):
+        HParams.from_dict(config["hparams"])  # types, names and ranges
     return config
 
 
-def _is(value, kind):
-    return isinstance(value, kind) and not isinstance(value, bool)
+@contextlib.contextmanager
+def naming_config(directory):
+    """Context in which a `UserError` about settings names the file `<directory>/hparams.json` that they are from."""
+    path = os.path.join(directory, FILE_NAME)
+    try:
+        yield
+    except UserError as error:
+        raise error if path in str(error) else UserError(f"{path}: {error}") from error
 
 
 def import_usr_dir(directory, config):

@@ -119,7 +119,7 @@ def _pieces(encoder):
 
 def _read(checkpoint, name):
     try:
-        matrix = saved_value(open_checkpoint(checkpoint), name)
+        matrix = saved_value(open_checkpoint(checkpoint), checkpoint, name)
         return np.asarray(matrix, "float32")  # an export may have it in bfloat16
     except (tf.errors.OpError, IndexError) as error:
         raise UserError(f"{checkpoint}: damaged: {name} cannot be read: {str(error).splitlines()[0]}") from error

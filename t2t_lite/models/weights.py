@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data.files import plain_path
@@ -89,11 +90,12 @@ def saved_shapes(path, name="model"):
     except Exception as error:  # whatever the reader raises about bytes that may come from anywhere
         cause = (str(error) or type(error).__name__).splitlines()[0]
         raise Damaged(f"{path}: damaged, or a part of it is missing: {cause} Copy it again.") from error
-    return {
-        key.removeprefix(f"{name}/").removesuffix(_SUFFIX): tuple(shape)
-        for key, shape in shapes.items()
-        if key.startswith(f"{name}/")
-    }
+    return {weight_name(key, name): tuple(shape) for key, shape in shapes.items() if key.startswith(f"{name}/")}
+
+
+def weight_name(key, name="model"):
+    """Returns what a weight of the model called `name` is called, from its key in a checkpoint."""
+    return key.removeprefix(f"{name}/").removesuffix(_SUFFIX)
 
 
 def assign_saved(path, weights, name="model"):
@@ -101,12 +103,38 @@ def assign_saved(path, weights, name="model"):
     reader = open_checkpoint(path)
     reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # comes after the weights: raises for a file that is cut off
     for key, weight in weights.items():
-        weight.assign(tf.cast(saved_value(reader, key, name), weight.dtype))
+        weight.assign(tf.cast(saved_value(reader, path, key, name), weight.dtype))
 
 
-def saved_value(reader, key, name="model"):
-    """Returns a weight of the model called `name`, an array, from a checkpoint's reader."""
-    return reader.get_tensor(f"{name}/{key}{_SUFFIX}")
+def saved_value(reader, path, key, name="model"):
+    """Returns a weight of the model called `name`, an array, from the reader of the checkpoint `path`.
+
+    Raises:
+        NotFinite: it holds NaN or infinity.
+    """
+    value = reader.get_tensor(f"{name}/{key}{_SUFFIX}")
+    check_finite(path, {key: value})
+    return value
+
+
+class NotFinite(UserError):
+    """Weights that hold NaN or infinity: with them every output is meaningless."""
+
+
+def check_finite(where, weights):
+    """Raises `NotFinite`, which names the first weight at fault, where {name: array} holds NaN or infinity.
+
+    Args:
+        where: str, what the weights are of: a checkpoint or a file.
+        weights: {name: array of any dtype}.
+    """
+    for name, value in weights.items():
+        value = np.asarray(value)
+        if tf.as_dtype(value.dtype).is_floating and not (finite := np.isfinite(value)).all():
+            raise NotFinite(
+                f"{where}: {name}: {np.size(finite) - np.count_nonzero(finite):,} of {np.size(finite):,} numbers are "
+                "NaN or infinite. Such a model is of no use: take an earlier checkpoint, or train it again."
+            )
 
 
 def check_fits(path, model, apart=(), name="model"):

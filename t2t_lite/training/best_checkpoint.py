@@ -2,12 +2,15 @@
 
 import logging
 import os
+import re
+import time
 
 import tensorflow as tf
 
-from t2t_lite.data.files import list_files, plain_folder, write_bytes
+from t2t_lite.data.files import list_files
+from t2t_lite.models.checkpoint_files import PREFIX, checkpoint_step, newest_checkpoint, write_list
 from t2t_lite.models.run_config import write_run_config
-from t2t_lite.training.checkpoints import PREFIX, average_checkpoints, checkpoint_step, remove
+from t2t_lite.training.checkpoints import average_checkpoints, remove
 from t2t_lite.training.evaluation import LESS_IS_BETTER
 from t2t_lite.training.run_directory import copy_vocabulary
 
@@ -80,18 +83,12 @@ class BestCheckpoint:
         average_checkpoints([self._source(step)], copy)  # the mean of one: its model, without the optimizer
         copy_vocabulary(self._vocabulary, self._folder)
         write_run_config(self._folder, self._config)
-        listing = f'model_checkpoint_path: "{PREFIX}-{step}"\nall_model_checkpoint_paths: "{PREFIX}-{step}"\n'
-        write_bytes(os.path.join(self._folder, "checkpoint"), listing.encode())
-        for path in list_files(self._folder, rf"{PREFIX}-.*"):
+        write_list(self._folder, {f"{PREFIX}-{step}": time.time()})
+        for path in list_files(self._folder, rf"{re.escape(PREFIX)}-.*"):
             if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):
                 remove(path)
 
 
 def best_checkpoint(output_dir):
     """Returns the path of the best checkpoint of a run, without suffix, or None."""
-    try:
-        folder = os.path.join(output_dir, FOLDER)
-        newest = tf.train.latest_checkpoint(plain_folder(folder))
-        return newest and os.path.join(folder, os.path.basename(newest))
-    except (ValueError, tf.errors.OpError):  # no list, or a damaged one
-        return None
+    return newest_checkpoint(os.path.join(output_dir, FOLDER))

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 import time
 
 import tensorflow as tf
@@ -12,8 +11,8 @@ from t2t_lite.config import HParams
 from t2t_lite.data import split_facts
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
+from t2t_lite.models.checkpoint_files import checkpoint_step, list_checkpoints
 from t2t_lite.models.restore import find_checkpoint, open_run, read_config_of, restore_weights
-from t2t_lite.training.checkpoints import PREFIX, checkpoint_step
 from t2t_lite.training.evaluation import Evaluator, metrics_of
 from t2t_lite.training.evaluations import Evaluations
 from t2t_lite.training.run_log import RunLog
@@ -105,16 +104,8 @@ class CheckpointEvaluation:
 
     def _present(self):
         """Returns {path of a checkpoint: when it was written, in seconds}."""
-        found = {}
-        if not tf.io.gfile.isdir(self._output_dir):
-            return found
-        for name in tf.io.gfile.listdir(self._output_dir):
-            if re.fullmatch(rf"{re.escape(PREFIX)}-\d+\.index", name):
-                path = os.path.join(self._output_dir, name)
-                changed = _time_of(path)
-                if changed is not None:
-                    found[path.removesuffix(".index")] = changed
-        return found
+        found = {path: _time_of(f"{path}.index") for path in list_checkpoints(self._output_dir)}
+        return {path: changed for path, changed in found.items() if changed is not None}
 
     def _evaluate_if_readable(self, path, changed, is_last_try):
         """Returns metrics, made now or logged before; None when the checkpoint is gone or cannot be read."""

@@ -3,6 +3,7 @@
 import dataclasses
 
 from t2t_lite.errors import UserError, nearest
+from t2t_lite.ranges import COUNT, METRIC_MOVE, check_settings, setting
 from t2t_lite.training.evaluation import LESS_IS_BETTER
 
 
@@ -28,7 +29,7 @@ def has_metric_plateaued(steps, values, num_steps=100, delta=0.1, decrease=True)
 
 @dataclasses.dataclass(frozen=True)
 class EarlyStopping:
-    """The rule by which a run ends early.
+    """The rule by which a run ends early. Raises `UserError` for a number out of range.
 
     Attributes:
         steps: int, stop when the metric has not moved for so many steps; 0: never.
@@ -37,10 +38,13 @@ class EarlyStopping:
         minimize: bool, whether less is better; None: as the metric has it.
     """
 
-    steps: int = 0
+    steps: int = setting(0, limits=COUNT)
     metric: str = "loss"
-    delta: float = 0.1
+    delta: float = setting(0.1, limits=METRIC_MOVE)
     minimize: bool | None = None
+
+    def __post_init__(self):
+        check_settings(self, limited_only=True)
 
     def check(self, names):
         """Raises `UserError` unless the metric is one of `names` and goes in the direction that was asked for."""

@@ -44,6 +44,9 @@ class Evaluator:
         max_batches: int, teacher-forced batches, longest sentences first; 0: all.
         search: dict of `SearchOptions` for the outputs, before those of hparams and problem.
         translate_all: bool, translate every example instead of eval_decode_examples.
+
+    Raises:
+        UserError: damaged records, or a setting of the search that means nothing.
     """
 
     def __init__(self, model, problem, encoders, hparams, paths, max_batches=0, search=None, translate_all=False):
@@ -62,6 +65,7 @@ class Evaluator:
         )
         self._translator = Translator(model, encoders, hparams, problem)
         self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
+        self._translator.search_options(self._search)  # a value that means nothing: now, not at the first evaluation
         self._sample = self._evenly_spaced(None if translate_all else hparams.eval_decode_examples)
         ids = tf.TensorSpec([None, None], tf.int32)
         signature = [{"inputs": ids, "targets": ids}]

@@ -15,7 +15,7 @@ class Evaluations:
 
     Args:
         log: RunLog.
-        make_evaluator: function that returns an `Evaluator`; called at the first evaluation.
+        make_evaluator: function that returns an `Evaluator`; called by `prepare`, or at the first evaluation.
         folder: str, TensorBoard's run.
         name: str, what is evaluated, for the line on stderr.
         on_texts: function of (step, list of (input, output, reference)), or None.
@@ -29,9 +29,13 @@ class Evaluations:
         self._name = name
         self._on_texts = on_texts
 
+    def prepare(self):
+        """Makes the evaluator. Raises `UserError` for what no evaluation could do: damaged records, a bad setting."""
+        self._evaluator = self._evaluator or self._make_evaluator()
+
     def evaluate(self, step, **facts):
         """Evaluates the model as it is now; returns the metrics, {name: float}. `facts` go into the log's line."""
-        self._evaluator = self._evaluator or self._make_evaluator()
+        self.prepare()
         started = time.monotonic()
         metrics, texts = self._evaluator()
         seconds = time.monotonic() - started

@@ -1,16 +1,20 @@
 """The output_dir of a run: one trainer at a time, and settings that stay what they were."""
 
 import contextlib
+import itertools
 import logging
 import os
 
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
+from t2t_lite.config import HParams, parse_assignments
 from t2t_lite.data.files import lock_file, read_bytes, write_bytes
 from t2t_lite.errors import UserError
+from t2t_lite.models.checkpoint_files import check_can_be_placed
 from t2t_lite.models.run_config import read_run_config
+from t2t_lite.training.optimizers import without_multistep
+from t2t_lite.training.run_log import RunLog
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -32,32 +36,70 @@ STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed"
 def locked(output_dir):
     """Context in which no second trainer can enter the same local output_dir.
 
+    Afterwards nothing of it is left: no lock, and no folder that was made for it and has stayed empty.
+
     Raises:
         UserError: another one is in it, or the folder cannot be written.
     """
+    if "://" in output_dir:  # remote file systems have no locks
+        with _naming(output_dir):
+            tf.io.gfile.makedirs(output_dir)
+        yield
+        return
+    made = list(itertools.takewhile(lambda path: not os.path.exists(path), _with_parents(output_dir)))
+    path = os.path.join(output_dir, ".lock")
     try:
-        tf.io.gfile.makedirs(output_dir)
-        if "://" in output_dir:  # remote file systems have no locks
-            yield
-            return
-        path = os.path.join(output_dir, ".lock")
+        with _naming(output_dir):
+            tf.io.gfile.makedirs(output_dir)
+            lock = _lock(path)
+        if lock is None:
+            owner = read_bytes(path).decode(errors="replace").strip() or "unknown"
+            raise UserError(
+                f"--output_dir={output_dir}: another trainer (process {owner}) is running in it. Wait for it, stop it, "
+                "or choose another folder."
+            )
+        with lock:
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            try:
+                yield
+            finally:
+                with contextlib.suppress(OSError):  # Windows removes no open file
+                    os.remove(path)
+    finally:
+        with contextlib.suppress(OSError):  # it is not empty, or was never made
+            for folder in made:
+                os.rmdir(folder)
+
+
+def _lock(path):
+    """Returns `lock_file(path)`, of the file that is there: not of one that its last owner has just removed."""
+    while True:
         lock = lock_file(path)
+        if lock is None or (os.path.exists(path) and os.path.samestat(os.fstat(lock.fileno()), os.stat(path))):
+            return lock
+        lock.close()
+
+
+def _with_parents(path):
+    """Yields an absolute path and the folders that it is in, the innermost first."""
+    path = os.path.abspath(path)
+    while path != os.path.dirname(path):
+        yield path
+        path = os.path.dirname(path)
+
+
+@contextlib.contextmanager
+def _naming(output_dir):
+    """Context in which the file system's errors become a `UserError` that names the folder."""
+    try:
+        yield
     except (OSError, tf.errors.OpError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise UserError(
             f"--output_dir={output_dir}: cannot be written: {reason}. Choose another folder or change its permissions."
         ) from error
-    if lock is None:
-        owner = read_bytes(path).decode().strip() or "unknown"
-        raise UserError(
-            f"--output_dir={output_dir}: another trainer (process {owner}) is running in it. Wait for it, stop it, or "
-            "choose another folder."
-        )
-    with lock:
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        yield
 
 
 def accumulation_for(replicas, wanted, before, keep_batches=True):
@@ -88,23 +130,61 @@ def accumulation_for(replicas, wanted, before, keep_batches=True):
     return batches // replicas
 
 
+def run_hparams(before, hparams_set=None, changes=""):
+    """Returns the HParams of a run: those it has, or of a new one its set's, with changes.
+
+    Args:
+        before: dict, the `hparams.json` of the run that goes on, or {}.
+        hparams_set: str, name of the set, or None. The name that the run has stands for the values that the run has,
+            not for the set's own: the same command gives the same settings again, and so does a part of it.
+        changes: str, as `HParams.parse` takes them.
+
+    Raises:
+        UserError: unknown names, or values out of range.
+    """
+    if not before or hparams_set not in (None, "", before["hparams_set"]):
+        return registry.hparams(hparams_set).parse(changes)
+    return parse_changes(HParams.from_dict(before["hparams"]), changes)
+
+
+def parse_changes(hparams, changes):
+    """Returns `hparams.parse(changes)`, of a run's HParams: a change that made them is none when it is given again."""
+    again = "optimizer_multistep_accumulate_steps" in parse_assignments(changes, "--hparams")
+    if again and hparams.optimizer == "adam" and not hparams.optimizer_multistep_accumulate_steps:
+        # What `without_multistep` has made of it: as it was, so that the change finds what it changes.
+        hparams = hparams.override_from_dict({"optimizer": "multistep_adam", "gradient_accumulation_steps": 1})
+    return without_multistep(hparams.parse(changes))
+
+
 def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     """Returns (problem, model, hparams, hparams_set): what was not given (None) is the earlier run's in output_dir.
 
     What was given has to agree with it: see `changed_hparams`.
 
     Raises:
-        UserError: a new run without a problem or hyperparameters.
+        UserError: a new run without a problem or hyperparameters, or where other checkpoints are.
     """
-    before = read_run_config(output_dir) or {}
+    before = read_run_config(output_dir)
+    events = {line["event"] for line in RunLog(output_dir).read()}
+    check_can_be_placed(output_dir, before is not None, "checkpoint" in events if events else None)
+    before = before or {}
     problem = problem or before.get("problem")
-    if hparams is None and hparams_set:
-        hparams = registry.hparams(hparams_set)
-    elif hparams is None and before:
-        hparams = HParams.from_dict(before["hparams"])
+    if hparams is None and (hparams_set or before):
+        hparams = run_hparams(before, hparams_set)
     if not problem or hparams is None:
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
     return problem, model or before.get("model") or "transformer", hparams, hparams_set or before.get("hparams_set")
+
+
+def check_belongs(output_dir, facts):
+    """Raises `UserError` where the run in output_dir has other `facts`, {key of `hparams.json`: value}; it is named."""
+    before = read_run_config(output_dir) or facts
+    for key, value in facts.items():
+        if before[key] != value:
+            raise UserError(
+                f"{output_dir}: was trained with {key}={before[key]}, now it is {value}. "
+                "Expected the same, or another output_dir."
+            )
 
 
 def changed_hparams(output_dir, config, allow_change):
@@ -125,15 +205,13 @@ def changed_hparams(output_dir, config, allow_change):
     before = read_run_config(output_dir)
     if before is None:
         return {}
-    for key in ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256"):
-        if before[key] != config[key]:
-            raise UserError(
-                f"{output_dir}: was trained with {key}={before[key]}, now it is {config[key]}. "
-                "Expected the same, or another output_dir."
-            )
+    belongs = ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256")
+    check_belongs(output_dir, {key: config[key] for key in belongs})
     # What an earlier version did not know yet had the default.
     old, new = HParams.from_dict(before["hparams"]).values(), config["hparams"]
     changed = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
+    if before["hparams_set"] != config["hparams_set"]:
+        changed["hparams_set"] = [before["hparams_set"], config["hparams_set"]]
     if before.get("batches_a_step") == config["batches_a_step"]:
         changed.pop("gradient_accumulation_steps", None)
     elif "batches_a_step" in before:

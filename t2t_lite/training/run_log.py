@@ -7,6 +7,10 @@ import time
 
 import tensorflow as tf
 
+from t2t_lite.data.files import read_bytes
+from t2t_lite.data.safe_json import check_schema, parse_json
+from t2t_lite.errors import UserError, shown
+
 
 class RunLog:
     """JSON lines and TensorBoard events of one output_dir.
@@ -46,11 +50,8 @@ class RunLog:
             return not (b"\n" + file.read()).endswith(b"\n")
 
     def read(self):
-        """Returns the lines written so far, as `parse_lines` does."""
-        if not tf.io.gfile.exists(self._path):
-            return []
-        with tf.io.gfile.GFile(self._path, "rb") as file:
-            return parse_lines(file.read().decode(errors="replace"))
+        """Returns the lines written so far, as `read_lines` does."""
+        return read_lines(self._path)
 
     def scalars(self, step, values, folder=""):
         """Writes scalars to TensorBoard, as `folder`'s run."""
@@ -86,17 +87,48 @@ def lineage(lines):
     return kept
 
 
-def parse_lines(text):
-    """Returns the dicts of a log's text, a list; a line that was cut off by a kill is left out."""
+def read_lines(path):
+    """Returns the lines of a log, a list of dicts; [] where there is no log. A line that a kill cut off is left out.
+
+    Raises:
+        UserError: a whole line is none that a run writes; it is named.
+    """
+    if not tf.io.gfile.exists(path):
+        return []
     found = []
-    for line in text.splitlines():
+    for number, text in enumerate(read_bytes(path).decode(errors="replace").splitlines(), 1):
         try:
-            line = json.loads(line)
+            json.loads(text)
         except ValueError:
             continue
-        if isinstance(line, dict) and {"event", "step"} <= line.keys():
-            found.append(line)
-    return found
+        except RecursionError:  # no line that was cut off
+            pass
+        found.append((number, text))
+    return [_checked(text, f"{path}: line {number}") for number, text in found]
+
+
+def _checked(text, where):
+    line = parse_json(text, where, schema=_LINE)
+    check_schema(line, _LINES.get(line["event"], {}), where)
+    for name, value in line.items():
+        if (isinstance(value, int) and not -(2**63) <= value < 2**63) or (name in _COUNTS and value < 0):
+            raise UserError(f"{where}: {shown(name)}: {shown(value)} is out of range.")
+    return line
+
+
+# What is read of a line: docs/training.md lists all of it.
+_MEASURES = (
+    "loss", "perplexity", "token_accuracy", "bleu", "bracketing_f1", "exact_sequence_accuracy", "learning_rate",
+    "target_tokens_per_second", "value",
+)  # fmt: skip
+_COUNTS = ("step", "best_step", "sentences", "data_batch")
+_LINE = (
+    {"event": str, "step": int}
+    | {f"{name}?": int for name in _COUNTS[1:]}
+    | {f"{name}?": float | None for name in _MEASURES}
+    | {"bleu_signature?": str | None, "split?": str, "metric?": str}
+)
+_LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint": {"data_batch": int}}
 
 
 def _write_summary(plugin, name, tensor, step):

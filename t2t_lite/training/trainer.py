@@ -10,16 +10,18 @@ import time
 import keras
 import tensorflow as tf
 
+from t2t_lite import ranges
 from t2t_lite.config import HParams
 from t2t_lite.data import records
 from t2t_lite.data.files import write_bytes
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.models.run_config import build_model, read_run_config, write_run_config
 from t2t_lite.models.warm_start import warm_start
+from t2t_lite.training import run_directory
 from t2t_lite.training.announcement import announce
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
-from t2t_lite.training.checkpoints import RunCheckpoints, checkpoint_step
+from t2t_lite.training.checkpoints import RunCheckpoints, newest_step
 from t2t_lite.training.dev_evaluations import DevEvaluations, check_metrics, write_translations
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.early_stopping import EarlyStopping
@@ -30,14 +32,6 @@ from t2t_lite.training.memory import explaining_out_of_memory
 from t2t_lite.training.metrics import Progress, sentences_read
 from t2t_lite.training.optimizers import make_optimizer, without_multistep
 from t2t_lite.training.profiling import StepProfiler
-from t2t_lite.training.run_directory import (
-    STREAM,
-    accumulation_for,
-    changed_hparams,
-    copy_vocabulary,
-    fill_in_settings,
-    locked,
-)
 from t2t_lite.training.run_log import RunLog, lineage
 from t2t_lite.training.skipped_steps import SkippedSteps
 from t2t_lite.training.stop_signal import stop_on_signal
@@ -72,7 +66,7 @@ class Trainer:
         early_stopping: EarlyStopping.
         best_metric: str, of the model kept in `<output_dir>/best`; None: BLEU or F1 where the problem has it, else the
             loss; "none": keep none.
-        save_checkpoints_secs: int, also save every so many seconds; 0: no.
+        save_checkpoints_secs: float, also save every so many seconds; 0: no.
         keep_checkpoint_max, keep_checkpoint_every_n_hours: see `RunCheckpoints`.
         log_step_count_steps: int, steps between progress lines.
         profile: bool, write a trace of some steps for TensorBoard's profiler.
@@ -99,20 +93,20 @@ class Trainer:
     hparams_set: str | None = None
     data_dir: str = ""
     output_dir: str = ""
-    worker_gpu: int = 1
-    logical_cpus: int = 0
-    local_eval_frequency: int = 1000
-    eval_steps: int = 0
+    worker_gpu: int = ranges.setting(1, limits=ranges.GPUS)
+    logical_cpus: int = ranges.setting(0, limits=ranges.LOGICAL_CPUS)
+    local_eval_frequency: int = ranges.setting(1000, limits=ranges.STEPS_BETWEEN)
+    eval_steps: int = ranges.setting(0, limits=ranges.COUNT)
     evaluate_while_training: bool = True
-    eval_throttle_seconds: float = 0
+    eval_throttle_seconds: float = ranges.setting(0, limits=ranges.SECONDS)
     search: dict | None = None
     translate_all: bool = False
     early_stopping: EarlyStopping = dataclasses.field(default_factory=EarlyStopping)
     best_metric: str | None = None
-    save_checkpoints_secs: int = 0
-    keep_checkpoint_max: int = 20
-    keep_checkpoint_every_n_hours: float = 10000
-    log_step_count_steps: int = 100
+    save_checkpoints_secs: float = ranges.setting(0, limits=ranges.SECONDS)
+    keep_checkpoint_max: int = ranges.setting(20, limits=ranges.CHECKPOINTS_KEPT)
+    keep_checkpoint_every_n_hours: float = ranges.setting(10000, limits=ranges.HOURS)
+    log_step_count_steps: int = ranges.setting(100, limits=ranges.STEPS_BETWEEN)
     profile: bool = False
     deterministic: bool = True
     inexact: tuple = ()
@@ -122,13 +116,16 @@ class Trainer:
     usr_dir: str = ""
     flags_text: str = ""
 
+    def __post_init__(self):
+        ranges.check_settings(self, limited_only=True)
+
     def train(self, train_steps):
         """Trains until step `train_steps`, counted from the very beginning.
 
         SIGTERM and SIGINT save a checkpoint and end the run early (a second one ends it at once).
 
         Args:
-            train_steps: int.
+            train_steps: int from 0.
 
         Returns:
             dict of the last evaluation's metrics; empty without one.
@@ -137,13 +134,15 @@ class Trainer:
             UserError: settings, data or folder that do not fit together.
             Failure: the loss stayed not finite, or a checkpoint could not be saved.
         """
+        train_steps = ranges.typed_value("train_steps", train_steps, int, ranges.COUNT)
         self._open()
-        with locked(self.output_dir) if self._replicas.is_chief else contextlib.nullcontext():
+        with run_directory.locked(self.output_dir) if self._replicas.is_chief else contextlib.nullcontext():
             self._build(train_steps)
             warm_start_facts = self._warm_start()
-            self._settle()
+            self._compare()
+            path, damaged = self._restore()
             self._announce()
-            self._restore(warm_start_facts)
+            self._settle(path, damaged, warm_start_facts)
             with stop_on_signal() as stopped, self._replicas.naming_lost_worker():
                 return self._loop(train_steps, stopped)
 
@@ -171,7 +170,9 @@ class Trainer:
     def _open(self):
         """Everything that can be wrong with names, settings and data; writes nothing."""
         given = self.problem, self.model, self.hparams, self.hparams_set
-        self.problem, self.model, self.hparams, self.hparams_set = fill_in_settings(self.output_dir, *given)
+        settings = run_directory.fill_in_settings(self.output_dir, *given)
+        self.problem, self.model, self.hparams, self.hparams_set = settings
+        run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})  # before its data
         self.hparams = without_multistep(self.hparams)
         self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)  # before TensorFlow makes a tensor
         if self.deterministic and tf.config.get_visible_devices("GPU"):
@@ -183,7 +184,7 @@ class Trainer:
         # As many batches as leave an earlier run's steps what they were.
         count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted, before = self.hparams.gradient_accumulation_steps, read_run_config(self.output_dir)
-        self._accumulation = accumulation_for(count, wanted, before, keep)
+        self._accumulation = run_directory.accumulation_for(count, wanted, before, keep)
         self._config = {
             "problem": self.problem,
             "model": self.model,
@@ -222,17 +223,11 @@ class Trainer:
         save = self._checkpoints.save_apart if self._replicas.is_chief else None
         self._skipped = SkippedSteps(self.output_dir, self._log, hparams.max_skipped_steps, save)
 
-    def _settle(self):
-        """Writes the settings and the vocabulary into output_dir; refuses to change what must not change."""
-        self._changed = changed_hparams(self.output_dir, self._config, self.allow_hparams_change)
+    def _compare(self):
+        """Refuses to change what must not change."""
+        self._changed = run_directory.changed_hparams(self.output_dir, self._config, self.allow_hparams_change)
+        self._stream_changed = [name for name in run_directory.STREAM if name in self._changed]
         self._replicas.check_same(self._config, "problem, model and hyperparameters")  # and all have read the old ones
-        if not self._replicas.is_chief:
-            return
-        write_run_config(self.output_dir, self._config)
-        copy_vocabulary(self._data.problem.vocabulary_files(self.data_dir), self.output_dir)
-        self._checkpoints.remove_leftovers()
-        if self.flags_text:
-            write_bytes(os.path.join(self.output_dir, "flags.txt"), self.flags_text.encode())
 
     def _announce(self):
         gives_up = list(self.inexact)
@@ -251,19 +246,30 @@ class Trainer:
             return {}
         return warm_start(self.warm_start_from, self._model, self._data.encoders)
 
-    def _restore(self, warm_start_facts):
-        stream_changed = any(name in STREAM for name in self._changed)
-        path, damaged = self._checkpoints.restore_latest(skip=("iterator",) if stream_changed else ())
-        for bad in damaged:
-            _LOGGER.warning(f"{bad}: damaged, the one before it is used.")
+    def _restore(self):
+        """Restores the newest checkpoint; returns its path or None, and {path of a newer one: why it was not read}."""
+        path, damaged = self._checkpoints.restore_latest(skip=("iterator",) if self._stream_changed else ())
         self._replicas.check_same([int(self._step), path and os.path.basename(path)], "checkpoints")
+        return path, damaged
+
+    def _settle(self, path, damaged, warm_start_facts):
+        """Writes settings, vocabulary and the log's first line into output_dir: nothing can be refused any more."""
+        for why in damaged.values():
+            _LOGGER.warning(f"{why} It is set aside as damaged-…, and the one before it is used.")
+        if self._replicas.is_chief:
+            write_run_config(self.output_dir, self._config)
+            run_directory.copy_vocabulary(self._data.problem.vocabulary_files(self.data_dir), self.output_dir)
+            self._checkpoints.remove_leftovers()
+            self._checkpoints.set_aside(damaged)
+            if self.flags_text:
+                write_bytes(os.path.join(self.output_dir, "flags.txt"), self.flags_text.encode())
         if path is None:
             self._log.write("start", 0, **self._facts(), **warm_start_facts)
             return
         step, batch = int(self._step), int(self._batches_read)
         _LOGGER.info(f"resumed at step {step}, data batch {batch}")
-        if stream_changed:
-            _LOGGER.info(f"the data begin anew, since these changed: {', '.join(set(STREAM) & set(self._changed))}")
+        if self._stream_changed:
+            _LOGGER.info(f"the data begin anew, since these changed: {', '.join(self._stream_changed)}")
         self._log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **self._facts())
         if self._changed:
             self._log.write("hparams_change", step, changed=self._changed)
@@ -325,7 +331,7 @@ class Trainer:
         self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if why else "signal"
         if step < train_steps:
             self._progress.flush(step, self._optimizer.learning_rate)
-            if step != self._saved_step():
+            if step != newest_step(self.output_dir):
                 self._save(step)
             what = f"stopped early at step {step:,}: {why}" if why else f"stopped by a signal at step {step:,}"
             _LOGGER.info(f"{what}{'.' if why else '; the same command continues from there.'}")
@@ -338,10 +344,6 @@ class Trainer:
         if self._replicas.cluster is None:
             return stopped.is_set()
         return previous is not None and float(previous[2]["stops"]) > 0
-
-    def _saved_step(self):
-        latest = self._checkpoints.latest
-        return checkpoint_step(latest) if latest else None
 
     def _save(self, step):
         if not self._replicas.is_chief:
@@ -368,6 +370,7 @@ class Trainer:
             metric = self.best_metric or default_metric(metric_names(self._data.problem, self.hparams))
             vocabulary = self._data.problem.vocabulary_files(self.data_dir)
             best = BestCheckpoint(self.output_dir, metric, self._config, vocabulary, self._log)
+            evaluations.prepare()
         best = None if self.best_metric == "none" else best
         return DevEvaluations(evaluations, best, self.early_stopping, self.eval_throttle_seconds, self._replicas)
 

@@ -2,10 +2,12 @@
 
 import os
 
-from t2t_lite.data.files import read_bytes, write_picture
+import tensorflow as tf
+
+from t2t_lite.data.files import write_picture
 from t2t_lite.errors import UserError
 from t2t_lite.training.evaluation import SCORES
-from t2t_lite.training.run_log import lineage, parse_lines
+from t2t_lite.training.run_log import lineage, read_lines
 
 _LONGEST_NAME = 40  # characters: two legends of such names fit beside each other
 _SHOWN = {"bleu": "BLEU", "bracketing_f1": "bracketing F1"}
@@ -15,10 +17,12 @@ def read_log(output_dir):
     """Returns the lines of a run's `train.log` that led to its newest state (`lineage`), a list of dicts.
 
     Raises:
-        UserError: no such log, or nothing in it.
+        UserError: no such log, nothing in it, or a line that no run writes.
     """
     path = os.path.join(output_dir, "train.log")
-    lines = lineage(parse_lines(read_bytes(path).decode(errors="replace")))
+    if not tf.io.gfile.exists(path):
+        raise UserError(f"{path}: no such file. Expected the --output_dir of t2t-trainer.")
+    lines = lineage(read_lines(path))
     if not any(line["event"] in ("progress", "evaluation") for line in lines):
         raise UserError(f"{path}: no step is logged in it yet. Expected the log of a run that has trained.")
     return lines

@@ -300,7 +300,7 @@ def test_an_earlier_run_remembers_its_settings(call, recorded, tmp_path):
     (tmp_path / "hparams.json").write_text(json.dumps(CONFIG))
     assert call("--data_dir=d", f"--output_dir={tmp_path}", "--train_steps=9")[0] == 0
     assert recorded[0]["problem"] == "algorithmic_reverse_decimal40"
-    assert recorded[0]["hparams"] is None  # the Trainer takes those of the run
+    assert recorded[0]["hparams"] == HParams.from_dict(CONFIG["hparams"])
     recorded.clear()
     assert call("--data_dir=d", f"--output_dir={tmp_path}", "--hparams=num_heads=2")[0] == 0
     assert (recorded[0]["hparams"].hidden_size, recorded[0]["hparams"].num_heads) == (24, 2)

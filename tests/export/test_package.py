@@ -139,7 +139,8 @@ def test_an_export_can_be_damaged(exported, exported_ensemble, tmp_path):
     whole = facts.read_text()
     try:
         for text, words in (
-            ("[1]", "wrong type"),
+            ("[1]", "export.json: expected an object"),
+            (whole.replace('"steps": [', '"steps": ["one", '), "'steps': item 0: expected a whole number"),
             ("{", "JSON"),
             (whole.replace('"steps": [', '"steps": [1, '), "step"),
         ):

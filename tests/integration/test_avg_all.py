@@ -153,6 +153,18 @@ def test_averages_of_another_run_are_not_mixed_with(call_command, assert_user_er
     assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=1"), "--output_dir=avg/", "another run")
 
 
+@pytest.mark.parametrize("existing", [None, "hparams.json", "note"])
+def test_a_failure_leaves_the_folder_as_it_was(call_command, assert_user_error, save, model_dir, tmp_path, existing):
+    save(1, 1.0)
+    save(2, float("nan"))
+    if existing:
+        (tmp_path / "avg").mkdir()
+        (tmp_path / "avg" / existing).write_bytes((model_dir / "hparams.json").read_bytes())
+    before = sorted(tmp_path.rglob("*"))
+    assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=2"), "model.ckpt-2: kernel: 2 of 2 numbers")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_checkpoints_of_other_shapes(call_command, assert_user_error, save):
     save(1, 1.0)
     save(2, 1.0, shape=(3,))

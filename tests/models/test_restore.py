@@ -1,10 +1,16 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.models.restore import find_checkpoint, open_run
+from t2t_lite.models.run_config import build_model
+from t2t_lite.models.warm_start import warm_start
+from t2t_lite.models.weights import check_finite, named_weights, trackable_weights
+from t2t_lite.training.checkpoints import average_checkpoints
 from tests.decoding.runs import make_run
 
 
@@ -106,3 +112,31 @@ def test_the_user_s_folder_is_imported_when_it_is_needed(run_dir):
     assert open_run(str(run_dir)).step == 1000  # everything is registered: it may have moved
     path.write_text(json.dumps(config | {"model": "my_model"}))
     assert "/no/such/folder" in mistake(run_dir)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite_are_refused_wherever_a_model_is_opened(run_dir, tmp_path, value):
+    run = open_run(str(run_dir))
+    model = run.model
+    name, weight = list(named_weights(model).items())[3]
+    spoilt = weight.numpy()
+    spoilt.flat[-1] = value
+    weight.assign(spoilt)
+    path = str(run_dir / "model.ckpt-2000")
+    tf.train.Checkpoint(model=trackable_weights(model)).write(path)
+    message = mistake(run_dir)
+    assert f"{path}: {name}: 1 of {spoilt.size:,} numbers are NaN or infinite" in message
+    for use in (
+        lambda: average_checkpoints([str(run_dir / "model.ckpt-100"), path], str(tmp_path / "avg" / "model.ckpt-1")),
+        lambda: warm_start(path, build_model(run.config), run.encoders),
+    ):
+        with pytest.raises(UserError, match=f"model.ckpt-2000: {name}: .*NaN or infinite"):
+            use()
+    assert not (tmp_path / "avg").exists()
+    assert open_run(str(run_dir / "model.ckpt-1000")).step == 1000
+
+
+def test_types_that_can_be_checked_for_finite_numbers():
+    check_finite("m", {"seed": np.array([2**62]), "name": np.array([b"nan"]), "empty": np.zeros([0])})
+    with pytest.raises(UserError, match="m: low: 2 of 3 numbers"):
+        check_finite("m", {"low": np.array([1, np.inf, np.nan], tf.bfloat16.as_numpy_dtype)})

@@ -6,7 +6,15 @@ from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.models.run_config import write_run_config
-from t2t_lite.training.run_directory import STREAM, accumulation_for, changed_hparams, fill_in_settings
+from t2t_lite.training.optimizers import without_multistep
+from t2t_lite.training.run_directory import (
+    STREAM,
+    accumulation_for,
+    changed_hparams,
+    fill_in_settings,
+    locked,
+    run_hparams,
+)
 
 
 def config(replicas, accumulation):
@@ -70,7 +78,7 @@ def test_what_the_weights_belong_to_cannot_change(tmp_path, key):
 FIXED = (
     "hidden_size=32", "filter_size=32", "num_heads=2", "num_hidden_layers=3", "num_encoder_layers=3",
     "num_decoder_layers=3", "attention_key_channels=32", "attention_value_channels=32",
-    "layer_preprocess_sequence=da", "layer_postprocess_sequence=dan", "norm_epsilon=1e-5", "attention_bias=True",
+    "layer_preprocess_sequence=none", "layer_postprocess_sequence=dan", "norm_epsilon=1e-5", "attention_bias=True",
     "ffn_activation=gelu", "shared_embedding_and_softmax_weights=False", "softmax_bias=True",
     "use_target_space_embedding=True", "pos=emb", "position_layout=interleaved", "max_position=77",
     "self_attention_type=restricted", "max_relative_position=7", "add_relative_to_values=True",
@@ -119,3 +127,54 @@ def test_what_was_not_given_is_the_earlier_runs(tmp_path):
     for settings in ((None, None, own, None), ("q", None, None, None)):
         with pytest.raises(UserError, match="a new run needs a problem and an hparams_set"):
             fill_in_settings(new, *settings)
+
+
+def test_the_name_of_the_set_stands_for_what_the_run_has(tmp_path):
+    own = "batch_size=77,num_heads=2"
+    before = config(1, 1) | {"hparams": registry.hparams("transformer_tiny").parse(own).values()}
+    write_run_config(str(tmp_path), before)
+    made = HParams.from_dict(before["hparams"])
+    for hparams_set in (None, "", "transformer_tiny"):
+        for changes in ("", "batch_size=77", own):
+            assert run_hparams(before, hparams_set, changes) == made
+        assert run_hparams(before, hparams_set, "batch_size=78") == made.parse("batch_size=78")
+    assert fill_in_settings(str(tmp_path), None, None, None, "transformer_tiny")[2] == made
+    assert run_hparams(before, "transformer_small") == registry.hparams("transformer_small")
+    assert run_hparams({}, "transformer_tiny", own) == made
+
+
+def test_another_set_is_a_change_even_of_equal_values(tmp_path):
+    write_run_config(str(tmp_path), config(1, 1))
+    other = config(1, 1) | {"hparams_set": "their_own"}
+    with pytest.raises(UserError, match=r"hparams_set: transformer_tiny -> their_own.*--allow_hparams_change"):
+        changed_hparams(str(tmp_path), other, allow_change=False)
+    expected = {"hparams_set": ["transformer_tiny", "their_own"]}
+    assert changed_hparams(str(tmp_path), other, allow_change=True) == expected
+
+
+@pytest.mark.parametrize(
+    "of_set, changes",
+    [
+        ("transformer_tiny", "optimizer=multistep_adam,optimizer_multistep_accumulate_steps=4"),
+        ("transformer_base_multistep8", ""),
+        ("transformer_base_multistep8", "gradient_accumulation_steps=8"),
+    ],
+)
+def test_multistep_adam_given_again_is_no_change(of_set, changes):
+    """A run remembers it as Adam with accumulation."""
+    made = without_multistep(run_hparams({}, of_set, changes))
+    before = config(1, 1) | {"hparams_set": of_set, "hparams": made.values()}
+    for again in ("", changes, f"gradient_accumulation_steps={made.gradient_accumulation_steps}"):
+        assert run_hparams(before, of_set, again) == made
+    other = run_hparams(before, of_set, "optimizer_multistep_accumulate_steps=16")
+    assert other == made.parse("gradient_accumulation_steps=16")
+
+
+def test_the_folder_of_a_lock_is_as_it_was(tmp_path):
+    with pytest.raises(ZeroDivisionError), locked(str(tmp_path / "a" / "b")):
+        assert (tmp_path / "a" / "b" / ".lock").exists()
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+    with locked(str(tmp_path / "a" / "b")):
+        (tmp_path / "a" / "b" / "train.log").write_text("")
+    assert [path.name for path in tmp_path.rglob("*")] == ["a", "b", "train.log"]

@@ -5,7 +5,9 @@ import math
 
 import pytest
 
-from t2t_lite.training.run_log import RunLog, lineage, parse_lines
+from t2t_lite.errors import UserError
+from t2t_lite.training.run_log import RunLog, lineage, read_lines
+from t2t_lite.visualization.curves import draw_curves
 
 
 def raw(folder, name="train.log"):
@@ -53,10 +55,35 @@ def test_behind_a_line_that_was_cut_off_a_new_one_begins(tmp_path):
     assert "\n\n" not in raw(tmp_path)
 
 
-def test_lines_that_are_no_events_are_left_out():
-    good = {"event": "progress", "step": 1}
-    text = "\n".join(["", "{", "3", "null", '{"event": "progress"}', '{"step": 3}', json.dumps(good)])
-    assert parse_lines(text) == [good]
+def test_lines_that_a_kill_cut_off_are_left_out(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text('{"event": "start", "step": 0}\n{"event": "progr\n\n{"event": "resume", "step": 0}\n{"eve')
+    assert [line["event"] for line in read_lines(str(path))] == ["start", "resume"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[]", "3", "null", "{}", '"text"', '{"event": "progress"}', '{"step": 3}', '{"event": 3, "step": 3}',
+        '{"event": "progress", "step": "3"}', '{"event": "progress", "step": 3.5}', '{"event": "progress", "step": -3}',
+        '{"event": "progress", "step": true}', '{"event": "progress", "step": 1' + 400 * "0" + "}",
+        '{"event": "progress", "step": 3, "loss": "low"}', '{"event": "progress", "step": 3, "loss": [1]}',
+        '{"event": "progress", "step": 3, "loss": NaN}', '{"event": "progress", "step": 3, "loss": 1e999}',
+        '{"event": "progress", "step": 3, "loss": 1' + 400 * "0" + "}", '{"event": "best", "step": 3}',
+        '{"event": "best", "step": 3, "best_step": 3, "metric": [], "value": 1}', '{"event": "checkpoint", "step": 3}',
+        '{"event": "checkpoint", "step": 3, "data_batch": {}, "sentences": 1}', 2000 * "[" + 2000 * "]",
+        '{"event": "checkpoint", "step": 3, "data_batch": 1, "sentences": -1}', '{"event": "x", "step": 1, "step": 2}',
+        '{"event": "evaluation", "step": 3, "bleu": {"a": 1}}',
+        '{"event": "evaluation", "step": 3, "bleu_signature": 1}',
+    ],
+)  # fmt: skip
+def test_lines_that_no_run_writes_are_named(tmp_path, line):
+    path = tmp_path / "train.log"
+    path.write_text(f"{json.dumps({'event': 'progress', 'step': 1, 'loss': 2.0})}\n{line}\n")
+    with pytest.raises(UserError) as error:
+        draw_curves([str(tmp_path)], str(tmp_path / "curves.png"))
+    assert f"{path}: line 2: " in str(error.value) and "\n" not in str(error.value) and len(str(error.value)) < 500
+    assert not (tmp_path / "curves.png").exists()
 
 
 def test_the_way_to_the_newest_state():

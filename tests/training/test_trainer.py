@@ -181,12 +181,12 @@ def test_all_checkpoints_damaged(data_dir, tmp_path):
 def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkeypatch):
     trainer(data_dir, tmp_path).train(3)
 
-    def full(manager, checkpoint_number):
-        (tmp_path / f"model.ckpt-{checkpoint_number}.data-00000-of-00001").write_bytes(b"half")
+    def full(checkpoint, path):
+        (tmp_path / f"{os.path.basename(path)}.data-00000-of-00001").write_bytes(b"half")
         raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(tf.train.CheckpointManager, "save", full)
+        patch.setattr(tf.train.Checkpoint, "write", full)
         with pytest.raises(Failure, match=r"step 6 could not be saved: No space left.*model.ckpt-3"):
             trainer(data_dir, tmp_path).train(6)
     assert not [name for name in os.listdir(tmp_path) if "ckpt-6" in name]

@@ -1,0 +1,61 @@
+"""The command that began a run, or a part of it, goes on with it; what contradicts it is named."""
+
+import json
+
+import pytest
+
+from t2t_lite import registry
+
+PROBLEM = "algorithmic_reverse_decimal40"
+SET = "--hparams_set=transformer_tiny"
+CHANGES = "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,eval_decode_examples=0"
+
+
+@pytest.fixture
+def train(call_command, tmp_path):
+    """Calls t2t-trainer on a run of one step: what comes after the first call has nothing left to train."""
+    problem = registry.problem(PROBLEM)
+    problem.max_cases = 60
+    (tmp_path / "data").mkdir()
+    problem.generate_data(str(tmp_path / "data"), str(tmp_path))
+
+    def call(*flags):
+        common = "--data_dir=data", "--output_dir=run", "--train_steps=1", "--schedule=train"
+        return call_command("t2t-trainer", *common, *flags)
+
+    return call
+
+
+def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, tmp_path, assert_user_error):
+    def remembered():
+        return json.loads((tmp_path / "run" / "hparams.json").read_text())
+
+    multistep = "optimizer=multistep_adam,optimizer_multistep_accumulate_steps=2"
+    begun = f"--problem={PROBLEM}", SET, f"--hparams={CHANGES},{multistep}", "--random_seed=5"
+    assert train(*begun).status == 0
+    config = remembered()
+    for flags in (
+        begun,
+        (),
+        (SET, "--hparams=hidden_size=16,optimizer_multistep_accumulate_steps=2"),
+        (SET, "--random_seed=5", "--allow_hparams_change"),
+    ):
+        result = train(*flags)
+        assert result.status == 0, (flags, result.stderr)
+        assert "resumed at step 1" in result.stderr, flags
+        assert remembered() == config, flags
+    log = (tmp_path / "run" / "train.log").read_text()
+    assert "hparams_change" not in log
+    for flags, words in (
+        ((SET, "--hparams=batch_size=512"), ["batch_size: 256 -> 512.", "--allow_hparams_change"]),
+        (("--hparams_set=transformer_small",), ["hparams_set: transformer_tiny -> transformer_small"]),
+        (("--problem=algorithmic_identity_decimal40",), [PROBLEM, "algorithmic_identity_decimal40"]),
+    ):
+        assert_user_error(train(*flags), "run", *words)
+        assert remembered() == config
+    assert (tmp_path / "run" / "train.log").read_text() == log
+    assert train("--hparams=batch_size=128", "--allow_hparams_change").status == 0
+    [change] = [line for line in (tmp_path / "run" / "train.log").read_text().splitlines() if "hparams_change" in line]
+    assert json.loads(change)["changed"] == {"batch_size": [256, 128]}
+    (tmp_path / "run" / "hparams.json").unlink()
+    assert_user_error(train(*begun), "run", "model.ckpt-1", "no hparams.json")
