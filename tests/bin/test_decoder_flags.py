@@ -104,7 +104,7 @@ def test_a_flag_reaches_the_translation_of_lines(line_options, flag, option, val
 @pytest.mark.parametrize(
     "flag",
     ["--long_input=refuse", "--on_error=skip", "--n_best_format=json", "--mbr=chrf", "--worker_gpu=0",
-     "--logical_cpus=2", "--decode_hparams=alpha=0.1", "--decode_hparams=sampling_seed=3", "--decode_shards=2"],
+     "--logical_cpus=2", "--decode_hparams=alpha=0.1", "--decode_hparams=extra_length=3", "--decode_shards=2"],
 )  # fmt: skip
 def test_what_was_begun_under_another_flag_is_not_gone_on_with(given, flag):
     task = _decode_files.Task("in", ["a"], "out")
