@@ -249,6 +249,7 @@ class SentencePieceEncoder(TextEncoder):
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             self._processor.LoadFromSerializedProto(self._model)
+            self._processor.id_to_piece(list(range(self._processor.vocab_size())))  # a piece may be no text
         except (RuntimeError, ValueError):  # ValueError: the message itself is no text
             raise UserError(
                 f"{path}: not a SentencePiece model ({len(self._model):,} bytes). "

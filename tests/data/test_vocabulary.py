@@ -236,3 +236,11 @@ def test_an_encoder_survives_pickling(subwords):
     subwords.encode("hello")
     copy = pickle.loads(pickle.dumps(subwords))
     assert copy.encode("hello größe") == subwords.encode("hello größe")
+
+
+def test_a_model_with_a_piece_that_is_no_text_is_refused(tmp_path):
+    train_sentencepiece(["hello world"] * 9, str(tmp_path / "v"), 270)
+    model = (tmp_path / "v.model").read_bytes()
+    (tmp_path / "v.model").write_bytes(model.replace(b"<unk>", b"<\xffnk>", 1))
+    with pytest.raises(UserError, match=r"v\.model: not a SentencePiece model"):
+        vocabulary.SentencePieceEncoder(str(tmp_path / "v.model"))

@@ -1,0 +1,78 @@
+"""What a problem of the user's may give, and what is said of anything else."""
+
+import os
+
+import pytest
+
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
+from tests.data.test_problem import ToyBytes, ToyText
+
+
+@pytest.mark.parametrize(
+    ("sample", "expected"),
+    [
+        ({"inputs": "a"}, r"generate_samples gave {'inputs': 'a'}\. Expected"),
+        ({"inputs": b"a", "targets": "b"}, r"generate_samples gave {'inputs': b'a', .*Expected"),
+        (("a", "b"), r"generate_samples gave \('a', 'b'\)"),
+        ({"inputs": None, "targets": "b"}, "generate_samples gave"),
+    ],
+)
+def test_samples_that_are_no_text_are_shown(tmp_path, monkeypatch, sample, expected):
+    monkeypatch.setattr(ToyText, "generate_samples", lambda *_: iter([{"inputs": "a", "targets": "b"}, sample]))
+    with pytest.raises(UserError, match=expected):
+        ToyText().generate_data(str(tmp_path), str(tmp_path))
+    with pytest.raises(UserError, match=expected):
+        ToyBytes().generate_data(str(tmp_path / "bytes"), str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("example", "expected"),
+    [
+        ({"inputs": [5, 1]}, "an example has no id in targets"),
+        ({"inputs": [5, 1], "targets": []}, "an example has no id in targets"),
+        ({"inputs": [5, 1], "targets": [2**31, 1]}, f"has the id {2**31} in targets"),
+        ({"inputs": [5, 1], "targets": [2**70, 1]}, f"has the id {2**70} in targets"),
+        ({"inputs": ["5", 1], "targets": [1]}, "has the id '5' in inputs"),
+        ({"inputs": [5.0, 1], "targets": [1]}, "has the id 5.0 in inputs"),
+        ({"inputs": "text", "targets": [1]}, "has 'text' as inputs"),
+        ({"inputs": 7, "targets": [1]}, "has 7 as inputs"),
+        ([1, 2], r"an example is \[1, 2\]"),
+        (None, "an example is None"),
+    ],
+)
+def test_examples_that_no_record_can_hold_are_shown(tmp_path, monkeypatch, example, expected):
+    good = {"inputs": [6, 1], "targets": [7, 1]}
+    monkeypatch.setattr(ToyBytes, "generate_encoded_samples", lambda *_: iter([good, example, good]))
+    with pytest.raises(UserError, match=expected):
+        ToyBytes().generate_data(str(tmp_path), str(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_problem_that_ends_the_program_is_an_error(tmp_path, monkeypatch):
+    def generate_samples(*_):
+        yield {"inputs": "a", "targets": "b"}
+        raise SystemExit(0)
+
+    monkeypatch.setattr(ToyBytes, "generate_samples", generate_samples)
+    with pytest.raises(UserError, match=r"its code called sys\.exit\(0\) while it generated"):
+        ToyBytes().generate_data(str(tmp_path), str(tmp_path))
+
+
+def test_text_that_cannot_fill_a_vocabulary_gets_the_largest_that_it_can(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(ToyText, "approx_vocab_size", 9000)
+    ToyText().generate_data(str(tmp_path), str(tmp_path))
+    assert "its text cannot fill 9000 pieces; the vocabulary has the " in caplog.text
+    sizes = {facts["size"] for facts in ToyText().manifest(str(tmp_path))["vocabulary"].values()}
+    assert 259 < max(sizes) < 9000
+
+
+def test_an_override_of_filepattern_names_other_files_in_any_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "d[1]"
+    folder.mkdir()
+    ToyBytes().generate_data(str(folder), str(tmp_path))
+    expected = ToyBytes().shard_paths(str(folder), DatasetSplit.EVAL)
+    monkeypatch.setattr(
+        ToyBytes, "filepattern", lambda self, data_dir, mode, shard=None: os.path.join(data_dir, f"{self.name}-dev*")
+    )
+    assert ToyBytes().shard_paths(str(folder), DatasetSplit.TRAIN) == expected
