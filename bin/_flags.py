@@ -215,7 +215,10 @@ def _parts(flag, text):
     if isinstance(text, list):
         return text
     try:
-        return [part.strip() for part in next(csv.reader([text], strict=True), [])]
+        parts = [part.strip() for part in next(csv.reader([text], strict=True), [])]
+        if not all(parts):
+            raise UserError(f"{flag}={typed_text(text)}: a part is empty. Expected a,b.")
+        return parts
     except csv.Error:
         raise UserError(
             f"{flag}={typed_text(text)}: expected a list a,b; a part with a comma or quote in it stands in double "

@@ -45,8 +45,11 @@ def checkpoints(flags):
     """
     from t2t_lite.models.restore import find_checkpoint
 
-    paths = (flags.checkpoint_path or flags.output_dir).split(",")
-    return [find_checkpoint(os.path.expanduser(path)) for path in paths if path]
+    name = "checkpoint_path" if flags.checkpoint_path else "output_dir"
+    paths = flags[name].value.split(",")
+    if not all(paths):
+        raise UserError(f"--{name}={flags[name].value}: a path is empty. Expected one, or several joined by commas.")
+    return [find_checkpoint(os.path.expanduser(path)) for path in paths]
 
 
 def model_files(flags):
