@@ -8,7 +8,7 @@ import sys
 
 import t2t_lite
 from t2t_lite.bin import _decode_lines, _trained
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 
 # Lines translated at a time, on each device: enough to sort by length, and little work lost when killed.
 _CHUNK = 2000
@@ -49,7 +49,7 @@ def translate_file(flags, settings):
             other, other_name, _ = part_of_file(path, settings, None)
             if len(other) != len(lines):
                 raise UserError(
-                    f"--{flag}={path}: {other_name} has {len(other):,} lines, {name} has {len(lines):,}. "
+                    f"--{flag}={path}: {other_name} has {counted(len(other), 'line')}, {name} has {len(lines):,}. "
                     "Expected as many."
                 )
             setattr(task, keep, other)

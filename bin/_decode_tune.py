@@ -5,7 +5,7 @@ import logging
 import os
 
 from t2t_lite.bin import _decode_files, _decode_lines, _decode_records
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -25,7 +25,7 @@ def tune(flags, settings):
     lines, references, name = _dev_set(flags, settings, translator, errors)
     if not lines:
         raise UserError(f"{name}: no sentences to translate.")
-    _LOGGER.info(f"tuning on {len(lines):,} sentences of {name}: {len(combinations)} combinations")
+    _LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
 
     def translate(combination, some=lines):
         changed = dataclasses.replace(settings, **combination)
@@ -53,7 +53,7 @@ def _dev_set(flags, settings, translator, errors):
     lines, name, _ = _decode_files.part_of_file(flags.decode_from_file, settings, errors)
     references, other, _ = _decode_files.part_of_file(flags.decode_reference, settings, None)
     if len(lines) != len(references):
-        raise UserError(f"{other} has {len(references):,} lines, {name} has {len(lines):,}. Expected as many.")
+        raise UserError(f"{other} has {counted(len(references), 'line')}, {name} has {len(lines):,}. Expected as many.")
     return lines, references, os.path.basename(name)
 
 

@@ -1,11 +1,13 @@
 """What t2t-eval and the trainer's evaluating schedules share."""
 
+import logging
 import math
 
 from t2t_lite.bin import _trained
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import COUNT, MINUTES, Range
 
+_LOGGER = logging.getLogger("t2t_lite")
 _SEARCH = ("beam_size", "alpha", "extra_length", "length_penalty", "batch_size")
 
 
@@ -61,6 +63,8 @@ def evaluate(flags, *, once=False, on_train_data=False):
 
     if config := read_run_config(flags.output_dir):
         _trained.check_names(flags, config)
+    if flags.worker_gpu > 1:
+        _LOGGER.warning(f"--worker_gpu={flags.worker_gpu}: an evaluation uses one device.")
     if flags.worker_gpu == 0:
         hide_gpus()
     else:

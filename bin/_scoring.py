@@ -3,7 +3,7 @@
 import logging
 import os
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
 _TOKENIZED_LINES = 100  # sacreBLEU's limit for its warning
@@ -55,7 +55,8 @@ def read_references(paths):
     for path, lines in zip(paths, references, strict=True):
         if len(lines) != len(references[0]):
             raise UserError(
-                f"{path} has {len(lines)} lines, {paths[0]} has {len(references[0])}: expected references of one text."
+                f"{path} has {counted(len(lines), 'line')}, {paths[0]} has {len(references[0])}: "
+                "expected references of one text."
             )
     return references
 
@@ -64,7 +65,7 @@ def read_translation(path, other_path, count, advice="Expected as many."):
     """Returns the lines of a file. Raises `UserError` unless there are `count`, as in the other."""
     lines = read_lines(path)
     if len(lines) != count:
-        raise UserError(f"{path} has {len(lines)} lines, {other_path} has {count}. {advice}")
+        raise UserError(f"{path} has {counted(len(lines), 'line')}, {other_path} has {count}. {advice}")
     return lines
 
 

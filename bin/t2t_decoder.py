@@ -31,7 +31,7 @@ _DECODE_HPARAMS = (
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_integer("worker_gpu", 1, "GPUs that share the input.", limits=GPUS)
+    flags.DEFINE_integer("worker_gpu", 1, "GPUs that share the input; 1 falls back to the CPU.", limits=GPUS)
     flags.DEFINE_integer(
         "logical_cpus", 0, "Share the input over that many replicas on the CPU instead; 0: off.", limits=LOGICAL_CPUS
     )

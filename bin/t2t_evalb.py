@@ -11,7 +11,7 @@ both are left out of the figures, as in evalb, and said.
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 
 _SHOWN = 10  # as many problems as evalb shows before it gives up
 
@@ -37,7 +37,8 @@ def run(flags):
     predicted = evalb.read_predictions(flags.predicted)
     if len(gold) != len(predicted):
         raise UserError(
-            f"{flags.gold} has {len(gold):,} trees, {flags.predicted} has {len(predicted):,} lines: expected one line "
+            f"{flags.gold} has {counted(len(gold), 'tree')}, {flags.predicted} has {counted(len(predicted), 'line')}: "
+            f"expected one line "
             "for each tree."
         )
     total, short, problems = evalb.score_trees(gold, predicted, flags.cutoff)

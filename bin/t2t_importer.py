@@ -10,7 +10,7 @@ The new checkpoint's path is printed. docs/importing.md says what can be importe
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 
 _FORMATS = ("tensor2tensor", "hugging_face")
 _PATH = (
@@ -44,7 +44,9 @@ def check(flags):
     if flags["from"].value == "tensor2tensor":
         _app.require(flags, "vocab", "languages")
         if len(flags.vocab) > 2:
-            raise UserError(f"--vocab: found {len(flags.vocab)} files. Expected one, or inputs' and targets'.")
+            raise UserError(
+                f"--vocab: found {counted(len(flags.vocab), 'file')}. Expected one, or inputs' and targets'."
+            )
 
     else:
         for name in ("vocab", "hparams_set", "hparams"):

@@ -77,7 +77,7 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "random_seed", None, "Seed of weights, data order and dropout; default: the set's.", limits=SEED
     )
-    flags.DEFINE_integer("worker_gpu", 1, "GPUs to train on; without one the CPU is used.", limits=GPUS)
+    flags.DEFINE_integer("worker_gpu", 1, "GPUs to train on, of each machine; 1 falls back to the CPU.", limits=GPUS)
     flags.DEFINE_integer(
         "logical_cpus", 0, "Train on so many replicas on the CPU instead; 0: off.", limits=LOGICAL_CPUS
     )

@@ -14,7 +14,7 @@ import os
 import sys
 
 from t2t_lite.bin import _app, _decoder_command, _scoring
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -64,8 +64,8 @@ def run(flags):
         references = _scoring.read_references(flags.reference)
         if len(references[0]) != len(source):
             raise UserError(
-                f"--reference={flags.reference[0]}: {len(references[0])} lines, {flags.source} has {len(source)}. "
-                "Expected as many."
+                f"--reference={flags.reference[0]}: {counted(len(references[0]), 'line')}, {flags.source} has "
+                f"{len(source)}. Expected as many."
             )
     if flags.plot:
         _check_plot(flags.plot)

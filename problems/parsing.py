@@ -16,7 +16,7 @@ from t2t_lite.data.own_files import OwnFiles
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.progress import Progress
 from t2t_lite.data.text_problem import Text2TextProblem
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 
 _DEFAULT_VOCAB_SIZE = 8000
 _UNKNOWN_TOKEN = "<unk>"
@@ -180,7 +180,8 @@ class ParsingEnglishOwn(OwnFiles, ParsingProblem):
                 )
             if len(paths) > 1:
                 raise UserError(
-                    f"{flag}={','.join(paths)}: found {len(paths)} files. Expected one file of bracketed trees."
+                    f"{flag}={','.join(paths)}: found {counted(len(paths), 'file')}. Expected one file of "
+                    "bracketed trees."
                 )
         self.remember(
             {

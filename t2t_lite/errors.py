@@ -40,6 +40,11 @@ def printable(text):
     return line if len(line) <= 4000 else f"{line[:3000]} … {line[-900:]}"
 
 
+def counted(number, word):
+    """Returns `1 line`, `2,000 lines`: a number with its noun."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def nearest(name, candidates):
     """Returns a sentence such as `Nearest: transformer_base, transformer_big.`, or "" when nothing is close."""
     close = difflib.get_close_matches(str(name)[:200], [str(c) for c in candidates], n=3, cutoff=0.5)

@@ -1,6 +1,6 @@
 """Spelling help and the classes of errors."""
 
-from t2t_lite.errors import Failure, UnknownName, UserError, nearest
+from t2t_lite.errors import Failure, UnknownName, UserError, counted, nearest, printable
 
 
 def test_nearest_names_the_closest_first():
@@ -24,3 +24,22 @@ def test_an_unknown_name_is_what_users_of_registries_catch():
 
 def test_failures_are_not_mistakes():
     assert not issubclass(Failure, UserError)
+
+
+def test_numbers_have_their_noun():
+    assert [counted(n, "replica") for n in (0, 1, 2, 12345)] == [
+        "0 replicas",
+        "1 replica",
+        "2 replicas",
+        "12,345 replicas",
+    ]
+
+
+def test_messages_are_one_line_that_steers_no_terminal():
+    assert printable("a\nb\r\nc\u2028d") == "a b c d"
+    assert printable("Tür – 戸 \u200c") == "Tür – 戸 \u200c"
+    for steering in ("\x1b[31m", "\0", "\x07", "\x9b", "\u202e", "\udcff", "\ud800"):
+        line = printable(f"a{steering}b")
+        assert line.startswith("a\\") and line.endswith("b") and line.isprintable()
+    long = printable("begin " + "x" * 100_000 + " end.")
+    assert len(long) < 4000 and long.startswith("begin x") and long.endswith("x end.")

@@ -21,7 +21,7 @@ import zipfile
 import zlib
 
 from t2t_lite.data import files
-from t2t_lite.errors import Failure, UserError, nearest
+from t2t_lite.errors import Failure, UserError, counted, nearest
 
 _BLOCK = 1 << 20
 _DECOMPRESSORS = {  # 31: zlib, largest window, with gzip's header and check sum
@@ -186,7 +186,9 @@ def _walk(archive, wanted, url, matches=operator.eq):
         elif is_file:
             seen.append(clean)
     if not found:
-        close = nearest(wanted, seen) or f"It holds {len(seen)} files{'' if not seen else f', first {seen[0]}'}."
+        close = (
+            nearest(wanted, seen) or f"It holds {counted(len(seen), 'file')}{'' if not seen else f', first {seen[0]}'}."
+        )
         raise UserError(f"{archive}: no member {wanted}. {close} {_again(url)}")
 
 

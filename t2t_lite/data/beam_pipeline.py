@@ -11,7 +11,7 @@ import logging
 import re
 
 from t2t_lite.data import files, sharding
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import Failure, UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -39,7 +39,9 @@ def write_shards(source, paths, *, seed, groups, options):
         read = files.read_json(_read_path(paths), {"chunks": int, "removed": {str: int}})
         for number in range(read["chunks"]):
             chunks.add(sharding.read_index(sharding.chunk_path(paths, number), len(paths), len(groups)))
-        _LOGGER.info(f"{options['runner']}: {read['chunks']:,} chunks are put together to {len(paths):,} shards")
+        _LOGGER.info(
+            f"{options['runner']}: {counted(read['chunks'], 'chunk')} put together to {counted(len(paths), 'shard')}"
+        )
         _run(options, lambda beam: [beam.Create(list(chunks.shard_tasks()))])
     return chunks.facts(), read["removed"]
 

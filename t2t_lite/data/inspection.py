@@ -15,6 +15,7 @@ import tensorflow as tf
 from t2t_lite.data import batch_shapes, length_histogram, records, split_facts
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
+from t2t_lite.errors import counted
 
 _SAMPLE = 20_000  # examples that are looked into
 _EXAMPLES, _WITH_PIECES = 10, 2
@@ -180,7 +181,7 @@ def _shown(text):
 
 def _sample_text(sides, examples, shards):
     count = len(sides[0].ids)
-    rows = [(f"of a sample of {count:,} examples", *(side.title for side in sides))]
+    rows = [(f"of a sample of {counted(count, 'example')}", *(side.title for side in sides))]
     words = [sum(len(text.split()) for text in side.texts) for side in sides]
     characters = [sum(len("".join(text.split())) for text in side.texts) for side in sides]
     tokens = [sum(map(len, side.ids)) for side in sides]

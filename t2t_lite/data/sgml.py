@@ -4,7 +4,7 @@ import itertools
 import re
 
 from t2t_lite.data import corpora
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
@@ -72,7 +72,9 @@ def scan_segments(source, container):
         for around in container.finditer(line, position):
             attributes, containers = around[1], containers + 1
     if not found:
-        raise UserError(f'{source}: no segment in {number:,} lines. Expected lines such as <seg id="1">…</seg>.')
+        raise UserError(
+            f'{source}: no segment in {counted(number, "line")}. Expected lines such as <seg id="1">…</seg>.'
+        )
 
 
 def _attribute(name, text):

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from t2t_lite.data import records
 from t2t_lite.data.records import LARGEST_ID, SIDES
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import UserError, counted, shown
 
 _LONGER = "longer"
 _NEEDED = {"lengths", "side_lengths", "largest_id", "bytes"}  # older manifests lack them
@@ -145,8 +145,8 @@ def check_sizes(paths, sizes, command):
     """Raises `UserError` where files have other sizes (bytes) than they were written with; the first is named."""
     if len(paths) != len(sizes):
         raise UserError(
-            f"{paths[0]} and its like: {len(paths)} shards, but {len(sizes)} by the manifest. Delete them and run: "
-            f"{command}"
+            f"{paths[0]} and its like: {counted(len(paths), 'shard')}, but {len(sizes)} by the manifest. Delete "
+            f"them and run: {command}"
         )
     for path, size in zip(paths, sizes, strict=True):
         found = tf.io.gfile.stat(path).length

@@ -13,7 +13,7 @@ from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.decoding.texts import check_options, check_texts
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 
 MAX_INPUT_LENGTH = 1024
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
@@ -231,7 +231,9 @@ class Translator:
         """
         texts, targets = check_texts(texts), check_texts(targets, "targets")
         if len(texts) != len(targets):
-            raise UserError(f"{len(texts)} texts, but {len(targets)} targets: expected one for each.")
+            raise UserError(
+                f"{counted(len(texts), 'text')}, but {counted(len(targets), 'target')}: expected one for each."
+            )
         pairs = ([self._prepared(text) for text in texts], targets)
         sources, outputs = (
             [self._whole(side, text, at) for at, text in enumerate(side_texts)]
@@ -283,7 +285,7 @@ class Translator:
             return None
         prefixes = check_texts(prefixes, "prefixes", may_be_none=True)
         if len(prefixes) != len(texts):
-            raise UserError(f"{len(texts)} texts, but {len(prefixes)} prefixes: expected one for each.")
+            raise UserError(f"{counted(len(texts), 'text')}, but prefixes: {len(prefixes)}: expected one for each.")
         forced = []
         for at, source in sources.items():
             ids = _encode(self.encoders["targets"], prefixes[at], at)

@@ -18,7 +18,7 @@ import collections
 import dataclasses
 
 from t2t_lite.data import trees
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 
 CUTOFF = 40  # words, COLLINS.prm's CUTOFF_LEN; punctuation counts, traces do not
 PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
@@ -74,7 +74,9 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
         UserError: there are no trees, or not as many.
     """
     if len(gold) != len(predicted):
-        raise UserError(f"{len(gold):,} gold trees, {len(predicted):,} predictions: expected one for each.")
+        raise UserError(
+            f"{counted(len(gold), 'gold tree')}, {counted(len(predicted), 'prediction')}: expected one for each."
+        )
     if not gold:
         raise UserError("no trees to score. Expected at least one.")
     total, short, problems = Result(), Result(), []
@@ -96,7 +98,7 @@ def score_tree(gold, predicted):
         return Result(sentences=1, errors=1), "not a tree"
     (right_words, right_tags), (words, tags) = _words_and_tags(gold), _words_and_tags(predicted)
     if len(words) != len(right_words):
-        return Result(sentences=1, errors=1), f"{len(words)} words, the gold tree has {len(right_words)}"
+        return Result(sentences=1, errors=1), f"{counted(len(words), 'word')}, the gold tree has {len(right_words)}"
     if words != right_words:
         guess, right = next(pair for pair in zip(words, right_words, strict=True) if pair[0] != pair[1])
         return Result(sentences=1, errors=1), f"the word {guess!r}, in the gold tree {right!r}"

@@ -4,7 +4,7 @@ import dataclasses
 
 import sacrebleu.metrics
 
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.errors import UserError, counted, nearest
 from t2t_lite.evaluation.tokenizations import TOKENIZATIONS, check_tokenization
 
 __all__ = [
@@ -123,7 +123,10 @@ def check_texts(hypotheses, references):
         references = [references]
     for reference in references:
         if len(hypotheses) != len(reference):
-            raise UserError(f"{len(hypotheses)} translations but {len(reference)} references: expected one for each.")
+            raise UserError(
+                f"{counted(len(hypotheses), 'translation')} but {counted(len(reference), 'reference')}: "
+                "expected one for each."
+            )
     if not hypotheses:
         raise UserError("no sentences to score: the translations and the references are empty.")
     return hypotheses, references

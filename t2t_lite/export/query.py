@@ -20,7 +20,7 @@ import urllib.parse
 
 from t2t_lite.data.safe_json import MOST_BYTES, check_schema
 from t2t_lite.decoding.texts import check_options, check_texts, valid_unicode
-from t2t_lite.errors import Failure, UserError, shown
+from t2t_lite.errors import Failure, UserError, counted, shown
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -289,10 +289,11 @@ class Client:
             check_schema(found, _COLUMNS, where)
         except UserError as error:
             raise Failure(
-                f"{error} Expected outputs, scores and truncated of {count} texts, as exports of t2t-exporter have."
+                f"{error} Expected outputs, scores and truncated of {counted(count, 'text')}, as exports of "
+                "t2t-exporter have."
             ) from None
         if sizes := [f"{len(found[name])} {name}" for name in _COLUMNS if len(found[name]) != count]:
-            raise Failure(f"{where}: answers {', '.join(sizes)} for {count} texts. Expected one for each.")
+            raise Failure(f"{where}: answers {', '.join(sizes)} for {counted(count, 'text')}. Expected one for each.")
         if not all(map(math.isfinite, found["scores"])):
             raise Failure(f"{where}: a score is not finite: the model is damaged. Export it from another checkpoint.")
         texts = map(valid_unicode, found["outputs"])

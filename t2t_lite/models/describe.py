@@ -8,6 +8,7 @@ import math
 import keras
 
 from t2t_lite import registry
+from t2t_lite.errors import counted
 from t2t_lite.models.cost import PAPER, SENTENCE, Flops, forward_flops, training_memory
 from t2t_lite.models.transformer import Transformer
 
@@ -175,7 +176,7 @@ def _cost_text(d):
     batch, tokens, accumulation = d.hparams.batch_size, d.tokens_a_step, d.hparams.gradient_accumulation_steps
     step = f"  a step of {tokens:,} source + {tokens:,} target tokens"
     if tokens != batch:
-        step += f" ({d.replicas} replicas, accumulation {accumulation})"
+        step += f" ({counted(d.replicas, 'replica')}, accumulation {accumulation})"
     pairs = [
         (f"FLOPs of matrix products, sentences of {SENTENCE} + {SENTENCE} tokens", ""),
         ("  forward, a source token", _number(d.flops.source)),

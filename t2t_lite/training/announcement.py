@@ -5,6 +5,8 @@ import logging
 import keras
 import numpy as np
 
+from t2t_lite.errors import counted
+
 _LOGGER = logging.getLogger("t2t_lite")
 
 
@@ -32,7 +34,7 @@ def announce(config, data, model, replicas, accumulation, output_dir, gives_up=(
         f"{hparams['dtype_policy']}",
         f"batches: up to {hparams['batch_size']:,} tokens a replica, "
         f"{hparams['batch_size'] * replicas_count * accumulation:,} tokens a step (all replicas): "
-        f"{replicas_count} replicas, accumulation {accumulation}{kept}",
+        f"{counted(replicas_count, 'replica')}, accumulation {accumulation}{kept}",
         f"seed {hparams['random_seed']}: reproducible, {exactly}",
         f"output: {output_dir}",
     ):

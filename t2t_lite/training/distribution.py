@@ -8,7 +8,8 @@ import logging
 
 import tensorflow as tf
 
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.ranges import GPUS, LOGICAL_CPUS, typed_value
 from t2t_lite.training.cluster import (
     SECONDS_FOR_MACHINES,
     Cluster,
@@ -91,7 +92,7 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     """Chooses the devices.
 
     Args:
-        worker_gpu: int, GPUs to replicate over, on each machine; where none is visible the CPU is used, and the
+        worker_gpu: int, GPUs to replicate over, on each machine; 1 where none is visible means the CPU, and the
             description says so.
         logical_cpus: int, train on that many replicas of the CPU instead; 0: no.
 
@@ -102,8 +103,8 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
         UserError: more GPUs than there are, a negative number, or a TF_CONFIG that makes no sense.
     """
     cluster = read_cluster()
-    if worker_gpu < 0 or logical_cpus < 0:
-        raise UserError(f"--worker_gpu={worker_gpu}, --logical_cpus={logical_cpus}: expected numbers from 0.")
+    worker_gpu = typed_value("worker_gpu", worker_gpu, int, GPUS)
+    logical_cpus = typed_value("logical_cpus", logical_cpus, int, LOGICAL_CPUS)
     if cluster and logical_cpus > 1:
         raise UserError(f"--logical_cpus={logical_cpus}: only without TF_CONFIG; a machine of several is one replica.")
     if not cluster:
@@ -131,19 +132,21 @@ def choose_devices(worker_gpu=1, logical_cpus=0):
     gpus = _visible_gpus(worker_gpu)
     if worker_gpu == 0:
         hide_gpus()
-        return [], f"devices: CPU (--worker_gpu=0; {len(gpus)} GPUs visible)"
+        return [], f"devices: CPU (--worker_gpu=0; {counted(len(gpus), 'GPU')} visible)"
     if not gpus:
         built = "" if tf.test.is_built_with_cuda() else ", and this TensorFlow is built without CUDA"
         return [], f"devices: CPU: no GPU is visible{built} (for GPUs: pip install 't2t_lite[cuda]', then nvidia-smi)"
     names = [gpu.name.removeprefix("/physical_device:") for gpu in gpus[:worker_gpu]]
-    unused = f"; {len(gpus) - worker_gpu} more are visible (--worker_gpu)" if len(gpus) > worker_gpu else ""
+    unused = f"; more are visible: {len(gpus) - worker_gpu} (--worker_gpu)" if len(gpus) > worker_gpu else ""
     return [f"/{name}" for name in names], f"devices: {', '.join(names)}{unused}"
 
 
 def _visible_gpus(worker_gpu):
     gpus = gpus_as_needed()
     if worker_gpu > max(len(gpus), 1):  # one that is not there is the default, and falls back to the CPU
-        raise UserError(f"--worker_gpu={worker_gpu}: only {len(gpus)} GPUs are visible. Expected at most that many.")
+        there = f"{counted(len(gpus), 'GPU')} {'is' if len(gpus) == 1 else 'are'} visible"
+        instead = f"at most {len(gpus)}" if gpus else f"1, which falls back to the CPU, or --logical_cpus={worker_gpu}"
+        raise UserError(f"--worker_gpu={worker_gpu}: {there}. Expected {instead}.")
     return gpus
 
 
@@ -188,7 +191,7 @@ def _over_workers(cluster, gpus):
         ) from error
     count = strategy.num_replicas_in_sync
     each = f"{count // len(cluster.workers)} GPUs each" if gpus else "the CPU of each"
-    description = f"devices: {len(cluster.workers)} machines, {each}; this is worker {cluster.index}"
+    description = f"devices: {counted(len(cluster.workers), 'machine')}, {each}; this is worker {cluster.index}"
     return Replicas(strategy, count, description, cluster)
 
 

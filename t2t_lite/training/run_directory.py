@@ -10,7 +10,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.config import HParams, parse_assignments
 from t2t_lite.data.files import lock_file, read_bytes, write_bytes
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 from t2t_lite.models.checkpoint_files import check_can_be_placed
 from t2t_lite.models.run_config import read_run_config
 from t2t_lite.training.optimizers import without_multistep
@@ -123,8 +123,8 @@ def accumulation_for(replicas, wanted, before, keep_batches=True):
     if batches % replicas:
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
         raise UserError(
-            f"{replicas} replicas cannot share the {batches} batches that each step of this run takes. Expected "
-            f"{', '.join(possible)} of them, or steps of another size: "
+            f"{counted(replicas, 'replica')} cannot share the {batches} batches that each step of this run takes. "
+            f"Expected {', '.join(possible)} of them, or steps of another size: "
             f"--hparams=gradient_accumulation_steps={wanted} --allow_hparams_change"
         )
     return batches // replicas

@@ -55,7 +55,7 @@ class Trainer:
         hparams_set: str, name of the set.
         data_dir: str, where t2t-datagen wrote records and vocabulary.
         output_dir: str, for checkpoints and logs.
-        worker_gpu: int, GPUs to replicate over; the CPU where none is visible.
+        worker_gpu: int, GPUs to replicate over; 1 falls back to the CPU.
         logical_cpus: int, train on that many CPU replicas instead; 0: no.
         local_eval_frequency: int, save and evaluate every so many steps.
         eval_steps: int, teacher-forced batches an evaluation; 0: the whole dev set.

@@ -38,7 +38,7 @@ def test_the_files_are_those_of_a_local_run(tmp_path, own_flags, call_command): 
     assert call_command("t2t-datagen", *OWN, "--data_dir=local", *own_flags).status == 0
     result = call_command("t2t-datagen", *OWN, "--data_dir=beam", BEAM, *own_flags)
     assert result.status == 0, result.stderr
-    assert "5 chunks are put together to 1 shards" in result.stderr
+    assert "5 chunks put together to 1 shard" in result.stderr
     local, beam = contents(tmp_path / "local"), contents(tmp_path / "beam")
     assert local == beam
     removed = json.loads(beam["translate_own-manifest.json"])["splits"]["train"]["removed"]

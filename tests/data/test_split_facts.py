@@ -116,7 +116,7 @@ def test_another_number_of_shards(data_dir):
     for old in sorted(folder.glob("uneven-train-*"))[1:]:
         old.unlink()
     (folder / "uneven-train-00000-of-00003").rename(folder / "uneven-train-00000-of-00001")
-    with pytest.raises(UserError, match="uneven-train-00000-of-00001 and its like: 1 shards, but 3 by the manifest"):
+    with pytest.raises(UserError, match="uneven-train-00000-of-00001 and its like: 1 shard, but 3 by the manifest"):
         check(data_dir)
 
 

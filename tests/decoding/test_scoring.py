@@ -83,7 +83,7 @@ def test_what_cannot_be_scored(run_dir):
         translator.score(["a", "a"], ["a", "ab " * 2000])
     with pytest.raises(UserError, match="sentence 1: the text has"):
         translator.score(["ab " * 2000], ["a"])
-    with pytest.raises(UserError, match="1 texts, but 2 targets"):
+    with pytest.raises(UserError, match="1 text, but 2 targets"):
         translator.score(["a"], ["a", "b"])
     translator.score(["a", "b", "c"], ["a", "", "c"], batch_size=2, on_progress=done.append)
     assert done == [2, 1]

@@ -215,7 +215,7 @@ def test_prefixes_that_cannot_be(translator):
         UserError, match=f"sentence 2: its prefix has {length} ids, and its output at most {length - 1}"
     ):
         translator.translate(["", "x"], prefixes=["", "a tree a tree"], extra_length=extra_length - 1)
-    with pytest.raises(UserError, match="2 texts, but 1 prefixes"):
+    with pytest.raises(UserError, match="2 texts, but prefixes: 1"):
         translator.translate(["x", "y"], prefixes=["a"])
 
 

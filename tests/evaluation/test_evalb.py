@@ -103,7 +103,7 @@ def test_gold_tags_say_what_punctuation_is():
     [
         ("", 0, 1, "blank"),
         (None, 1, 0, "not a tree"),
-        (parse_tree("(S (NN a))"), 1, 0, "1 words, the gold tree has 2"),
+        (parse_tree("(S (NN a))"), 1, 0, "1 word, the gold tree has 2"),
         (parse_tree("(S (NN a) (NN c))"), 1, 0, "the word 'c', in the gold tree 'b'"),
     ],
 )
@@ -135,7 +135,7 @@ def test_sums_are_over_all_brackets_and_short_sentences_apart():
 
 def test_numbers_of_trees():
     tree = parse_tree("(NN a)")
-    with pytest.raises(UserError, match="2 gold trees, 1 predictions"):
+    with pytest.raises(UserError, match="2 gold trees, 1 prediction"):
         score_trees([tree, tree], [tree])
     with pytest.raises(UserError, match="no trees"):
         score_trees([], [])

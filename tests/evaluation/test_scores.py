@@ -119,7 +119,7 @@ def test_a_sentencepiece_model_that_is_there_is_used(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("hypotheses", "references", "options", "words"),
     [
-        (["a"], ["a", "b"], {}, "1 translations but 2 references"),
+        (["a"], ["a", "b"], {}, "1 translation but 2 references"),
         ([], [], {}, "no sentences"),
         (["a"], ["a"], {"tokenize": "13b"}, "Nearest: 13a"),
         (["a"], ["a"], {"tokenize": "SPBLEU-1k"}, "Nearest: spBLEU-1K"),

@@ -89,7 +89,7 @@ def test_translation_from_a_pipe(bleu, assert_user_error):
 @pytest.mark.parametrize(
     ("translation", "reference", "words"),
     {
-        "unequal": ("a\n", REFERENCE, ["hyp.de has 1 lines", "ref.de has 2"]),
+        "unequal": ("a\n", REFERENCE, ["hyp.de has 1 line", "ref.de has 2"]),
         "empty reference": (REFERENCE, "", ["ref.de", "empty"]),
         "not UTF-8": (b"gut\nsch\xf6n\n", REFERENCE, ["hyp.de, line 2", "UTF-8"]),
     }.values(),
@@ -127,7 +127,7 @@ def test_several_references(bleu, assert_user_error, tmp_path):
     assert lines[1] == "BLEU_cased = 100.00"
     assert lines[2].startswith("sacreBLEU = 100.00 (nrefs:2|")
     (tmp_path / "second.de").write_text("eine Zeile\n")
-    assert_user_error(bleu(REFERENCE, "--reference=ref.de,second.de"), "second.de has 1 lines, ref.de has 2")
+    assert_user_error(bleu(REFERENCE, "--reference=ref.de,second.de"), "second.de has 1 line, ref.de has 2")
 
 
 def test_all_that_can_be_asked_of_one_translation(bleu, tmp_path):
@@ -162,7 +162,7 @@ def test_text_that_looks_tokenised_is_warned_of(bleu):
     result = bleu(text, reference=text)
     assert result.status == 0
     assert result.stderr.count("warning") == 1
-    assert "hyp.de: 101 lines end in a blank and a full stop" in result.stderr
+    assert "hyp.de: 101 line end in a blank and a full stop" in result.stderr
 
 
 def test_what_is_shown_of_a_line_cannot_disturb_the_terminal(bleu):

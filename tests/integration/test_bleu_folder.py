@@ -122,7 +122,7 @@ def test_mistakes(call_command, assert_user_error, add, folder, tmp_path):
     assert_user_error(call_command("t2t-bleu", "--translations_dir=gone", *FLAGS[1:]), "gone: no such folder")
     assert not (tmp_path / "events").exists()
     add("ende-100", "eine Zeile\n")
-    assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100 has 1 lines, ref.de has 2")
+    assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100 has 1 line, ref.de has 2")
     add("ende-100", REFERENCE.replace("rote", "gr\udcfcne").encode("utf-8", "surrogateescape"))
     assert_user_error(call_command("t2t-bleu", *FLAGS), "ende-100, line 2", "not UTF-8")
     (tmp_path / "events/last_evaluated_step.txt").write_text("ten")

@@ -133,7 +133,7 @@ def test_flags_of_the_training_may_be_repeated(call_command, made, source):
         (["--decode_from_file=nowhere"], ["nowhere", "no such file"]),
         (["--decode_from_file=bad"], ["bad, line 2", "UTF-8"]),
         (["--decode_to_file=no/folder/out"], ["no/folder/out", "cannot be written"]),
-        (["--decode_reference=bad.ref"], ["bad.ref", "1 lines", "6"]),
+        (["--decode_reference=bad.ref"], ["bad.ref", "1 line", "6"]),
         (["--output_dir=nowhere"], ["nowhere", "no such folder"]),
     ],
 )

@@ -90,7 +90,7 @@ def test_outputs_begin_as_the_prefixes_say(decode, tmp_path):
     result, _ = decode("--prefix_file=prefixes", status=2)
     assert "in, line 6: its prefix has" in result.stderr and len(result.stderr.splitlines()) == 1
     (tmp_path / "prefixes").write_text("a\n")
-    assert "prefixes has 1 lines, in has 6" in decode("--prefix_file=prefixes", status=2)[0].stderr
+    assert "prefixes has 1 line, in has 6" in decode("--prefix_file=prefixes", status=2)[0].stderr
 
 
 def test_word_alignments(decode, tmp_path):

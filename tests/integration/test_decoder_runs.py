@@ -68,7 +68,7 @@ def test_two_devices_give_what_one_gives(call_command, made, source, tmp_path):
 
 def test_more_gpus_than_there_are(call_command, assert_user_error, made, source):
     result = call_command("t2t-decoder", f"--output_dir={made}", "--decode_from_file=in", "--worker_gpu=2")
-    assert_user_error(result, "--worker_gpu=2", "only 0 GPUs")
+    assert_user_error(result, "--worker_gpu=2", "0 GPUs are visible")
 
 
 def test_several_checkpoints_are_an_ensemble(call_command, made, source, tmp_path):

@@ -66,7 +66,7 @@ def test_the_cutoff(evalb):
 @pytest.mark.parametrize(
     ("predicted", "gold", "words"),
     [
-        (PREDICTED.splitlines()[0], GOLD, ["2 trees", "1 lines"]),
+        (PREDICTED.splitlines()[0], GOLD, ["2 trees", "1 line"]),
         (PREDICTED, GOLD + "(S (NN a)\n", ["gold.mrg, line 5", "not closed"]),
         (PREDICTED, GOLD + "(S)\n", ["gold.mrg, line 5", "without words"]),
         (PREDICTED, "", ["gold.mrg", "empty"]),

@@ -131,7 +131,7 @@ def test_another_command_translates(call_command, expected, tmp_path):
         (["--source=latin.en"], ["latin.en, line 2", "UTF-8"]),
         (["--source=empty.en"], ["empty.en: the file is empty"]),
         (["--reference=latin.en"], ["latin.en, line 2"]),
-        (["--reference=one.de"], ["one.de: 1 lines, src.en has 7"]),
+        (["--reference=one.de"], ["one.de: 1 line, src.en has 7"]),
         (["--reference=ref.de", "--metrics=blue"], ["--metrics=blue", "Nearest: bleu"]),
         (["--problem=translate_ende_phrasebook"], ["--problem=translate_ende_phrasebook", "translate_own"]),
         (["--translations_dir=one.de"], ["one.de"]),
@@ -159,7 +159,7 @@ def test_translations_of_something_else_are_not_taken_for_these(call_command, as
     )
     (tmp_path / "translations/translate_own-200").write_text("eine\n")
     result = call_command("t2t-translate-all", *FLAGS, "--min_steps=200")
-    assert_user_error(result, "translate_own-200 has 1 lines, src.en has 7", "Delete it")
+    assert_user_error(result, "translate_own-200 has 1 line, src.en has 7", "Delete it")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="for root all folders are writable")

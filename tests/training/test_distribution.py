@@ -20,8 +20,12 @@ def test_logical_cpus_are_replicas():
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        ({"worker_gpu": 2}, "--worker_gpu=2: only 0 GPUs are visible"),
-        ({"worker_gpu": -1}, "expected numbers from 0"),
+        (
+            {"worker_gpu": 2},
+            "--worker_gpu=2: 0 GPUs are visible. Expected 1, which falls back to the CPU, or --logical_cpus=2",
+        ),
+        ({"worker_gpu": -1}, "worker_gpu=-1: expected a whole number from 0"),
+        ({"logical_cpus": 65}, "logical_cpus=65: expected a whole number from 0 to 64"),
         ({"logical_cpus": 64}, "--logical_cpus=64: TensorFlow was started with 8"),
     ],
 )
