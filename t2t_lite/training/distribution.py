@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import json
 import logging
 
@@ -42,6 +43,29 @@ class Replicas:
     def is_chief(self):
         """Whether this process writes checkpoints and logs: of several machines one does."""
         return self.cluster is None or self.cluster.is_chief
+
+    def run(self, function, *args):
+        """Calls a function on every replica, whose arguments and results may have a value for each of them."""
+        return function(*args) if self.strategy is None else self.strategy.run(function, args=args)
+
+    def all_reduce(self, values):
+        """Sums what every replica has, in one collective operation, by NCCL between GPUs; call it in a graph.
+
+        Args:
+            values: any structure of float32 tensors, one for each replica, as `run` returns it.
+
+        Returns:
+            The structure of sums, one on each replica's own device.
+        """
+        if self.strategy is None:
+            return values
+        flat = tf.nest.flatten(values)
+        sums = self.strategy.extended.batch_reduce_to("SUM", [(value, value) for value in flat])
+        return tf.nest.pack_sequence_as(values, sums)
+
+    def first(self, value):
+        """Returns the value that the first replica of this machine has."""
+        return value if self.strategy is None else self.strategy.experimental_local_results(value)[0]
 
     def sum(self, value):
         """Returns the sum of a scalar tensor over the replicas of all machines; call it in a graph, or eagerly."""
@@ -165,10 +189,24 @@ def hide_gpus():
         tf.config.set_visible_devices([], "GPU")
 
 
+class _MirroredStrategy(tf.distribute.MirroredStrategy):
+    """One whose collectives are its own.
+
+    TensorFlow gives the groups of every strategy the same keys, and remembers for as long as the process lives which
+    devices a key stands for: after a run on two replicas one on eight would fail.
+    """
+
+    _groups = itertools.count(step=100)  # far more than the groups of one strategy
+
+    def __init__(self, devices):
+        self._collective_key_base = next(self._groups)
+        super().__init__(devices)
+
+
 def _over(devices, description):
     if len(devices) < 2:
         return Replicas(None, 1, description)
-    return Replicas(tf.distribute.MirroredStrategy(devices), len(devices), description)
+    return Replicas(_MirroredStrategy(devices), len(devices), description)
 
 
 def _over_workers(cluster, gpus):

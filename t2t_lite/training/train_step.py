@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.layers import dropout_seed
+from t2t_lite.training.local_updates import update_locally
 from t2t_lite.training.losses import cross_entropy
 
 
@@ -27,6 +28,8 @@ class TrainStep:
     def __init__(self, model, optimizer, replicas, hparams):
         self.model = model
         self.optimizer = optimizer
+        if replicas.strategy is not None:
+            update_locally(optimizer, replicas.strategy)
         self.replicas = replicas
         self.hparams = hparams
         self.accumulation = hparams.gradient_accumulation_steps
@@ -71,45 +74,45 @@ class TrainStep:
     def gradients(self, batches, first_batch):
         """Returns the global gradient of a step, a list beside the model's trainable variables; for inspection."""
         tokens = tf.add_n([tf.math.count_nonzero(batch["targets"], dtype=tf.float32) for batch in batches])
-        return tf.function(self._global_gradients, autograph=False)(
-            batches, tokens, tf.constant(first_batch, tf.int64)
-        )[0]
+        arguments = batches, tokens, tf.constant(first_batch, tf.int64), tf.constant(0.0)
+        gradients, *_ = tf.function(self._global_sums, autograph=False)(*arguments)
+        return [self.replicas.first(gradient) for gradient in gradients]
 
     def _traced_step(self, batches, tokens, first_batch, stop):
         self.traces += 1
-        gradients, objective, nats = self._global_gradients(batches, tokens, first_batch)
-        norm = tf.linalg.global_norm(gradients)
-        finite = tf.math.is_finite(norm) & tf.math.is_finite(objective)
-        if self.hparams.clip_grad_norm > 0:
-            gradients, _ = tf.clip_by_global_norm(gradients, self.hparams.clip_grad_norm, use_norm=norm)
-        tf.cond(finite, lambda: self._apply(gradients), lambda: None)
-        return {
-            "objective": objective,
-            "nats": nats,
-            "gradient_norm": norm,
-            "skipped": 1.0 - tf.cast(finite, tf.float32),
-            "stops": self.replicas.sum(stop),
-        }
+        sums = self._global_sums(batches, tokens, first_batch, stop)
+        gradients, metrics = self.replicas.run(self._clipped, *sums)
+        # All replicas have the same sums, and so come to the same numbers: those of any will do.
+        metrics = {name: self.replicas.first(value) for name, value in metrics.items()}
+        tf.cond(metrics["skipped"] > 0, lambda: None, lambda: self._apply(gradients))
+        return metrics
 
     def _apply(self, gradients):
         self.optimizer.apply(gradients, self.model.trainable_variables)
 
-    def _global_gradients(self, batches, tokens, first_batch):
-        """Returns (gradients, objective, nats), summed over replicas; the last two not divided by the tokens."""
-        strategy = self.replicas.strategy
-        if strategy is None:
-            return self._replica_gradients(0, batches, tokens, first_batch)
+    def _clipped(self, gradients, objective, nats, stops):
+        """Returns (gradients, metrics) of one replica, from its copy of the global sums."""
+        norm = tf.linalg.global_norm(gradients)
+        finite = tf.math.is_finite(norm) & tf.math.is_finite(objective)
+        if self.hparams.clip_grad_norm > 0:
+            gradients, _ = tf.clip_by_global_norm(gradients, self.hparams.clip_grad_norm, use_norm=norm)
+        skipped = 1.0 - tf.cast(finite, tf.float32)
+        metrics = {"objective": objective, "nats": nats, "gradient_norm": norm, "skipped": skipped, "stops": stops}
+        return gradients, metrics
 
-        def on_replica(batches, tokens, first_batch):
+    def _global_sums(self, batches, tokens, first_batch, stop):
+        """Returns (gradients, objective, nats, stops), summed over replicas: each has the sums on its own device.
+
+        Objective and nats are not divided by the tokens.
+        """
+
+        def on_replica(batches, tokens, first_batch, stop):
             # Every replica gets all batches and picks its own: the id is known while tracing.
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group
             replica = replica if isinstance(replica, int) else int(tf.get_static_value(replica))
-            return self._replica_gradients(replica, batches, tokens, first_batch)
+            return *self._replica_gradients(replica, batches, tokens, first_batch), tf.identity(stop)
 
-        per_replica = strategy.run(on_replica, args=(batches, tokens, first_batch))
-        gradients, objective, nats = per_replica
-        total = [strategy.reduce("SUM", value, axis=None) for value in (*gradients, objective, nats)]
-        return total[:-2], total[-2], total[-1]
+        return self.replicas.all_reduce(self.replicas.run(on_replica, batches, tokens, first_batch, stop))
 
     def _replica_gradients(self, replica, batches, tokens, first_batch):
         """The sums over one replica's accumulated batches."""

@@ -51,7 +51,9 @@ def start_workers(tmp_path, call_command):
         for index, config in enumerate(configs):
             log = open(tmp_path / f"worker{index}.log", "w")  # noqa: SIM115  (the process writes to it)
             environment = {**os.environ, "TF_CONFIG": config.strip("'")}
-            words = [program, *FLAGS, *flags, *(of_second if index else ())]
+            given = [*flags, *(of_second if index else ())]
+            names = {flag.partition("=")[0] for flag in given}
+            words = [program, *(flag for flag in FLAGS if flag.partition("=")[0] not in names), *given]
             started.append(subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=log, stderr=log))
             log.close()
         return started[-2:]
@@ -112,6 +114,41 @@ def test_two_machines_end_early_at_the_same_step(tmp_path, data, start_workers):
     assert checkpoint_step(tf.train.latest_checkpoint(str(tmp_path / "early"))) == 10
 
 
+STEP = """
+from tests.training.test_train_step import make_step, moved_between_devices, settings
+
+function = make_step(settings("adam", more=",ema_decay=0.9"))._step.get_concrete_function()
+kinds = [operation.type for operation in function.graph.get_operations()]
+sizes = {size for size in moved_between_devices(function).values() if size != 1}
+print("collectives:", kinds.count("CollectiveReduceV2"), "moved otherwise:", sizes or "nothing")
+"""
+
+
+@pytest.mark.slow
+def test_two_machines_exchange_gradients_in_one_collective(tmp_path):
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    environments = [
+        {
+            **os.environ,
+            "TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}}),
+        }
+        for i in (0, 1)
+    ]
+    words = [sys.executable, "-c", STEP]
+    root = pathlib.Path(__file__).parents[2]
+    processes = [
+        subprocess.Popen(words, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for env in environments
+    ]
+    try:
+        said = [process.communicate(timeout=240) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    for out, err in said:
+        assert out.splitlines()[-1:] == ["collectives: 1 moved otherwise: nothing"], err
+
+
 def wait_for_step(tmp_path, step, processes):
     """Returns once train.log has a checkpoint at or after a step."""
     path, deadline = tmp_path / "dead" / "train.log", time.monotonic() + 240
@@ -154,7 +191,7 @@ def test_a_machine_that_is_gone_is_named_and_the_run_goes_on(tmp_path, data, sta
 @pytest.mark.slow
 def test_machines_with_different_settings_are_refused(tmp_path, data, start_workers):
     flags = "--output_dir=mixed", "--train_steps=5", f"--hparams={HPARAMS}"
-    processes = start_workers(*flags, of_second=[f"--hparams={HPARAMS},label_smoothing=0.3"])
+    processes = start_workers(*flags, of_second=["--hp_label_smoothing=0.3"])
     assert [process.wait(timeout=120) for process in processes] == [2, 2]
     for index in (0, 1):
         last = (tmp_path / f"worker{index}.log").read_text().strip().splitlines()[-1]

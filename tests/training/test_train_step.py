@@ -1,6 +1,7 @@
 """One step: eight replicas equal one, accumulation equals a larger batch; and mistakes in this would show."""
 
 import functools
+import math
 
 import keras
 import numpy as np
@@ -155,6 +156,41 @@ class SameMasksEverywhere(TrainStep):
 
     def _replica_gradients(self, replica, batches, tokens, first_batch):
         return super()._replica_gradients(replica, batches, tokens, first_batch - replica)
+
+
+def moved_between_devices(function):
+    """Returns {operation: numbers} that pass from one device to an operation on another, in no collective.
+
+    The batches, which come from the host, are not counted; a variable is read on its own device.
+    """
+    graph = function.graph.as_graph_def(add_shapes=True)
+    moved = {}
+    for nodes in (graph.node, *(inner.node_def for inner in graph.library.function)):
+        known = {node.name: node for node in nodes}
+        for node in nodes:
+            for source in (known.get(name.partition(":")[0]) for name in node.input):
+                if not node.device or source is None or source.device == node.device:
+                    continue
+                if source.op in ("Placeholder", "ReadVariableOp"):
+                    continue
+                shapes = source.attr["_output_shapes"].list.shape
+                sizes = [math.prod(dim.size for dim in shape.dim) for shape in shapes if not shape.unknown_rank]
+                moved[f"{node.name} ({node.device[-5:]})"] = max(sizes, default=-1)
+    return moved
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimizer, more", [("adam", ",ema_decay=0.9,clip_grad_norm=0.5"), ("sgd", "")])
+def test_gradients_meet_in_one_collective_and_no_tensor_goes_through_one_device(optimizer, more):
+    step = make_step(settings(optimizer, 0.3, accumulation=2, more=more), replicas=2)
+    function = step._step.get_concrete_function()
+    kinds = [operation.type for operation in function.graph.get_operations()]
+    assert kinds.count("CollectiveReduceV2") == 2, "one for each replica, whatever the number of variables"
+    assert {size for size in moved_between_devices(function).values() if size != 1} == set()
+    trained(step, by(4) * 3)
+    for weight in (*step.model.weights, *step.optimizer.variables):
+        first, second = (copy.numpy() for copy in weight.value.values)
+        np.testing.assert_array_equal(first, second)
 
 
 @functools.cache
