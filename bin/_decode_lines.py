@@ -141,8 +141,7 @@ def take_time(flags, path):
 
 
 def show_bleu(outputs, references):
-    """Prints tensor2tensor's two BLEUs, each with sacreBLEU's signature, on stderr."""
-    from t2t_lite.evaluation.scores import corpus_bleu
+    """Prints sacreBLEU with its signature on stderr. Tensor2tensor's BLEU_cased is another measure: see t2t-bleu."""
+    from t2t_lite.evaluation.scores import METRICS, corpus_bleu
 
-    for name, lowercase in (("BLEU_uncased", True), ("BLEU_cased", False)):
-        print(f"{name} = {corpus_bleu(outputs, references, lowercase=lowercase)}", file=sys.stderr)
+    print(f"{METRICS['bleu']} = {corpus_bleu(outputs, references)}", file=sys.stderr)

@@ -4,15 +4,17 @@ import dataclasses
 import logging
 import os
 
-from t2t_lite.bin import _decode_files, _decode_lines, _decode_records
+from t2t_lite.bin import _decode_files, _decode_lines, _decode_records, _scoring
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
+_METRICS = ("bleu", "chrf", "ter")  # the first says which combination is the best
 
 
 def tune(flags, settings):
     """Translates the dev set by each combination and prints the table; the best one is named."""
     from t2t_lite.decoding import tuning
+    from t2t_lite.evaluation.scores import METRICS
 
     grid = tuning.DEFAULT_GRID if flags.tune == "true" else flags.tune
     combinations = tuning.parse_grid(grid)
@@ -32,16 +34,19 @@ def tune(flags, settings):
         lines_of = _decode_lines.line_translator(flags, changed, translator, name, errors)
         return [found.text for found in lines_of.translate(some)]
 
+    signatures = []
+
     def score(outputs):
-        return _scores(outputs, references)
+        points, signatures[:] = _scores(outputs, references)
+        return points
 
     trials = []
     for trial in tuning.tune(translate, score, combinations, lambda combination: translate(combination, lines[:1])):
         trials.append(trial)
         words = [f"{key}={value}" for key, value in (trial.settings | trial.scores).items() if key != "BP"]
         _LOGGER.info(f"{len(trials)} of {len(combinations)}: {', '.join(words)}, {trial.seconds:.1f} s")
-    print("\n".join(tuning.table(trials)))
-    best = tuning.best_trial(trials)
+    print("\n".join([*signatures, *tuning.table(trials)]))
+    best = tuning.best_trial(trials, METRICS[_METRICS[0]])
     print(f"best: --decode_hparams={','.join(f'{key}={value}' for key, value in best.settings.items())}")
 
 
@@ -60,9 +65,9 @@ def _dev_set(flags, settings, translator, errors):
 def _scores(outputs, references):
     import sacrebleu.metrics
 
-    bleu = sacrebleu.metrics.BLEU().corpus_score(outputs, [references])
-    chrf = sacrebleu.metrics.CHRF().corpus_score(outputs, [references])
-    ter = sacrebleu.metrics.TER().corpus_score(outputs, [references])
-    return {
-        "BLEU": round(bleu.score, 2), "chrF": round(chrf.score, 2), "TER": round(ter.score, 2), "BP": round(bleu.bp, 3)
-    }  # fmt: skip
+    from t2t_lite.evaluation import scores
+
+    found = scores.corpus_scores(outputs, references, _METRICS)
+    points = {scores.METRICS[name]: round(score.score, 2) for name, score in found.items()}
+    brevity_penalty = sacrebleu.metrics.BLEU().corpus_score(outputs, [references]).bp
+    return points | {"BP": round(brevity_penalty, 3)}, _scoring.signature_lines(found)

@@ -18,7 +18,7 @@ class Trial:
 
     Attributes:
         settings: dict, what of `SearchOptions` was tried.
-        scores: dict, name -> float; at least "BLEU".
+        scores: dict, name -> float.
         seconds: float, what translating took.
     """
 
@@ -83,7 +83,7 @@ def tune(translate, score, combinations, warm_up=None):
         yield Trial(settings, score(outputs), seconds)
 
 
-def best_trial(trials, metric="BLEU"):
+def best_trial(trials, metric="sacreBLEU"):
     """Returns the trial of the highest score; of equal ones the quickest kind, which is that of the smaller beam."""
     return max(trials, key=lambda trial: (round(trial.scores[metric], 2), -trial.settings.get("beam_size", 0)))
 

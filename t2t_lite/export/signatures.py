@@ -1,7 +1,8 @@
 """The functions of an export: text in, text out, of stock TensorFlow and tensorflow-text operations alone.
 
-None of them raises, whatever the bytes: what is not UTF-8 becomes U+FFFD, and what is too long is cut. No row changes
-another one. All outputs have the batch first, as a server's batching needs it.
+None of them raises, whatever the bytes: what is not UTF-8 becomes U+FFFD, and what is too long is cut. Only `score`
+does, for unequal numbers of texts. No row changes another one. All outputs have the batch first, as a server's batching
+needs it.
 """
 
 import functools
@@ -13,11 +14,12 @@ from t2t_lite.data.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.decoding.beam_search import beam_search
 from t2t_lite.decoding.full_pass import decodable
 from t2t_lite.decoding.scoring import log_probs_of_targets
+from t2t_lite.ranges import ALPHA
 
 # White space as Python's str.isspace has it, which Translator goes by.
 _BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]*"
 # What callers may ask for beyond the export's own settings.
-_LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = 10.0, 512
+_LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512
 # `score` takes so many positions of a batch at a time: their logits need 4 bytes an entry of the vocabulary.
 _SCORED_POSITIONS = 2048
 
@@ -104,7 +106,7 @@ class TextSignatures:
     def with_options(self, inputs, alpha, extra_length):
         """As `serving_default`; alpha float32 and extra_length int32 are scalars, or [batch]: a value for each row.
 
-        Values out of range become the nearest ones in it: 0 to 10, and 0 to 512 or what the export has, if that is
+        Values out of range become the nearest ones in it: 0 to 5, and 0 to 512 or what the export has, if that is
         more; an alpha that is no number becomes the export's own.
         """
         alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
@@ -154,17 +156,21 @@ class TextSignatures:
 
         A score is the log-probability (nats) of the target given its source, EOS included; "lengths" are the numbers of
         ids that it sums up. "token_scores" float32 [batch, longest length] are its parts, then 0. No search is run.
+        Another number of targets than of inputs is InvalidArgument: nobody could say which belong together.
         """
+        message = "score: as many targets as inputs are expected, one for each; the numbers differ"
+        as_many = tf.debugging.assert_equal(tf.shape(inputs), tf.shape(targets), message, summarize=1)
+        with tf.control_dependencies([as_many]):
+            inputs, targets = tf.identity(inputs), tf.identity(targets)
         sources, targets = self._read["inputs"](inputs), self._read["targets"](targets)
-        count = tf.minimum(tf.shape(sources.ids)[0], tf.shape(targets.ids)[0])  # as many, or the rest is left out
-        log_probs = self._log_probs(sources.ids[:count], targets.ids[:count])
-        lengths = targets.lengths[:count] + 1
+        log_probs = self._log_probs(sources.ids, targets.ids)
+        lengths = targets.lengths + 1
         log_probs = tf.where(tf.range(tf.shape(log_probs)[1]) < lengths[:, None], log_probs, 0.0)
         return {
             "scores": tf.reduce_sum(log_probs, 1),
             "lengths": lengths,
             "token_scores": log_probs,
-            "truncated": sources.truncated[:count] | targets.truncated[:count],
+            "truncated": sources.truncated | targets.truncated,
         }
 
     def _best(self, inputs, alpha, extra_length):

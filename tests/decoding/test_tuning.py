@@ -30,13 +30,15 @@ def test_the_table_and_the_best():
     scores = {1: 30.0, 4: 31.001, 8: 31.004}
     trials = list(
         tuning.tune(
-            lambda s: s["beam_size"], lambda beam: {"BLEU": scores[beam], "BP": 1}, [{"beam_size": b} for b in scores]
+            lambda s: s["beam_size"],
+            lambda beam: {"sacreBLEU": scores[beam], "BP": 1},
+            [{"beam_size": b} for b in scores],
         )
     )
     assert tuning.best_trial(trials).settings == {"beam_size": 4}  # as good as 8 to two decimals, and quicker
     lines = tuning.table([*trials[:1], Trial({"beam_size": 4, "alpha": 0.6}, trials[1].scores, 12.34)])
     assert [line.split() for line in lines] == [
-        ["beam_size", "alpha", "BLEU", "BP", "seconds"],
+        ["beam_size", "alpha", "sacreBLEU", "BP", "seconds"],
         ["1", "-", "30.00", "1.000", "0.0"],
         ["4", "0.6", "31.00", "1.000", "12.3"],
     ]

@@ -70,7 +70,7 @@ _OTHERS = [*ROWS[1:], ROWS[0]]
 _SIGNATURES = ("serving_default", "with_options", "n_best", "tokens", "score")
 _WITH = {"alpha": 0.2, "extra_length": 3}
 # Out of range: alpha, extra_length, and what they count as.
-_ODD = [(float("nan"), 3, 0.8, 3), (-1.0, -5, 0.0, 0), (float("inf"), 2**31 - 1, 10.0, 512)]
+_ODD = [(float("nan"), 3, 0.8, 3), (-1.0, -5, 0.0, 0), (float("inf"), 2**31 - 1, 5.0, 512)]
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +175,17 @@ def test_tokens(translator, answers):
         assert ids == translation.hypotheses[0].ids
 
 
+def test_unequal_numbers_of_inputs_and_targets_are_refused(exported):
+    """Whichever are more; equal ones, and none at all, are scored."""
+    score = tf.saved_model.load(exported).signatures["score"]
+    for inputs, targets in ((2, 1), (1, 2), (0, 1), (1, 0), (3, 2)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="as many targets as inputs are expected"):
+            score(inputs=tf.constant(["a"] * inputs, tf.string), targets=tf.constant(["b"] * targets, tf.string))
+    for count in (0, 1, 3):
+        texts = tf.constant(["a"] * count, tf.string)
+        assert score(inputs=texts, targets=texts)["scores"].shape == (count,)
+
+
 def test_scores_of_given_targets(translator, answers):
     fits = [at for at, cut in enumerate(answers["score", "together"]["truncated"]) if not cut]
     pairs = [(_as_text(ROWS[at]), _as_text(_OTHERS[at])) for at in fits]
@@ -250,7 +261,7 @@ def test_exports_are_numbered(translator, tmp_path, monkeypatch):
         (folder / other).mkdir(parents=True)
     assert export_saved_model(translator, str(folder)) == str(folder / "8")
     assert export_saved_model(translator, str(folder)) == str(folder / "9")
-    assert sorted(os.listdir(folder)) == ["7", "8", "9", "notes"]
+    assert sorted(os.listdir(folder)) == ["7", "8", "9", "9.incomplete", "notes"]
 
 
 def test_a_failed_export_leaves_nothing(translator, tmp_path, monkeypatch):

@@ -93,7 +93,10 @@ def test_interactive(run_command, made):
 def test_the_reference_is_scored(call_command, made, source, tmp_path):
     args = ["t2t-decoder", f"--output_dir={made}", FAST, "--decode_from_file=in.en", "--decode_to_file=out"]
     call_command(*args)
-    assert "BLEU_cased = 100.00" in call_command(*args, "--decode_reference=out").stderr
+    (tmp_path / "reference").write_bytes((tmp_path / "out").read_bytes())
+    shown = call_command(*args, "--decode_reference=reference").stderr
+    assert "sacreBLEU = 100.00 (nrefs:1|case:mixed|eff:no|tok:13a|" in shown
+    assert "BLEU_cased" not in shown, "t2t-bleu's name for another measure"
 
 
 def test_an_empty_file_gives_an_empty_file(call_command, made, tmp_path):

@@ -134,7 +134,7 @@ def test_records_of_the_problem(decode, made, tmp_path, translator):
     result, _ = decode(*flags, "--decode_to_file=dev", "--keep_timestamp=true", hparams="num_samples=7")
     base = "dev.transformer.transformer_tiny.translate_own.beam3.alpha0.6"
     files = {name: (tmp_path / f"{base}.{name}").read_text().splitlines() for name in ("inputs", "targets", "decodes")}
-    assert "7 dev examples" in result.stderr and "BLEU_cased" in result.stderr
+    assert "7 dev examples" in result.stderr and "sacreBLEU = " in result.stderr
     assert set(files["inputs"]) <= set(SENTENCES) and files["targets"] == files["inputs"]  # the run's data are so
     (tmp_path / "in").write_text("".join(f"{line}\n" for line in files["inputs"]))
     assert decode()[1] == files["decodes"]
@@ -216,8 +216,9 @@ def test_a_full_disk(decode):
 def test_a_grid_of_settings_on_a_dev_set(decode, made, tmp_path):
     (tmp_path / "ref").write_text("".join(f"{line}\n" for line in LINES))
     result, _ = decode("--tune=beam_size=1,2;alpha=0,1", "--decode_reference=ref", "--decode_to_file=")
-    rows = [line.split() for line in result.stdout.splitlines()]
-    assert rows[0] == ["beam_size", "alpha", "BLEU", "chrF", "TER", "BP", "seconds"]
+    assert [line.partition(": ")[0] for line in result.stdout.splitlines()[:3]] == ["sacreBLEU", "chrF2", "TER"]
+    rows = [line.split() for line in result.stdout.splitlines()[3:]]
+    assert rows[0] == ["beam_size", "alpha", "sacreBLEU", "chrF2", "TER", "BP", "seconds"]
     assert [row[:2] for row in rows[1:4]] == [["1", "-"], ["2", "0.0"], ["2", "1.0"]]
     assert rows[4][0] == "best:" and rows[4][1].startswith("--decode_hparams=beam_size=")
     result, _ = decode("--tune=beam_size=1", "--decode_from_file=", f"--data_dir={made.parent / 'data'}",
