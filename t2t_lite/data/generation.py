@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from t2t_lite import __version__
 from t2t_lite.data import files, sharding, split_facts
-from t2t_lite.data.lock import locked
+from t2t_lite.data.lock import held_lock
 from t2t_lite.data.manifests import read_begun
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.progress import Progress
@@ -36,7 +36,7 @@ def generate(problem, data_dir, tmp_dir):
     if not tf.io.gfile.exists(_begun_path(problem, data_dir)) and _is_done(problem, data_dir, request):
         return
     files.make_folder(data_dir)
-    with locked(_lock_path(problem, data_dir), f"{data_dir}: another t2t-datagen of {problem.name}"):
+    with held_lock(_lock_path(problem, data_dir), f"{data_dir}: another t2t-datagen of {problem.name}"):
         if _is_done(problem, data_dir, request):  # a killed one had come so far, or another one until now
             _end(problem, data_dir)
         else:

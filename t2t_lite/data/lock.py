@@ -9,7 +9,7 @@ from t2t_lite.errors import UserError
 
 
 @contextlib.contextmanager
-def locked(path, what):
+def held_lock(path, what):
     """Context in which no other process holds the lock `path`, a local file that is gone afterwards.
 
     Args:
@@ -26,7 +26,7 @@ def locked(path, what):
         lock = _lock(path)
     if lock is None:
         owner = read_bytes(path).decode(errors="replace").strip() or "unknown"
-        raise UserError(f"{what} (process {owner}) is at work there. Wait for it, stop it, or choose another folder.")
+        raise UserError(f"{what} (process {owner}) is running in it. Wait for it, stop it, or choose another folder.")
     with lock:
         lock.truncate(0)
         lock.write(str(os.getpid()))

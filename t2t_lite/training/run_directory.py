@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams, parse_assignments
-from t2t_lite.data.files import lock_file, read_bytes, write_bytes
+from t2t_lite.data.files import is_remote, read_bytes, write_bytes
+from t2t_lite.data.lock import held_lock
 from t2t_lite.errors import UserError, counted
 from t2t_lite.models.checkpoint_files import check_can_be_placed
 from t2t_lite.models.run_config import read_run_config
@@ -41,45 +42,17 @@ def locked(output_dir):
     Raises:
         UserError: another one is in it, or the folder cannot be written.
     """
-    if "://" in output_dir:  # remote file systems have no locks
-        with _naming(output_dir):
-            tf.io.gfile.makedirs(output_dir)
-        yield
-        return
     made = list(itertools.takewhile(lambda path: not os.path.exists(path), _with_parents(output_dir)))
-    path = os.path.join(output_dir, ".lock")
     try:
         with _naming(output_dir):
             tf.io.gfile.makedirs(output_dir)
-            lock = _lock(path)
-        if lock is None:
-            owner = read_bytes(path).decode(errors="replace").strip() or "unknown"
-            raise UserError(
-                f"--output_dir={output_dir}: another trainer (process {owner}) is running in it. Wait for it, stop it, "
-                "or choose another folder."
-            )
-        with lock:
-            lock.truncate(0)
-            lock.write(str(os.getpid()))
-            lock.flush()
-            try:
-                yield
-            finally:
-                with contextlib.suppress(OSError):  # Windows removes no open file
-                    os.remove(path)
+        with held_lock(os.path.join(output_dir, ".lock"), f"--output_dir={output_dir}: another trainer"):
+            yield
     finally:
-        with contextlib.suppress(OSError):  # it is not empty, or was never made
-            for folder in made:
-                os.rmdir(folder)
-
-
-def _lock(path):
-    """Returns `lock_file(path)`, of the file that is there: not of one that its last owner has just removed."""
-    while True:
-        lock = lock_file(path)
-        if lock is None or (os.path.exists(path) and os.path.samestat(os.fstat(lock.fileno()), os.stat(path))):
-            return lock
-        lock.close()
+        if not is_remote(output_dir):
+            with contextlib.suppress(OSError):  # it is not empty, or was never made
+                for folder in made:
+                    os.rmdir(folder)
 
 
 def _with_parents(path):

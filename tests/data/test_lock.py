@@ -4,34 +4,32 @@ import sys
 
 import pytest
 
-from t2t_lite.data.lock import locked
+from t2t_lite.data.lock import held_lock
 from t2t_lite.errors import UserError
 
 
 def test_only_one_process_is_in(tmp_path):
     path = tmp_path / "a.lock"
-    code = (
-        f"from t2t_lite.data.lock import locked\nwith locked({str(path)!r}, 'd: another'): print(1, flush=1); input()"
-    )
+    code = f"from t2t_lite.data.lock import held_lock\nwith held_lock({str(path)!r}, 'd'): print(1, flush=1); input()"
     other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert other.stdout.readline() == b"1\n"
         with (
-            pytest.raises(UserError, match=rf"^d: another \(process {other.pid}\) is at work there"),
-            locked(path_str := str(path), "d: another"),
+            pytest.raises(UserError, match=rf"^d: another \(process {other.pid}\) is running in it"),
+            held_lock(path_str := str(path), "d: another"),
         ):
             pass
         assert path.exists()
     finally:
         other.kill()
         other.communicate()
-    with locked(path_str, "d: another"):  # the killed one left its file, and no lock
+    with held_lock(path_str, "d: another"):  # the killed one left its file, and no lock
         assert path.read_text() == str(os.getpid())
     assert not path.exists()
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
-    with pytest.raises(UserError, match="cannot be written"), locked(str(tmp_path / "none" / "lock"), "x"):
+    with pytest.raises(UserError, match="cannot be written"), held_lock(str(tmp_path / "none" / "lock"), "x"):
         pass
-    with locked("gs://bucket/lock", "x"):  # no locks there
+    with held_lock("gs://bucket/lock", "x"):  # no locks there
         pass

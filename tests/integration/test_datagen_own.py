@@ -213,12 +213,12 @@ def test_evaluating_on_what_is_trained_on_is_warned_of(tmp_path, call_command, h
 def test_a_second_one_in_the_same_folder_is_refused(tmp_path, two_corpora, call_command, assert_user_error):
     (tmp_path / "d").mkdir()
     lock = f"{tmp_path}/d/translate_own-manifest.json.lock"
-    code = f"from t2t_lite.data.lock import locked\nwith locked({lock!r}, 'd'): print(1, flush=1); input()"
+    code = f"from t2t_lite.data.lock import held_lock\nwith held_lock({lock!r}, 'd'): print(1, flush=1); input()"
     first = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert first.stdout.readline() == b"1\n"
         result = call_command("t2t-datagen", *OWN, two_corpora, "--vocab_size=310")
-        assert_user_error(result, f"d: another t2t-datagen of translate_own (process {first.pid}) is at work there")
+        assert_user_error(result, f"d: another t2t-datagen of translate_own (process {first.pid}) is running in it")
         assert os.listdir(tmp_path / "d") == [os.path.basename(lock)]
     finally:
         first.kill()
