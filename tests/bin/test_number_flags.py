@@ -34,18 +34,20 @@ def test_all_commands_are_looked_at():
 
 
 def range_in_help(flag):
-    """(the smallest, the largest, further numbers) as the help says."""
+    """(the smallest, the largest, further numbers), and what is too small, as the help says."""
     number = r"(-?[\d,.]+(?:e[+-]?\d+)?)"
-    match = re.search(rf"From {number} to {number}((?:, or {number})*)\.", flag.help)
+    match = re.search(rf"(?:From|Above) {number} (?:to|and at most) {number}((?:, or {number})*)\.", flag.help)
     assert match, f"--{flag.name}: --help tells no range: {flag.help}"
     least, most = (float(digits.rstrip(".,").replace(",", "")) for digits in match.group(1, 2))
-    return least, most, [float(word) for word in match[3].replace(", or", "").split()]
+    is_above = "Above" in match[0]
+    also = [float(word) for word in match[3].replace(", or", "").split()]
+    return least + is_above, most, also, [str(int(least) - 1), repr(least if is_above else least - 0.001)]
 
 
 @pytest.mark.parametrize(("command", "name"), NUMBERS, ids=lambda word: word)
 def test_number(command, name, capsys):
     module = importlib.import_module(f"t2t_lite.bin.{command}")
-    least, most, also = range_in_help(flags_of(command).values[name])
+    least, most, also, too_small = range_in_help(flags_of(command).values[name])
     assert math.isfinite(least) and math.isfinite(most) and least < most
     for value in [least, most, *also]:
         flags = flags_of(command)
@@ -53,7 +55,7 @@ def test_number(command, name, capsys):
         if value < 2**53:
             flags.parse([f"--{name}={text}"])
             assert flags.values[name].value == value
-    beyond = [str(int(least) - 1), str(int(most) + 1), repr(least - 0.001), repr(most * 1.1), *HUGE, *NO_NUMBERS]
+    beyond = [*too_small, str(int(most) + 1), repr(most * 1.1), *HUGE, *NO_NUMBERS]
     for text in beyond:
         if text in [str(int(number)) for number in also]:
             continue
