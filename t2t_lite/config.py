@@ -182,7 +182,9 @@ class HParams:
         return made
 
     def to_json(self):
-        """Returns sorted JSON, one value a line."""
+        """Returns sorted JSON, one value a line. Raises `UserError` for NaN in a list of the user's own."""
+        for name, value in self._own.items():
+            _storable(name, value)
         return json.dumps(self.values(), indent=1, sort_keys=True, allow_nan=False)
 
     @classmethod

@@ -108,6 +108,9 @@ def test_a_users_own_hyperparameter_is_one_that_json_can_hold(value):
     with pytest.raises(UserError, match="list"):
         hparams.list = [math.nan]
     assert HParams.from_json(hparams.to_json()) == hparams
+    hparams.list.append(math.nan)
+    with pytest.raises(UserError, match="list"):
+        hparams.to_json()
 
 
 NUMBERS = [(name, kind, limits) for name, (kind, limits) in settings_of(HParams).items() if kind in (int, float)]

@@ -17,8 +17,9 @@ PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "decoding.md").read_text(en
 
 
 def test_every_setting_and_flag_is_described():
+    written = re.sub("<!-- generated .*<!-- end of what is generated -->", "", PAGE, flags=re.DOTALL)
     for name in (*(field.name for field in dataclasses.fields(DecodeHParams)), *_REFUSED):
-        assert f"`{name}" in PAGE or f"{name}=" in PAGE, name
+        assert f"`{name}" in written or f"{name}=" in written, name
     flags = _app.Flags()
     t2t_decoder.define_flags(flags)
     common = _app.Flags()
