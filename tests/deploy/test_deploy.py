@@ -82,12 +82,47 @@ def flags(service):
     return dict(word.removeprefix("--").split("=", 1) for word in service["command"])
 
 
-def test_two_versions_have_labels():
+def test_it_serves_the_first_export_as_it_is():
+    """A version that is named and not there would keep the server from starting; t2t-exporter begins with 1."""
     config = model_config()
-    assert config.model_platform == "tensorflow"
-    assert len(config.model_version_policy.specific.versions) == 2
-    assert set(config.version_labels) == {"stable", "canary"}
-    assert set(config.version_labels.values()) == set(config.model_version_policy.specific.versions)
+    assert (config.name, config.model_platform) == ("translate", "tensorflow")
+    assert list(config.model_version_policy.specific.versions) == [1]
+    assert dict(config.version_labels) == {"stable": 1}
+
+
+def test_two_versions_have_labels():
+    """The page's file, which differs from ours in them alone."""
+    page = (DEPLOY / "README.md").read_text()
+    text = re.search(r"<!-- file: models.config -->\n```\n(.*?)```", page, re.DOTALL)[1]
+    (config,) = text_format.Parse(text, model_server_config_pb2.ModelServerConfig()).model_config_list.config
+    assert list(config.model_version_policy.specific.versions) == [1, 2]
+    assert dict(config.version_labels) == {"stable": 1, "canary": 2}
+    ours = model_config()
+    for one in (config, ours):
+        one.ClearField("model_version_policy")
+        one.ClearField("version_labels")
+    assert config == ours
+
+
+def test_the_page_names_every_file_and_asks_for_labels_that_are_there():
+    page = (DEPLOY / "README.md").read_text()
+    for file in DEPLOY.iterdir():
+        assert file.name == "README.md" or f"| `{file.name}` |" in page
+    first = page.partition("## ")[0]
+    assert set(re.findall(r"--version_label=(\w+)|/labels/(\w+):", first)) == {("stable", ""), ("", "stable")}
+    assert all(
+        f"--servable_name={model_config().name} " in line for line in first.splitlines() if "query-server" in line
+    )
+
+
+def test_the_clients_defaults_fit_the_servers():
+    from t2t_lite.bin import _app, t2t_query_server
+
+    flags = _app.Flags()
+    t2t_query_server.define_flags(flags)
+    found = parsed("batching_parameters.txt", message("BatchingParameters"))
+    assert flags.values["batch_size"].default <= found.max_execution_batch_size.value
+    assert found.batch_timeout_micros.value < 1e6 * flags.values["timeout_secs"].default / 100
 
 
 def test_batching():
