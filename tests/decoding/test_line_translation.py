@@ -65,6 +65,13 @@ def test_long_lines_are_split_at_sentences_up_to_the_length_of_training():
     assert lines_of.limit == 11 and not any(line.truncated for line in found)
 
 
+@pytest.mark.parametrize("max_length, limit", [(11, 11), (0, 12), (99, 12)])  # 0: there was none in training
+def test_no_line_is_left_whole_beyond_training_or_the_model(max_length, limit):
+    translator = Reversing()
+    translator.hparams = types.SimpleNamespace(max_length=max_length)
+    assert LineTranslator(translator, DecodeHParams(), "in").limit == limit
+
+
 def test_long_lines_are_cut_off_where_that_is_asked():
     for options in ({"settings": "max_input_size=5"}, {"settings": "max_input_size=5", "long_input": "truncate"}):
         (found,) = make(**options).translate(["abcdefgh"])

@@ -31,6 +31,10 @@ def test_what_was_killed_goes_on_after_the_record(tmp_path, caplog):
     files = ResumableFiles(paths(tmp_path), MADE_FROM)
     assert (files.done, files.state) == (2, {"seen": 7})
     files.write(["c\n", "3\n"], 1)
+    assert files.done == 3
+    files.close()
+    files = ResumableFiles(paths(tmp_path), MADE_FROM)
+    assert (files.done, files.state) == (3, None)
     files.finish()
     files.close()
     assert sorted(os.listdir(tmp_path)) == ["out0", "out1"]

@@ -43,3 +43,21 @@ def test_the_table_and_the_best():
         ["4", "0.6", "31.00", "1.000", "12.3"],
     ]
     assert len(set(map(len, lines))) == 1
+
+
+def test_what_is_done_once_is_done_before_the_clock_runs(monkeypatch):
+    done, now = [], [0.0]
+    monkeypatch.setattr(tuning.time, "monotonic", lambda: now[0])
+
+    def warm_up(settings):
+        done.append(("warm", settings["beam_size"]))
+        now[0] += 60
+
+    def translate(settings):
+        done.append(("translate", settings["beam_size"]))
+        now[0] += settings["beam_size"]
+
+    combinations = [{"beam_size": 1}, {"beam_size": 4}]
+    trials = list(tuning.tune(translate, lambda outputs: {"BLEU": 1.0}, combinations, warm_up))
+    assert done == [("warm", 1), ("translate", 1), ("warm", 4), ("translate", 4)]
+    assert [trial.seconds for trial in trials] == [1.0, 4.0]

@@ -9,7 +9,7 @@ from t2t_lite.data.vocabulary import TextEncoder
 from t2t_lite.errors import UserError
 from t2t_lite.training.training_data import open_training_data
 
-HPARAMS = HParams(batch_size=64, max_length=8, min_length=4)
+HPARAMS = HParams(batch_size=64, max_length=7, min_length=4)
 
 
 @registry.register_problem("training_data_uneven")
@@ -21,7 +21,7 @@ class Uneven(Problem):
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
         for n in range(100):
-            yield {"inputs": [30] * (n % 10 + 1) + [1], "targets": [12, 1]}
+            yield {"inputs": [30] * (n % 10 + 1) + [1], "targets": [45, 1]}
 
     def feature_encoders(self, data_dir):
         return {side: TextEncoder(size) for side, size in zip(("inputs", "targets"), self.sizes, strict=True)}
@@ -45,18 +45,20 @@ def test_it_is_that_of_the_problem_within_the_limits(data_dir, name):
     )  # fmt: skip
     assert data.paths == data.problem.shard_paths(data_dir, DatasetSplit.TRAIN) and len(data.paths) == 3
     assert data.dev_paths == data.problem.shard_paths(data_dir, DatasetSplit.EVAL) and len(data.dev_paths) == 2
-    assert (data.examples, data.dropped, data.max_length) == (50, 50, 8)  # of 4 to 8 ids
+    assert (data.examples, data.dropped, data.max_length) == (40, 60, 7)  # of 4 to 7 ids
     long_side = "targets" if is_reversed else "inputs"
     for batch in data.batches.take(20):
-        assert 4 <= batch[long_side].shape[1] <= 8 and int(batch[long_side].numpy().max()) == 30
+        assert (
+            4 <= batch[long_side].shape[1] <= 7 and int(batch[long_side].numpy().max()) == 30
+        )  # the other side's ids are beyond its vocabulary
         assert batch["inputs"].shape[0] * batch[long_side].shape[1] <= 64
 
 
 def test_one_vocabulary_for_both_sides_is_none_of_the_targets_own(data_dir, monkeypatch):
-    monkeypatch.setattr(Uneven, "sizes", (40, 40))
+    monkeypatch.setattr(Uneven, "sizes", (60, 60))
     monkeypatch.setattr(Uneven, "check_data", lambda self, data_dir: None)
     data = open_training_data("training_data_uneven", HPARAMS, data_dir)
-    assert (data.vocab_size, data.target_vocab_size) == (40, None)
+    assert (data.vocab_size, data.target_vocab_size) == (60, None)
 
 
 def test_a_vocabulary_that_the_records_do_not_fit_is_refused(data_dir, monkeypatch):
@@ -73,11 +75,11 @@ def test_a_vocabulary_that_the_records_do_not_fit_is_refused(data_dir, monkeypat
     "changes, words",
     [
         ({"min_length": 12, "max_length": 20}, "none of the 100 training examples has between min_length=12 and"),
-        ({"pos": "emb", "max_position": 7}, "max_length=8: the learned table has max_position=7 positions"),
+        ({"pos": "emb", "max_position": 6}, "max_length=7: the learned table has max_position=6 positions"),
     ],
 )
 def test_limits_that_leave_nothing_or_do_not_fit_the_model(data_dir, changes, words):
     with pytest.raises(UserError, match=words):
         open_training_data("training_data_uneven", HPARAMS.override_from_dict(changes), data_dir)
-    fits = HPARAMS.override_from_dict({"pos": "emb", "max_position": 8})
-    assert open_training_data("training_data_uneven", fits, data_dir).max_length == 8
+    fits = HPARAMS.override_from_dict({"pos": "emb", "max_position": 7})
+    assert open_training_data("training_data_uneven", fits, data_dir).max_length == 7
