@@ -1,8 +1,8 @@
 """What t2t-bleu and t2t-translate-all share: the flags of scores, reading texts, and tables."""
 
 import logging
-import os
 
+from t2t_lite.data.pipes import is_device, open_device
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -37,7 +37,7 @@ class _Pipe:
         return self._path
 
     def open(self):
-        return open(self._path, "rb")
+        return open_device(self._path, "rb")
 
 
 def read_lines(path):
@@ -45,8 +45,7 @@ def read_lines(path):
     from t2t_lite.data import corpora
 
     path = "/dev/stdin" if path == "-" else path
-    is_pipe = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
-    return list(corpora.read_lines(_Pipe(path) if is_pipe else path))
+    return list(corpora.read_lines(_Pipe(path) if is_device(path) else path))
 
 
 def read_references(paths):

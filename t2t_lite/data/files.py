@@ -274,6 +274,8 @@ def make_folder(path):
                 os.makedirs(path, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise UserError(f"{path}: a file is in the way. Expected a folder.") from None
+        except RecursionError:  # a call for each folder above
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
 
 
 def check_writable(path):
