@@ -74,6 +74,7 @@ def run(flags):
         path = checkpoints.translate(checkpoint)
         if path and references:
             scored[checkpoint.step] = _score(flags, path, references)
+            _note(flags, checkpoint, scored[checkpoint.step])
         elif path:
             print(path, flush=True)
     if checkpoints.error and not checkpoints.done:
@@ -265,6 +266,29 @@ def _score(flags, path, references):
     shown = zip(_scoring.titles(found), found.values(), strict=True)
     _LOGGER.info(f"{path}: {', '.join(f'{title} = {score.score:.2f}' for title, score in shown)}")
     return found
+
+
+def _note(flags, checkpoint, found):
+    """Writes a BLEU to eval.log beside the checkpoint, once: the card of an export of it says so."""
+    import tensorflow as tf
+
+    from t2t_lite.training.run_log import RunLog
+
+    if "bleu" not in found:
+        return
+    try:
+        same = {
+            "event": "translation",
+            "step": checkpoint.step,
+            "checkpoint_time": tf.io.gfile.stat(f"{checkpoint.path}.index").mtime_nsec // 10**9,
+            "source": os.path.basename(flags.source),
+            "bleu_signature": found["bleu"].signature,
+        }
+        log = RunLog(flags.model_dir, name="eval.log")
+        if not any(same.items() <= line.items() for line in log.read()):
+            log.write(**same, bleu=found["bleu"].score)
+    except (tf.errors.OpError, OSError) as error:  # a folder of somebody else's, or a checkpoint that is gone
+        _LOGGER.info(f"{flags.model_dir}/eval.log: the BLEU is not noted: {str(error).splitlines()[0]}")
 
 
 def _show(flags, scored, plot):

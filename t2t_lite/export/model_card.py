@@ -171,16 +171,20 @@ def _evaluations(checkpoint):
     # The copy in best/ is the run's own model of that step; an average is not.
     run = os.path.dirname(folder) if os.path.basename(folder) == BEST else folder
     for line in lineage(read_lines(os.path.join(run, "train.log"))):
-        if _is_of(line, step):
+        if line["event"] == "evaluation" and _is_of(line, step):
             found["a sample of the dev set"] = line
     for line in read_lines(os.path.join(folder, "eval.log")):
-        if _is_of(line, step) and line.get("checkpoint_time") == changed and line.get("split") in ("dev", "test"):
+        if not _is_of(line, step) or line.get("checkpoint_time") != changed:
+            continue
+        if line["event"] == "evaluation" and line.get("split") in ("dev", "test"):
             found[f"a sample of the {line['split']} set"] = line
+        elif line["event"] == "translation":  # by t2t-translate-all
+            found[_plain(str(line.get("source")))] = line
     return found.items()
 
 
 def _is_of(line, step):
-    return line["event"] == "evaluation" and line["step"] == step and isinstance(line.get("bleu"), int | float)
+    return line["step"] == step and isinstance(line.get("bleu"), int | float)
 
 
 def _has_own_text(problem):

@@ -7,6 +7,7 @@ import os
 import shutil
 
 import pytest
+import yaml
 
 from t2t_lite.data.problem import TranslateProblem
 from t2t_lite.decoding.options import SearchOptions
@@ -50,8 +51,8 @@ def row(text, title):
 
 def test_a_card_names_the_model_its_settings_and_its_call(translator):
     text = card(translator, license="MIT | own\nwords", command="t2t-exporter --x")
-    head = yaml_head(text)
-    assert (head["license"], head["language"], head["library_name"]) == ("MIT / own words", "[en, de]", "t2t_lite")
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert (head["license"], head["language"], head["library_name"]) == ("MIT / own words", ["en", "de"], "t2t_lite")
     assert "# translate_own, version 3\n" in text
     assert (row(text, "languages"), row(text, "license")) == ("en → de", "MIT / own words")
     search = "beam 7, alpha 0.25 (power), ends top, at most the input's length + 9 pieces; inputs are cut to 33 pieces"
@@ -62,14 +63,8 @@ def test_a_card_names_the_model_its_settings_and_its_call(translator):
     for words in ("```bash\nt2t-exporter --x\n```", "[batch, 7], best first", "/ours:/models/translate", '"ours/3"'):
         assert words in text
     plain = card(translator)
-    assert row(plain, "license") == "not stated"
+    assert yaml.safe_load(plain.split("---\n")[1])["license"] == "unknown" and row(plain, "license") == "not stated"
     assert "Made by:" not in plain
-
-
-def yaml_head(text):
-    """What stands between the first two lines of dashes, without quotes."""
-    _, head, _ = text.split("---\n", 2)
-    return dict(line.replace('"', "").split(": ", 1) for line in head.splitlines() if ": " in line)
 
 
 def write_log(path, *lines):

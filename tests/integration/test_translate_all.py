@@ -1,5 +1,6 @@
 """t2t-translate-all on two checkpoints of a small model with random weights."""
 
+import json
 import os
 import shutil
 
@@ -7,6 +8,7 @@ import pytest
 
 from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import SENTENCES, make_run
+from tests.training.log_schema import assert_documented
 
 SOURCE = [*SENTENCES[:5], "", "the red house"]
 FLAGS = ("--model_dir=run", "--source=src.en", "--beam_size=2", "--alpha=0.3")
@@ -67,6 +69,23 @@ def test_every_checkpoint_is_translated_scored_and_drawn(call_command, expected,
     os.utime(tmp_path / "translations/translate_own-100", (1e6, 1e6))
     table = call_command("t2t-bleu", "--translations_dir=translations", "--reference=ref.de").stdout
     assert (table.splitlines()[-1].split()[0], table.splitlines()[-1].split()[-1]) == ("200", "100.00")
+
+
+def test_the_card_of_an_exported_average_has_its_bleu(call_command, expected, tmp_path):
+    (tmp_path / "other.de").write_text("".join(f"{line} indeed\n" for line in expected[200]))
+    averaged = call_command("t2t-avg-all", "--model_dir=run", "--output_dir=avg", "--n=2")
+    assert averaged.status == 0, averaged.stderr
+    flags = [flag for flag in FLAGS if not flag.startswith("--model_dir")]
+    for _ in range(2):  # what is noted is not noted again
+        result = call_command("t2t-translate-all", *flags, "--model_dir=avg", "--reference=other.de")
+        assert result.status == 0, result.stderr
+    lines = [json.loads(line) for line in (tmp_path / "avg/eval.log").read_text().splitlines()]
+    assert_documented(lines)
+    (line,) = lines
+    score = next(row.split()[1] for row in result.stdout.splitlines() if row.split()[:1] == ["200"])
+    assert call_command("t2t-exporter", "--output_dir=avg", "--format=hugging_face").status == 0
+    card = (tmp_path / "avg/hugging_face/README.md").read_text()
+    assert f"| BLEU | {score} ({line['bleu_signature']}) on src.en |" in card
 
 
 def test_a_later_checkpoint_is_waited_for(call_command, expected, tmp_path, monkeypatch):
