@@ -121,11 +121,11 @@ def test_top_p_of_a_large_vocabulary(top_p):
         assert set(np.flatnonzero(row)) == set(1 + order[before < top_p])
 
 
-def test_temperature_of_nearly_nothing_is_greedy_search():
+def test_a_temperature_of_nearly_nothing_is_greedy_search_and_so_is_a_choice_of_one():
     model = ScriptedModel(end_bias=-1.0)
     greedy = Searcher(model).search(SOURCES, SearchOptions(beam_size=1, alpha=0, extra_length=9))
-    for temperature in (0.0, 1e-4):
-        found = drawn(model, temperature=temperature, extra_length=9, n_best=2)
+    for options in ({"temperature": 0.0}, {"temperature": 1e-4}, {"top_k": 1}, {"top_p": 1e-6}):
+        found = drawn(model, extra_length=9, n_best=2, **options)
         for ours, theirs in zip(found, greedy, strict=True):
             assert [r.ids for r in ours] == [theirs[0].ids] * 2
             assert ours[0].score == pytest.approx(theirs[0].score, abs=1e-4)
