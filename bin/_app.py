@@ -28,6 +28,7 @@ import sys
 import textwrap
 
 from t2t_lite import tensor2tensor_names
+from t2t_lite.backend import choose_tensorflow
 from t2t_lite.bin._flags import Flags
 from t2t_lite.data import file_errors
 from t2t_lite.errors import Failure, UserError, printable
@@ -120,6 +121,8 @@ def _run(command, define_flags, run, argv, check, tensorflow):
     if check and not registry_help:
         check(values)
     if tensorflow:
+        if other := choose_tensorflow():
+            _LOGGER.info(f"{other} has no effect: {command} runs on TensorFlow.")
         import_tensorflow()
     imports_folder = flags.has_effect("t2t_usr_dir")
     if imports_folder or registry_help:

@@ -6,11 +6,15 @@ Importing this package is cheap: sub-packages are imported when first used.
 import importlib
 import os
 
+from t2t_lite import keras_files
+
 # oneDNN is off by default on AMD CPUs, where it makes training 1.3x faster. TensorFlow reads this when it is
 # imported, and never again; a user's own setting wins.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 __version__ = "0.1.0"
+
+keras_files.register()
 
 _SUBMODULES = (
     "config", "data", "decoding", "errors", "evaluation", "export", "hparams", "layers", "models", "problems",

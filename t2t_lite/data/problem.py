@@ -249,6 +249,12 @@ class Problem:
             inputs, targets = targets, inputs
         return {**example, "inputs": inputs, "targets": inputs if self.was_copy else targets}
 
+    def dataset(self, data_dir, split=DatasetSplit.TRAIN, hparams=None):
+        """Returns the batches of a split for Keras' `fit` and `evaluate`: see `t2t_lite.data.fit_dataset`."""
+        from t2t_lite.data.fit_dataset import fit_dataset
+
+        return fit_dataset(self, data_dir, split, hparams)
+
     def preprocess_dataset(self, dataset):
         """Applies `preprocess_example` to a tf.data.Dataset of dicts."""
         return dataset.map(self.preprocess_example) if self.was_reversed or self.was_copy else dataset

@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 
+from t2t_lite.backend import check_tensorflow
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.beam_search import EOS_ID
@@ -85,6 +86,7 @@ class Translator:
     """
 
     def __init__(self, model, encoders, hparams, problem=None):
+        check_tensorflow("Translator")
         self.model = model
         self.encoders = encoders
         self.hparams = hparams

@@ -1,14 +1,10 @@
 """Writes the output_dir of a model that another program has trained."""
 
-import os
-
-import tensorflow as tf
-
 from t2t_lite import registry
-from t2t_lite.data.files import INCOMPLETE, plain_folder
-from t2t_lite.errors import Failure, UserError
-from t2t_lite.models.run_config import build_model, write_run_config
-from t2t_lite.models.weights import trackable_weights
+from t2t_lite.data.vocabulary import vocabulary_sizes
+from t2t_lite.models.save_run import check_new, write_run
+
+__all__ = ["check_new", "write_imported_run"]
 
 PROBLEM = "translate_own"
 
@@ -35,52 +31,21 @@ def write_imported_run(output_dir, *, hparams, languages, vocabularies, ending, 
         UserError: `output_dir` holds something, or settings or vocabularies that no model can have.
         Failure: writing failed; nothing is left behind.
     """
-    check_new(output_dir)
-    temporary = output_dir.rstrip("/") + INCOMPLETE
-    try:
-        if tf.io.gfile.exists(temporary):
-            tf.io.gfile.rmtree(temporary)
-        tf.io.gfile.makedirs(temporary)
+
+    def prepare(folder):
         problem = registry.problem(PROBLEM)
-        problem.hold_vocabularies(temporary, languages, vocabularies, ending)
-        encoders = problem.get_feature_encoders(temporary)
-        is_shared = encoders["inputs"].fingerprint == encoders["targets"].fingerprint
-        config = {
+        problem.hold_vocabularies(folder, languages, vocabularies, ending)
+        encoders = problem.get_feature_encoders(folder)
+        vocab_size, target_vocab_size = vocabulary_sizes(encoders)
+        return {
             "problem": PROBLEM,
             "model": "transformer",
             "hparams_set": hparams_set,
-            "vocab_size": encoders["inputs"].vocab_size,
-            "target_vocab_size": None if is_shared else encoders["targets"].vocab_size,
+            "vocab_size": vocab_size,
+            "target_vocab_size": target_vocab_size,
             "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
             "usr_dir": "",
             "hparams": hparams.values(),
         }
-        model = build_model(config)
-        fill(model)
-        write_run_config(temporary, config)
-        checkpoint = tf.train.Checkpoint(model=trackable_weights(model), step=tf.Variable(step, dtype=tf.int64))
-        tf.train.CheckpointManager(
-            checkpoint, plain_folder(temporary), max_to_keep=1, checkpoint_name="model.ckpt"
-        ).save(step)
-        if tf.io.gfile.exists(output_dir):
-            tf.io.gfile.rmtree(output_dir)  # it is empty
-        tf.io.gfile.rename(temporary, output_dir)
-    except BaseException as error:
-        if tf.io.gfile.exists(temporary):
-            tf.io.gfile.rmtree(temporary)
-        if isinstance(error, tf.errors.OpError | OSError):
-            raise Failure(f"{output_dir}: could not be written: {str(error).splitlines()[0]}") from error
-        raise
-    return os.path.join(output_dir, f"model.ckpt-{step}")
 
-
-def check_new(output_dir):
-    """Raises `UserError` unless `output_dir` can be made, or is an empty folder."""
-    try:
-        if not tf.io.gfile.exists(output_dir):
-            tf.io.gfile.makedirs(output_dir)
-            tf.io.gfile.rmtree(output_dir)
-        elif not tf.io.gfile.isdir(output_dir) or tf.io.gfile.listdir(output_dir):
-            raise UserError(f"--output_dir={output_dir}: holds something already. Expected a new folder.")
-    except tf.errors.OpError as error:
-        raise UserError(f"--output_dir={output_dir}: cannot be made: {str(error).splitlines()[0]}") from None
+    return write_run(output_dir, prepare, fill, step)

@@ -2,7 +2,8 @@
 
 import re
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
+from t2t_lite.layers.keras_names import activation_config
 
 _NAMES = {  # argument: hyperparameter
     "hidden_size": "hidden_size",
@@ -68,6 +69,52 @@ def transformer_arguments(hparams):
 def hparam_of(argument):
     """Returns the hyperparameter that says an argument of `Transformer`: its own name, or another."""
     return {**_NAMES, **_MADE_OF}.get(argument, argument)
+
+
+def model_hparams(arguments, dtype_policy, base):
+    """Returns hyperparameters that make a Transformer of these arguments: the way back from `transformer_arguments`.
+
+    Args:
+        arguments: dict, the constructor's arguments.
+        dtype_policy: str, its name.
+        base: HParams, whose values are kept for all that no argument says.
+
+    Raises:
+        UserError: a value that hyperparameters cannot hold, such as a function.
+    """
+    a = {**arguments, "dtype": dtype_policy, "activation": activation_config(arguments["activation"])}
+    if not isinstance(a["activation"], str):
+        raise UserError(f"activation={shown(arguments['activation'])}: hyperparameters hold names of Keras' own only.")
+    sequences = {norm: pair for pair, norm in _NORMS.items()}[a["norm"]]
+    kinds = {"max_relative_position": "dot_product_relative", "neighborhood": "restricted"}
+    return base.override_from_dict(
+        {
+            **{name: a[argument] for argument, name in _NAMES.items()},
+            "num_hidden_layers": a["num_encoder_layers"],
+            "num_encoder_layers": a["num_encoder_layers"],
+            "num_decoder_layers": a["num_decoder_layers"],
+            "attention_key_channels": (a["key_dim"] or 0) * a["num_heads"],
+            "attention_value_channels": (a["value_dim"] or 0) * a["num_heads"],
+            "layer_preprocess_sequence": sequences[0],
+            "layer_postprocess_sequence": sequences[1],
+            "pos": {position: name for name, position in _POSITIONS.items()}[a["position"]],
+            "self_attention_type": next((kind for name, kind in kinds.items() if a[name] is not None), "dot_product"),
+            "max_relative_position": a["max_relative_position"] or 0,
+            "add_relative_to_values": a["add_relative_to_values"],
+            "attention_neighborhood": a["neighborhood"] or 0,
+        }
+    )
+
+
+def differing_arguments(arguments, dtype_policy, hparams):
+    """Returns {name: (what hyperparameters say, what a Transformer was made with)} of what changes its outputs.
+
+    Args: as `model_hparams`.
+    """
+    made, wanted = (transformer_arguments(h) for h in (model_hparams(arguments, dtype_policy, hparams), hparams))
+    differing = {n: (wanted.get(n), made.get(n)) for n in {**wanted, **made} if wanted.get(n) != made.get(n)}
+    only_in_training = ("dropout", "attention_dropout", "relu_dropout", "recompute_grad")
+    return {hparam_of(n): pair for n, pair in differing.items() if n not in only_in_training}
 
 
 def in_hparams_words(error):

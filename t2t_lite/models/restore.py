@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
@@ -61,6 +62,7 @@ def open_run(path, data_dir=None) -> Run:
 
 def open_runs(path, data_dir=None) -> list[Run]:
     """As `open_run`, but an export of an ensemble gives several."""
+    check_tensorflow("A trained model")
     checkpoint = find_checkpoint(path)
     config = read_config_of(checkpoint)
     folder = exported.folder_of(checkpoint)

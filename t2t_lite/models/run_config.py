@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.files import read_bytes, write_bytes
 from t2t_lite.data.safe_json import MOST_BYTES, parse_json
@@ -113,6 +114,7 @@ def build_model(config):
     Raises:
         UserError: unknown model or hyperparameters without meaning for it.
     """
+    check_tensorflow("A run")
     hparams = HParams.from_dict(config["hparams"])
     model_class = registry.model(config["model"])
     model = model_class.from_hparams(hparams, config["vocab_size"], config["target_vocab_size"])

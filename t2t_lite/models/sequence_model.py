@@ -3,6 +3,9 @@
 import keras
 from keras import ops
 
+from t2t_lite.backend import check_tensorflow
+from t2t_lite.errors import UserError
+
 _FEATURES = ("inputs", "targets")
 _EXPECTED = 'expected a dict of integer ids, {"inputs": [batch, length], "targets": [batch, length]}'
 
@@ -19,7 +22,7 @@ class SequenceModel(keras.Model):
 
     def __call__(self, inputs, **kwargs):
         """Calls the model. Raises `ValueError` unless `inputs` is such a dict."""
-        self._check_inputs(inputs)
+        self.check_inputs(inputs)
         return super().__call__(inputs, **kwargs)
 
     def compute_mask(self, inputs, mask=None):
@@ -49,7 +52,42 @@ class SequenceModel(keras.Model):
             self.build()
         super().export(filepath, format=format, verbose=verbose, input_signature=input_signature, **kwargs)
 
-    def _check_inputs(self, inputs):
+    @classmethod
+    def from_run(cls, path, data_dir=None):
+        """Returns the model of a run, with its weights; TensorFlow only.
+
+        Args:
+            path: an output_dir (its newest checkpoint), a checkpoint or an export, see `models.restore.open_run`.
+            data_dir: where the vocabulary is, if it is not beside the checkpoint.
+
+        Raises:
+            UserError: nothing there, or a model of another class.
+        """
+        check_tensorflow("from_run")
+        from t2t_lite.models.restore import open_run
+
+        model = open_run(path, data_dir).model
+        if not isinstance(model, cls):
+            raise UserError(f"{path}: holds a {type(model).__name__}. Expected a {cls.__name__}.")
+        return model
+
+    def save_run(self, output_dir, **settings):
+        """Makes a run of this model, for the commands and `Translator.load`; TensorFlow only.
+
+        Args:
+            output_dir: str, a new folder.
+            **settings: problem, data_dir, and others: see `t2t_lite.models.save_run.save_run`.
+
+        Returns:
+            The path of the checkpoint, without suffix.
+        """
+        check_tensorflow("save_run")
+        from t2t_lite.models.save_run import save_run
+
+        return save_run(self, output_dir, **settings)
+
+    def check_inputs(self, inputs):
+        """Raises `ValueError` unless `inputs` is such a dict, as far as shapes are known."""
         name = type(self).__name__
         if not isinstance(inputs, dict):
             raise ValueError(f"{name}: {_EXPECTED}; received {type(inputs).__name__}.")

@@ -16,6 +16,7 @@ from t2t_lite.layers import (
 )
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.keras_names import GLOROT, activation_config, initializer_config
+from t2t_lite.layers.masks import with_mask
 from t2t_lite.models.arguments import in_hparams_words, transformer_arguments
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.registry import register_model
@@ -223,8 +224,10 @@ class Transformer(SequenceModel):
         Returns:
             float32 logits [B, T, target_vocab_size]; those at position t see targets before t.
         """
+        self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
         memory = self.encode(inputs["inputs"], training=training)
-        return self.logits(self.decode(inputs["targets"], memory, training=training)[0])
+        logits = self.logits(self.decode(inputs["targets"], memory, training=training)[0])
+        return with_mask(logits, self.compute_mask(inputs))
 
     def encode(self, inputs, training=None, return_attention_scores=False):
         """int ids [B, S] -> memory: {"hidden" [B, S, hidden], "mask" bool [B, S], True where not padding}.

@@ -1,20 +1,21 @@
 """Adam (Kingma and Ba, 2015; paper, section 5.3) whose update of a variable is one fused operation."""
 
 import keras
-import tensorflow as tf
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Adam(keras.optimizers.Adam):
     """`keras.optimizers.Adam`, the same formula, in one pass over each variable and its moments instead of ten.
 
-    TensorFlow only. Everything but the update itself is Keras'.
+    With TensorFlow; on other backends it is Keras' own. Everything but the update itself is Keras' anyway.
     """
 
     def update_step(self, gradient, variable, learning_rate):
         """Updates one variable by TensorFlow's own kernel."""
-        if self.amsgrad:
+        if self.amsgrad or keras.backend.backend() != "tensorflow":
             return super().update_step(gradient, variable, learning_rate)
+        import tensorflow as tf
+
         index, dtype = self._get_variable_index(variable), variable.dtype
         step = tf.cast(self.iterations.value + 1, dtype)
         beta_1, beta_2 = (tf.cast(beta, dtype) for beta in (self.beta_1, self.beta_2))

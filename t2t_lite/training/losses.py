@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_rates
+from t2t_lite.layers.masks import with_mask
 from t2t_lite.training.tokens import token_weights
 
 
@@ -77,17 +78,6 @@ def _losses(logits, labels, label_smoothing):
     return objective - low * ops.sum(logits, axis=-1) if low else objective
 
 
-class _Masked(keras.layers.Layer):
-    """Gives a tensor the mask that it is called with: Keras has no other public way that all backends know."""
-
-    def __init__(self):
-        super().__init__(autocast=False)
-        self.supports_masking = True
-
-    def call(self, inputs, mask=None):
-        return inputs
-
-
 @keras.saving.register_keras_serializable("t2t_lite")
 class SmoothedCrossEntropy(keras.losses.Loss):
     """The training objective for `model.compile(loss=…)`: its mean over the tokens that are not padding.
@@ -111,7 +101,6 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         super().__init__(name=name, reduction=reduction, dtype=dtype)
         check_rates(label_smoothing=label_smoothing)
         self.label_smoothing = label_smoothing
-        self._masked = _Masked()
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         """Returns the reduced loss.
@@ -140,7 +129,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         else:
             losses = _losses(logits, labels, self.label_smoothing)
         mask = ops.not_equal(y_true, 0)
-        return self._masked(ops.where(mask, ops.reshape(losses, ops.shape(y_true)), 0.0), mask=mask)
+        return with_mask(ops.where(mask, ops.reshape(losses, ops.shape(y_true)), 0.0), mask)
 
     def get_config(self):
         """Returns the constructor's arguments."""

@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import ranges
+from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data import records
 from t2t_lite.data.files import write_bytes
@@ -169,6 +170,7 @@ class Trainer:
 
     def _open(self):
         """Everything that can be wrong with names, settings and data; writes nothing."""
+        check_tensorflow("Trainer")
         given = self.problem, self.model, self.hparams, self.hparams_set
         settings = run_directory.fill_in_settings(self.output_dir, *given)
         self.problem, self.model, self.hparams, self.hparams_set = settings

@@ -85,7 +85,9 @@ def test_other_inputs_are_refused_in_one_sentence(model, inputs, words):
     assert str(error.value).startswith("Transformer: ") and len(str(error.value).splitlines()) == 1
 
 
-def test_fit_without_a_dict_says_what_is_expected(model):
+def test_fit_without_a_dict_says_what_is_expected():
+    model = Transformer(**SMALL)
+    model.compile("sgd", SmoothedCrossEntropy())
     with pytest.raises(ValueError, match="Transformer: expected a dict of integer ids"):
         model.fit(INPUTS, TARGETS, verbose=0)
 

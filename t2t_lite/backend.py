@@ -1,0 +1,47 @@
+"""Which of Keras' backends is used: commands, training, decoding and export run on TensorFlow."""
+
+import json
+import os
+import sys
+
+from t2t_lite.errors import UserError
+
+_VARIABLE = "KERAS_BACKEND"
+
+
+def check_tensorflow(what):
+    """Raises `UserError`, which begins with `what`, where Keras has another backend than TensorFlow."""
+    import keras
+
+    backend = keras.backend.backend()
+    if backend != "tensorflow":
+        raise UserError(
+            f"{what} runs on TensorFlow, and Keras was imported with the backend {backend}. Expected "
+            f"{_VARIABLE}=tensorflow, set before Python imports Keras."
+        )
+
+
+def choose_tensorflow():
+    """Makes TensorFlow the backend of this process, for commands; returns what else was chosen, or "".
+
+    Raises:
+        UserError: Keras was imported with another backend already.
+    """
+    if "keras" in sys.modules:
+        check_tensorflow("The command")
+    chosen = _chosen()
+    os.environ[_VARIABLE] = "tensorflow"
+    return "" if chosen.endswith("tensorflow") else chosen
+
+
+def _chosen():
+    """Returns where the user has chosen a backend, and which; "" where nowhere."""
+    if os.environ.get(_VARIABLE):
+        return f"{_VARIABLE}={os.environ[_VARIABLE]}"
+    path = os.path.join(os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras"), "keras.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            backend = json.load(file)["backend"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""  # as Keras takes it
+    return f"{path}: backend={backend}"

@@ -1,0 +1,169 @@
+"""A model trained by Keras' fit becomes a run that the commands open, and a run a model of Keras."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+
+import t2t_lite
+from t2t_lite import registry
+from t2t_lite.bin import t2t_decoder, t2t_exporter
+from t2t_lite.errors import UserError
+from t2t_lite.models import Transformer
+from t2t_lite.models.arguments import model_hparams, transformer_arguments
+from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
+from tests.layers.equations import array
+
+WORDS = ["red", "house", "old", "green", "tree", "new"], ["rot", "Haus", "alt", "grün", "Baum", "neu"]
+SMALL = {
+    "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1,
+    "dropout": 0.0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder of records: words, and the same in another language."""
+    folder = tmp_path_factory.mktemp("save_run")
+    rng, lines = np.random.default_rng(0), ([], [])
+    for _ in range(120):
+        order = rng.integers(0, 6, rng.integers(1, 4))
+        for side, words in zip(lines, WORDS, strict=True):
+            side.append(" ".join(words[i] for i in order) + "\n")
+    for name, side in zip(("a.en", "a.de"), lines, strict=True):
+        (folder / name).write_text("".join(side), encoding="utf-8")
+    problem, pair = registry.problem("translate_own"), [str(folder / "a.en"), str(folder / "a.de")]
+    problem.configure(train_files=pair, dev_files=pair, vocab_size=310)
+    problem.generate_data(str(folder / "data"), str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    """A model fitted on the problem's own batches, its problem and the folder of its data."""
+    problem, folder = registry.problem("translate_own"), str(data / "data")
+    hparams = registry.hparams("transformer_tiny").parse("batch_size=300,max_length=40")
+    keras.utils.set_random_seed(1)
+    model = Transformer(problem.get_feature_encoders(folder)["inputs"].vocab_size, **SMALL)
+    model.compile(keras.optimizers.Adam(0.01), SmoothedCrossEntropy(0.1), metrics=[MaskedAccuracy()])
+    train, dev = (problem.dataset(folder, split, hparams) for split in ("train", "eval"))
+    history = model.fit(train, steps_per_epoch=20, epochs=2, validation_data=dev, verbose=0).history
+    assert history["val_masked_accuracy"][-1] > history["val_masked_accuracy"][0]
+    return model, problem, folder
+
+
+@pytest.fixture(scope="module")
+def run(fitted, data):
+    model, problem, folder = fitted
+    checkpoint = model.save_run(str(data / "run"), problem=problem, data_dir=folder)
+    assert checkpoint == str(data / "run" / "model.ckpt-40")
+    return data / "run"
+
+
+def test_the_commands_open_it(fitted, run, tmp_path):
+    source, target = tmp_path / "source.txt", tmp_path / "target.txt"
+    source.write_text("red house\n\nold green tree\n")
+    assert t2t_decoder.main([f"--output_dir={run}", f"--decode_from_file={source}", f"--decode_to_file={target}"]) == 0
+    lines = target.read_text().splitlines()
+    assert len(lines) == 3 and lines[1] == ""
+    translator = t2t_lite.Translator.load(run)
+    assert [t.text for t in translator.translate(["red house", "", "old green tree"])] == lines
+    assert translator.run.step == 40
+    assert t2t_exporter.main([f"--output_dir={run}", f"--export_dir={tmp_path / 'export'}"]) == 0
+    exported = Transformer.from_run(tmp_path / "export" / "1")
+    assert [w.shape for w in exported.weights] == [w.shape for w in fitted[0].weights]
+
+
+def test_the_model_of_a_run_is_the_one_that_was_saved(fitted, run):
+    model = fitted[0]
+    loaded = Transformer.from_run(run)
+    ids = np.array([[5, 6, 7, 1]], "int32")
+    batch = {"inputs": ids, "targets": ids}
+    np.testing.assert_array_equal(array(loaded(batch)), array(model(batch)))
+    assert {**loaded.config, "dropout": 0} == {**model.config, "dropout": 0}
+    loaded.compile("sgd", SmoothedCrossEntropy())
+    loaded.fit(batch, ids, verbose=0)
+
+
+def test_a_model_of_another_class_is_named(run):
+    class Other(Transformer):
+        pass
+
+    with pytest.raises(UserError, match=r"holds a Transformer\. Expected a Other"):
+        Other.from_run(run)
+
+
+def test_given_hyperparameters_must_be_those_of_the_model(fitted, tmp_path):
+    model, problem, folder = fitted
+    of_model = model_hparams(model.config, "float32", registry.hparams("transformer_tiny"))
+    model.save_run(str(tmp_path / "run"), problem=problem, data_dir=folder, hparams=of_model, step=7)
+    assert t2t_lite.Translator.load(tmp_path / "run" / "model.ckpt-7").hparams == of_model
+    other = of_model.parse("num_heads=4,layer_prepostprocess_dropout=0.3")
+    with pytest.raises(UserError, match="num_heads=4, but the model was made with 2"):
+        model.save_run(str(tmp_path / "other"), problem=problem, data_dir=folder, hparams=other)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_what_does_not_fit_is_named(fitted, run, tmp_path):
+    model, problem, folder = fitted
+    settings = {"problem": problem, "data_dir": folder}
+    with pytest.raises(UserError, match="holds something already"):
+        model.save_run(str(run), **settings)
+    with pytest.raises(UserError, match=re.escape("the model has 9 and 9. Expected the data that it was trained on")):
+        other = Transformer(9, **SMALL)
+        other.build()
+        other.save_run(str(tmp_path / "a"), **settings)
+    with pytest.raises(UserError, match="has no weights yet"):
+        Transformer(9, **SMALL).save_run(str(tmp_path / "a"), **settings)
+    with pytest.raises(UserError, match="hold names of Keras' own only"):
+        own = Transformer(model.vocab_size, **SMALL, activation=lambda x: x * 0.5)
+        own.build()
+        own.save_run(str(tmp_path / "a"), **settings)
+
+    class Unregistered(Transformer):
+        pass
+
+    with pytest.raises(UserError, match="Unregistered: is not registered"):
+        own = Unregistered(model.vocab_size, **SMALL)
+        own.build()
+        own.save_run(str(tmp_path / "a"), **settings)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"norm": "pre", "position": "learned", "max_position": 30, "tie_embeddings": False},
+        {"key_dim": 3, "value_dim": 5, "num_decoder_layers": 2, "activation": "swiglu"},
+        {"max_relative_position": 4, "add_relative_to_values": True, "position": "none"},
+        {"neighborhood": 3, "softmax_bias": True, "activation": keras.activations.gelu, "dtype": "mixed_bfloat16"},
+    ],
+    ids=str,
+)
+def test_hyperparameters_follow_from_a_model(options):
+    model = Transformer(**{"vocab_size": 20, **SMALL, **options})
+    hparams = model_hparams(model.config, model.dtype_policy.name, registry.hparams("transformer_tiny"))
+    made = Transformer(20, **transformer_arguments(hparams))
+    assert made.get_config() | {"name": ""} == model.get_config() | {"name": ""}
+
+
+def test_batches_of_a_problem(fitted):
+    _, problem, folder = fitted
+    hparams = registry.hparams("transformer_tiny").parse("batch_size=300")
+    seen = set()
+    for split in ("eval", "dev"):
+        rows = 0
+        for batch, targets in problem.dataset(folder, split, hparams):
+            np.testing.assert_array_equal(batch["targets"], targets)
+            seen |= {*zip(map(bytes, batch["inputs"].numpy()), map(bytes, targets.numpy()), strict=True)}
+            rows += len(targets)
+        assert rows == 120
+    reversed_problem = registry.problem("translate_own_rev")
+    for batch, targets in reversed_problem.dataset(folder, "eval", hparams):
+        assert {*zip(map(bytes, targets.numpy()), map(bytes, batch["inputs"].numpy()), strict=True)} <= seen
+    with pytest.raises(UserError, match="split='valid': expected one of train, eval, test"):
+        problem.dataset(folder, "valid")
+    with pytest.raises(UserError, match="none of the 120 training examples"):
+        problem.dataset(folder, "train", hparams.parse("max_length=1"))

@@ -1,0 +1,98 @@
+"""`.keras` files in a process that has imported the package and nothing of it."""
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_lite import keras_files, registry
+from t2t_lite.models import Transformer
+from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
+from t2t_lite.training.adafactor import Adafactor
+from t2t_lite.training.optimizers import make_optimizer
+
+SMALL = {
+    "vocab_size": 20, "hidden_size": 16, "filter_size": 32, "num_heads": 4, "num_encoder_layers": 1,
+    "num_decoder_layers": 1,
+}  # fmt: skip
+IDS = np.array([[3, 4, 5, 0], [6, 7, 8, 9]], "int32")
+BATCH = {"inputs": IDS, "targets": IDS}
+
+LOAD = """
+import sys
+{imports}
+ids = [[3, 4, 5, 0], [6, 7, 8, 9]]
+for path in sys.argv[1:]:
+    model = keras.saving.load_model(path)
+    ids = keras.ops.convert_to_tensor(ids)
+    batch = {{"inputs": ids, "targets": ids}}
+    loss = model.train_on_batch(batch, ids)
+    print(type(model).__name__, type(model.optimizer).__name__, type(model.loss).__name__, *loss)
+"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Files of compiled and fitted models, and what training goes on with: its loss and its accuracy."""
+    folder, hparams = tmp_path_factory.mktemp("files"), registry.hparams("transformer_tiny")
+    optimizers = {"schedule": make_optimizer(hparams, 100), "adafactor": Adafactor(0.01)}
+    found = {}
+    for name, optimizer in optimizers.items():
+        model = Transformer(**SMALL, dropout=0.0)
+        model.compile(optimizer, SmoothedCrossEntropy(0.2), metrics=[MaskedAccuracy()])
+        model.fit(BATCH, IDS, verbose=0)
+        model.save(folder / f"{name}.keras")
+        found[folder / f"{name}.keras"] = [float(x) for x in model.train_on_batch(BATCH, IDS)]
+    return found
+
+
+@pytest.mark.parametrize(
+    "imports",
+    ["import t2t_lite, keras", "import keras, t2t_lite", "import t2t_lite.layers; import keras"],
+    ids=["before_keras", "after_keras", "layers"],
+)
+def test_compiled_models_load_and_train_on(files, imports):
+    command = [sys.executable, "-W", "ignore", "-c", LOAD.format(imports=imports), *map(str, files)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
+    expected = [["Transformer", "Adam", "SmoothedCrossEntropy"], ["Transformer", "Adafactor", "SmoothedCrossEntropy"]]
+    assert [line[:3] for line in lines] == expected
+    for line, loss in zip(lines, files.values(), strict=True):
+        np.testing.assert_allclose([float(x) for x in line[3:]], loss, rtol=1e-4)
+
+
+def test_every_registered_class_has_a_stand_in():
+    """Of all modules that Keras would find one in."""
+    for name in keras_files._MODULES:
+        __import__(name)
+    registered = {
+        name.removeprefix("t2t_lite>"): value
+        for name, value in keras.saving.get_custom_objects().items()
+        if name.startswith("t2t_lite>")
+    }
+    listed = {name for names in keras_files._MODULES.values() for name in names}
+    assert listed == {*registered}
+    assert all(isinstance(value, type) for value in registered.values())  # the classes have come in their place
+
+
+def test_the_sources_register_no_other_class():
+    import pathlib
+    import re
+
+    folder, found = pathlib.Path(keras_files.__file__).parent, set()
+    for path in folder.rglob("*.py"):
+        found |= {
+            *re.findall(
+                r'^@keras\.saving\.register_keras_serializable\("t2t_lite"\)\nclass (\w+)', path.read_text(), re.M
+            )
+        }
+    assert found == {name for names in keras_files._MODULES.values() for name in names}
+
+
+def test_the_package_imports_neither_keras_nor_tensorflow():
+    code = "import sys, t2t_lite; print({'keras', 'tensorflow', 'numpy'} & {*sys.modules})"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert result.stdout == "set()\n", result.stderr
