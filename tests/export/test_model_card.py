@@ -97,8 +97,9 @@ def test_what_was_given_up_does_not_count(translator, run):
     assert row(card(translator, run), "BLEU").startswith("3.00 (sacreBLEU, cased, 13a)")
 
 
-def test_an_ensemble_names_its_models_and_no_bleu(made, translator):
-    text = card(Translator.load([f"{made}/model.ckpt-100", f"{made}/model.ckpt-200"]))
+def test_an_ensemble_names_its_models_and_no_bleu(run, translator):
+    write_log(run / "train.log", {"step": 100, "bleu": 20.5}, {"step": 200, "bleu": 20.5})
+    text = card(Translator.load([f"{run}/model.ckpt-100", f"{run}/model.ckpt-200"]))
     assert "step 100" in row(text, "model 1") and "step 200" in row(text, "model 2")
     assert row(text, "BLEU") == "not recorded"
     one, both = (int(row(t, "parameters").split()[0].replace(",", "")) for t in (card(translator), text))

@@ -107,9 +107,9 @@ def test_search_settings_are_the_callers_then_the_hyperparameters_then_the_probl
     class Its(Problem):
         decode_defaults = {"beam_size": 9, "extra_length": 7}  # noqa: RUF012
 
-    evaluator(Moved(2), paths, Its(), search={"alpha": 0.9})()
-    (options,) = asked
-    assert (options.beam_size, options.alpha, options.extra_length) == (2, 0.9, 7)
+    for search_of_caller in (None, {"alpha": 0.9}):
+        evaluator(Moved(2), paths, Its(), search=search_of_caller)()
+    assert [(o.beam_size, o.alpha, o.extra_length) for o in asked] == [(2, 0.0, 7), (2, 0.9, 7)]
 
 
 def test_bleu_is_of_outputs_against_references(paths):
