@@ -62,7 +62,7 @@ class HParams:
     min_length: int = setting(0, 0, 2**24)
     # Of training sentences, both sides: the chance of leaving a merge out (data/bpe_dropout.py).
     bpe_dropout: float = setting(0.0, 0, 1)
-    gradient_accumulation_steps: int = setting(1, 1, 1024)
+    gradient_accumulation_steps: int = setting(1, 1, 256)
 
     # Optimizer (paper, 5.3). The schedule is a product of the factors in training/schedules.py.
     optimizer: str = setting("adam", choices=("adam", "true_adam", "adafactor", "sgd", "multistep_adam"))
@@ -77,7 +77,7 @@ class HParams:
     optimizer_adafactor_clipping_threshold: float = setting(1.0, 0, 10**6)
     optimizer_adafactor_multiply_by_parameter_scale: bool = True
     # Of multistep_adam: another name of gradient_accumulation_steps.
-    optimizer_multistep_accumulate_steps: int = setting(0, 0, 1024)
+    optimizer_multistep_accumulate_steps: int = setting(0, 0, 256)
     # Of a moving average of the weights, which is evaluated, saved and used; 0: off.
     ema_decay: float = setting(0.0, 0, below=1)
     learning_rate_schedule: str = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"

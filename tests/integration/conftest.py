@@ -17,6 +17,11 @@ class Result(NamedTuple):
     stderr: str
 
 
+def replaced(flags, *others):
+    """Returns flags with others in place of those of the same name."""
+    return [*{word.partition("=")[0]: word for word in (*flags, *others)}.values()]
+
+
 @pytest.fixture
 def run_command(tmp_path):
     """Runs an installed command in its own process, in `tmp_path`: `run_command("t2t-bleu", "--help")`."""

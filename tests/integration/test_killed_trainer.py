@@ -11,6 +11,8 @@ import time
 import numpy as np
 import pytest
 
+from tests.integration.conftest import replaced
+
 PROBLEM = "algorithmic_reverse_decimal40"
 STEPS = 100
 FLAGS = [
@@ -36,9 +38,8 @@ def data_dir(tmp_path_factory):
 
 def start(data_dir, output_dir, *more):
     program = pathlib.Path(sys.executable).with_name("t2t-trainer")
-    flags = {flag.split("=")[0]: flag for flag in [*FLAGS, *more]}.values()  # a flag in `more` replaces an earlier one
     return subprocess.Popen(
-        [program, *flags, f"--data_dir={data_dir}", f"--output_dir={output_dir}"],
+        [program, *replaced(FLAGS, *more), f"--data_dir={data_dir}", f"--output_dir={output_dir}"],
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -8,6 +8,7 @@ import pytest
 
 from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import SENTENCES, make_run
+from tests.integration.conftest import replaced
 from tests.training.log_schema import assert_documented
 
 SOURCE = [*SENTENCES[:5], "", "the red house"]
@@ -123,7 +124,7 @@ def test_another_command_translates(call_command, expected, tmp_path):
     script = 'for word; do case "$word" in --decode_to_file=*) to="${word#*=}";; esac; echo "$word" >> words; done'
     (tmp_path / "fake.sh").write_text(f'{script}\ncat "my text.en" > "$to"\n')
     command = "--decoder_command=sh fake.sh {params} | cat"
-    result = call_command("t2t-translate-all", *FLAGS, "--source=my text.en", command, "--min_steps=200")
+    result = call_command("t2t-translate-all", *replaced(FLAGS, "--source=my text.en", command, "--min_steps=200"))
     assert (result.status, result.stdout) == (0, "translations/translate_own-200\n")
     assert (tmp_path / "words").read_text().splitlines() == [
         "--checkpoint_path=run/model.ckpt-200",
@@ -132,10 +133,14 @@ def test_another_command_translates(call_command, expected, tmp_path):
         "--decode_hparams=beam_size=2,alpha=0.3",
         "--keep_timestamp",
     ]
-    failed = call_command("t2t-translate-all", *FLAGS, "--source=my text.en", "--decoder_command=exit 3; {params}")
+    failed = call_command(
+        "t2t-translate-all", *replaced(FLAGS, "--source=my text.en", "--decoder_command=exit 3; {params}")
+    )
     assert failed.status == 1
     assert "--decoder_command: exit status 3 of: exit 3;" in failed.stderr
-    silent = call_command("t2t-translate-all", *FLAGS, "--source=my text.en", "--decoder_command=true {params}")
+    silent = call_command(
+        "t2t-translate-all", *replaced(FLAGS, "--source=my text.en", "--decoder_command=true {params}")
+    )
     assert "translate_own-100: not there yet" in silent.stderr
 
 
@@ -164,17 +169,17 @@ def test_mistakes_leave_nothing_behind(call_command, assert_user_error, expected
     for name, data in (("latin.en", b"gut\nsch\xf6n\n"), ("empty.en", b""), ("one.de", b"eins\n")):
         (tmp_path / name).write_bytes(data)
     before = sorted(tmp_path.rglob("*"))
-    assert_user_error(call_command("t2t-translate-all", *FLAGS, *flags), *words)
+    assert_user_error(call_command("t2t-translate-all", *replaced(FLAGS, *flags)), *words)
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_translations_of_something_else_are_not_taken_for_these(call_command, assert_user_error, expected, tmp_path):
     assert call_command("t2t-translate-all", *FLAGS, "--min_steps=200").status == 0
-    another_beam = call_command("t2t-translate-all", *FLAGS, "--beam_size=1")
+    another_beam = call_command("t2t-translate-all", *replaced(FLAGS, "--beam_size=1"))
     assert_user_error(another_beam, "--translations_dir=translations", "beam_size=2, now it is 1")
     shutil.copytree(tmp_path / "run", tmp_path / "avg")
     assert_user_error(
-        call_command("t2t-translate-all", *FLAGS, "--model_dir=avg"), "model_dir", "Choose another folder"
+        call_command("t2t-translate-all", *replaced(FLAGS, "--model_dir=avg")), "model_dir", "Choose another folder"
     )
     (tmp_path / "translations/translate_own-200").write_text("eine\n")
     result = call_command("t2t-translate-all", *FLAGS, "--min_steps=200")
