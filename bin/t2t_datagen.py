@@ -13,6 +13,7 @@ import inspect
 import logging
 import os
 import random
+import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError, nearest
@@ -219,3 +220,7 @@ def _data_dir(flags):
 def main(argv=None):
     """Entry point of the command; returns the exit status."""
     return _app.main("t2t-datagen", define_flags, run, argv, check=check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -100,7 +100,7 @@ def test_a_scope_of_another_name_or_none(tmp_path):
         ({"unidirectional_encoder": True}, {}, ["unidirectional_encoder=True"]),
         ({"weight_dtype": "bfloat16"}, {}, ["weight_dtype=bfloat16"]),
         ({"hidden_size": 64}, {}, ["hparams.json", "hidden_size=64", "hidden_size=16"]),
-        ({"hidden_size": "wide"}, {}, ["hparams.json", "hidden_size", "'wide'"]),
+        ({"hidden_size": "wide"}, {}, ["hparams.json", "hidden_size=wide", "a whole number"]),
         ({"num_heads": 3}, {}, ["num_heads=3"]),
         ({}, {"transformer/body/decoder/layer_1/ffn/conv2/bias": None}, ["layer_1/ffn/conv2/bias"]),
         ({}, {"transformer/body/encoder/layer_0/ffn/conv1/bias": np.float32([np.nan] * 32)}, ["not finite"]),

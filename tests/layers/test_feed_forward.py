@@ -63,7 +63,7 @@ ACTIVATIONS = {  # as given: (as it is in get_config, the function)
 }
 
 
-@pytest.mark.parametrize("given", ACTIVATIONS, ids=str)
+@pytest.mark.parametrize("given", ACTIVATIONS)
 def test_activations_by_name_of_keras_and_as_functions(given):
     name, expected = ACTIVATIONS[given]
     layer = layers.FeedForward(16, activation=given)

@@ -140,7 +140,7 @@ def test_what_does_not_fit_is_named(fitted, run, tmp_path):
         {"max_relative_position": 4, "add_relative_to_values": True, "position": "none"},
         {"neighborhood": 3, "softmax_bias": True, "activation": keras.activations.gelu, "dtype": "mixed_bfloat16"},
     ],
-    ids=str,
+    ids=" ".join,
 )
 def test_hyperparameters_follow_from_a_model(options):
     model = Transformer(**{"vocab_size": 20, **SMALL, **options})
