@@ -53,10 +53,13 @@ def size(path):
 def read_bytes(path, most=None):
     """Returns a file's bytes. Raises `UserError` when it is missing, no file, not readable, or larger than `most`."""
     with translated(path), open_stream(path) as file:
-        found = file.read() if most is None else file.read(most + 1)
-    if most is not None and len(found) > most:
+        parts, size = [], 0
+        while (most is None or size <= most) and (part := file.read(2**20)):  # to read `most` at once reserves as much
+            parts.append(part)
+            size += len(part)
+    if most is not None and size > most:
         raise UserError(f"{path}: more than {most:,} bytes, which no such file has.")
-    return found
+    return b"".join(parts)
 
 
 def list_files(folder, pattern):

@@ -91,7 +91,8 @@ def toolkit_card(translator, *, title, library, rows, body, license="", command=
 
 
 def _card(head, title, rows, command, body):
-    table = "".join(f"| {name} | {text} |\n" for name, text in rows.items())
+    cells = {name: str(text).replace("|", r"\|") for name, text in rows.items()}  # a signature of sacreBLEU has bars
+    table = "".join(f"| {name} | {text} |\n" for name, text in cells.items())
     made = [f"Made by:\n\n```bash\n{command}\n```"] if command else []
     parts = [head, f"# {title}", f"| | |\n|---|---|\n{table}".rstrip(), *made, body.rstrip()]
     return "\n\n".join(parts) + "\n"

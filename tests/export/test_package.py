@@ -167,7 +167,7 @@ def test_the_card_says_what_it_is(exported, exported_ensemble):
     for words in (
         "| license | CC-BY-4.0 |",
         "transformer_tiny, step 200 (`run/model.ckpt-200`)",
-        "12.35 (nrefs:1|case:mixed) on a sample of the dev set",
+        r"12.35 (nrefs:1\|case:mixed) on a sample of the dev set",
         "```bash\nt2t-exporter --output_dir=run\n```",
         "/ours:/models/translate",
         "SentencePieceEncoder, 330 entries",
