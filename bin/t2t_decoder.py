@@ -83,6 +83,14 @@ def check(flags):
             "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
             "--data_dir, whose records are decoded."
         )
+    inputs = [f"--{name}" for name in ("decode_interactive", "decode_from_file", "score_file") if flags[name].value]
+    if len(inputs) > 1:
+        raise UserError(f"{' and '.join(inputs)}: each says what to read. Leave all but one out.")
+    unread = [
+        f"--{name}" for name in ("decode_reference", "prefix_file", "alignments_file", "mbr") if flags[name].value
+    ]
+    if flags.score_file and unread:
+        raise UserError(f"{', '.join(unread)}: only of translations. Leave out, or --score_file.")
     for name in ("decode_from_file", "decode_reference", "prefix_file", "score_file"):
         path = flags[name].value
         shared = flags.decode_shards > 1 or "shards" in flags.decode_hparams
@@ -122,7 +130,12 @@ def _settings(flags):
         raise UserError(f"--decode_hparams: num_samples={settings.num_samples} of a line needs sampling_method=random.")
     if not of_records:
         settings.search_options()
-    settings.check_effect(flags.decode_hparams, mbr=bool(flags.mbr), may_sample=flags.decode_interactive)
+    settings.check_effect(
+        flags.decode_hparams,
+        mbr=bool(flags.mbr),
+        may_sample=flags.decode_interactive,
+        scores=bool(flags.score_file),
+    )
     if settings.num_decodes != 1 and not (of_records and settings.is_sampling):
         raise UserError(
             f"--decode_hparams: num_decodes={settings.num_decodes} needs a problem's records and "

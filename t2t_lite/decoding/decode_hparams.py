@@ -111,7 +111,7 @@ class DecodeHParams:
         if not self.delimiter:
             raise UserError("delimiter: expected at least one character; \\n, \\t and \\0 have their usual meaning.")
 
-    def check_effect(self, text, where="--decode_hparams", mbr=False, may_sample=False):
+    def check_effect(self, text, where="--decode_hparams", mbr=False, may_sample=False, scores=False):
         """Warns of settings in the text that was parsed which change nothing.
 
         Args:
@@ -119,11 +119,15 @@ class DecodeHParams:
             where: its name in messages.
             mbr: whether samples are drawn to choose among.
             may_sample: whether samples may be asked for later.
+            scores: whether targets are given, and only scored.
 
         Raises:
             UserError: it says how to sample, or how many, but nothing is sampled.
         """
         given = [name for name in parse_assignments(text, where) if name in _SAMPLING_SETTINGS | _SEARCH_SETTINGS]
+        if scores and given:
+            _LOGGER.warning("%s: %s: no effect on given targets, which are only scored.", where, ", ".join(given))
+            return
         changed = [name for name in given if getattr(self, name) != getattr(DecodeHParams, name)]
         lost = [name for name in changed if name in _SAMPLING_SETTINGS]
         if lost and not (self.is_sampling or mbr or may_sample):
