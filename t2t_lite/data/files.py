@@ -84,9 +84,12 @@ def plain_folder(folder):
     no way to quote: in a folder `run [v1]` they find nothing, and in `run[1]` they find the files of `run1`. Such a
     folder is reached through a link, which lasts as long as this process.
     """
-    if "://" in folder or not set(os.path.abspath(folder)) & set("*?[\\"):
-        return folder
-    return _linked(os.path.abspath(folder))
+    return _linked(os.path.abspath(folder)) if is_pattern(folder) else folder
+
+
+def is_pattern(path):
+    """Whether TensorFlow's readers of checkpoints take a path for a pattern of paths."""
+    return "://" not in path and not set(os.path.abspath(path)).isdisjoint("*?[\\")
 
 
 def plain_path(path):

@@ -5,7 +5,7 @@ import os
 
 import tensorflow as tf
 
-from t2t_lite.data.files import INCOMPLETE, write_bytes
+from t2t_lite.data.files import INCOMPLETE, is_pattern, write_bytes
 from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.export.model_card import model_card
 from t2t_lite.export.package import write_package
@@ -82,7 +82,13 @@ def export_saved_model(
         )
         write_bytes(os.path.join(folder, "README.md"), card.encode())
 
-    return write_version(export_dir, write)
+    path = write_version(export_dir, write)
+    if is_pattern(path):
+        _LOGGER.warning(
+            f"{path}: TensorFlow and TensorFlow Serving take *, ?, [ and \\ in a folder's name for a pattern, and load "
+            "nothing or another model. Copy the export to a folder without them before it is served."
+        )
+    return path
 
 
 class _Tracked(tf.Module):
