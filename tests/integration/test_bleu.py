@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from tests.integration.conftest import replaced
+
 REFERENCE = "Der alte Mann kauft ein rotes Auto.\nWir gehen um 3.30 Uhr nach Hause.\n"
 
 
@@ -17,7 +19,7 @@ def bleu(call_command, tmp_path):
     def bleu(translation, *flags, reference=REFERENCE):
         for name, text in (("hyp.de", translation), ("ref.de", reference)):
             (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-        return call_command("t2t-bleu", "--translation=hyp.de", "--reference=ref.de", *flags)
+        return call_command("t2t-bleu", *replaced(["--translation=hyp.de", "--reference=ref.de"], *flags))
 
     return bleu
 
@@ -162,7 +164,7 @@ def test_text_that_looks_tokenised_is_warned_of(bleu):
     result = bleu(text, reference=text)
     assert result.status == 0
     assert result.stderr.count("warning") == 1
-    assert "hyp.de: 101 line end in a blank and a full stop" in result.stderr
+    assert "hyp.de: 101 lines end in a blank and a full stop" in result.stderr
 
 
 def test_what_is_shown_of_a_line_cannot_disturb_the_terminal(bleu):

@@ -112,6 +112,7 @@ def test_from_brackets_to_a_score(call_command, treebank, tmp_path):
     assert result.status == 0, result.stderr
     settings = (
         "num_hidden_layers=1,hidden_size=32,filter_size=64,num_heads=2,batch_size=1024,learning_rate_warmup_steps=100,"
+        "learning_rate_constant=0.7,"
         "layer_prepostprocess_dropout=0,attention_dropout=0,relu_dropout=0,eval_decode_examples=4"
     )
     trained = call_command(

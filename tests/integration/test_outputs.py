@@ -136,13 +136,17 @@ def test_other_commands(folder, call_command, assert_user_error, args):
 
 
 def test_a_corpus_in_the_place_of_what_datagen_writes(folder, call_command, assert_user_error):
+    for name in ("in.dev", "ref.dev"):
+        (folder / name).write_text("Other lines.\n" * 3)
     for name in ("translate_own-train-00000-of-00001", "translate_own-manifest.json", "problem.json",
                  "translate_own-dev-00003-of-00007"):  # fmt: skip
         os.makedirs("new", exist_ok=True)
         (folder / "new" / name).write_bytes((folder / "in").read_bytes())
         before = contents(folder)
-        texts = [f"--train_files=new/{name},ref", "--dev_files=in,ref", "--languages=en,de"]
+        texts = [f"--train_files=new/{name},ref", "--dev_files=in.dev,ref.dev", "--languages=en,de"]
         result = call_command("t2t-datagen", "--problem=translate_own", "--data_dir=new", "--tmp_dir=tmp", *texts)
-        assert_user_error(result, "--data_dir=", "would overwrite --train_files=", name)
+        is_settings = name == "problem.json"  # which are read first, and are none
+        words = ["not readable as JSON"] if is_settings else ["--data_dir=", "would overwrite --train_files="]
+        assert_user_error(result, name, *words)
         assert contents(folder) == before
         (folder / "new" / name).unlink()
