@@ -100,15 +100,8 @@ class RestTransport:
             connection.connect()
             sockets.append(connection.sock)
             connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
-            answer = connection.getresponse()
-            if (answer.length or 0) > LONGEST_ANSWER or len(data := answer.read(LONGEST_ANSWER + 1)) > LONGEST_ANSWER:
-                raise Failure(
-                    f"{self.address}: {self.servable}: an answer of more than {LONGEST_ANSWER:,} bytes. Ask for fewer "
-                    "sentences at a time."
-                )
-            if answer.length:
-                raise self._error("UNAVAILABLE", f"the answer ends {answer.length:,} bytes too early")
-            return answer.status, answer.reason, data
+            with contextlib.closing(connection.getresponse()) as answer:  # open, it would hold the connection
+                return self._read(answer)
         except TimeoutError:
             raise self._error("DEADLINE_EXCEEDED", "") from None
         except ssl.SSLError as error:
@@ -119,6 +112,17 @@ class RestTransport:
             raise self._error("UNIMPLEMENTED", "it does not answer in HTTP") from None
         except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a chunk's size is no number
             raise self._error("UNAVAILABLE", getattr(error, "strerror", None) or error) from None
+
+    def _read(self, answer):
+        too_long = (answer.length or 0) > LONGEST_ANSWER
+        if too_long or len(data := answer.read(LONGEST_ANSWER + 1)) > LONGEST_ANSWER:
+            raise Failure(
+                f"{self.address}: {self.servable}: an answer of more than {LONGEST_ANSWER:,} bytes. Ask for fewer "
+                "sentences at a time."
+            )
+        if answer.length:
+            raise self._error("UNAVAILABLE", f"the answer ends {answer.length:,} bytes too early")
+        return answer.status, answer.reason, data
 
     def _content(self, status, reason, data):
         """Returns the JSON object in an answer. Raises ServerError for one that says what is wrong."""
