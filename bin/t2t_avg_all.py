@@ -12,7 +12,7 @@ import os
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 from t2t_lite.ranges import COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -66,12 +66,13 @@ def run(flags):
             checkpoints.average_checkpoints([item.path for item in window], averaged)
         _keep_time(f"{averaged}.index", checkpoint.seconds)
         written += 1
-        _LOGGER.info(f"averaged {flags.n} checkpoints, steps {window[0].step} to {checkpoint.step}")
+        _LOGGER.info(f"averaged {counted(flags.n, 'checkpoint')}, steps {window[0].step} to {checkpoint.step}")
         print(averaged)
     if not written:
         raise UserError(
-            f"--model_dir={flags.model_dir}: {seen} checkpoints from step {flags.min_steps} on, expected at least "
-            f"--n={flags.n}. Train longer, save more often (--local_eval_frequency) or set a smaller --n."
+            f"--model_dir={flags.model_dir}: {counted(seen, 'checkpoint')} from step {flags.min_steps} on, "
+            f"expected at least --n={flags.n}. Train longer, save more often (--local_eval_frequency) or set a smaller "
+            "--n."
         )
 
 
@@ -111,6 +112,13 @@ def _prepare(flags):
     config = read_run_config(flags.model_dir)
     if config is None:
         raise UserError(f"--model_dir={flags.model_dir}: no hparams.json. Expected the --output_dir of t2t-trainer.")
+    parent, name = os.path.split(os.path.abspath(flags.output_dir))
+    of_trainer = [flags.output_dir, *([parent] if name == "best" else [])]
+    if any(tf.io.gfile.exists(os.path.join(folder, "train.log")) for folder in of_trainer):
+        raise UserError(
+            f"--output_dir={flags.output_dir}: holds checkpoints of t2t-trainer, which averages would overwrite. "
+            "Choose another."
+        )
     if (read_run_config(flags.output_dir) or config) != config:
         raise UserError(
             f"--output_dir={flags.output_dir}: holds averages of another run or other settings. Choose another."

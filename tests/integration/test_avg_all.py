@@ -127,7 +127,7 @@ def test_mixed_runs_are_noticed(call_command, save):
         ([], ["--model_dir"]),
         (["--model_dir=nowhere"], ["--model_dir=nowhere", "no such folder"]),
         (["--model_dir=run", "--n=3"], ["2 checkpoints", "--n=3"]),
-        (["--model_dir=run", "--n=2", "--min_steps=2"], ["1 checkpoints", "from step 2", "--n=2"]),
+        (["--model_dir=run", "--n=2", "--min_steps=2"], ["1 checkpoint from step 2", "--n=2"]),
         (["--model_dir=run", "--n=0"], ["--n=0", "from 1 to"]),
         (["--model_dir=run", "--n=2", "--output_dir=run/"], ["--output_dir=run/", "overwrite"]),
     ],
@@ -151,6 +151,17 @@ def test_averages_of_another_run_are_not_mixed_with(call_command, assert_user_er
     (tmp_path / "avg").mkdir()
     write_run_config(str(tmp_path / "avg"), {**CONFIG, "hparams": {"hidden_size": 16}})
     assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=1"), "--output_dir=avg/", "another run")
+
+
+@pytest.mark.parametrize("folder", ["other", "other/best"])
+def test_a_trainers_own_checkpoints_are_not_overwritten(call_command, assert_user_error, save, tmp_path, folder):
+    save(10, 1.0)
+    (tmp_path / "other" / "best").mkdir(parents=True)
+    (tmp_path / "other" / "train.log").write_text("")
+    assert_user_error(
+        call_command("t2t-avg-all", "--model_dir=run", "--n=1", f"--output_dir={folder}"), folder, "another"
+    )
+    assert os.listdir(tmp_path / "other" / "best") == []
 
 
 @pytest.mark.parametrize("existing", [None, "hparams.json", "note"])
