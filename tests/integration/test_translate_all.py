@@ -86,7 +86,8 @@ def test_the_card_of_an_exported_average_has_its_bleu(call_command, expected, tm
     score = next(row.split()[1] for row in result.stdout.splitlines() if row.split()[:1] == ["200"])
     assert call_command("t2t-exporter", "--output_dir=avg", "--format=hugging_face").status == 0
     card = (tmp_path / "avg/hugging_face/README.md").read_text()
-    assert f"| BLEU | {score} ({line['bleu_signature']}) on src.en |" in card
+    signature = line["bleu_signature"].replace("|", r"\|")  # in a table
+    assert f"| BLEU | {score} ({signature}) on src.en |" in card
 
 
 def test_a_later_checkpoint_is_waited_for(call_command, expected, tmp_path, monkeypatch):

@@ -187,7 +187,7 @@ def test_gradients_meet_in_one_collective_and_no_tensor_goes_through_one_device(
     kinds = [operation.type for operation in function.graph.get_operations()]
     assert kinds.count("CollectiveReduceV2") == 2, "one for each replica, whatever the number of variables"
     assert {size for size in moved_between_devices(function).values() if size != 1} == set()
-    trained(step, by(4) * 3)
+    trained(step, by(4) * 9)  # 54 steps
     for weight in (*step.model.weights, *step.optimizer.variables):
         first, second = (copy.numpy() for copy in weight.value.values)
         np.testing.assert_array_equal(first, second)
