@@ -106,8 +106,8 @@ def _prepare(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
+    from t2t_lite.data.files import copy_files
     from t2t_lite.models.run_config import import_usr_dir, read_run_config, write_run_config
-    from t2t_lite.training.run_directory import copy_vocabulary
 
     config = read_run_config(flags.model_dir)
     if config is None:
@@ -126,7 +126,7 @@ def _prepare(flags):
     if not flags.t2t_usr_dir:  # which is imported already
         import_usr_dir(flags.model_dir, config)
     tf.io.gfile.makedirs(flags.output_dir)
-    copy_vocabulary(registry.problem(config["problem"]).vocabulary_files(flags.model_dir), flags.output_dir)
+    copy_files(registry.problem(config["problem"]).vocabulary_files(flags.model_dir), flags.output_dir)
     source, target = (os.path.join(folder, "flags.txt") for folder in (flags.model_dir, flags.output_dir))
     if tf.io.gfile.exists(source):  # its time is the start of the run, as in tensor2tensor
         tf.io.gfile.copy(source, target, overwrite=True)

@@ -233,6 +233,12 @@ def remove_if_there(path):
             tf.io.gfile.remove(path)
 
 
+def copy_files(paths, folder):
+    """Copies files into a folder under their own names; each under a temporary name first."""
+    for path in paths:
+        write_bytes(os.path.join(folder, os.path.basename(path)), read_bytes(path))
+
+
 def write_picture(path, figure):
     """Writes a matplotlib Figure as PNG, as `write_bytes` does."""
     picture = io.BytesIO()

@@ -4,7 +4,7 @@ import os
 
 import tensorflow as tf
 
-from t2t_lite.data.files import read_bytes, write_bytes
+from t2t_lite.data.files import copy_files, write_bytes
 from t2t_lite.models.exported import FACTS, FOLDER, facts_json, model_names
 from t2t_lite.models.run_config import write_run_config
 
@@ -25,7 +25,6 @@ def write_package(export, translator, **facts):
         of_model = folder if run is runs[0] else os.path.join(folder, name)
         tf.io.gfile.makedirs(of_model)
         write_run_config(of_model, run.config)
-    for path in runs[0].vocabulary_files:
-        write_bytes(os.path.join(folder, os.path.basename(path)), read_bytes(path))
+    copy_files(runs[0].vocabulary_files, folder)
     steps = [run.step for run in runs]
     write_bytes(os.path.join(folder, FACTS), facts_json(models=len(runs), steps=steps, **facts))

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data.files import INCOMPLETE, plain_folder, read_bytes, write_bytes
+from t2t_lite.data.files import INCOMPLETE, copy_files, plain_folder
 from t2t_lite.data.vocabulary import vocabulary_sizes
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.models.arguments import differing_arguments, model_hparams
@@ -71,8 +71,7 @@ def save_run(model, output_dir, *, problem, data_dir, hparams=None, hparams_set=
         config["target_vocab_size"] = model.config["target_vocab_size"]
 
     def prepare(folder):
-        for path in problem.vocabulary_files(data_dir):
-            write_bytes(os.path.join(folder, os.path.basename(path)), read_bytes(path))
+        copy_files(problem.vocabulary_files(data_dir), folder)
         return config
 
     def fill(built):

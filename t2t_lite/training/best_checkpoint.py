@@ -7,12 +7,11 @@ import time
 
 import tensorflow as tf
 
-from t2t_lite.data.files import list_files
+from t2t_lite.data.files import copy_files, list_files
 from t2t_lite.models.checkpoint_files import PREFIX, checkpoint_step, newest_checkpoint, write_list
 from t2t_lite.models.run_config import write_run_config
 from t2t_lite.training.checkpoints import average_checkpoints, remove
 from t2t_lite.training.evaluation import LESS_IS_BETTER
-from t2t_lite.training.run_directory import copy_vocabulary
 
 _LOGGER = logging.getLogger("t2t_lite")
 FOLDER = "best"
@@ -81,7 +80,7 @@ class BestCheckpoint:
         tf.io.gfile.makedirs(self._folder)
         copy = os.path.join(self._folder, f"{PREFIX}-{step}")
         average_checkpoints([self._source(step)], copy)  # the mean of one: its model, without the optimizer
-        copy_vocabulary(self._vocabulary, self._folder)
+        copy_files(self._vocabulary, self._folder)
         write_run_config(self._folder, self._config)
         write_list(self._folder, {f"{PREFIX}-{step}": time.time()})
         for path in list_files(self._folder, rf"{re.escape(PREFIX)}-.*"):

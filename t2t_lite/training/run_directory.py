@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams, parse_assignments
-from t2t_lite.data.files import is_remote, read_bytes, write_bytes
+from t2t_lite.data.files import is_remote
 from t2t_lite.data.lock import held_lock
 from t2t_lite.errors import UserError, counted
 from t2t_lite.models.checkpoint_files import check_can_be_placed
@@ -201,9 +201,3 @@ def changed_hparams(output_dir, config, allow_change):
             "ones add --allow_hparams_change; for a new run choose another output_dir."
         )
     return changed
-
-
-def copy_vocabulary(paths, output_dir):
-    """Copies the files that a trained model needs beside it; each under a temporary name first."""
-    for path in paths:
-        write_bytes(os.path.join(output_dir, os.path.basename(path)), read_bytes(path))

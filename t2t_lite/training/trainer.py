@@ -14,7 +14,7 @@ from t2t_lite import ranges
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data import records
-from t2t_lite.data.files import write_bytes
+from t2t_lite.data.files import copy_files, write_bytes
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.models.run_config import build_model, read_run_config, write_run_config
 from t2t_lite.models.warm_start import warm_start
@@ -260,7 +260,7 @@ class Trainer:
             _LOGGER.warning(f"{why} It is set aside as damaged-…, and the one before it is used.")
         if self._replicas.is_chief:
             write_run_config(self.output_dir, self._config)
-            run_directory.copy_vocabulary(self._data.problem.vocabulary_files(self.data_dir), self.output_dir)
+            copy_files(self._data.problem.vocabulary_files(self.data_dir), self.output_dir)
             self._checkpoints.remove_leftovers()
             self._checkpoints.set_aside(damaged)
             if self.flags_text:

@@ -4,9 +4,9 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.data.files import copy_files
 from t2t_lite.models.run_config import build_model, write_run_config
 from t2t_lite.models.weights import trackable_weights
-from t2t_lite.training.run_directory import copy_vocabulary
 
 TEXT = "the red house is old and a green tree was new der rote Haus ist alt und ein grün Baum war neu"
 SENTENCES = [" ".join(TEXT.split()[i * k % 22] for k in range(1, 3 + i % 7)) + "." for i in range(60)]
@@ -38,7 +38,7 @@ def make_run(folder, steps=(100,), seed=0, vocab_size=330, **hparams):
     }
     output_dir.mkdir()
     write_run_config(str(output_dir), config)
-    copy_vocabulary(problem.vocabulary_files(str(data)), str(output_dir))
+    copy_files(problem.vocabulary_files(str(data)), str(output_dir))
     for step in steps:
         keras.utils.set_random_seed(seed + step)
         model = build_model(config)
