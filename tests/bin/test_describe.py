@@ -1,0 +1,72 @@
+"""What t2t-trainer --describe says, without data or a GPU."""
+
+import json
+
+from tests.bin.test_trainer_flags import CONFIG
+
+DESCRIBE = ("--describe", "--hparams_set=transformer_tiny")
+
+
+def test_describe_needs_no_more_than_a_set(call):
+    status, out, err = call(*DESCRIBE)
+    assert (status, err) == (0, "")
+    assert out.startswith("model transformer, set transformer_tiny, vocabulary 37,000 ids (assumed")
+    assert "37000 x 128" in out
+    attention, network, norm = 4 * 128**2, 2 * 128 * 512 + 512 + 128, 2 * 128
+    encoder_layer, decoder_layer = attention + network + 2 * norm, 2 * attention + network + 3 * norm
+    total = 37_000 * 128 + 2 * encoder_layer + 2 * decoder_layer + 2 * norm
+    (line,) = [line for line in out.splitlines() if line.startswith("total")]
+    assert line.split()[-1] == f"{total:,}"
+    assert "250,000 steps" in out
+
+
+def test_describe_takes_sizes_and_changes(call):
+    status, out, err = call(
+        *DESCRIBE, "--vocab_size=50", "--target_vocab_size=60", "--hparams=num_encoder_layers=3", "--train_steps=7",
+        "--logical_cpus=2",
+    )  # fmt: skip
+    assert (status, err) == (0, "")
+    for words in ("50 ids and 60 of the targets", "50 x 128", "60 x 128", "encoder_0 … encoder_2", "  7 steps"):
+        assert words in out
+    assert "8,192 source + 8,192 target tokens (2 replicas, accumulation 1)" in out
+
+
+def test_describe_takes_the_vocabulary_of_the_data_where_there_is_one(call, tmp_path):
+    of_data = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}")
+    assert "12 ids" in call(*DESCRIBE, *of_data)[1].splitlines()[0]  # digits need no file
+    assert "50 ids" in call(*DESCRIBE, *of_data, "--vocab_size=50")[1].splitlines()[0]
+    no_vocabulary = ("--problem=translate_ende_phrasebook", f"--data_dir={tmp_path}")
+    assert "37,000 ids (assumed" in call(*DESCRIBE, *no_vocabulary)[1].splitlines()[0]
+
+
+def test_describe_says_where_the_model_can_go_and_all_reasons_why_not(call, tmp_path):
+    def answers(*flags):
+        lines = call(*DESCRIBE, *flags)[1].partition("exports (t2t-exporter --format)\n")[2].splitlines()
+        return {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
+
+    assert answers() == {
+        "saved_model": "yes",
+        "ctranslate2": "yes",
+        "hugging_face": "yes, Blenderbot, with a SentencePiece vocabulary",
+    }
+    of_data = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}")
+    found = answers("--hparams=ffn_activation=swiglu,shared_embedding_and_softmax_weights=0", *of_data)
+    assert found["saved_model"] == found["ctranslate2"] == "yes"
+    for words in ("no: ", "activation=swiglu", "shared_embedding_and_softmax_weights", "expected SentencePiece's"):
+        assert words in found["hugging_face"]
+
+
+def test_describe_reads_an_earlier_run(call, tmp_path):
+    config = {**CONFIG, "hparams": {"hidden_size": 24, "filter_size": 48, "num_heads": 4}}
+    (tmp_path / "hparams.json").write_text(json.dumps(config))
+    status, out, err = call("--describe", f"--output_dir={tmp_path}")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"model transformer, set transformer_tiny, vocabulary 12 ids ({tmp_path})")
+    assert "12 x 24" in out
+    assert list(tmp_path.iterdir()) == [tmp_path / "hparams.json"]  # nothing is written
+
+
+def test_describe_refuses_hyperparameters_that_make_no_model(call):
+    status, out, err = call(*DESCRIBE, "--hparams=num_heads=7")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "num_heads=7" in err
