@@ -14,37 +14,8 @@ from t2t_lite.training.schedules import ProductSchedule
 BIG = {"hidden_size": 1024, "filter_size": 4096, "num_heads": 16}
 TINY = {"num_hidden_layers": 2, "hidden_size": 128, "filter_size": 512, "num_heads": 4}
 
-# name -> (parent, what it changes)
+# tensor2tensor's sets and our own: name -> (parent, what it changes)
 CHANGES = {
-    "transformer_big_v1": ("transformer_base_v1", {**BIG, "layer_prepostprocess_dropout": 0.3}),
-    "transformer_big_enfr_v1": ("transformer_big_v1", {"layer_prepostprocess_dropout": 0.1}),
-    "transformer_parsing_v1": (
-        "transformer_base_v1",
-        {
-            "num_hidden_layers": 4,
-            "hidden_size": 1024,
-            "attention_dropout": 0.2,
-            "layer_prepostprocess_dropout": 0.2,
-        },
-    ),
-    "transformer_h1": ("transformer_base_v1", {"num_heads": 1}),
-    "transformer_h4": ("transformer_base_v1", {"num_heads": 4}),
-    "transformer_h16": ("transformer_base_v1", {"num_heads": 16}),
-    "transformer_h32": ("transformer_base_v1", {"num_heads": 32}),
-    "transformer_k128": ("transformer_base_v1", {"attention_key_channels": 128}),
-    "transformer_k256": ("transformer_base_v1", {"attention_key_channels": 256}),
-    "transformer_l2": ("transformer_base_v1", {"num_hidden_layers": 2}),
-    "transformer_l4": ("transformer_base_v1", {"num_hidden_layers": 4}),
-    "transformer_l8": ("transformer_base_v1", {"num_hidden_layers": 8}),
-    "transformer_hs256": ("transformer_base_v1", {"hidden_size": 256}),
-    "transformer_hs1024": ("transformer_base_v1", {"hidden_size": 1024}),
-    "transformer_ff1024": ("transformer_base_v1", {"filter_size": 1024}),
-    "transformer_ff4096": ("transformer_base_v1", {"filter_size": 4096}),
-    "transformer_dr0": ("transformer_base_v1", {"layer_prepostprocess_dropout": 0.0}),
-    "transformer_dr2": ("transformer_base_v1", {"layer_prepostprocess_dropout": 0.2}),
-    "transformer_ls0": ("transformer_base_v1", {"label_smoothing": 0.0}),
-    "transformer_ls2": ("transformer_base_v1", {"label_smoothing": 0.2}),
-    "transformer_learned_positions": ("transformer_base_v1", {"pos": "emb"}),
     "transformer_base_v2": (
         "transformer_base_v1",
         {
@@ -103,14 +74,39 @@ CHANGES = {
         {"batch_size": 2048, "learning_rate_warmup_steps": 500, "eval_decode_examples": 100},
     ),
 }
-ALL = ["transformer_base_v1", *CHANGES]
+ALL = [name for name in vars(sets) if name.startswith("transformer_")]
 
-# The paper's table 3, last column: millions of parameters, given where they differ from base's 65.
-PAPER_MILLIONS = {
-    "transformer_h1": 65, "transformer_h4": 65, "transformer_h16": 65, "transformer_h32": 65,
+# The paper's table 3: layers, d_model, d_ff, heads, d_k, d_v, dropout, label smoothing.
+BASE = (6, 512, 2048, 8, 64, 64, 0.1, 0.1)
+TABLE_3 = {
+    "transformer_base_v1": BASE,
+    "transformer_h1": (6, 512, 2048, 1, 512, 512, 0.1, 0.1),
+    "transformer_h4": (6, 512, 2048, 4, 128, 128, 0.1, 0.1),
+    "transformer_h16": (6, 512, 2048, 16, 32, 32, 0.1, 0.1),
+    "transformer_h32": (6, 512, 2048, 32, 16, 16, 0.1, 0.1),
+    "transformer_k128": (6, 512, 2048, 8, 16, 64, 0.1, 0.1),
+    "transformer_k256": (6, 512, 2048, 8, 32, 64, 0.1, 0.1),
+    "transformer_l2": (2, *BASE[1:]),
+    "transformer_l4": (4, *BASE[1:]),
+    "transformer_l8": (8, *BASE[1:]),
+    "transformer_hs256": (6, 256, 2048, 8, 32, 32, 0.1, 0.1),
+    "transformer_hs1024": (6, 1024, 2048, 8, 128, 128, 0.1, 0.1),
+    "transformer_ff1024": (6, 512, 1024, *BASE[3:]),
+    "transformer_ff4096": (6, 512, 4096, *BASE[3:]),
+    "transformer_dr0": (*BASE[:6], 0.0, 0.1),
+    "transformer_dr2": (*BASE[:6], 0.2, 0.1),
+    "transformer_ls0": (*BASE[:6], 0.1, 0.0),
+    "transformer_ls2": (*BASE[:6], 0.1, 0.2),
+    "transformer_learned_positions": BASE,
+    "transformer_big_v1": (6, 1024, 4096, 16, 64, 64, 0.3, 0.1),
+    "transformer_big_enfr_v1": (6, 1024, 4096, 16, 64, 64, 0.1, 0.1),
+    "transformer_parsing_v1": (4, 1024, 2048, 8, 128, 128, 0.2, 0.1),
+}
+
+# The paper's table 3, last column: millions of parameters; rows that leave it empty have base's 65.
+PAPER_MILLIONS = dict.fromkeys(sets.TABLE_3, 65) | {
     "transformer_k128": 58, "transformer_k256": 60, "transformer_l2": 36, "transformer_l4": 50, "transformer_l8": 80,
     "transformer_hs256": 28, "transformer_hs1024": 168, "transformer_ff1024": 53, "transformer_ff4096": 90,
-    "transformer_dr0": 65, "transformer_dr2": 65, "transformer_ls0": 65, "transformer_ls2": 65,
 }  # fmt: skip
 PAPER_VOCABULARY = 40_800  # what makes base 65 million; the paper says "about 37000"
 
@@ -127,7 +123,34 @@ def parameters(name, vocab_size=37_000):
 
 
 def test_every_set_is_checked_here():
-    assert set(ALL) == {name for name in vars(sets) if name.startswith("transformer_")}
+    assert set(ALL) == {*TABLE_3, *CHANGES}
+
+
+@pytest.mark.parametrize("name", TABLE_3)
+def test_the_papers_sets_are_rows_of_its_table(name):
+    hparams, built = registry.hparams(name), model(name)
+    attentions = [layer.self_attention.layer for layer in built.encoder_layers + built.decoder_layers]
+    attentions += [layer.cross_attention.layer for layer in built.decoder_layers]
+    [head] = {(a.query_size, a.value_size) for a in attentions}
+    depth = {len(built.encoder_layers), len(built.decoder_layers)}
+    assert (
+        *depth,
+        hparams.hidden_size,
+        hparams.filter_size,
+        hparams.num_heads,
+        *head,
+        hparams.layer_prepostprocess_dropout,
+        hparams.label_smoothing,
+    ) == TABLE_3[name]
+    in_the_table = {
+        "num_hidden_layers", "hidden_size", "filter_size", "num_heads", "attention_key_channels",
+        "layer_prepostprocess_dropout", "label_smoothing",
+    }  # fmt: skip
+    base = sets.transformer_base_v1().values()
+    others = {key for key, value in hparams.values().items() if value != base[key]} - in_the_table
+    assert others == {"transformer_learned_positions": {"pos"}, "transformer_parsing_v1": {"attention_dropout"}}.get(
+        name, set()
+    )
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -150,21 +173,6 @@ def test_a_set_builds_and_has_a_learning_rate(name):
     assert float(ProductSchedule(registry.hparams(name), 100_000)(0)) > 0
 
 
-@pytest.mark.parametrize(
-    ("name", "head"),
-    {
-        "transformer_base_v1": (64, 64), "transformer_big_v1": (64, 64), "transformer_h1": (512, 512),
-        "transformer_h4": (128, 128), "transformer_h16": (32, 32), "transformer_h32": (16, 16),
-        "transformer_k128": (16, 64), "transformer_k256": (32, 64), "transformer_hs256": (32, 32),
-        "transformer_hs1024": (128, 128),
-    }.items(),
-)  # fmt: skip
-def test_sizes_of_a_head_are_table_3s(name, head):
-    attentions = [layer.self_attention.layer for layer in model(name).encoder_layers + model(name).decoder_layers]
-    attentions += [layer.cross_attention.layer for layer in model(name).decoder_layers]
-    assert {(a.query_size, a.value_size) for a in attentions} == {head}
-
-
 def test_base_and_big_have_the_papers_sizes():
     assert parameters("transformer_base_v1") == 63_045_632
     assert parameters("transformer_big_v1") == 214_171_648
@@ -172,7 +180,7 @@ def test_base_and_big_have_the_papers_sizes():
     assert parameters("transformer_big_v1") == pytest.approx(213e6, abs=1.5e6)
 
 
-@pytest.mark.parametrize("name", PAPER_MILLIONS)
+@pytest.mark.parametrize("name", [name for name in PAPER_MILLIONS if "positions" not in name])  # embeddings apart
 def test_variants_differ_from_base_as_in_table_3(name):
     difference = parameters(name, PAPER_VOCABULARY) - parameters("transformer_base_v1", PAPER_VOCABULARY)
     assert difference == pytest.approx((PAPER_MILLIONS[name] - 65) * 1e6, abs=1e6)
