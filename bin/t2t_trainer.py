@@ -11,12 +11,11 @@ With --describe it prints what the model is made of, what training it costs and 
 With --summary=OUTPUT_DIR it draws the curves of a run, or of several, into OUTPUT_DIR/curves.png.
 """
 
-import contextlib
 import logging
 import os
 import sys
 
-from t2t_lite.bin import _app, _evaluating, _schedules
+from t2t_lite.bin import _app, _describing, _evaluating, _schedules
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import (
     CHECKPOINTS_KEPT,
@@ -28,7 +27,6 @@ from t2t_lite.ranges import (
     SECONDS,
     SEED,
     STEPS_BETWEEN,
-    VOCAB_SIZE,
 )
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -62,12 +60,8 @@ def define_flags(flags):
     flags.DEFINE_bool("dbgprofile", False, "The same.")
     flags.DEFINE_bool("deterministic", True, "Use only operations of a GPU that give the same bits every time.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
-    flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, and stop.")
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
-    flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", limits=VOCAB_SIZE)
-    flags.DEFINE_integer(
-        "target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", limits=VOCAB_SIZE
-    )
+    _describing.define_flags(flags)
     flags.DEFINE_path(
         "warm_start_from",
         None,
@@ -123,9 +117,7 @@ def check(flags):
     remembers = flags.output_dir and ("://" in flags.output_dir or os.path.exists(config))
     if flags.describe:
         return _app.require(flags, *([] if remembers else ["hparams_set"]))
-    for name in ("vocab_size", "target_vocab_size"):
-        if flags[name].present:
-            raise UserError(f"--{name}={flags[name].value}: only for --describe; training takes the vocabulary's size.")
+    _describing.refuse_without_describe(flags)
     may_train = flags.schedule in _schedules.TRAINING and not remembers
     settings = ["problem"] if flags.warm_start_from else ["problem", "hparams_set"]
     _app.require(flags, "data_dir", "output_dir", *(settings if may_train else []))
@@ -136,7 +128,8 @@ def run(flags):
     if flags.summary:
         return _draw(flags.summary)
     if flags.describe:
-        return _describe(flags)
+        before = _earlier_run(flags)
+        return _describing.describe(flags, before, _hparams(flags, before))
     if flags.schedule in _schedules.EVALUATING:
         on_train_data = flags.schedule.endswith("_on_train_data")
         return _evaluating.evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data=on_train_data)
@@ -148,7 +141,6 @@ def _train(flags):
 
     from t2t_lite import registry
     from t2t_lite.config import parse_assignments
-    from t2t_lite.models.run_config import import_usr_dir, read_run_config
     from t2t_lite.training.checkpoints import newest_step
     from t2t_lite.training.early_stopping import EarlyStopping
     from t2t_lite.training.trainer import Trainer
@@ -157,10 +149,8 @@ def _train(flags):
         tf.config.threading.set_inter_op_parallelism_threads(flags.inter_op_parallelism_threads)
     if flags.intra_op_parallelism_threads:
         tf.config.threading.set_intra_op_parallelism_threads(flags.intra_op_parallelism_threads)
-    before = read_run_config(flags.output_dir) or {}
+    before = _earlier_run(flags)
     usr_dir = flags.t2t_usr_dir or before.get("usr_dir", "")
-    if not flags.t2t_usr_dir and before:  # the flag's is imported already
-        import_usr_dir(flags.output_dir, before)
     settings = before or _settings_of_warm_start(flags)
     hparams = _hparams(flags, settings)
     trainer = Trainer(
@@ -213,6 +203,16 @@ def _train(flags):
         else:
             _export(flags.output_dir)
     return 0
+
+
+def _earlier_run(flags):
+    """Returns the `hparams.json` of the run in --output_dir, whose own problems and models are imported; or {}."""
+    from t2t_lite.models.run_config import import_usr_dir, read_run_config
+
+    before = (flags.output_dir and read_run_config(flags.output_dir)) or {}
+    if before and not flags.t2t_usr_dir:  # the flag's is imported already
+        import_usr_dir(flags.output_dir, before)
+    return before
 
 
 def _inexact(flags):
@@ -278,60 +278,6 @@ def _draw(output_dirs):
     path = os.path.join(output_dirs[0], "curves.png")
     draw_curves(output_dirs, path)
     print(path)
-
-
-def _describe(flags):
-    """Prints what the model is made of and what its training costs."""
-    from t2t_lite import registry
-    from t2t_lite.export.formats import destinations_text
-    from t2t_lite.models.describe import describe, shapes_only
-    from t2t_lite.models.run_config import import_usr_dir, read_run_config
-    from t2t_lite.training.distribution import hide_gpus
-
-    hide_gpus()  # another run may fill them
-    before = (flags.output_dir and read_run_config(flags.output_dir)) or {}
-    if before and not flags.t2t_usr_dir:
-        import_usr_dir(flags.output_dir, before)
-    hparams = _hparams(flags, before)
-    name = flags.model or before.get("model") or "transformer"
-    hparams_set = flags.hparams_set or before.get("hparams_set") or ""
-    vocab_size, target_vocab_size, where = _vocabulary_sizes(flags, before)
-    model = shapes_only(registry.model(name), hparams, vocab_size, target_vocab_size)
-    both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} of the targets" if target_vocab_size else "")
-    print(f"model {name}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n")
-    replicas = flags.logical_cpus or flags.worker_gpu or 1
-    print(describe(model, hparams, hparams_set, flags.train_steps, replicas).text())
-    print(f"\n{destinations_text(model, _known_encoders(flags, before))}")
-    return 0
-
-
-def _known_encoders(flags, before):
-    """Returns the problem's encoders, which decide where a model can go; None where there are none yet."""
-    from t2t_lite import registry
-
-    problem = flags.problem or before.get("problem")
-    for folder in (flags.output_dir if before else None, flags.data_dir):
-        if problem and folder:
-            with contextlib.suppress(UserError):
-                return registry.problem(problem).get_feature_encoders(folder)
-    return None
-
-
-def _vocabulary_sizes(flags, before):
-    """Returns ids of the inputs, ids of the targets or None where they are shared, and where that is from."""
-    from t2t_lite import registry
-    from t2t_lite.data.vocabulary import vocabulary_sizes
-
-    problem = flags.problem and registry.problem(flags.problem)  # an unknown name is a mistake in any case
-    if flags.vocab_size:
-        return flags.vocab_size, flags.target_vocab_size, "--vocab_size"
-    if before:
-        return before["vocab_size"], flags.target_vocab_size or before["target_vocab_size"], flags.output_dir
-    if problem and flags.data_dir:
-        with contextlib.suppress(UserError):  # no vocabulary yet
-            vocab_size, target_vocab_size = vocabulary_sizes(problem.get_feature_encoders(flags.data_dir))
-            return vocab_size, flags.target_vocab_size or target_vocab_size, flags.data_dir
-    return 37_000, flags.target_vocab_size, "assumed; --vocab_size says another"
 
 
 def _generate_data(problem, usr_dir, flags):

@@ -72,6 +72,7 @@ BEAM_SIZE = Range(1, 1024)
 COUNT = Range(0, 2**31 - 1)  # of sentences, steps, examples; 0: none, or all
 DECODE_BATCH = Range(1, 4096)
 EXTRA_LENGTH = Range(0, 10_000)
+GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
 LOGICAL_CPUS = Range(0, 64)  # each is a replica with its own part of the graph
 MINUTES = Range(0, 10**7)  # 19 years
@@ -80,8 +81,10 @@ HOURS = Range(most=10**6, above=0)
 STEPS_BETWEEN = Range(1, 10**9)
 CHECKPOINTS_KEPT = Range(0, 10**6)
 METRIC_MOVE = Range(0, 10**6)
+SHARE = Range(most=1, above=0)
 SHARDS = Range(1, 10**6)
 SEED = Range(-(2**31), 2**32 - 1)
+TERAFLOPS = Range(most=10**6, above=0)
 VOCAB_SIZE = Range(1, 2**24)
 
 

@@ -7,7 +7,7 @@ import keras
 
 from t2t_lite.layers import FeedForward, MultiHeadAttention, RelativeAttention, Residual, RestrictedAttention
 
-SENTENCE = 25  # tokens a side, where a length has to be assumed; attention is then a hundredth of the operations
+SENTENCE = 25  # tokens per side, where a length has to be assumed; attention is then a hundredth of the operations
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Flops:
     """Floating-point operations of one forward pass in matrix products; a multiply-add is two.
 
     Attributes:
-        source: float, a source token: the encoder, and the decoder's keys and values of the memory.
-        target: float, a target token: the decoder and the softmax.
+        source: float, per source token: the encoder, and the decoder's keys and values of the memory.
+        target: float, per target token: the decoder and the softmax.
     """
 
     source: float
@@ -79,24 +79,24 @@ def _attention_flops(attention, keys):
 
 
 def training_memory(model, hparams, source_length=SENTENCE, target_length=SENTENCE):
-    """Estimates the memory of one training step on one replica: `batch_size` tokens a side.
+    """Estimates the memory of one training step on one replica: `batch_size` tokens per side.
 
     The sum of what is alive at different moments, without the allocator's waste and the program's own memory (some
     hundreds of MB). Peaks of a real step on a CPU, less that of the program before it had a model: base_v1, 4,000
     tokens, vocabulary 37,000: 4.60 GB, estimate 4.72; base, sentences of 50, 8,000 ids: 4.06 GB, estimate 3.77.
     Accumulated batches are reckoned one after the other; where TensorFlow computes several at once it takes more.
 
-    weights     4 bytes a parameter; with mixed_bfloat16 2 more, for the copies in bfloat16
-    gradients   4 bytes a parameter, 8 with accumulation; a tied embedding's twice, for look-up and softmax
-    optimizer   8 bytes a parameter with Adam, 0 with SGD, rows and columns with Adafactor; 4 more with ema_decay
+    weights     4 bytes per parameter; with mixed_bfloat16 2 more, for the copies in bfloat16
+    gradients   4 bytes per parameter, 8 with accumulation; a tied embedding's twice, for look-up and softmax
+    optimizer   8 bytes per parameter with Adam, 0 with SGD, rows and columns with Adafactor; 4 more with ema_decay
     activations what the backward pass needs (a: 4 bytes in float32, 2 in mixed_bfloat16; a mask of dropout: 1 byte):
-                  attention, a query: a · 2 h (d_k + d_v) with the keys' and values' own positions, and for each head
+                  attention, per query: a · 2 h (d_k + d_v) with the keys' and values' own positions, and for each head
                     and visible position 4 for the softmax, a for the weights after dropout or in bfloat16, the mask
-                  feed-forward, a position: a · d_ff; 4 of them for gelu, swish and swiglu; one more with dropout, and
+                  feed-forward, per position: a · d_ff; 4 of them for gelu, swish and swiglu; one more with dropout, and
                     the mask
-                  residual connection, a position: (8 + a) d for its normalisation, and the mask
+                  residual connection, per position: (8 + a) d for its normalisation, and the mask
                   a final normalisation: (8 + a) d; a sum of embedding and position: a · d, and the mask
-                with recompute_grad: a · d a layer, for what goes into it, and one whole layer
+                with recompute_grad: a · d per layer, for what goes into it, and one whole layer
     logits      12 bytes for each target token and id: the logits, their softmax, their gradient
 
     Args:
@@ -191,9 +191,9 @@ class PaperCost:
     Attributes:
         hours: float, on `gpus` P100.
         steps: int.
-        tokens: int, source tokens a step, and as many target tokens.
+        tokens: int, source tokens per step, and as many target tokens.
         gpus: int.
-        sustained: float, single-precision operations a second that the paper reckons with.
+        sustained: float, single-precision operations per second that the paper reckons with.
     """
 
     hours: float

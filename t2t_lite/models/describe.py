@@ -8,9 +8,12 @@ import math
 import keras
 
 from t2t_lite import registry
+from t2t_lite.config import HParams
 from t2t_lite.errors import counted
 from t2t_lite.models.cost import PAPER, SENTENCE, Flops, forward_flops, training_memory
+from t2t_lite.models.scaling import Rates, all_reduced_bytes, largest_batch_size, sent_bytes, step_time
 from t2t_lite.models.transformer import Transformer
+from t2t_lite.ranges import settings_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +47,8 @@ class Description:
         hparams: HParams.
         hparams_set: str, "" where it is not known.
         train_steps: int.
-        replicas: int.
+        replicas: int, over all machines.
+        rates: Rates of the hardware that step time, scaling and the largest batch size are estimated for.
     """
 
     parts: list
@@ -56,10 +60,11 @@ class Description:
     hparams_set: str
     train_steps: int
     replicas: int
+    rates: Rates
 
     @property
     def tokens_a_step(self):
-        """Tokens of either side that a step takes over all replicas, padding counted."""
+        """Tokens of either side that one step takes over all replicas, padding counted."""
         return self.hparams.batch_size * self.replicas * self.hparams.gradient_accumulation_steps
 
     @property
@@ -106,7 +111,7 @@ def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None):
             return make()
 
 
-def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1):
+def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, rates=None):
     """Describes a model and its training.
 
     Args:
@@ -114,7 +119,8 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1):
         hparams: HParams it was made from.
         hparams_set: str, name of their set, for the paper's own estimate of its cost; "": not known.
         train_steps: int.
-        replicas: int.
+        replicas: int, over all machines.
+        rates: Rates of the hardware; None: an A100's.
 
     Returns:
         Description.
@@ -137,6 +143,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1):
         hparams_set=hparams_set,
         train_steps=train_steps,
         replicas=replicas,
+        rates=rates or Rates(),
     )
 
 
@@ -172,23 +179,25 @@ def _parts_text(d):
 
 def _cost_text(d):
     if d.flops is None:
-        return ["FLOPs and memory: counted for the Transformer and its subclasses only"]
+        return ["FLOPs, memory and step time: counted for the Transformer and its subclasses only"]
     batch, tokens, accumulation = d.hparams.batch_size, d.tokens_a_step, d.hparams.gradient_accumulation_steps
-    step = f"  a step of {tokens:,} source + {tokens:,} target tokens"
+    step = f"  one step of {tokens:,} source + {tokens:,} target tokens"
     if tokens != batch:
         step += f" ({counted(d.replicas, 'replica')}, accumulation {accumulation})"
     pairs = [
         (f"FLOPs of matrix products, sentences of {SENTENCE} + {SENTENCE} tokens", ""),
-        ("  forward, a source token", _number(d.flops.source)),
-        ("  forward, a target token", _number(d.flops.target)),
-        ("  training, a source and a target token", _number(d.flops.training(1, 1))),
+        ("  forward, per source token", _number(d.flops.source)),
+        ("  forward, per target token", _number(d.flops.target)),
+        ("  training, per source and target token", _number(d.flops.training(1, 1))),
         (step, _number(d.flops.training(tokens, tokens))),
         (f"  {d.train_steps:,} steps", _number(d.schedule_flops)),
         *_paper_pairs(d),
         ("", ""),
-        (f"memory a replica, estimated, {batch:,} source + {batch:,} target tokens", ""),
+        (f"memory per replica, estimated, {batch:,} source + {batch:,} target tokens", ""),
         *((f"  {name}", _size(size)) for name, size in d.memory.items()),
         ("  sum", _size(sum(d.memory.values()))),
+        *_batch_size_pairs(d),
+        *_scaling_pairs(d),
     ]
     width = max(len(name) for name, value in pairs if value)
     return [f"{name:{width}}  {value:>9}" if value else name for name, value in pairs]
@@ -210,6 +219,45 @@ def _paper_pairs(d):
     ]
 
 
+def _batch_size_pairs(d):
+    """The largest batch size for --gpu_memory."""
+    limit = d.rates.memory
+    if limit is None:
+        return []
+    most = settings_of(HParams)["batch_size"][1].most
+    largest = min(most, largest_batch_size(d.memory, d.hparams.batch_size, 1e9 * limit))
+    if largest:
+        return [(f"  largest batch_size in {limit:g} GB", f"{largest:,}")]
+    fixed = _size(sum(d.memory[name] for name in ("weights", "gradients", "optimizer")))
+    return [(f"  largest batch_size in {limit:g} GB: none fits; weights, gradients and optimizer take {fixed}", "")]
+
+
+def _scaling_pairs(d):
+    """What several replicas exchange at each step, and what a step then takes."""
+    if d.replicas == 1:
+        return []
+    size, peak = all_reduced_bytes(d.parameters), d.rates.peak(d.hparams.dtype_policy)
+    tokens = d.tokens_a_step // d.replicas
+    pairs = [
+        ("", ""),
+        (f"all-reduce of one step, {d.replicas:,} replicas, float32", ""),
+        ("  gradients, in one buffer", _size(size)),
+        ("  sent by each replica, in a ring", _size(sent_bytes(size, d.replicas))),
+        ("", ""),
+        (f"one step, estimated at {d.rates.utilization:.0%} of {peak:g} TFLOP/s", ""),
+    ]
+    for i, (name, rate) in enumerate(d.rates.links().items()):
+        flops = d.flops.training(tokens, tokens)
+        time = step_time(flops, size, d.replicas, 1e12 * peak * d.rates.utilization, 1e9 * rate)
+        pairs += [] if i else [("  forward and backward pass", _seconds(time.compute))]
+        pairs += [
+            (f"  {name}, {rate:g} GB/s each way: all-reduce", _seconds(time.all_reduce)),
+            ("    whole step", _seconds(time.seconds)),
+            (f"    scaling efficiency, {d.replicas * time.efficiency:.3g} times one replica", f"{time.efficiency:.0%}"),
+        ]
+    return pairs
+
+
 def _number(value):
     return f"{value:.2e}".replace("e+", "e")
 
@@ -217,3 +265,7 @@ def _number(value):
 def _size(size):
     """1.5 GB; GB are 10^9 bytes."""
     return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
+
+
+def _seconds(seconds):
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.1f} ms"
