@@ -1,11 +1,10 @@
-"""The training loop: one device or several replicas, resumable at any moment (mirrors utils/trainer_lib.py)."""
+"""The trainer: sets a run up on one device or several replicas, or resumes it (mirrors utils/trainer_lib.py)."""
 
 import contextlib
 import dataclasses
 import functools
 import logging
 import os
-import time
 
 import keras
 import tensorflow as tf
@@ -13,7 +12,6 @@ import tensorflow as tf
 from t2t_lite import ranges
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
-from t2t_lite.data import records
 from t2t_lite.data.files import copy_files, write_bytes
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.models.run_config import build_model, read_run_config, write_run_config
@@ -22,19 +20,16 @@ from t2t_lite.training import run_directory
 from t2t_lite.training.announcement import announce
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
-from t2t_lite.training.checkpoints import RunCheckpoints, newest_step
+from t2t_lite.training.checkpoints import RunCheckpoints
 from t2t_lite.training.dev_evaluations import DevEvaluations, check_metrics, write_translations
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.early_stopping import EarlyStopping
 from t2t_lite.training.ema import averaged_weights
 from t2t_lite.training.evaluation import Evaluator, metric_names
 from t2t_lite.training.evaluations import Evaluations
-from t2t_lite.training.memory import explaining_out_of_memory
-from t2t_lite.training.metrics import Progress, sentences_read
+from t2t_lite.training.loop import TrainingLoop
 from t2t_lite.training.optimizers import make_optimizer, without_multistep
-from t2t_lite.training.profiling import StepProfiler
-from t2t_lite.training.run_log import RunLog, lineage
-from t2t_lite.training.skipped_steps import SkippedSteps
+from t2t_lite.training.run_log import RunLog
 from t2t_lite.training.stop_signal import stop_on_signal
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data
@@ -144,8 +139,11 @@ class Trainer:
             path, damaged = self._restore()
             self._announce()
             self._settle(path, damaged, warm_start_facts)
+            loop = self._loop()
             with stop_on_signal() as stopped, self._replicas.naming_lost_worker():
-                return self._loop(train_steps, stopped)
+                metrics = loop.run(train_steps, stopped)
+            self.ended_by = loop.ended_by
+            return metrics
 
     def evaluate(self, split=DatasetSplit.EVAL):
         """Evaluates the newest checkpoint; returns its metrics. They go to `eval.log` and TensorBoard.
@@ -222,8 +220,6 @@ class Trainer:
         )
         self._log = RunLog(self.output_dir, is_silent=not self._replicas.is_chief)
         self._dev = self._dev_evaluations()
-        save = self._checkpoints.save_apart if self._replicas.is_chief else None
-        self._skipped = SkippedSteps(self.output_dir, self._log, hparams.max_skipped_steps, save)
 
     def _compare(self):
         """Refuses to change what must not change."""
@@ -284,82 +280,21 @@ class Trainer:
             "deterministic": self.deterministic,
         }
 
-    # The loop.
-
-    def _loop(self, train_steps, stopped):
-        step = int(self._step)
-        lines = lineage(self._log.read())
-        self._progress = Progress(
+    def _loop(self):
+        return TrainingLoop(
+            self._train_step,
+            self._data,
+            self._iterator,
+            self._step,
+            self._batches_read,
+            self._checkpoints,
+            self._dev,
             self._log,
-            train_steps,
+            self.output_dir,
+            self.local_eval_frequency,
+            self.save_checkpoints_secs,
             self.log_step_count_steps,
-            self._data.examples,
-            sentences_read(lines, step, int(self._batches_read)),
-        )
-        is_due = step >= train_steps or (step > 0 and step % self.local_eval_frequency == 0)
-        metrics, why = self._dev.catch_up(step, is_due), self._dev.reason_to_stop()
-        if step >= train_steps or why:
-            self.ended_by = "early_stopping" if why else "train_steps"
-            reason = f"stopped early: {why}" if why else f"step {step:,} is not before train_steps={train_steps:,}"
-            _LOGGER.info(f"{reason}: nothing to train.")
-            return metrics
-        saved_at, previous = time.monotonic(), None
-        with StepProfiler(self.output_dir, self.profile and self._replicas.is_chief) as profiler:
-            while step < train_steps and not why and not self._is_stopped(stopped, previous):
-                profiler.before_step()
-                with records.naming_damage(*self._data.paths):
-                    batches = [next(self._iterator) for _ in range(self._train_step.batches_a_step)]
-                step += 1
-                with explaining_out_of_memory(step, batches, self.hparams):
-                    result = self._train_step(batches, int(self._batches_read), stopped.is_set())
-                self._step.assign(step)
-                self._batches_read.assign_add(len(batches))
-                # One step late, so that the next one is under way on a GPU while this one's flag is fetched.
-                if previous:
-                    self._skipped.watch(*previous)
-                previous = (step, batches, result)
-                if self._skipped.in_a_row or step == train_steps:
-                    self._skipped.watch(*previous)  # at once: the state is still the one that the step met
-                self._progress.add(step, batches, result, self._optimizer.learning_rate)
-                evaluate = step % self.local_eval_frequency == 0 or step == train_steps
-                by_time = self.save_checkpoints_secs and time.monotonic() - saved_at >= self.save_checkpoints_secs
-                if evaluate or by_time:
-                    with self._progress.pause():
-                        self._save(step)
-                        saved_at = time.monotonic()
-                        if evaluate:
-                            metrics = self._dev.evaluate(step, is_last=step == train_steps) or metrics
-                            why = self._dev.reason_to_stop()
-        self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if why else "signal"
-        if step < train_steps:
-            self._progress.flush(step, self._optimizer.learning_rate)
-            if step != newest_step(self.output_dir):
-                self._save(step)
-            what = f"stopped early at step {step:,}: {why}" if why else f"stopped by a signal at step {step:,}"
-            _LOGGER.info(f"{what}{'.' if why else '; the same command continues from there.'}")
-        self._log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
-        self._replicas.check_same(step, "last step")  # the others leave when the first one has written all
-        return metrics
-
-    def _is_stopped(self, stopped, previous):
-        """Whether a signal ends the run; of several machines all must leave it after the same step."""
-        if self._replicas.cluster is None:
-            return stopped.is_set()
-        return previous is not None and float(previous[2]["stops"]) > 0
-
-    def _save(self, step):
-        if not self._replicas.is_chief:
-            return
-        started = time.monotonic()
-        path = self._checkpoints.save(step)
-        self._log.write(
-            "checkpoint",
-            step,
-            path=os.path.basename(path),
-            seconds=round(time.monotonic() - started, 3),
-            data_batch=int(self._batches_read),
-            sentences=self._progress.sentences,
-            epochs=self._progress.epochs,
+            self.profile,
         )
 
     # Evaluation.
