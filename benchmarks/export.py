@@ -35,10 +35,10 @@ def make(folder, run, text, size, lines):
     import tensorflow as tf
 
     from benchmarks.wide_models import widened
-    from t2t_lite.models.restore import open_run
-    from t2t_lite.models.run_config import build_model, write_run_config
-    from t2t_lite.models.weights import named_weights, trackable_weights
-    from t2t_lite.training.run_directory import copy_vocabulary
+    from t2t_lite.runs.config import build_model, write_run_config
+    from t2t_lite.runs.directory import copy_vocabulary
+    from t2t_lite.runs.opening import open_run
+    from t2t_lite.runs.weights import named_weights, trackable_weights
 
     opened = open_run(run)
     wide = widened(opened.model, **SIZES[size])

@@ -29,7 +29,8 @@ def make(folder, pairs, examples, shards, vocab_size):
     """Learns a vocabulary from the pairs of files, and writes records of pairs drawn from them."""
     import tensorflow as tf
 
-    from t2t_lite.data import records, subwords, vocabulary
+    from t2t_lite.data import records
+    from t2t_lite.text import subwords, vocabulary
 
     sides = [], []
     for number, path in enumerate(pairs.split(",")):
@@ -58,7 +59,7 @@ def ours(paths, **arguments):
 
 def dropped_out(paths):
     """Returns the trainer's stream with BPE-dropout of 0.1."""
-    from t2t_lite.data import vocabulary
+    from t2t_lite.text import vocabulary
 
     encoder = vocabulary.SentencePieceEncoder(os.path.join(os.path.dirname(paths[0]), "vocab.model"))
     return ours(paths, bpe_dropout=0.1, encoders={"inputs": encoder, "targets": encoder})

@@ -76,7 +76,7 @@ def load(path):
 
 def new_step(hparams, logical_cpus=0):
     """Returns the TrainStep of a new model on the CPU."""
-    from t2t_lite.models.run_config import build_model
+    from t2t_lite.runs.config import build_model
     from t2t_lite.training.distribution import choose_replicas
     from t2t_lite.training.optimizers import make_optimizer
     from t2t_lite.training.train_step import TrainStep
@@ -273,7 +273,7 @@ def save(pattern):
     """Times checkpoints of the base model."""
     from t2t_lite import registry
     from t2t_lite.data import batching
-    from t2t_lite.training.checkpoints import RunCheckpoints
+    from t2t_lite.runs.checkpoints import RunCheckpoints
 
     step = new_step(registry.hparams("transformer_base_v1"))
     iterator = iter(batching.training_batches(sorted(glob.glob(pattern)), batch_size=4096, max_length=256, seed=1))

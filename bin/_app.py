@@ -30,8 +30,8 @@ import textwrap
 from t2t_lite import tensor2tensor_names
 from t2t_lite.backend import choose_tensorflow
 from t2t_lite.bin._flags import Flags
-from t2t_lite.data import file_errors
 from t2t_lite.errors import Failure, UserError, printable
+from t2t_lite.files import file_errors
 from t2t_lite.quiet_import import import_tensorflow
 
 _LOGGER = logging.getLogger("t2t_lite")

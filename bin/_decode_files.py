@@ -139,8 +139,8 @@ def _write(flags, settings, translator, paths, task, make, title="translating"):
     Returns:
         Function that returns the list of lines of the first file.
     """
-    from t2t_lite.data.pipes import is_device
-    from t2t_lite.data.progress import Progress
+    from t2t_lite.console import Progress
+    from t2t_lite.files.pipes import is_device
 
     keeps = task.path == "-" or is_device(task.path)  # of which nothing can be read again
     delimiter, kept, files = settings.delimiter, [], _open(flags, settings, paths, task)
@@ -190,7 +190,7 @@ def _read(path, delimiter):
 
 
 def _open(flags, settings, paths, task):
-    from t2t_lite.decoding.resumable import ResumableFiles
+    from t2t_lite.files.resumable import ResumableFiles
 
     if "-" in paths:
         return _ToStandardOutput(paths)
@@ -215,7 +215,7 @@ def _digest(value):
 
 
 def _digest_of_file(path):
-    from t2t_lite.data.files import read_bytes
+    from t2t_lite.files import read_bytes
 
     return hashlib.sha256(read_bytes(path)).hexdigest()  # an index holds a checksum of every weight
 

@@ -42,7 +42,7 @@ def check_files(flags, settings, outputs, inputs=None):
         outputs: {flag: path, or list of paths}, those that will be written; "-" is standard output.
         inputs: further ones, {what a message calls it: path, or list of paths}.
     """
-    from t2t_lite.data.files import check_outputs
+    from t2t_lite.files import check_outputs
 
     given = {f"--{name}": flags[name].value for name in _INPUTS}
     parts = {name: [path, shard_name(path, settings)] for name, path in given.items() if path}

@@ -10,8 +10,7 @@ from t2t_lite.errors import UserError
 
 def translate_records(flags, settings):
     """Writes `<decode_to_file>.<model>…​.decodes` and, beside it, `.inputs` and `.targets`; shows BLEU."""
-    from t2t_lite import registry
-    from t2t_lite.data import files
+    from t2t_lite import files, registry
     from t2t_lite.data.problem import FILE_TAGS
 
     split = _split(flags)
@@ -93,7 +92,7 @@ def _beside(path):
 
 
 def _translate_once(flags, settings, translator, inputs, references, path):
-    from t2t_lite.data.files import write_bytes
+    from t2t_lite.files import write_bytes
 
     errors = _decode_lines.LineErrors(flags)
     one_output = dataclasses.replace(settings, num_samples=-1)  # of records it is their number

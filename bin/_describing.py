@@ -80,7 +80,7 @@ def _known_encoders(flags, before):
 def _vocabulary_sizes(flags, before):
     """Returns ids of the inputs, ids of the targets or None where they are shared, and where that is from."""
     from t2t_lite import registry
-    from t2t_lite.data.vocabulary import vocabulary_sizes
+    from t2t_lite.text.vocabulary import vocabulary_sizes
 
     problem = flags.problem and registry.problem(flags.problem)  # an unknown name is a mistake in any case
     if flags.vocab_size:

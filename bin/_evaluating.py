@@ -56,10 +56,10 @@ def evaluate(flags, *, once=False, on_train_data=False):
         UserError: no checkpoint, no such records, or a flag that contradicts what the run was trained with.
     """
     from t2t_lite.data.problem import DatasetSplit
-    from t2t_lite.models.run_config import read_run_config
+    from t2t_lite.runs.config import read_run_config
+    from t2t_lite.runs.directory import parse_changes
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
     from t2t_lite.training.distribution import gpus_as_needed, hide_gpus
-    from t2t_lite.training.run_directory import parse_changes
 
     if config := read_run_config(flags.output_dir):
         _trained.check_names(flags, config)

@@ -9,8 +9,8 @@ import stat
 from absl import flags as absl_flags
 
 from t2t_lite.bin import _unknown_flags
-from t2t_lite.data import file_errors
 from t2t_lite.errors import UserError
+from t2t_lite.files import file_errors
 from t2t_lite.ranges import Choices, Range, typed_text, typed_value
 
 _MOST_BYTES = 2**20  # of a --flagfile

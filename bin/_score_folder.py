@@ -18,8 +18,9 @@ def score(flags, references):
     Raises:
         UserError: no such folder, a file with another number of lines, or an --event_dir that cannot be written.
     """
-    from t2t_lite.data import files
-    from t2t_lite.evaluation import events, scores, step_files
+    from t2t_lite import files
+    from t2t_lite.evaluation import events, scores
+    from t2t_lite.files import step_files
 
     if not flags.wait_minutes:
         _last_file(flags.translations_dir)  # raises where nothing is; before anything is made
@@ -60,7 +61,7 @@ def _last_file(folder):
     """Returns the `StepFile` of the last step. Raises `UserError` where there is none."""
     import tensorflow as tf
 
-    from t2t_lite.evaluation import step_files
+    from t2t_lite.files import step_files
 
     if not tf.io.gfile.isdir(folder):
         raise UserError(f"--translations_dir={folder}: no such folder. Check the path, or wait by --wait_minutes.")
@@ -94,7 +95,7 @@ def _tags(points, suffix):
 
 def _missing(file, reference_path, count):
     """Returns what a file that seems to be in the middle of being written lacks, "" for any other."""
-    from t2t_lite.data import files
+    from t2t_lite import files
 
     text = files.read_bytes(file.path)
     has_end = text.endswith(b"\n")
@@ -120,7 +121,7 @@ def _last_step(event_dir):
     """Returns the last step that was scored, -1 for none."""
     import tensorflow as tf
 
-    from t2t_lite.data import files
+    from t2t_lite import files
 
     path = event_dir and _last_step_path(event_dir)
     if not path or not tf.io.gfile.exists(path):

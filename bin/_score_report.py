@@ -124,12 +124,12 @@ def _length_text(part):
 
 
 def _worst_text(part):
-    from t2t_lite.data import corpora
+    from t2t_lite.corpora import plain_text
 
     lines = [f"the worst {len(part['sentences'])} by {part['metric']} of the sentence"]
     for found in part["sentences"]:
         lines.append(f"line {found['line']}: {part['metric']} = {found['score']:.2f}")
         texts = [(name, found[name]) for name in ("source", "translation", "baseline") if name in found]
         texts += [("reference", text) for text in found["references"]]
-        lines += [f"  {name:11}  {corpora.clean(text)}".rstrip() for name, text in texts]  # for a terminal
+        lines += [f"  {name:11}  {plain_text.clean(text)}".rstrip() for name, text in texts]  # for a terminal
     return lines

@@ -2,8 +2,8 @@
 
 import logging
 
-from t2t_lite.data.pipes import is_device, open_device
 from t2t_lite.errors import UserError, counted
+from t2t_lite.files.pipes import is_device, open_device
 
 _LOGGER = logging.getLogger("t2t_lite")
 _TOKENIZED_LINES = 100  # sacreBLEU's limit for its warning
@@ -28,7 +28,7 @@ def check_flags(flags):
 
 
 class _Pipe:
-    """A source of `corpora.read_lines` that cannot be sought in, such as bash's <(zcat file)."""
+    """A source of `plain_text.read_lines` that cannot be sought in, such as bash's <(zcat file)."""
 
     def __init__(self, path):
         self._path = path
@@ -42,10 +42,10 @@ class _Pipe:
 
 def read_lines(path):
     """Returns the lines of a file or a pipe, a list of str; - is standard input. Raises `UserError`."""
-    from t2t_lite.data import corpora
+    from t2t_lite.corpora import plain_text
 
     path = "/dev/stdin" if path == "-" else path
-    return list(corpora.read_lines(_Pipe(path) if is_device(path) else path))
+    return list(plain_text.read_lines(_Pipe(path) if is_device(path) else path))
 
 
 def read_references(paths):

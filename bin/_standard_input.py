@@ -25,7 +25,7 @@ def typed_lines(prompt):
     Args:
         prompt: str, shown where somebody types.
     """
-    from t2t_lite.data.corpora import LONGEST_LINE
+    from t2t_lite.corpora.plain_text import LONGEST_LINE
 
     if is_terminal():
         import readline  # noqa: F401  (input() then has a history)

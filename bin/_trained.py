@@ -43,7 +43,7 @@ def checkpoints(flags):
     Raises:
         UserError: there is none.
     """
-    from t2t_lite.models.restore import find_checkpoint
+    from t2t_lite.runs.opening import find_checkpoint
 
     name = "checkpoint_path" if flags.checkpoint_path else "output_dir"
     paths = flags[name].value.split(",")
@@ -59,14 +59,14 @@ def model_files(flags):
 
 def run_files(folder):
     """Returns the paths of what t2t-trainer or t2t-exporter left in a folder and its like: weights, settings, logs."""
-    from t2t_lite.data.files import list_files
+    from t2t_lite.files import list_files
 
     return list_files(folder, _RUN_FILES) + list_files(os.path.join(folder, "..", "assets.extra", "t2t_lite"), ".*")
 
 
 def read_config(flags):
     """Returns the `hparams.json` of the trained model, a dict. Raises `UserError`: there is no such model."""
-    from t2t_lite.models.restore import read_config_of
+    from t2t_lite.runs.opening import read_config_of
 
     return read_config_of(checkpoints(flags)[0])
 
@@ -104,7 +104,7 @@ def check_names(flags, config):
 def _check_agreement(flags, config):
     """Flags that were needed in tensor2tensor may be given, but only as they were in training."""
     from t2t_lite.config import HParams
-    from t2t_lite.training.run_directory import parse_changes
+    from t2t_lite.runs.directory import parse_changes
 
     check_names(flags, config)
     if flags.hparams:

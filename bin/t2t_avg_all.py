@@ -39,8 +39,8 @@ def run(flags):
     """Writes one averaged checkpoint for each from the n-th on."""
     import tensorflow as tf
 
-    from t2t_lite.evaluation import step_files
-    from t2t_lite.training import checkpoints
+    from t2t_lite.files import step_files
+    from t2t_lite.runs import checkpoints
 
     if not tf.io.gfile.isdir(flags.model_dir):
         raise UserError(f"--model_dir={flags.model_dir}: no such folder. Expected the --output_dir of t2t-trainer.")
@@ -87,8 +87,8 @@ def _emptied_on_failure(folder):
     """Context that leaves a folder as it was where it fails: without settings whose checkpoint was never written."""
     import tensorflow as tf
 
-    from t2t_lite.data.files import list_files
-    from t2t_lite.training.checkpoints import remove
+    from t2t_lite.files import list_files
+    from t2t_lite.runs.checkpoints import remove
 
     was_there, before = tf.io.gfile.isdir(folder), {*list_files(folder, ".*")}
     try:
@@ -106,8 +106,8 @@ def _prepare(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
-    from t2t_lite.data.files import copy_files
-    from t2t_lite.models.run_config import import_usr_dir, read_run_config, write_run_config
+    from t2t_lite.files import copy_files
+    from t2t_lite.runs.config import import_usr_dir, read_run_config, write_run_config
 
     config = read_run_config(flags.model_dir)
     if config is None:

@@ -185,8 +185,7 @@ def _beam_options(flags):
 def _generate(name, flags, beam_options):
     import numpy as np
 
-    from t2t_lite import registry
-    from t2t_lite.data import files
+    from t2t_lite import files, registry
 
     # For problems of users that draw from the global generators; anew for each, so that the order does not matter.
     random.seed(flags.random_seed)

@@ -30,8 +30,7 @@ def check(flags):
 
 def run(flags):
     """Prints the figures."""
-    from t2t_lite.data import trees
-    from t2t_lite.evaluation import evalb
+    from t2t_lite.parsing import evalb, trees
 
     gold = [tree for tree, _ in trees.read_trees(flags.gold)]
     predicted = evalb.read_predictions(flags.predicted)

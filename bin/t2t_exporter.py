@@ -102,7 +102,7 @@ def run(flags):
 def _saved_model(flags, translator, settings):
     """Writes a SavedModel; returns its path."""
     from t2t_lite.export.saved_model import export_saved_model
-    from t2t_lite.models.exported import export_of
+    from t2t_lite.runs.exported import export_of
 
     longest = settings.max_input_size
     if longest == -1:
@@ -147,7 +147,7 @@ def _ctranslate2(flags, translator):
 
 def _hugging_face(flags, translator, settings):
     """Writes a folder for Hugging Face Transformers; returns its path."""
-    from t2t_lite.export.hugging_face import export_hugging_face
+    from t2t_lite.interchange.hugging_face import export_hugging_face
 
     return export_hugging_face(
         translator,
@@ -160,7 +160,7 @@ def _hugging_face(flags, translator, settings):
 
 
 def _new_folder(flags, translator):
-    from t2t_lite.models.exported import export_of
+    from t2t_lite.runs.exported import export_of
 
     path = translator.run.path
     return flags.export_dir or os.path.join(os.path.dirname(export_of(path) or path), flags.format)

@@ -57,11 +57,11 @@ def check(flags):
 def run(flags):
     """Imports, and prints the path of the checkpoint."""
     if flags["from"].value == "hugging_face":
-        from t2t_lite.export.hugging_face_import import import_hugging_face
+        from t2t_lite.interchange.hugging_face_import import import_hugging_face
 
         print(import_hugging_face(flags.path, flags.output_dir, languages=flags.languages))
         return
-    from t2t_lite.export.tensor2tensor import import_tensor2tensor
+    from t2t_lite.interchange.tensor2tensor import import_tensor2tensor
 
     path = import_tensor2tensor(
         flags.path,

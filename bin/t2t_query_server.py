@@ -84,8 +84,8 @@ def check(flags):
 
 def run(flags):
     """Translates, or prints the model's state."""
-    from t2t_lite.data import files
-    from t2t_lite.export import query
+    from t2t_lite import files
+    from t2t_lite.serving import client as query
 
     files.check_outputs(
         {
@@ -150,7 +150,7 @@ def _print_status(client):
 
 
 def _translate_file(flags, translate, with_scores):
-    from t2t_lite.data.progress import Progress
+    from t2t_lite.console import Progress
     from t2t_lite.decoding import text_files
 
     lines = text_files.input_lines(flags.inputs_file)

@@ -141,7 +141,7 @@ def _train(flags):
 
     from t2t_lite import registry
     from t2t_lite.config import parse_assignments
-    from t2t_lite.training.checkpoints import newest_step
+    from t2t_lite.runs.checkpoints import newest_step
     from t2t_lite.training.early_stopping import EarlyStopping
     from t2t_lite.training.trainer import Trainer
 
@@ -207,7 +207,7 @@ def _train(flags):
 
 def _earlier_run(flags):
     """Returns the `hparams.json` of the run in --output_dir, whose own problems and models are imported; or {}."""
-    from t2t_lite.models.run_config import import_usr_dir, read_run_config
+    from t2t_lite.runs.config import import_usr_dir, read_run_config
 
     before = (flags.output_dir and read_run_config(flags.output_dir)) or {}
     if before and not flags.t2t_usr_dir:  # the flag's is imported already
@@ -225,9 +225,9 @@ def _export(output_dir):
     """Exports the best model of a run, or its newest; prints where to. Not again what is exported already."""
     import tensorflow as tf
 
-    from t2t_lite.data.files import list_files
     from t2t_lite.decoding.translator import Translator
     from t2t_lite.export.saved_model import export_saved_model
+    from t2t_lite.files import list_files
     from t2t_lite.training.best_checkpoint import best_checkpoint
 
     path = best_checkpoint(output_dir) or output_dir
@@ -245,7 +245,7 @@ def _export(output_dir):
 
 def _settings_of_warm_start(flags):
     """Returns the `hparams.json` of the run that a new one begins with, unless a set is named: then {}."""
-    from t2t_lite.models.restore import find_checkpoint, read_config_of
+    from t2t_lite.runs.opening import find_checkpoint, read_config_of
 
     if flags.hparams_set or not flags.warm_start_from:
         return {}
@@ -255,7 +255,7 @@ def _settings_of_warm_start(flags):
 def _hparams(flags, before):
     """Returns the hyperparameters that the flags ask for, of a new run or of the one that has `before`."""
     from t2t_lite.config import parse_assignments
-    from t2t_lite.training.run_directory import run_hparams
+    from t2t_lite.runs.directory import run_hparams
 
     if not flags.hparams_set and not before:
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")

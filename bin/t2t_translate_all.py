@@ -54,7 +54,7 @@ def check(flags):
 
 def run(flags):
     """Translates, then scores."""
-    from t2t_lite.evaluation import step_files
+    from t2t_lite.files import step_files
     from t2t_lite.training.distribution import gpus_as_needed
 
     gpus_as_needed()  # a trainer may need the rest of their memory
@@ -131,11 +131,10 @@ class _Checkpoints:
         """Makes the folder; before that, checks all that can be wrong with it, or with what the flags say."""
         import tensorflow as tf
 
-        from t2t_lite import registry
+        from t2t_lite import files, registry
         from t2t_lite.bin import _trained
-        from t2t_lite.data import files
-        from t2t_lite.evaluation import step_files
-        from t2t_lite.models.restore import encoders_of, read_config_of
+        from t2t_lite.files import step_files
+        from t2t_lite.runs.opening import encoders_of, read_config_of
 
         flags = self._flags
         config = read_config_of(path)
@@ -192,7 +191,7 @@ class _Checkpoints:
     def _load(self, checkpoint):
         """Gives the translator a checkpoint's weights; returns False for one that cannot be read."""
         from t2t_lite.decoding.translator import Translator
-        from t2t_lite.models.restore import restore_weights
+        from t2t_lite.runs.opening import restore_weights
 
         try:
             if self._translator is None:
@@ -206,7 +205,7 @@ class _Checkpoints:
         return True
 
     def _translate(self, path, checkpoint):
-        from t2t_lite.data.progress import Progress
+        from t2t_lite.console import Progress
         from t2t_lite.decoding.text_files import as_field
 
         progress = Progress(f"step {checkpoint.step}", "sentences", len(self._source))
@@ -234,7 +233,7 @@ def _write(path, data, seconds):
     """Writes a file that has its time as soon as it has its name."""
     import tensorflow as tf
 
-    from t2t_lite.data import files
+    from t2t_lite import files
 
     unfinished = f"{path}.unfinished"
     with files.removed_on_failure(unfinished):
@@ -248,7 +247,7 @@ def _check_plot(path):
     """Raises `UserError` where no picture can be written."""
     import tensorflow as tf
 
-    from t2t_lite.data import files
+    from t2t_lite import files
 
     folder = os.path.dirname(path) or "."
     files.make_folder(folder)
@@ -272,7 +271,7 @@ def _note(flags, checkpoint, found):
     """Writes a BLEU to eval.log beside the checkpoint, once: the card of an export of it says so."""
     import tensorflow as tf
 
-    from t2t_lite.training.run_log import RunLog
+    from t2t_lite.runs.log import RunLog
 
     if "bleu" not in found:
         return

@@ -3,8 +3,8 @@
 import random
 
 from t2t_lite import registry
-from t2t_lite.data import vocabulary
 from t2t_lite.data.problem import DatasetSplit, Problem
+from t2t_lite.text import vocabulary
 
 
 class AlgorithmicProblem(Problem):

@@ -6,12 +6,13 @@ import os
 import re
 import types
 
-from t2t_lite.data import corpora, own_files
-from t2t_lite.data.filters import ORDER, PairFilter, parse_filters
+from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.filters import ORDER, PairFilter, parse_filters
+from t2t_lite.data import own_files
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.data.subwords import LONGEST_SYMBOL, is_symbol
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
+from t2t_lite.text.subwords import LONGEST_SYMBOL, is_symbol
 
 _LARGEST_WEIGHT = 1000.0
 REMEMBERED = types.MappingProxyType(  # of problem.json, beside what `OwnFiles` looks at
@@ -42,14 +43,14 @@ def group_files(split, paths):
 
 
 def _is_tsv(path):
-    return corpora.without_packing(path).endswith(".tsv")
+    return plain_text.without_packing(path).endswith(".tsv")
 
 
 def check_languages(given, train_files):
     """Returns [language of inputs, of targets], from the files' endings where not given. Raises `UserError`."""
     flag = f"--train_files={','.join(train_files)}"
     pairs = [paths for paths in group_files(DatasetSplit.TRAIN, train_files) if len(paths) == 2]
-    endings = [[os.path.splitext(corpora.without_packing(path))[1][1:] for path in paths] for paths in pairs]
+    endings = [[os.path.splitext(plain_text.without_packing(path))[1][1:] for path in paths] for paths in pairs]
     for paths, found in zip(pairs, endings, strict=True):
         if _are_languages(endings[0]) and found == endings[0][::-1]:
             raise UserError(f"{flag}: {','.join(paths)} go the other way than {','.join(pairs[0])}. Swap the two.")

@@ -3,20 +3,22 @@
     t2t-datagen --problem=parsing_english_own --train_files=a.mrg --dev_files=b.mrg --vocab_size=4000 --data_dir=D
     t2t-datagen --problem=parsing_english_ptb16k --tmp_dir=TREEBANK --data_dir=D
 
-See `t2t_lite.data.trees` for the form of trees and of sequences. Words are spelled by SentencePiece pieces; labels are
-whole tokens, with a vocabulary of their own.
+See `t2t_lite.parsing.trees` for the form of trees and of sequences. Words are spelled by SentencePiece pieces; labels
+are whole tokens, with a vocabulary of their own.
 """
 
 import os
 import types
 
-from t2t_lite import registry
-from t2t_lite.data import files, own_files, subwords, tag_alignment, trees, vocabulary
+from t2t_lite import files, registry
+from t2t_lite.console import Progress
+from t2t_lite.data import own_files
 from t2t_lite.data.own_files import OwnFiles
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
-from t2t_lite.data.progress import Progress
 from t2t_lite.data.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError, counted
+from t2t_lite.parsing import tag_alignment, trees
+from t2t_lite.text import subwords, vocabulary
 
 _DEFAULT_VOCAB_SIZE = 8000
 _UNKNOWN_TOKEN = "<unk>"

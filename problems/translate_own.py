@@ -11,13 +11,14 @@ import logging
 import os
 import types
 
-from t2t_lite import registry
-from t2t_lite.data import corpora, files, own_files
-from t2t_lite.data.filters import PairFilter, pair_hash
-from t2t_lite.data.held_out import find_bound, is_held_out
+from t2t_lite import files, registry
+from t2t_lite.console import Progress
+from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.filters import PairFilter, pair_hash
+from t2t_lite.corpora.held_out import find_bound, is_held_out
+from t2t_lite.data import own_files
 from t2t_lite.data.own_files import OwnFiles
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
-from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
 from t2t_lite.problems import own_flags
 from t2t_lite.problems.vocabulary_sources import count_pieces
@@ -58,7 +59,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
             languages: of inputs and targets, such as ("en", "de"); left out: the endings of the training files.
             corpus_weights: numbers or strings, one a training corpus: how often each of its pairs comes in one pass
                 over the data. 2.5 is twice, and once more for half of them; 0.3 is 30 % of them. Left out: 1 each.
-            filters: words as `t2t_lite.data.filters.parse_filters` takes them; for the training corpora alone.
+            filters: words as `t2t_lite.corpora.filters.parse_filters` takes them; for the training corpora alone.
             held_out: int, about how many pairs are held out, at most a tenth; None: 1000. Not with `dev_files`.
             vocab_size: pieces of the vocabulary, which both languages share; None: 32000.
             target_vocab_size: pieces of a vocabulary of the targets' own; `vocab_size` is then that of the inputs.
@@ -224,7 +225,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         return list(zip(paths, self._recall("corpus_weights") or [1.0] * len(paths), strict=True))
 
     def _read_files(self, split):
-        return itertools.chain.from_iterable(map(corpora.read_corpus, self._corpora(split)))
+        return itertools.chain.from_iterable(map(plain_text.read_corpus, self._corpora(split)))
 
     def _training_pairs(self, part=None):
         """Yields the pairs of the training corpora that stay: for training, held out (EVAL), or both, each once."""
@@ -235,7 +236,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         stays = PairFilter(wanted, self.language_pair, self.removed)
         for number, (paths, weight) in enumerate(self._weighted_corpora()):
             purpose = f"weight {self.random_seed} {number}"
-            pairs = corpora.read_corpus(paths)
+            pairs = plain_text.read_corpus(paths)
             if weight < 1:
                 pairs = _repeated(pairs, weight, purpose)
             if bound:

@@ -2,12 +2,11 @@
 
 import os
 
-from t2t_lite import registry
-from t2t_lite.data import files
+from t2t_lite import files, registry
 from t2t_lite.data.manifests import read_manifest
-from t2t_lite.data.subword_text_encoder import ENDING, SubwordTextEncoder
-from t2t_lite.data.vocabulary import SentencePieceEncoder
 from t2t_lite.errors import UserError
+from t2t_lite.text.subword_text_encoder import ENDING, SubwordTextEncoder
+from t2t_lite.text.vocabulary import SentencePieceEncoder
 
 
 def find_vocabularies(paths, languages):
@@ -67,7 +66,7 @@ def _in_folder(flag, folder, languages):
 
 def _problem_name(flag, folder):
     """Returns the name of the problem that a data_dir or an output_dir is of."""
-    from t2t_lite.models.run_config import read_run_config
+    from t2t_lite.runs.config import read_run_config
 
     if run := read_run_config(folder):
         return run["problem"]

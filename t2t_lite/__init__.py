@@ -18,7 +18,7 @@ keras_files.register()
 
 _SUBMODULES = (
     "config", "data", "decoding", "errors", "evaluation", "export", "hparams", "layers", "models", "problems",
-    "registry", "training",
+    "registry", "runs", "training",
 )  # fmt: skip
 
 

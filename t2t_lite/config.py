@@ -7,8 +7,8 @@ import dataclasses
 import json
 import re
 
-from t2t_lite.data.safe_json import parse_json
 from t2t_lite.errors import UserError, nearest, shown
+from t2t_lite.files.safe_json import parse_json
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, SEED, setting, settings_of, typed_value
 from t2t_lite.tensor2tensor_names import hparam_answer
 
@@ -60,7 +60,7 @@ class HParams:
     batch_size: int = setting(4096, 1, 2**24)
     max_length: int = setting(256, 0, 2**24)  # longer training examples are dropped and counted; 0: batch_size
     min_length: int = setting(0, 0, 2**24)
-    # Of training sentences, both sides: the chance of leaving a merge out (data/bpe_dropout.py).
+    # Of training sentences, both sides: the chance of leaving a merge out (text/bpe_dropout.py).
     bpe_dropout: float = setting(0.0, 0, 1)
     gradient_accumulation_steps: int = setting(1, 1, 256)
 

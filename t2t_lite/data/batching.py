@@ -17,8 +17,8 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data import records, split_facts
-from t2t_lite.data.bpe_dropout import BpeDropout
 from t2t_lite.errors import UserError
+from t2t_lite.text.bpe_dropout import BpeDropout
 
 _LOGGER = logging.getLogger("t2t_lite")
 

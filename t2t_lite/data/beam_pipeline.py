@@ -10,7 +10,8 @@ import errno
 import logging
 import re
 
-from t2t_lite.data import files, sharding
+from t2t_lite import files
+from t2t_lite.data import sharding
 from t2t_lite.errors import Failure, UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")

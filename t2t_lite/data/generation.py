@@ -13,13 +13,13 @@ import re
 
 import tensorflow as tf
 
-from t2t_lite import __version__
-from t2t_lite.data import files, sharding, split_facts
-from t2t_lite.data.lock import held_lock
+from t2t_lite import __version__, files
+from t2t_lite.console import Progress
+from t2t_lite.data import sharding, split_facts
 from t2t_lite.data.manifests import read_begun
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
-from t2t_lite.data.progress import Progress
 from t2t_lite.errors import UserError
+from t2t_lite.files.lock import held_lock
 
 _LOGGER = logging.getLogger("t2t_lite")
 _FORMAT = 2  # raise it when the same request gives other files

@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from t2t_lite.data import batch_shapes, length_histogram, records, split_facts
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
-from t2t_lite.data.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 from t2t_lite.errors import counted
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
 _SAMPLE = 20_000  # examples that are looked into
 _EXAMPLES, _WITH_PIECES = 10, 2

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from t2t_lite.data import files
+from t2t_lite import files
 
 _COLORS = ("#0072b2", "#d55e00")  # told apart by the color-blind, and in grey by their lightness
 _MOST_BARS = 150

@@ -2,11 +2,11 @@
 
 import re
 
-from t2t_lite.data import files
+from t2t_lite import files
 from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.data.records import SIDES
-from t2t_lite.data.safe_json import check_schema
 from t2t_lite.errors import UserError, shown
+from t2t_lite.files.safe_json import check_schema
 
 _MOST_SHARDS = 99_999  # five digits in a name
 _COUNTS = {str: int}

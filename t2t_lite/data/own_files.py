@@ -4,10 +4,10 @@ import logging
 import os
 import types
 
-from t2t_lite.data import files
-from t2t_lite.data.hashes import file_sha256
+from t2t_lite import files
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError, shown
+from t2t_lite.files.hashes import file_sha256
 
 FLAGS = {DatasetSplit.TRAIN: "train_files", DatasetSplit.EVAL: "dev_files", DatasetSplit.TEST: "test_files"}
 _LOGGER = logging.getLogger("t2t_lite")

@@ -19,7 +19,7 @@ import glob
 import os
 import types
 
-from t2t_lite.data import files
+from t2t_lite import files
 from t2t_lite.errors import UserError
 
 

@@ -9,7 +9,7 @@ import re
 
 import tensorflow as tf
 
-from t2t_lite.data import files
+from t2t_lite import files
 from t2t_lite.errors import Failure, UserError, shown
 
 SIDES = ("inputs", "targets")

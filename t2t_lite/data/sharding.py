@@ -23,7 +23,7 @@ import threading
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data import files
+from t2t_lite import files
 from t2t_lite.data.manifests import check_facts
 from t2t_lite.data.records import serialize
 from t2t_lite.data.split_facts import Facts, check_examples

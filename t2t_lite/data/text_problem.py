@@ -7,11 +7,12 @@ import logging
 import os
 import types
 
-from t2t_lite.data import files, subwords, vocabulary
+from t2t_lite import files
+from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.problem import DatasetSplit, Problem, VocabType
-from t2t_lite.data.reservoir import Reservoir
-from t2t_lite.data.subword_text_encoder import ENDING, SubwordTextEncoder, read_pieces
 from t2t_lite.errors import UserError, shown
+from t2t_lite.text import subwords, vocabulary
+from t2t_lite.text.subword_text_encoder import ENDING, SubwordTextEncoder, read_pieces
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SIDES = ("inputs", "targets")

@@ -11,9 +11,9 @@ class TranslateEnxyNews(TranslateProblem):
 
 import logging
 
-from t2t_lite.data import corpora, downloads
+from t2t_lite.console import Progress
+from t2t_lite.corpora import downloads, plain_text
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
-from t2t_lite.data.progress import Progress
 from t2t_lite.data.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError
 
@@ -99,4 +99,4 @@ class TranslateProblem(Text2TextProblem):
         if not downloads.are_there(sources, tmp_dir):  # not called by way of `prepare_generation`
             downloads.provide(sources, tmp_dir, self.archive_checksums)
         for url, members in sources:
-            yield from corpora.read_members(tmp_dir, members, url)
+            yield from plain_text.read_members(tmp_dir, members, url)

@@ -69,7 +69,7 @@ def check_ensemble(runs):
     """Refuses runs that cannot be one ensemble.
 
     Args:
-        runs: list of `t2t_lite.models.restore.Run`.
+        runs: list of `t2t_lite.runs.opening.Run`.
 
     Raises:
         UserError: they are of different problems or vocabularies.

@@ -5,10 +5,11 @@ import json
 import os
 import re
 
-from t2t_lite.data import corpora, files
-from t2t_lite.data.file_errors import translated
-from t2t_lite.data.pipes import is_device, open_device
+from t2t_lite import files
+from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError
+from t2t_lite.files.file_errors import translated
+from t2t_lite.files.pipes import is_device, open_device
 
 # What JSON does not escape by itself, and some programs take for the end of a line.
 _NOT_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
@@ -35,7 +36,7 @@ def input_lines(path, delimiter="\n", on_bad_line=None):
     with translated(path), files.open_stream(path) as file:
         if not file.peek(1):
             return []
-    lines = list(corpora.read_lines(path, on_bad_line))
+    lines = list(plain_text.read_lines(path, on_bad_line))
     if delimiter == "\n":
         return lines
     records = "\n".join(lines).split(delimiter)
@@ -63,7 +64,7 @@ def as_field(text):
 
     A byte of the vocabulary may be a tab or end a line; some programs take U+2028 and its like for the end of one.
     """
-    return corpora.CONTROL.sub(" ", text)
+    return plain_text.CONTROL.sub(" ", text)
 
 
 def json_line(number, line, translation):
@@ -141,8 +142,8 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
             block = os.read(descriptor, 1 << 20)
         ended = not block
         *complete, rest = (rest + block).split(end)
-        if len(rest) > corpora.LONGEST_LINE:
-            raise corpora.too_long(name, number + len(complete) + 1)
+        if len(rest) > plain_text.LONGEST_LINE:
+            raise plain_text.too_long(name, number + len(complete) + 1)
         if ended and (rest.strip() if delimiter != "\n" else rest):
             complete.append(rest)
         lines, error = [], None
@@ -153,7 +154,7 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
             try:
                 lines.append((raw.removesuffix(b"\r") if end == b"\n" else raw).decode("utf-8"))
             except UnicodeDecodeError as wrong:
-                message = corpora.not_utf8(name, number, wrong)
+                message = plain_text.not_utf8(name, number, wrong)
                 if on_bad_line is None:
                     error = UserError(message)
                     break

@@ -108,7 +108,7 @@ class Translator:
         Raises:
             UserError: nothing there, or it does not fit together.
         """
-        from t2t_lite.models.restore import open_runs
+        from t2t_lite.runs.opening import open_runs
 
         paths = path if isinstance(path, list | tuple) else [path]
         if not paths:
@@ -124,7 +124,7 @@ class Translator:
 
     @property
     def run(self):
-        """What was loaded, a `t2t_lite.models.restore.Run`; of an ensemble the first one; None: nothing."""
+        """What was loaded, a `t2t_lite.runs.opening.Run`; of an ensemble the first one; None: nothing."""
         return self.runs[0] if self.runs else None
 
     @property

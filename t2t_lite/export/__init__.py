@@ -6,17 +6,17 @@ The functions are imported when they are used: the client of a server (`query`) 
 import importlib
 
 _MODULES = {
-    "export_ctranslate2": "ctranslate2",
-    "export_hugging_face": "hugging_face",
-    "export_saved_model": "saved_model",
-    "import_hugging_face": "hugging_face_import",
+    "export_ctranslate2": "export.ctranslate2",
+    "export_hugging_face": "interchange.hugging_face",
+    "export_saved_model": "export.saved_model",
+    "import_hugging_face": "interchange.hugging_face_import",
 }
 __all__ = sorted(_MODULES)
 
 
 def __getattr__(name):
     if name in _MODULES:
-        return getattr(importlib.import_module(f"t2t_lite.export.{_MODULES[name]}"), name)
+        return getattr(importlib.import_module(f"t2t_lite.{_MODULES[name]}"), name)
     raise AttributeError(f"module 't2t_lite.export' has no attribute {name!r}")
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 from keras import ops
 
-from t2t_lite.data.vocabulary import EOS_ID, UNK_ID
 from t2t_lite.errors import UserError
-from t2t_lite.export import folders, formats, plain_transformer
 from t2t_lite.export.model_card import toolkit_card
+from t2t_lite.files import folders
+from t2t_lite.interchange import formats, plain_transformer
+from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
 PAD, EOS = "<pad>", "</s>"
 QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")

@@ -6,11 +6,11 @@ import os
 import tensorflow as tf
 
 import t2t_lite
-from t2t_lite.models.checkpoint_files import checkpoint_step
-from t2t_lite.models.exported import export_of
-from t2t_lite.models.weights import named_weights
+from t2t_lite.runs.checkpoint_files import checkpoint_step
+from t2t_lite.runs.exported import export_of
+from t2t_lite.runs.log import lineage, read_lines
+from t2t_lite.runs.weights import named_weights
 from t2t_lite.training.best_checkpoint import FOLDER as BEST
-from t2t_lite.training.run_log import lineage, read_lines
 
 _COSTS = {
     "float32": "float32, as trained",

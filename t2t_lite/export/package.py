@@ -1,12 +1,12 @@
-"""What an export holds for this package beside the server's graph: `t2t_lite.models.exported` reads it again."""
+"""What an export holds for this package beside the server's graph: `t2t_lite.runs.exported` reads it again."""
 
 import os
 
 import tensorflow as tf
 
-from t2t_lite.data.files import copy_files, write_bytes
-from t2t_lite.models.exported import FACTS, FOLDER, facts_json, model_names
-from t2t_lite.models.run_config import write_run_config
+from t2t_lite.files import copy_files, write_bytes
+from t2t_lite.runs.config import write_run_config
+from t2t_lite.runs.exported import FACTS, FOLDER, facts_json, model_names
 
 
 def write_package(export, translator, **facts):

@@ -5,7 +5,6 @@ import os
 
 import tensorflow as tf
 
-from t2t_lite.data.files import INCOMPLETE, is_pattern, write_bytes
 from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.export.model_card import model_card
 from t2t_lite.export.package import write_package
@@ -13,6 +12,7 @@ from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.export.stored_weights import StoredWeights
 from t2t_lite.export.versions import write_version
 from t2t_lite.export.warmup import write_warmup
+from t2t_lite.files import INCOMPLETE, is_pattern, write_bytes
 
 _LOGGER = logging.getLogger("t2t_lite")
 

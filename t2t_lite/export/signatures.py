@@ -10,11 +10,11 @@ import typing
 
 import tensorflow as tf
 
-from t2t_lite.data.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.decoding.beam_search import beam_search
 from t2t_lite.decoding.full_pass import decodable
 from t2t_lite.decoding.scoring import log_probs_of_targets
 from t2t_lite.ranges import ALPHA
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # White space as Python's str.isspace has it, which Translator goes by.
 _BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]*"

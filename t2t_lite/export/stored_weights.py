@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.models.exported import model_names
-from t2t_lite.models.weights import named_weights, nested
+from t2t_lite.runs.exported import model_names
+from t2t_lite.runs.weights import named_weights, nested
 
 DTYPES = ("float32", "bfloat16")
 

@@ -5,8 +5,8 @@ import re
 
 import tensorflow as tf
 
-from t2t_lite.data.files import INCOMPLETE
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.files import INCOMPLETE
 
 
 def write_version(export_dir, write):

@@ -57,14 +57,15 @@ class SequenceModel(keras.Model):
         """Returns the model of a run, with its weights; TensorFlow only.
 
         Args:
-            path: an output_dir (its newest checkpoint), a checkpoint or an export, see `models.restore.open_run`.
+            path: an output_dir (its newest checkpoint), a checkpoint or an export: see
+                `t2t_lite.runs.opening.open_run`.
             data_dir: where the vocabulary is, if it is not beside the checkpoint.
 
         Raises:
             UserError: nothing there, or a model of another class.
         """
         check_tensorflow("from_run")
-        from t2t_lite.models.restore import open_run
+        from t2t_lite.runs.opening import open_run
 
         model = open_run(path, data_dir).model
         if not isinstance(model, cls):
@@ -76,13 +77,13 @@ class SequenceModel(keras.Model):
 
         Args:
             output_dir: str, a new folder.
-            **settings: problem, data_dir, and others: see `t2t_lite.models.save_run.save_run`.
+            **settings: problem, data_dir, and others: see `t2t_lite.runs.save_run.save_run`.
 
         Returns:
             The path of the checkpoint, without suffix.
         """
         check_tensorflow("save_run")
-        from t2t_lite.models.save_run import save_run
+        from t2t_lite.runs.save_run import save_run
 
         return save_run(self, output_dir, **settings)
 

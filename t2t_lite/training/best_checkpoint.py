@@ -7,10 +7,10 @@ import time
 
 import tensorflow as tf
 
-from t2t_lite.data.files import copy_files, list_files
-from t2t_lite.models.checkpoint_files import PREFIX, checkpoint_step, newest_checkpoint, write_list
-from t2t_lite.models.run_config import write_run_config
-from t2t_lite.training.checkpoints import average_checkpoints, remove
+from t2t_lite.files import copy_files, list_files
+from t2t_lite.runs.checkpoint_files import PREFIX, checkpoint_step, newest_checkpoint, write_list
+from t2t_lite.runs.checkpoints import average_checkpoints, remove
+from t2t_lite.runs.config import write_run_config
 from t2t_lite.training.evaluation import LESS_IS_BETTER
 
 _LOGGER = logging.getLogger("t2t_lite")

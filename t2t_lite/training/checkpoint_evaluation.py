@@ -11,11 +11,11 @@ from t2t_lite.config import HParams
 from t2t_lite.data import split_facts
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
-from t2t_lite.models.checkpoint_files import checkpoint_step, list_checkpoints
-from t2t_lite.models.restore import find_checkpoint, open_run, read_config_of, restore_weights
+from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
+from t2t_lite.runs.log import RunLog
+from t2t_lite.runs.opening import find_checkpoint, open_run, read_config_of, restore_weights
 from t2t_lite.training.evaluation import Evaluator, metrics_of
 from t2t_lite.training.evaluations import Evaluations
-from t2t_lite.training.run_log import RunLog
 
 _LOGGER = logging.getLogger("t2t_lite")
 _POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py

@@ -13,8 +13,8 @@ import socket
 import threading
 import time
 
-from t2t_lite.data.safe_json import parse_json
 from t2t_lite.errors import UserError, shown
+from t2t_lite.files.safe_json import parse_json
 
 _LOGGER = logging.getLogger("t2t_lite")
 # How long machines are waited for; docs/clusters.md says so. Names of machines may appear a while after their start.

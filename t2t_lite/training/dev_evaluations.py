@@ -5,8 +5,8 @@ import time
 
 import tensorflow as tf
 
-from t2t_lite.data.files import write_bytes
 from t2t_lite.errors import UserError, nearest
+from t2t_lite.files import write_bytes
 from t2t_lite.training.evaluation import metric_names
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from t2t_lite.models.weights import named_weights
+from t2t_lite.runs.weights import named_weights
 
 
 def averages(model, optimizer):

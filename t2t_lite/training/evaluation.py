@@ -5,11 +5,11 @@ import math
 import tensorflow as tf
 
 from t2t_lite.data import batching, records
-from t2t_lite.data.trees import parse_tree
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.evalb import score_trees
 from t2t_lite.evaluation.scores import corpus_bleu
+from t2t_lite.parsing.evalb import score_trees
+from t2t_lite.parsing.trees import parse_tree
 from t2t_lite.training.losses import cross_entropy
 
 # Metrics of which less is better; of all others more is.

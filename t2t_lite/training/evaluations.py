@@ -3,8 +3,8 @@
 import logging
 import time
 
+from t2t_lite.runs.log import lineage
 from t2t_lite.training.evaluation import metrics_of
-from t2t_lite.training.run_log import lineage
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5  # translations, in TensorBoard

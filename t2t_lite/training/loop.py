@@ -8,12 +8,12 @@ import time
 import tensorflow as tf
 
 from t2t_lite.data import records
-from t2t_lite.training.checkpoints import RunCheckpoints, newest_step
+from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
+from t2t_lite.runs.log import RunLog, lineage
 from t2t_lite.training.dev_evaluations import DevEvaluations
 from t2t_lite.training.memory import explaining_out_of_memory
 from t2t_lite.training.metrics import Progress, sentences_read
 from t2t_lite.training.profiling import StepProfiler
-from t2t_lite.training.run_log import RunLog, lineage
 from t2t_lite.training.skipped_steps import SkippedSteps
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import TrainingData

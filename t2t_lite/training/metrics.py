@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from t2t_lite.data.progress import clock
+from t2t_lite.console import clock
 
 _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 24  # characters

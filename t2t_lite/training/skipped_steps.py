@@ -7,8 +7,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data.files import write_bytes
 from t2t_lite.errors import Failure
+from t2t_lite.files import write_bytes
 
 _LOGGER = logging.getLogger("t2t_lite")
 

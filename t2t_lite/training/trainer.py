@@ -12,24 +12,24 @@ import tensorflow as tf
 from t2t_lite import ranges
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
-from t2t_lite.data.files import copy_files, write_bytes
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.models.run_config import build_model, read_run_config, write_run_config
-from t2t_lite.models.warm_start import warm_start
-from t2t_lite.training import run_directory
+from t2t_lite.files import copy_files, write_bytes
+from t2t_lite.runs import directory as run_directory
+from t2t_lite.runs.checkpoints import RunCheckpoints
+from t2t_lite.runs.config import build_model, read_run_config, write_run_config
+from t2t_lite.runs.ema import averaged_weights
+from t2t_lite.runs.log import RunLog
+from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.training.announcement import announce
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
-from t2t_lite.training.checkpoints import RunCheckpoints
 from t2t_lite.training.dev_evaluations import DevEvaluations, check_metrics, write_translations
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.early_stopping import EarlyStopping
-from t2t_lite.training.ema import averaged_weights
 from t2t_lite.training.evaluation import Evaluator, metric_names
 from t2t_lite.training.evaluations import Evaluations
 from t2t_lite.training.loop import TrainingLoop
 from t2t_lite.training.optimizers import make_optimizer, without_multistep
-from t2t_lite.training.run_log import RunLog
 from t2t_lite.training.stop_signal import stop_on_signal
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data

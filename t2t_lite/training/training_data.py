@@ -7,8 +7,8 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data import batching, split_facts
 from t2t_lite.data.problem import DatasetSplit, Problem
-from t2t_lite.data.vocabulary import vocabulary_sizes
 from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import vocabulary_sizes
 
 
 @dataclasses.dataclass(frozen=True)

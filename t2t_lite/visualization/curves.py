@@ -4,10 +4,10 @@ import os
 
 import tensorflow as tf
 
-from t2t_lite.data.files import write_picture
 from t2t_lite.errors import UserError
+from t2t_lite.files import write_picture
+from t2t_lite.runs.log import lineage, read_lines
 from t2t_lite.training.evaluation import SCORES
-from t2t_lite.training.run_log import lineage, read_lines
 
 _LONGEST_NAME = 40  # characters: two legends of such names fit beside each other
 _SHOWN = {"bleu": "BLEU", "bracketing_f1": "bracketing F1"}

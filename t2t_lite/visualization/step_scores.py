@@ -1,6 +1,6 @@
 """The scores of a run's checkpoints as one picture."""
 
-from t2t_lite.data.files import write_picture
+from t2t_lite.files import write_picture
 
 
 def draw_step_scores(scores, best_step, path, title=""):

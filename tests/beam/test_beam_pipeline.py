@@ -5,7 +5,8 @@ import pathlib
 
 import pytest
 
-from t2t_lite.data import files, sharding
+from t2t_lite import files
+from t2t_lite.data import sharding
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.text_problem import Text2TextProblem
 from tests.data import corpus

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from t2t_lite.data import pipes
+from t2t_lite.files import pipes
 
 PATHS = {
     "unknown scheme": "foo://bucket/x",

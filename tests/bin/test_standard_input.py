@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from t2t_lite.bin import _standard_input
-from t2t_lite.data import corpora
+from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError
 
 
@@ -36,7 +36,7 @@ def test_what_is_no_text_is_told_and_the_next_line_read(monkeypatch, capsys):
 
 
 def test_a_line_without_end_is_told(monkeypatch, capsys):
-    monkeypatch.setattr(corpora, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(plain_text, "LONGEST_LINE", 1000)
     assert typed(monkeypatch, b"x" * 1001 + b"\nnext\n") == ["next"]
     assert "more than 1,000 characters" in capsys.readouterr().err
 

@@ -9,8 +9,8 @@ import tensorflow as tf
 import tensorflow_text
 from sentencepiece import sentencepiece_model_pb2
 
-from t2t_lite.data import subwords, vocabulary
 from t2t_lite.errors import UserError
+from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
 
 _LINES = [side for pair in corpus.sentence_pairs(400) for side in pair]

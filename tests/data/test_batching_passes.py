@@ -8,9 +8,10 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.config import HParams
-from t2t_lite.data import batching, records, sharding, subwords, vocabulary
+from t2t_lite.data import batching, records, sharding
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
+from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
 
 EXAMPLES, BATCH_SIZE = 2000, 256

@@ -10,8 +10,8 @@ import zipfile
 
 import pytest
 
-from t2t_lite.data.archives import Member, matching_members
-from t2t_lite.data.corpora import read_lines
+from t2t_lite.corpora.archives import Member, matching_members
+from t2t_lite.corpora.plain_text import read_lines
 from t2t_lite.errors import Failure, UserError
 from tests.data.packing import lines, write_tar, write_zip
 

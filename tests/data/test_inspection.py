@@ -10,8 +10,8 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data import batch_shapes, inspection, length_histogram, records
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, VocabType
-from t2t_lite.data.vocabulary import TextEncoder
 from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import TextEncoder
 
 
 class Pairs(Text2TextProblem):

@@ -4,9 +4,10 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import generation, records, sharding, subwords, vocabulary
+from t2t_lite.data import generation, records, sharding
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
 from t2t_lite.errors import UserError
+from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
 
 

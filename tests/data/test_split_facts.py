@@ -6,9 +6,10 @@ import shutil
 
 import pytest
 
-from t2t_lite.data import records, split_facts, vocabulary
+from t2t_lite.data import records, split_facts
 from t2t_lite.data.problem import DatasetSplit, Problem
 from t2t_lite.errors import UserError
+from t2t_lite.text import vocabulary
 
 
 class Uneven(Problem):

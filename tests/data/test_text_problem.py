@@ -7,9 +7,10 @@ import pathlib
 import pytest
 import sentencepiece
 
-from t2t_lite.data import records, subwords, vocabulary
+from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
 from t2t_lite.errors import UserError
+from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
 
 

@@ -4,9 +4,9 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data.files import copy_files
-from t2t_lite.models.run_config import build_model, write_run_config
-from t2t_lite.models.weights import trackable_weights
+from t2t_lite.files import copy_files
+from t2t_lite.runs.config import build_model, write_run_config
+from t2t_lite.runs.weights import trackable_weights
 
 TEXT = "the red house is old and a green tree was new der rote Haus ist alt und ein grün Baum war neu"
 SENTENCES = [" ".join(TEXT.split()[i * k % 22] for k in range(1, 3 + i % 7)) + "." for i in range(60)]

@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 
 from t2t_lite.config import HParams
-from t2t_lite.data.vocabulary import ByteTextEncoder
 from t2t_lite.decoding.alignment import memory_attention, pharaoh, piece_words, replace_unknown, word_alignment
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
+from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import ScriptedModel
 
 

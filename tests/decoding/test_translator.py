@@ -7,12 +7,12 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
-from t2t_lite.data.vocabulary import ByteTextEncoder
 from t2t_lite.decoding.beam_search import beam_search
 from t2t_lite.decoding.minimum_bayes_risk import expected_utilities
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer import Transformer
+from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import ScriptedModel
 
 TEXTS = [

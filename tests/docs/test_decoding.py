@@ -10,7 +10,7 @@ import pytest
 
 from t2t_lite.bin import _app, _decode_files, t2t_datagen, t2t_decoder
 from t2t_lite.decoding.decode_hparams import _REFUSED, DecodeHParams
-from t2t_lite.decoding.resumable import ResumableFiles
+from t2t_lite.files.resumable import ResumableFiles
 from tests.decoding.runs import SENTENCES, make_run
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "decoding.md").read_text(encoding="utf-8")

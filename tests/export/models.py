@@ -4,9 +4,9 @@ import keras
 import numpy as np
 
 from t2t_lite.config import HParams
-from t2t_lite.data.vocabulary import ByteTextEncoder
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.models import Transformer
+from t2t_lite.text.vocabulary import ByteTextEncoder
 
 SMALL = {"hidden_size": 8, "filter_size": 12, "num_heads": 2, "num_encoder_layers": 2, "num_decoder_layers": 1}
 

@@ -11,14 +11,14 @@ import pytest
 import tensorflow as tf
 import yaml
 
-from t2t_lite.data.subwords import train_sentencepiece
-from t2t_lite.data.vocabulary import SentencePieceEncoder
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
-from t2t_lite.models.run_config import build_model
-from t2t_lite.models.warm_start import warm_start
-from t2t_lite.models.weights import named_weights
+from t2t_lite.runs.config import build_model
+from t2t_lite.runs.warm_start import warm_start
+from t2t_lite.runs.weights import named_weights
+from t2t_lite.text.subwords import train_sentencepiece
+from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import make_run
 
 TEXTS = ["the red house is old.", "", "a green tree", "Grün 😀 neu", "is " * 60]
@@ -110,7 +110,7 @@ def test_a_run_can_begin_with_an_exports_weights(exported, exported_ensemble, tm
     with pytest.raises(UserError, match=r"an export of 2 models, an ensemble\. Expected one model"):
         warm_start(exported_ensemble, new, opened.encoders)
     # With another vocabulary, from the first of its models, whose weights are bfloat16, as if it were the only one.
-    monkeypatch.setattr("t2t_lite.models.exported.read_facts", lambda export: {"models": 1})
+    monkeypatch.setattr("t2t_lite.runs.exported.read_facts", lambda export: {"models": 1})
     train_sentencepiece(["the red house is old", "ein roter Baum"] * 5, str(tmp_path / "other"), 290)
     other = SentencePieceEncoder(str(tmp_path / "other.model"))
     new = build_model({**opened.run.config, "vocab_size": 290})

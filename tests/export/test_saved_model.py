@@ -12,12 +12,12 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from t2t_lite.config import HParams
-from t2t_lite.data.vocabulary import TokenTextEncoder
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.export import signatures
 from t2t_lite.export.saved_model import export_saved_model
 from t2t_lite.models.transformer import Transformer
+from t2t_lite.text.vocabulary import TokenTextEncoder
 from tests.decoding.runs import make_run
 
 _OPTIONS = {"beam_size": 3, "alpha": 0.8, "extra_length": 6}

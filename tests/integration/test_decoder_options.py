@@ -7,8 +7,8 @@ import pytest
 
 from t2t_lite.bin import _decode_files, _decode_lines
 from t2t_lite.config import parse_assignments
-from t2t_lite.decoding.resumable import ResumableFiles
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.files.resumable import ResumableFiles
 from tests.decoding.runs import SENTENCES, make_run
 
 LINES = ["the red house.", "", "a tree was new.", "old", "Grün und neu", "the red house."]

@@ -3,8 +3,8 @@
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data.trees import parse_tree
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.parsing.trees import parse_tree
 
 GOLD = (
     "( (S\n  (NP-SBJ (NNP Kim))\n  (VP (VBZ sleeps)) (. .)))\n(S (NP (DT a) (NN cat)) (VP (VBZ sees) (NP (NNP Kim))))\n"

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.export import query
 from t2t_lite.export.saved_model import export_saved_model
+from t2t_lite.serving import client as query
 from tests.decoding.runs import make_run
 from tests.export.serving_double import ServingDouble
 
@@ -336,7 +336,7 @@ def test_mistakes(call_command, assert_user_error, tmp_path, flags, words):
 def test_without_the_package_rest_remains(call_command, assert_user_error, double, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("tensorflow_serving")]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "t2t_lite.export.query_grpc", raising=False)
+    monkeypatch.delitem(sys.modules, "t2t_lite.serving.grpc_requests", raising=False)
     flags = ["--servable_name=translate", "--inputs_once=red"]
     assert_user_error(call_command(COMMAND, "--server=localhost:8500", *flags), "t2t_lite[serving]", "REST")
     assert call_command(COMMAND, f"--server=http://{double.rest}/", *flags).status == 0

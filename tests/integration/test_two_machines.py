@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.training.checkpoints import checkpoint_step
+from t2t_lite.runs.checkpoints import checkpoint_step
 
 PROBLEM = "--problem=algorithmic_reverse_decimal40"
 HPARAMS = (

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.export.tensor2tensor import import_tensor2tensor
-from t2t_lite.models.restore import find_checkpoint, open_run, read_config_of
+from t2t_lite.interchange.tensor2tensor import import_tensor2tensor
+from t2t_lite.runs.opening import find_checkpoint, open_run, read_config_of
 from tests.decoding.runs import make_run
 from tests.export.old_models import OldModel
 

@@ -10,8 +10,8 @@ import torch
 import transformers
 from keras import ops
 
-from t2t_lite.data.vocabulary import SentencePieceEncoder
 from t2t_lite.export import export_hugging_face
+from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import make_run
 from tests.export.models import translator_of
 from tests.peers.conftest import HOSTILE

@@ -7,14 +7,14 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data import subwords
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.data.vocabulary import SentencePieceEncoder
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
-from t2t_lite.models.run_config import build_model, write_run_config
-from t2t_lite.models.weights import trackable_weights
+from t2t_lite.runs.config import build_model, write_run_config
+from t2t_lite.runs.weights import trackable_weights
+from t2t_lite.text import subwords
+from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.data import corpus
 from tests.problems.test_translate_own import decoded, generated
 

@@ -5,8 +5,8 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.data.trees import build_tree, linearize, parse_tree, to_line
 from t2t_lite.errors import UserError
+from t2t_lite.parsing.trees import build_tree, linearize, parse_tree, to_line
 
 NOUNS, VERBS = ("cat", "dog", "bird", "house", "tree"), ("sees", "wants", "finds", "likes")
 

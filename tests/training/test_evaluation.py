@@ -9,10 +9,10 @@ import tensorflow as tf
 from t2t_lite.config import HParams
 from t2t_lite.data import sharding
 from t2t_lite.data.problem import Problem
-from t2t_lite.data.vocabulary import TextEncoder
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.scores import corpus_bleu
+from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.evaluation import Evaluator, metric_names, metrics_of
 
 VOCAB, COUNT = 30, 20

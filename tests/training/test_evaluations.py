@@ -5,12 +5,12 @@ import types
 import pytest
 
 from t2t_lite.errors import UserError
+from t2t_lite.runs.log import RunLog
 from t2t_lite.training import dev_evaluations
 from t2t_lite.training.dev_evaluations import DevEvaluations, check_metrics, write_translations
 from t2t_lite.training.distribution import Replicas
 from t2t_lite.training.early_stopping import EarlyStopping
 from t2t_lite.training.evaluations import Evaluations
-from t2t_lite.training.run_log import RunLog
 
 TEXTS = [(f"input {n}", f"output {n}", f"reference {n}") for n in range(7)]
 ALONE = Replicas(None, 1, "one device")

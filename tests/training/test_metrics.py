@@ -6,9 +6,9 @@ import types
 import pytest
 import tensorflow as tf
 
+from t2t_lite.runs.log import RunLog
 from t2t_lite.training import metrics
 from t2t_lite.training.metrics import Progress, sentences_read
-from t2t_lite.training.run_log import RunLog
 
 
 @pytest.fixture

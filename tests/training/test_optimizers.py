@@ -8,9 +8,9 @@ import tensorflow as tf
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import settings_of
+from t2t_lite.runs.checkpoints import RunCheckpoints
+from t2t_lite.runs.ema import averaged_weights, averages
 from t2t_lite.training.adafactor import Adafactor
-from t2t_lite.training.checkpoints import RunCheckpoints
-from t2t_lite.training.ema import averaged_weights, averages
 from t2t_lite.training.optimizers import make_optimizer, without_multistep
 
 SHAPES = (3, 4), (5,), (2, 3, 4)

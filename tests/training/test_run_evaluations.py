@@ -13,7 +13,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.bin import t2t_eval
 from t2t_lite.errors import UserError
-from t2t_lite.models.restore import open_run
+from t2t_lite.runs.opening import open_run
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.early_stopping import EarlyStopping
 from t2t_lite.training.trainer import Trainer

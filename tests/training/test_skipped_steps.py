@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import Failure
-from t2t_lite.training.run_log import RunLog
+from t2t_lite.runs.log import RunLog
 from t2t_lite.training.skipped_steps import SkippedSteps
 
 

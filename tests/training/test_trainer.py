@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.training.checkpoints import checkpoint_step
-from t2t_lite.training.run_directory import locked
+from t2t_lite.runs.checkpoints import checkpoint_step
+from t2t_lite.runs.directory import locked
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
 from t2t_lite.training.training_data import open_training_data

@@ -5,8 +5,8 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data.problem import DatasetSplit, Problem
-from t2t_lite.data.vocabulary import TextEncoder
 from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.training_data import open_training_data
 
 HPARAMS = HParams(batch_size=64, max_length=7, min_length=4)

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.models.weights import named_weights
+from t2t_lite.runs.weights import named_weights
 from tests.training.test_trainer import HPARAMS as _HPARAMS
 from tests.training.test_trainer import data_dir, log, state, trainer  # noqa: F401  (a fixture)
 

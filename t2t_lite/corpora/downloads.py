@@ -1,0 +1,241 @@
+"""Where a problem's corpora are found: in `tmp_dir`, as a prepared tensorflow-datasets set, or on the network.
+
+A download is tensorflow-datasets' work. It ends in `tmp_dir` under the published name of the archive, where a copy that
+the user has put there is found as well; what is there is never fetched again.
+"""
+
+import contextlib
+import errno
+import logging
+import os
+import socket
+import threading
+import urllib.parse
+import urllib.request
+
+from t2t_lite import files
+from t2t_lite.console import Progress
+from t2t_lite.corpora import archives, plain_text
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
+from t2t_lite.files.hashes import file_sha256
+
+_LOGGER = logging.getLogger("t2t_lite")
+_PREPARED_SPLITS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "validation", DatasetSplit.TEST: "test"}
+_MEGABYTE = 1_000_000
+
+
+def are_there(sources, tmp_dir):
+    """Returns whether all entries of a `source_data_files` list are in `tmp_dir`, as archives or unpacked."""
+    return all(plain_text.find_members(tmp_dir, members, url) is not None for url, members in sources)
+
+
+def provide(sources, tmp_dir, checksums=None):
+    """Downloads what `tmp_dir` lacks of a `source_data_files` list, and checks all archives of it.
+
+    An archive is compared with the SHA-256 that is known of it: the one in `<archive>.sha256` beside it, which is
+    written after a download; else the one in `checksums`. A user's archive of another size than the published one
+    is only spoken of, since it may be packed anew or shortened on purpose.
+
+    Args:
+        sources: [[url, members], …].
+        tmp_dir: the folder.
+        checksums: {url: (bytes, SHA-256 in hex)} of published archives.
+
+    Raises:
+        UserError: a download fails (the message says which file to put where), `tmp_dir` is not writable, or an
+            archive is not the one it should be.
+    """
+    import tensorflow as tf
+
+    checksums = checksums or {}
+    for url, members in sources:
+        path = os.path.join(tmp_dir, plain_text.archive_name(url))
+        is_there = plain_text.find_members(tmp_dir, members, url) is not None or tf.io.gfile.exists(path)
+        if not is_there and "://" in url:
+            _download(url, tmp_dir, checksums.get(url))
+        if archives.is_archive(path) and tf.io.gfile.exists(path):
+            _check(path, url, checksums.get(url))
+
+
+def find_prepared(name, splits, tmp_dir):
+    """Returns the folder of a prepared tensorflow-datasets set, or None; nothing is downloaded or prepared.
+
+    It is looked for where tensorflow-datasets keeps its sets ($TFDS_DATA_DIR, else ~/tensorflow_datasets), then in
+    `tmp_dir`; of several versions the newest counts.
+
+    Args:
+        name: such as "wmt14_translate/de-en".
+        splits: the `DatasetSplit`s that it must have.
+        tmp_dir: the folder.
+    """
+    import tensorflow as tf
+
+    for root in (os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets", tmp_dir):
+        versions = files.list_files(os.path.join(os.path.expanduser(root), name), ".*")
+        found = [folder for folder in versions if tf.io.gfile.exists(os.path.join(folder, "dataset_info.json"))]
+        for folder in sorted(found, key=_version, reverse=True):
+            if {_PREPARED_SPLITS[split] for split in splits} <= set(_builder(folder).info.splits):
+                return folder
+    return None
+
+
+def _version(folder):
+    return [int(part) if part.isdigit() else -1 for part in os.path.basename(folder).split(".")]
+
+
+def _builder(folder):
+    import tensorflow_datasets as tfds
+
+    # Not `tfds.builder(name)`: it asks the network for facts about sets that are not there.
+    with _naming_prepared(folder):
+        return tfds.builder_from_directory(folder)
+
+
+@contextlib.contextmanager
+def _naming_prepared(folder):
+    """Turns whatever tensorflow-datasets raises about a folder, whose files may be damaged, into a `UserError`."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:  # of its many readers: of JSON, protocol buffers, records and paths
+        cause = (getattr(error, "message", None) or str(error) or type(error).__name__).strip().splitlines()[0][:200]
+        raise UserError(f"{folder}: damaged ({cause}). Delete the folder and prepare it again.") from error
+
+
+def read_prepared(folder, dataset_split, languages):
+    """Yields the pairs of a prepared set's split as {"inputs": str, "targets": str}.
+
+    Args:
+        folder: as `find_prepared` returns it.
+        dataset_split: a `DatasetSplit`.
+        languages: the features' names: of inputs, of targets.
+
+    Raises:
+        UserError: a side that is not there, or a damaged file.
+    """
+    import tensorflow_datasets as tfds
+
+    from t2t_lite.corpora import sgml
+
+    builder = _builder(folder)
+    features = builder.info.features
+    for language in languages:
+        if not isinstance(features, dict | tfds.features.FeaturesDict) or language not in features:
+            raise UserError(f"{folder}: has no {language}. Expected the features {' and '.join(languages)}.")
+        if not isinstance(features[language], tfds.features.Text):
+            raise UserError(f"{folder}: its feature {language} is no text. Expected tfds.features.Text.")
+    # tensorflow-datasets reads the test sets from .sgm files and leaves their entities as they are.
+    decode = sgml.unescape if dataset_split == DatasetSplit.TEST else str
+    one_after_another = tfds.ReadConfig(interleave_cycle_length=1)
+    with _naming_prepared(folder):
+        dataset = builder.as_dataset(split=_PREPARED_SPLITS[dataset_split], read_config=one_after_another)
+        for example in dataset.batch(1024).prefetch(2).as_numpy_iterator():
+            for inputs, targets in zip(*(example[language] for language in languages), strict=True):
+                yield {
+                    "inputs": plain_text.clean(decode(inputs.decode("utf-8"))),
+                    "targets": plain_text.clean(decode(targets.decode("utf-8"))),
+                }
+
+
+def _check(path, url, expected):
+    """Raises `UserError` where an archive is not the one that was recorded or published."""
+    import tensorflow as tf
+
+    length = tf.io.gfile.stat(path).length
+    recorded = path + ".sha256"
+    if tf.io.gfile.exists(recorded):
+        sha256, origin = files.read_bytes(recorded).decode("ascii", errors="replace").split(" ")[0], recorded
+    elif expected is None:
+        return
+    elif length != expected[0]:
+        _LOGGER.info(f"{path}: {length:,} bytes, the one published at {url} has {expected[0]:,}; it is read as it is")
+        return
+    else:
+        sha256, origin = expected[1], f"the one published at {url}"
+    if (found := file_sha256(path, length, tf.io.gfile.stat(path).mtime_nsec)) != sha256:
+        what = "Delete both" if origin == recorded else "Delete it"
+        raise UserError(
+            f"{path}: its SHA-256 is {found[:12]}…, expected {sha256[:12]}… ({origin}). {what} and run again: it is "
+            "downloaded anew."
+        )
+
+
+def _download(url, tmp_dir, expected):
+    """Brings the file behind a URL to `tmp_dir`; it appears there when it is whole and has been checked."""
+    import tensorflow as tf
+
+    name = plain_text.archive_name(url)
+    path, folder = os.path.join(tmp_dir, name), os.path.join(tmp_dir, name + ".download")
+    files.make_folder(tmp_dir)
+    files.check_writable(tmp_dir)
+    _LOGGER.info(f"downloading {url} to {path}{f' ({expected[0] / _MEGABYTE:,.0f} MB)' if expected else ''}")
+    try:
+        with _showing_growth(name, folder, expected):
+            fetched = _fetch(url, folder)
+        length = tf.io.gfile.stat(fetched).length
+        sha256 = file_sha256(fetched, length, tf.io.gfile.stat(fetched).mtime_nsec)
+        if expected not in (None, (length, sha256)):
+            raise UserError(
+                f"{url}: {length:,} bytes with SHA-256 {sha256[:12]}… came. Expected {expected[0]:,} bytes with "
+                f"SHA-256 {expected[1][:12]}…; nothing was kept. Run again, or put the right {name} into {tmp_dir}."
+            )
+        if expected is None:
+            files.write_bytes(path + ".sha256", f"{sha256}  {name}\n".encode())
+        tf.io.gfile.rename(fetched, path)
+    finally:
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.rmtree(folder)
+
+
+def _fetch(url, folder):
+    """Downloads with tensorflow-datasets; returns the path in `folder`."""
+    import tensorflow_datasets as tfds
+
+    tfds.disable_progress_bar()  # ours is shown
+    try:
+        host = urllib.parse.urlsplit(url).hostname
+        if host and not urllib.request.getproxies():
+            socket.getaddrinfo(host, None)  # without a network: the answer at once, not after minutes of trying again
+        return os.fspath(tfds.download.DownloadManager(download_dir=folder).download(url))
+    except Exception as error:  # what the many transports raise has no common class
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        name = plain_text.archive_name(url)
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise UserError(
+            f"{url}: the download failed ({lines[0][:200]}). Run again, or get the file by other means and put it into "
+            f"{os.path.dirname(folder)} as {name}."
+        ) from None
+
+
+@contextlib.contextmanager
+def _showing_growth(name, folder, expected):
+    """Shows how much of a download has come, from the sizes of the files in its folder."""
+    progress = Progress(f"downloading {name}", "MB", expected and round(expected[0] / _MEGABYTE))
+    done = threading.Event()
+
+    def watch():
+        while not done.wait(1):
+            progress.add(round(_folder_size(folder) / _MEGABYTE) - progress.count)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+    progress.add(round(_folder_size(folder) / _MEGABYTE) - progress.count)
+    progress.done()
+
+
+def _folder_size(folder):
+    import tensorflow as tf
+
+    total = 0
+    with contextlib.suppress(tf.errors.OpError):  # files move while we look
+        for where, _, names in tf.io.gfile.walk(folder):
+            total += sum(tf.io.gfile.stat(os.path.join(where, name)).length for name in names)
+    return total

@@ -1,0 +1,220 @@
+"""Plain text in lines: one sentence a line, two files that go together or one of two columns.
+
+A line ends at LF (or CR LF), and nowhere else: U+2028 and its like do not split one. Control characters become blanks.
+Files ending in `.gz`, `.bz2` and `.xz` are unpacked while reading; every path goes through `tf.io.gfile`. A source is
+the path of a file, or a member of an archive (`archives.Member`).
+"""
+
+import contextlib
+import fnmatch
+import itertools
+import lzma
+import os
+import re
+import zlib
+
+from t2t_lite import files
+from t2t_lite.corpora import archives
+from t2t_lite.errors import UserError
+from t2t_lite.files.file_errors import translated
+
+_PACKINGS = (".gz", ".bz2", ".xz")
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_BYTE_ORDER_MARK = "\ufeff"
+LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can hold a huge one
+
+
+def read_lines(path, on_bad_line=None):
+    """Yields the lines of a text file, without their ends.
+
+    Args:
+        path: of the file; or a source of another kind, with `open()` as `archives.Member` has it.
+        on_bad_line: None, or a function that is told, in a message, of each line that is not UTF-8 and yielded as "".
+
+    Raises:
+        UserError: no such file, not readable, empty, damaged, or not UTF-8 (the line is named).
+    """
+    number = 0
+    with _naming_errors(path), _open(path) as file:
+        for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
+            if len(raw) > LONGEST_LINE:
+                raise too_long(path, number)
+            try:
+                line = raw.rstrip(b"\n").removesuffix(b"\r").decode("utf-8")
+            except UnicodeDecodeError as error:
+                message = not_utf8(path, number, error)
+                if on_bad_line is None:
+                    raise UserError(message) from None
+                on_bad_line(message)
+                line = ""
+            yield line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+    if not number:
+        raise UserError(f"{path}: the file is empty. Expected one sentence a line.")
+
+
+def too_long(name, number):
+    """Returns the error for line `number` of the text `name`, which holds more than `LONGEST_LINE` bytes."""
+    return UserError(f"{name}, line {number}: more than {LONGEST_LINE:,} bytes. Expected a sentence a line.")
+
+
+def not_utf8(name, number, error):
+    """Returns the message for line `number` of the text `name` and its UnicodeDecodeError."""
+    return (
+        f"{name}, line {number}: byte 0x{error.object[error.start]:02x} at position {error.start} is not UTF-8. "
+        "Convert the text, for example: iconv -f latin1 -t utf-8"
+    )
+
+
+def clean(line):
+    """Returns the line with control characters and line separators as blanks, and none at its ends."""
+    # Most lines are printable, which is ten times quicker to see.
+    return line.strip() if line.isprintable() else CONTROL.sub(" ", line).strip()
+
+
+def read_pairs(inputs_path, targets_path):
+    """Yields {"inputs": str, "targets": str} from two files whose lines go together.
+
+    Raises:
+        UserError: as `read_lines`; or one file has more lines: both counts are named.
+    """
+    sides = read_lines(inputs_path), read_lines(targets_path)
+    for number, (inputs, targets) in enumerate(itertools.zip_longest(*sides), 1):
+        if inputs is None or targets is None:
+            raise unequal(inputs_path, targets_path, inputs is None, number, sides)
+        yield {"inputs": clean(inputs), "targets": clean(targets)}
+
+
+def unequal(inputs_path, targets_path, is_inputs_shorter, number, sides, unit="lines"):
+    """Returns the error for two files of which one ends before its line `number`; counts the rest of the other."""
+    longer, shorter = (targets_path, inputs_path) if is_inputs_shorter else (inputs_path, targets_path)
+    count = number + sum(1 for _ in sides[is_inputs_shorter])
+    return UserError(
+        f"{longer} has {count:,} {unit}, {shorter} has {number - 1:,}. Expected as many: each of one is the "
+        "translation of the same one of the other."
+    )
+
+
+def read_tsv(path, inputs_column=0, targets_column=1, num_columns=2):
+    """Yields {"inputs": str, "targets": str} from two tab-separated columns.
+
+    Args:
+        path: of the file.
+        inputs_column: number of the column, from 0.
+        targets_column: number of the column, from 0.
+        num_columns: how many each line must have; None: any number that reaches the two.
+
+    Raises:
+        UserError: as `read_lines`; or a line with another number of columns. Blank lines are left out.
+    """
+    needed = max(inputs_column, targets_column) + 1
+    for number, line in enumerate(read_lines(path), 1):
+        columns = line.split("\t")
+        if not line.strip():
+            continue
+        if len(columns) < needed or len(columns) != (num_columns or len(columns)):
+            raise UserError(
+                f"{path}, line {number}: {len(columns)} column{'s' * (len(columns) != 1)}. "
+                f"Expected {num_columns or f'at least {needed}'}, separated by one tab."
+            )
+        yield {"inputs": clean(columns[inputs_column]), "targets": clean(columns[targets_column])}
+
+
+def read_corpus(paths):
+    """Yields the pairs of one `.tsv` file (packed or not), or of two files of lines."""
+    return read_tsv(*paths) if len(paths) == 1 else read_pairs(*paths)
+
+
+def read_members(folder, members, url=""):
+    """Yields the pairs of one entry of tensor2tensor's `source_data_files`.
+
+    Args:
+        folder: where the files are looked for: the members unpacked, under their own names, else the archive under the
+            last part of the URL. Nothing is written to it.
+        members: (inputs file, targets file), ("tsv", inputs column, targets column, file or pattern), or ("tmx", file).
+            Files that both end in `.sgm` hold segments (`sgml.read_segments`).
+        url: where the archive comes from.
+
+    Raises:
+        UserError: a file is not there, or as `read_pairs`, `read_tsv`, `sgml.read_segment_pairs`, `tmx.read_pairs` and
+            `archives.Member`.
+    """
+    sources = find_members(folder, members, url)
+    if sources is None:
+        archive = archive_name(url)
+        missing = os.path.join(folder, archive if archives.is_archive(archive) else members[-1])
+        raise UserError(
+            f"{missing}: no such file.{f' Get it from {url} and put it there.' if '://' in url else ' Put it there.'}"
+        )
+    return _read_sources(members, sources)
+
+
+def find_members(folder, members, url):
+    """Returns the sources of an entry of `source_data_files`, or None where they are not all in `folder`.
+
+    A source is a path or an `archives.Member`; of the "tsv" form all paths that match, or (archive, pattern, url).
+    """
+    import tensorflow as tf
+
+    if members[0] == "tsv":
+        inner, name = os.path.split(members[3])
+        paths = files.list_files(os.path.join(folder, inner), fnmatch.translate(name))
+    else:
+        names = members[1:] if members[0] == "tmx" else members
+        paths = [os.path.join(folder, name) for name in names]
+    if paths and all(map(tf.io.gfile.exists, paths)):
+        return paths
+    archive = os.path.join(folder, archive_name(url))
+    if not archives.is_archive(archive) or not tf.io.gfile.exists(archive):
+        return None
+    if members[0] == "tsv":
+        return archive, members[3], url
+    return [archives.Member(archive, name, url) for name in names]
+
+
+def _read_sources(members, sources):
+    if members[0] == "tsv":
+        columns = int(members[1]), int(members[2])
+        for source in archives.matching_members(*sources) if isinstance(sources, tuple) else sources:
+            yield from read_tsv(source, *columns, num_columns=None)
+    elif members[0] == "tmx":
+        from t2t_lite.corpora import tmx
+
+        yield from tmx.read_pairs(*sources)
+    elif all(name.endswith(".sgm") for name in map(without_packing, members)):
+        from t2t_lite.corpora import sgml
+
+        yield from sgml.read_segment_pairs(*sources)
+    else:
+        yield from read_pairs(*sources)
+
+
+def archive_name(url):
+    """Returns the name under which the file behind a URL is kept: its last part, without a query."""
+    return os.path.basename(url).partition("?")[0]
+
+
+def without_packing(path):
+    """Returns the path without `.gz`, `.bz2` or `.xz`."""
+    base, extension = os.path.splitext(path)
+    return base if extension in _PACKINGS else path
+
+
+def _open(source):
+    if not isinstance(source, str):
+        return source.open()
+    file = files.open_stream(source)
+    packing = os.path.splitext(source)[1]
+    return archives.unpacked(file, packing) if packing in _PACKINGS else file
+
+
+@contextlib.contextmanager
+def _naming_errors(path):
+    """Turns the many ways in which reading fails into `UserError`s that name the file."""
+    try:
+        with translated(str(path)):
+            yield
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
+        packing = os.path.splitext(str(path))[1][1:]
+        raise UserError(f"{path}: damaged or not {packing} ({error}). Copy it again.") from None

@@ -1,0 +1,101 @@
+"""Segments of the `.sgm` files of WMT's news tests: `<seg id="1">…</seg>` inside `<doc docid="…">`."""
+
+import itertools
+import re
+
+from t2t_lite.corpora import plain_text
+from t2t_lite.errors import UserError, counted
+
+_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
+_DOC = re.compile(r"<doc\b([^>]*)>", re.IGNORECASE)
+_SEG = re.compile(r"<seg\b([^>]*)>", re.IGNORECASE)
+_SEG_END = re.compile(r"</seg\s*>", re.IGNORECASE)
+_ID = {name: re.compile(rf"\b{name}\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE) for name in ("docid", "id")}
+
+
+def unescape(text):
+    """Returns the text with SGML's five named entities and the numbered ones as characters.
+
+    Only these: the files are not HTML, and `html.unescape` also takes words such as `&copy` without a semicolon.
+    """
+    return _ENTITY.sub(_character, text) if "&" in text else text
+
+
+def _character(match):
+    name, decimal, hexadecimal = match.groups()
+    if name:
+        return _ENTITIES[name]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
+
+
+def read_segments(source):
+    """Yields ((id of the document, id of the segment), text) in the order of the file; ids are strings, "" if absent.
+
+    Args:
+        source: as `plain_text.read_lines`.
+
+    Raises:
+        UserError: as `scan_segments`.
+    """
+    for doc, _, seg, text in scan_segments(source, _DOC):
+        yield (_attribute("docid", doc), _attribute("id", seg)), text
+
+
+def scan_segments(source, container):
+    """Yields (attributes of the container, its number, attributes of the segment, text) for every `<seg>` of a file.
+
+    Args:
+        source: as `plain_text.read_lines`.
+        container: compiled pattern of the tag around the segments; its first group is the attributes.
+
+    Raises:
+        UserError: as `plain_text.read_lines`; a segment without an end; or no segment at all.
+    """
+    attributes, containers, found, number = "", 0, False, 0
+    lines = enumerate(plain_text.read_lines(source), 1)
+    for number, line in lines:
+        position = 0
+        while tag := _SEG.search(line, position):
+            for around in container.finditer(line, position, tag.start()):
+                attributes, containers = around[1], containers + 1
+            begun, position = number, tag.end()
+            while not (end := _SEG_END.search(line, position)):
+                number, more = next(lines, (0, None))
+                if more is None or _SEG.search(_SEG_END.split(more)[0]):
+                    raise UserError(f"{source}, line {begun}: a segment without </seg>. Expected one. Get it again.")
+                line = f"{line[position:]} {more}"
+                position = 0
+            yield attributes, containers, tag[1], unescape(line[position : end.start()])
+            found, position = True, end.end()
+        for around in container.finditer(line, position):
+            attributes, containers = around[1], containers + 1
+    if not found:
+        raise UserError(
+            f'{source}: no segment in {counted(number, "line")}. Expected lines such as <seg id="1">…</seg>.'
+        )
+
+
+def _attribute(name, text):
+    found = _ID[name].search(text)
+    return found[1] if found else ""
+
+
+def read_segment_pairs(inputs_source, targets_source):
+    """Yields {"inputs": str, "targets": str} of two `.sgm` files whose documents and segments go together.
+
+    Raises:
+        UserError: as `read_segments`; or the ids differ, or one file has more segments: the first difference is named.
+    """
+    sides = read_segments(inputs_source), read_segments(targets_source)
+    for number, (inputs, targets) in enumerate(itertools.zip_longest(*sides), 1):
+        if inputs is None or targets is None:
+            raise plain_text.unequal(inputs_source, targets_source, inputs is None, number, sides, "segments")
+        if inputs[0] != targets[0]:
+            where = [f"segment {key[1]} of document {key[0]}" for key, _ in (inputs, targets)]
+            raise UserError(
+                f"{inputs_source} has {where[0]} as its segment number {number:,}, {targets_source} has {where[1]}. "
+                "Expected the same documents and segments in the same order."
+            )
+        yield {"inputs": plain_text.clean(inputs[1]), "targets": plain_text.clean(targets[1])}

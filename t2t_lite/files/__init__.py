@@ -1,0 +1,356 @@
+"""Whole files, written so that a reader never sees half of one; and what a path may and may not be.
+
+Local files go through Python; addresses such as gs://bucket/file through `tf.io.gfile`, and TensorFlow is imported only
+for these.
+"""
+
+import atexit
+import contextlib
+import errno
+import functools
+import io
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+
+from t2t_lite.errors import UserError
+from t2t_lite.files.file_errors import check_name, translated
+from t2t_lite.files.safe_json import parse_json
+
+MOST_BYTES_OF_A_VOCABULARY = 2**28
+INCOMPLETE = ".t2t_lite_incomplete"  # ends the names of files while they are written; no file of a user's has it
+_MOST_BYTES_OF_JSON = 2**28
+
+
+def is_remote(path):
+    """Whether a path is an address, such as gs://bucket/file, that only TensorFlow can open."""
+    return "://" in path
+
+
+def exists(path):
+    """Whether there is a file or a folder."""
+    if not is_remote(path):
+        return os.path.exists(path)
+    import tensorflow as tf
+
+    with translated(path):
+        return tf.io.gfile.exists(path)
+
+
+def size(path):
+    """Returns a file's bytes. Raises `UserError` where there is none."""
+    with translated(path):
+        if not is_remote(path):
+            return os.stat(path).st_size
+        import tensorflow as tf
+
+        return tf.io.gfile.stat(path).length
+
+
+def read_bytes(path, most=None):
+    """Returns a file's bytes. Raises `UserError` when it is missing, no file, not readable, or larger than `most`."""
+    with translated(path), open_stream(path) as file:
+        parts, size = [], 0
+        while (most is None or size <= most) and (part := file.read(2**20)):  # to read `most` at once reserves as much
+            parts.append(part)
+            size += len(part)
+    if most is not None and size > most:
+        raise UserError(f"{path}: more than {most:,} bytes, which no such file has.")
+    return b"".join(parts)
+
+
+def list_files(folder, pattern):
+    """Returns the sorted paths in a folder whose names match a regular expression as a whole; [] without that folder.
+
+    Unlike in TensorFlow's globs, no character of the folder's own name has a meaning.
+    """
+    import tensorflow as tf
+
+    check_name(folder)
+    try:
+        names = [name.rstrip("/") for name in tf.io.gfile.listdir(folder)]
+    except (tf.errors.NotFoundError, tf.errors.FailedPreconditionError):  # FailedPrecondition: it is a file
+        return []
+    return sorted(os.path.join(folder, name) for name in names if re.fullmatch(pattern, name))
+
+
+def plain_folder(folder):
+    """Returns a path of the same folder that TensorFlow does not take for a pattern.
+
+    Its readers of checkpoints, and its `CheckpointManager` where it deletes them, look for a path by a glob, which has
+    no way to quote: in a folder `run [v1]` they find nothing, and in `run[1]` they find the files of `run1`. Such a
+    folder is reached through a link, which lasts as long as this process.
+    """
+    return _linked(os.path.abspath(folder)) if is_pattern(folder) else folder
+
+
+def is_pattern(path):
+    """Whether TensorFlow's readers of checkpoints take a path for a pattern of paths."""
+    return "://" not in path and not set(os.path.abspath(path)).isdisjoint("*?[\\")
+
+
+def plain_path(path):
+    """Returns a path of the same checkpoint in the `plain_folder` of its folder."""
+    folder, name = os.path.split(path)
+    return os.path.join(plain_folder(folder), name)
+
+
+@functools.cache
+def _linked(folder):
+    links = tempfile.mkdtemp(prefix="t2t_lite_")
+    atexit.register(shutil.rmtree, links, ignore_errors=True)
+    link = os.path.join(links, "folder")
+    os.symlink(folder, link)
+    return link
+
+
+def lock_file(path):
+    """Opens a local file to append text, which no other process can until this one closes it or ends; None: one has.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    file = open(path, "a")  # noqa: SIM115  (held as long as the lock)
+    try:
+        import fcntl
+    except ImportError:  # on Windows nothing is locked
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    return file
+
+
+def open_stream(path):
+    """Returns a buffered, seekable binary file for reading; of any file system that `tf.io.gfile` knows.
+
+    Raises:
+        UserError: it is missing, not readable, or a folder, pipe, socket or device. What is wrong with an address may
+            show at the first read instead, as one of `tf.errors`.
+    """
+    with translated(path):
+        if is_remote(path):
+            return io.BufferedReader(_GFileReader(path), buffer_size=1 << 20)
+        check_regular(path)
+        return open(path, "rb", buffering=1 << 20)
+
+
+def check_regular(path):
+    """Raises `UserError` for a local path that is there, and is neither a file nor a folder."""
+    if not is_remote(path) and os.path.exists(path) and (kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))):
+        raise UserError(f"{path}: is a {kind}. Expected a file, which can be read more than once.")
+
+
+_KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
+
+
+class _GFileReader(io.RawIOBase):
+    """A `tf.io.gfile` file for Python's own buffered and unpacking readers."""
+
+    def __init__(self, path):
+        import tensorflow as tf
+
+        self._file = tf.io.gfile.GFile(path, "rb")
+
+    def readable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        import tensorflow as tf
+
+        try:
+            self._file.seek(offset, whence)
+        except tf.errors.InvalidArgumentError:
+            raise OSError(errno.EINVAL, "before the file's beginning") from None
+        return self._file.tell()
+
+    def tell(self):
+        return self._file.tell()
+
+    def close(self):
+        self._file.close()
+        super().close()
+
+
+def write_bytes(path, data):
+    """Writes a file under a temporary name, then renames it: on a failure the old file is whole.
+
+    Raises:
+        UserError: it cannot be written.
+        Failure: the disk is full, or fails.
+    """
+    temporary = path + INCOMPLETE
+    with translated(path, "write"), removed_on_failure(temporary):
+        with create(temporary) as file:
+            file.write(data)
+        rename(temporary, path)
+
+
+def create(path, mode="wb"):
+    """Returns a binary file for writing, made anew ("wb") or grown ("ab"). Raises what Python or TensorFlow raise."""
+    if not is_remote(path):
+        return open(path, mode)
+    import tensorflow as tf
+
+    file = tf.io.gfile.GFile(path, mode)
+    file.write(b"")  # opens it
+    file.flush()
+    return file
+
+
+def rename(path, new_path):
+    """Gives a file another name, in place of what has it. Raises what Python or TensorFlow raise."""
+    if not is_remote(path):
+        os.replace(path, new_path)
+        return
+    import tensorflow as tf
+
+    tf.io.gfile.rename(path, new_path, overwrite=True)
+
+
+def remove_if_there(path):
+    """Removes a file, if it is there and can be removed."""
+    with contextlib.suppress(OSError):
+        if not is_remote(path):
+            os.remove(path)
+            return
+        import tensorflow as tf
+
+        with contextlib.suppress(tf.errors.OpError):
+            tf.io.gfile.remove(path)
+
+
+def copy_files(paths, folder):
+    """Copies files into a folder under their own names; each under a temporary name first."""
+    for path in paths:
+        write_bytes(os.path.join(folder, os.path.basename(path)), read_bytes(path))
+
+
+def write_picture(path, figure):
+    """Writes a matplotlib Figure as PNG, as `write_bytes` does."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    write_bytes(path, picture.getvalue())
+
+
+@contextlib.contextmanager
+def removed_on_failure(path):
+    """Context that removes a file which it could not finish."""
+    try:
+        yield
+    except BaseException:
+        remove_if_there(path)
+        raise
+
+
+def read_json(path, schema=dict):
+    """Returns the JSON value of a file.
+
+    Args:
+        path: str.
+        schema: what it must be, see `safe_json.check_schema`; default: any object.
+
+    Raises:
+        UserError: it is missing, no JSON or not of that schema.
+    """
+    return parse_json(read_bytes(path, _MOST_BYTES_OF_JSON), path, _MOST_BYTES_OF_JSON, schema)
+
+
+def write_json(path, value):
+    """Writes indented JSON under a temporary name, then renames it."""
+    write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def make_folder(path):
+    """Makes a folder and its parents. Raises `UserError` when a file is in the way or permission lacks."""
+    with translated(path, "write"):
+        try:
+            if is_remote(path):
+                import tensorflow as tf
+
+                tf.io.gfile.makedirs(path)
+            else:
+                os.makedirs(path, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise UserError(f"{path}: a file is in the way. Expected a folder.") from None
+        except RecursionError:  # a call for each folder above
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
+
+
+def check_writable(path):
+    """Raises `UserError` when no file can be written into the folder `path`: before hours of work, not after."""
+    probe = path.rstrip("/") + "/.t2t_lite_probe"
+    with translated(path, "write"):
+        with create(probe) as file:
+            file.write(b"0")
+        remove_if_there(probe)
+
+
+def check_outputs(inputs, outputs):
+    """Raises `UserError` where an output would replace an input or another output; call it before any is opened.
+
+    Paths are compared by what they lead to: through links, hard links and other spellings. A pipe, a terminal or
+    /dev/null may come more than once, and so may an input.
+
+    Args:
+        inputs: {what a message calls it, such as "--source" or "standard input": path, or list of paths}. None and ""
+            are left out; "-" is standard input.
+        outputs: likewise; "-" is standard output. Each is written through `<path>.t2t_lite_incomplete`
+            and `<path>.t2t_lite_incomplete.json`, which may be no input either.
+    """
+    taken = {}
+    for name, path in _each(inputs):
+        taken.setdefault(_identity(path, 0), _named(name, path))
+    own = {}
+    for name, path in _each(outputs):
+        for suffix in ("", INCOMPLETE, f"{INCOMPLETE}.json"):
+            identity = _identity(path + suffix, 1)
+            if identity is None or (path == "-" and suffix):  # nothing that could be lost
+                break
+            through = f", which is written through {path}{suffix}," if suffix else ""
+            if identity in taken:
+                raise UserError(
+                    f"{_named(name, path)}{through} would overwrite {taken[identity]}, an input. Choose another output."
+                )
+            if identity in own:
+                raise UserError(
+                    f"{_named(name, path)}{through} is {own[identity]} too. Expected another file for each."
+                )
+            own[identity] = _named(name, path)
+
+
+def _named(name, path):
+    return f"{name}={path}" if name.startswith("--") else name if path == "-" else f"{name} {path}"
+
+
+def _each(paths):
+    for name, given in paths.items():
+        for path in [given] if isinstance(given, str) else given or ():
+            if path:
+                yield name, path
+
+
+def _identity(path, stream):
+    """Returns what two paths have in common that lead to one file or folder; None: anything may use it as well."""
+    if is_remote(path):
+        return path
+    try:
+        found = os.fstat(stream) if path == "-" else os.stat(check_name(path))
+    except OSError:
+        return None if path == "-" else os.path.realpath(path)
+    if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+        return found.st_dev, found.st_ino
+    return "-" if path == "-" and stream == 1 else None

@@ -1,0 +1,71 @@
+"""Hashes of files and of text, and a memory of those that have been met."""
+
+import functools
+import hashlib
+import itertools
+
+import numpy as np
+
+from t2t_lite import files
+
+_PARTS = 64
+_BLOCK = 2**20
+
+
+@functools.lru_cache
+def file_sha256(path, length, *times):
+    """Returns the SHA-256 (hex) of a file; `length` and `times` are there for the cache: it is read once a run."""
+    digest = hashlib.sha256()
+    with files.open_stream(path) as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def hash64(text, purpose=""):
+    """Returns a number from 0 to 2**64 - 1 that follows from the text alone: the same on any machine.
+
+    Args:
+        text: str.
+        purpose: str; the numbers for two purposes have nothing to do with each other.
+    """
+    return int.from_bytes(hashlib.blake2b(f"{purpose}\n{text}".encode(), digest_size=8).digest())
+
+
+class SeenHashes:
+    """Remembers hashes in 8 bytes each, up to 1/64 more while it works.
+
+    They are split by their value into 64 parts. A part is a few sorted arrays; one that comes is merged with those that
+    are not much larger, so that each part has about as many as its size has binary digits (O'Neil et al. 1996, "The
+    log-structured merge-tree").
+    """
+
+    def __init__(self):
+        self._parts = [[] for _ in range(_PARTS)]
+        self._begins = np.arange(1, _PARTS, dtype=np.uint64) << np.uint64(64 - _PARTS.bit_length() + 1)
+
+    def __len__(self):
+        return sum(map(len, itertools.chain.from_iterable(self._parts)))
+
+    def add(self, hashes):
+        """Remembers uint64 [n]; returns bool [n], True where the hash was met before, be it earlier in `hashes`."""
+        values, places = np.unique(hashes, return_index=True)  # the place of each value's first occurrence
+        is_new = np.ones(len(values), bool)
+        bounds = [0, *np.searchsorted(values, self._begins), len(values)]
+        for arrays, (begin, end) in zip(self._parts, itertools.pairwise(bounds), strict=True):
+            for array in arrays:
+                at = np.searchsorted(array, values[begin:end])
+                is_new[begin:end] &= array[np.minimum(at, len(array) - 1)] != values[begin:end]
+            _merge_in(arrays, values[begin:end][is_new[begin:end]])
+        was_met = np.ones(len(hashes), bool)
+        was_met[places[is_new]] = False
+        return was_met
+
+
+def _merge_in(arrays, values):
+    """Adds sorted values to a list of sorted arrays, each of which stays at least twice as long as the next."""
+    while arrays and len(arrays[-1]) < 2 * len(values):
+        values = np.concatenate([arrays.pop(), values])
+        values.sort(kind="stable")  # radix sort would not know that these are two runs; timsort merges them
+    if len(values):
+        arrays.append(values)

@@ -1,0 +1,47 @@
+"""One process at a time in a local folder, or with a file."""
+
+import contextlib
+import os
+
+from t2t_lite.errors import UserError
+from t2t_lite.files import is_remote, lock_file, read_bytes
+from t2t_lite.files.file_errors import translated
+
+
+@contextlib.contextmanager
+def held_lock(path, what):
+    """Context in which no other process holds the lock `path`, a local file that is gone afterwards.
+
+    Args:
+        path: str; nothing is locked on a remote file system, which has no locks.
+        what: str, for the message, such as "data: another t2t-datagen".
+
+    Raises:
+        UserError: another process holds it, or it cannot be written.
+    """
+    if is_remote(path):
+        yield
+        return
+    with translated(path, "write"):
+        lock = _lock(path)
+    if lock is None:
+        owner = read_bytes(path).decode(errors="replace").strip() or "unknown"
+        raise UserError(f"{what} (process {owner}) is running in it. Wait for it, stop it, or choose another folder.")
+    with lock:
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # Windows removes no open file
+                os.remove(path)
+
+
+def _lock(path):
+    """Returns `lock_file(path)`, of the file that is there: not of one that its last owner has just removed."""
+    while True:
+        lock = lock_file(path)
+        if lock is None or (os.path.exists(path) and os.path.samestat(os.fstat(lock.fileno()), os.stat(path))):
+            return lock
+        lock.close()

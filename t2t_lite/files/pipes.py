@@ -1,0 +1,78 @@
+"""Pipes, terminals and other devices that stand where a file may: `--decode_from_file=<(zcat a.gz)`."""
+
+import contextlib
+import logging
+import os
+import stat
+import threading
+
+from t2t_lite.errors import UserError
+from t2t_lite.files import is_remote
+from t2t_lite.files.file_errors import translated
+
+_LOGGER = logging.getLogger("t2t_lite")
+# A named pipe opens when something opens its other end. docs/decoding.md says how long that may take.
+SECONDS_FOR_THE_OTHER_END = 30
+_SECONDS_IN_SILENCE = 1
+
+
+def is_device(path):
+    """Whether it is a pipe, a terminal or the like: neither a file nor a folder."""
+    return not is_remote(path) and os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def open_device(path, mode):
+    """Returns a pipe or a device, open; a named pipe when its other end is open too.
+
+    Args:
+        path: str.
+        mode: "rb" or "wb".
+
+    Raises:
+        UserError: nothing opened the other end of a pipe in time, or there is no permission.
+    """
+    with translated(path, "read" if mode == "rb" else "write"):
+        if not stat.S_ISFIFO(os.stat(path).st_mode):
+            return open(path, mode)
+        return _open_pipe(path, mode)
+
+
+def _open_pipe(path, mode):
+    opened = []
+
+    def open_it():
+        try:
+            opened.append(open(path, mode))  # noqa: SIM115  (who asked closes it)
+        except OSError as error:
+            opened.append(error)
+
+    thread = threading.Thread(target=open_it, daemon=True)
+    thread.start()
+    try:
+        thread.join(_SECONDS_IN_SILENCE)
+        if thread.is_alive():
+            does = "writes to" if mode == "rb" else "reads from"
+            _LOGGER.info(f"{path}: waiting at most {SECONDS_FOR_THE_OTHER_END} s for a command that {does} this pipe")
+            thread.join(SECONDS_FOR_THE_OTHER_END - _SECONDS_IN_SILENCE)
+    finally:
+        if is_waiting := thread.is_alive():
+            _end_waiting(path, mode, thread, opened)
+    if is_waiting:
+        raise UserError(
+            f"{path}: a pipe that nothing {'writes to' if mode == 'rb' else 'reads from'}, for "
+            f"{SECONDS_FOR_THE_OTHER_END} s. Start the other command before, or name a file."
+        )
+    (found,) = opened
+    if isinstance(found, OSError):
+        raise found
+    return found
+
+
+def _end_waiting(path, mode, thread, opened):
+    """Opens the other end for a moment, so that the thread ends."""
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, (os.O_WRONLY if mode == "rb" else os.O_RDONLY) | os.O_NONBLOCK))
+        thread.join(1)
+    for file in opened:
+        if not isinstance(file, OSError):
+            file.close()

@@ -1,0 +1,182 @@
+"""Files that are written piece by piece, appear when they are whole, and go on where a killed command left them.
+
+While `out` is written there are `out.t2t_lite_incomplete`, the part that is done, and `out.t2t_lite_incomplete.json`,
+which says what it was made from and how much of it counts. The same command goes on after that much; what was made from
+anything else is not touched by it: writing starts anew.
+"""
+
+import contextlib
+import json
+import logging
+import os
+
+from t2t_lite import files
+from t2t_lite.errors import UserError
+from t2t_lite.files import INCOMPLETE
+from t2t_lite.files.file_errors import explain, translated
+from t2t_lite.files.pipes import is_device, open_device
+from t2t_lite.files.safe_json import check_schema
+
+_LOGGER = logging.getLogger("t2t_lite")
+_RECORD = {"made_from": dict, "done": int, "sizes": [int], "state": dict | list | None}
+
+
+class ResumableFiles:
+    """Several files that grow together.
+
+    Args:
+        paths: list of str; the first one's name is that of the record of progress.
+        made_from: dict of JSON values, all that the contents depend on.
+
+    Attributes:
+        done: int, how many lines (or whatever is counted) are written.
+        state: what was given with the last of them: {str: int}, or a list of such; None: nothing was.
+
+    Raises:
+        UserError: a file cannot be written, or another process is writing it; before anything else is done.
+    """
+
+    def __init__(self, paths, made_from):
+        self._paths = list(paths)
+        self._made_from = json.loads(json.dumps(made_from))
+        self._record = f"{self._paths[0]}{INCOMPLETE}.json"
+        self._can_resume = not any(map(is_device, self._paths))
+        self._lock = self._locked()
+        self.done, self.state, sizes = self._read_record() if self._can_resume else (0, None, None)
+        self._files, self._is_finished = [], False
+        try:
+            for at, path in enumerate(self._paths):
+                self._files.append(_File(path, sizes and sizes[at]))
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, texts, count, state=None):
+        """Adds to the files.
+
+        Args:
+            texts: list of str, one a file.
+            count: int, how many lines these are.
+            state: {str: int}, or a list of such, handed back when the files are taken up again.
+        """
+        for file, text in zip(self._files, texts, strict=True):
+            file.write(text)
+        self.done += count
+        if self._can_resume:
+            sizes = [file.size for file in self._files]
+            files.write_json(
+                self._record, {"made_from": self._made_from, "done": self.done, "sizes": sizes, "state": state}
+            )
+
+    def finish(self):
+        """Gives the files their names."""
+        for file in self._files:
+            file.finish()
+        files.remove_if_there(self._record)
+        self._is_finished = True
+        self._lock.close()
+
+    def close(self):
+        """Leaves unfinished files as they are, for the same command to go on; if nothing is done, leaves nothing."""
+        if self._is_finished:
+            return
+        for file in self._files:
+            try:
+                file.close()
+            except Exception as error:
+                if explain(error) is None:  # otherwise a full disk, a second time
+                    raise
+        if not self.done and self._can_resume:
+            for file in self._files:
+                file.remove()
+            files.remove_if_there(self._record)
+        elif self._can_resume:
+            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: {self.done:,} lines; the same command goes on after them")
+        self._lock.close()
+
+    def _locked(self):
+        """Returns a context in which no other process writes these files, as far as can be known."""
+        path = self._paths[0]
+        if not self._can_resume or files.is_remote(path) or os.path.isdir(path):
+            return contextlib.ExitStack()
+        try:
+            lock = files.lock_file(f"{path}{INCOMPLETE}")
+        except OSError:
+            return contextlib.ExitStack()  # opening it to write says what is wrong
+        if lock is None:
+            raise UserError(f"{path}: another process is writing it. Wait for it, stop it, or choose another file.")
+        return lock
+
+    def _read_record(self):
+        """Returns how much is done, the state, and the sizes of the files; (0, None, None): start anew."""
+        if not files.exists(self._record):
+            return 0, None, None
+        found, done, state, sizes = {}, 0, None, None
+        try:
+            record = files.read_json(self._record, _RECORD)
+            states = record["state"] if isinstance(record["state"], list) else [record["state"] or {}]
+            check_schema(states, [{str: int}], f"{self._record}: 'state'")
+            found, done, state, sizes = (record[key] for key in ("made_from", "done", "state", "sizes"))
+            whole = (
+                done >= 0
+                and len(sizes) == len(self._paths)
+                and all(
+                    0 <= size <= files.size(f"{path}{INCOMPLETE}")
+                    for path, size in zip(self._paths, sizes, strict=True)
+                )
+            )
+        except UserError:
+            whole = False
+        changed = [key for key in self._made_from | found if self._made_from.get(key) != found.get(key)]
+        if whole and not changed:
+            _LOGGER.info(f"{self._paths[0]}{INCOMPLETE}: goes on after {done:,} lines")
+            return done, state, sizes
+        why = f"was made with another {', '.join(changed)}" if whole else "is damaged"
+        _LOGGER.warning(f"{self._paths[0]}{INCOMPLETE}: {why}: starting anew.")
+        return 0, None, None
+
+
+class _File:
+    """A file under its temporary name; a pipe or a terminal under its own."""
+
+    def __init__(self, path, size):
+        self._path = path
+        self._temporary = path if is_device(path) else f"{path}{INCOMPLETE}"
+        self.size = size or 0
+        with translated(path, "write"):
+            if os.path.isdir(path):
+                raise UserError(f"{path}: is a folder. Expected a file to write.")
+            if is_device(path):
+                self._file = open_device(path, "wb")
+            else:
+                if size is not None and files.size(self._temporary) > size:
+                    self._cut()
+                self._file = files.create(self._temporary, "wb" if size is None else "ab")
+
+    def _cut(self):
+        """Leaves out what was written after the record of progress."""
+        if not files.is_remote(self._temporary):
+            os.truncate(self._temporary, self.size)  # and stays the file that is locked
+            return
+        with files.open_stream(self._temporary) as file:
+            kept = file.read(self.size)
+        files.write_bytes(self._temporary, kept)
+
+    def write(self, text):
+        data = text.encode("utf-8")
+        with translated(self._path, "write"):
+            self._file.write(data)
+            self._file.flush()
+        self.size += len(data)
+
+    def close(self):
+        self._file.close()
+
+    def finish(self):
+        with translated(self._path, "write"):
+            self._file.close()
+            if self._temporary != self._path:
+                files.rename(self._temporary, self._path)
+
+    def remove(self):
+        files.remove_if_there(self._temporary)

@@ -1,0 +1,124 @@
+"""Our weights under the names of Hugging Face's Blenderbot, a pre-norm Transformer, both ways; layouts as in marian.py.
+
+Its positions are a table, which holds any of ours. Its epsilon is 1e-5, always. A pre-norm Transformer reads the
+hidden features through normalisations alone, and with the features multiplied by c,
+
+    (c·x - mean) / √(c²·variance + 1e-5) = (x - mean) / √(variance + 1e-5 / c²).
+
+So all that is added to the features (embeddings, positions, outputs of sub-layers) is stored multiplied by
+c = √(1e-5 / epsilon), and the last normalisation's outputs are divided by c, since they meet the embeddings again in
+the softmax: it computes what our model does with its own epsilon.
+"""
+
+import numpy as np
+from keras import ops
+
+from t2t_lite.interchange import marian
+from t2t_lite.layers import SinusoidalPositionEmbedding
+from t2t_lite.layers.position_embedding import LAYOUTS
+
+EPSILON = 1e-5
+# Rows of a table of sinusoids: as many as the longest input has pieces.
+SINUSOIDS = 1024
+_POSITIONS = "model.{}.embed_positions.weight"
+
+
+def blenderbot_state(model):
+    """Returns {name in BlenderbotForConditionalGeneration's state dict: float32 array} of a Transformer.
+
+    The caller has checked that Blenderbot can hold it. The padding's row and the logits' bias are as in `marian_state`.
+    """
+    config = model.config
+    scale = stream_scale(config["norm_epsilon"])
+    shared = marian.rows(model.input_embedding)
+    shared[0] = 0
+    state = {"model.shared.weight": shared * scale, "final_logits_bias": marian.logits_bias(model)}
+    for side, layer in (("encoder", model.encoder_position), ("decoder", model.decoder_position)):
+        table = _table(layer, config)
+        if side == "encoder" and config["target_space_embedding"]:
+            table = table + np.array(ops.convert_to_numpy(model.target_space), "float32")
+        state[_POSITIONS.format(side)] = table * scale
+    for part, factor in _scaled_parts(model, scale):
+        state[part.name] = np.ascontiguousarray((part.value() * factor).T)
+    return state
+
+
+def fill(model, take, scale):
+    """Gives a Transformer the weights of a Blenderbot, but for embeddings, positions and softmax.
+
+    Args:
+        model: Transformer, built, pre-norm, with attention's biases.
+        take: function of (name, shape) that returns the tensor of that name, an array of that shape.
+        scale: float32, see `positions_of`.
+    """
+    for part, factor in _scaled_parts(model, scale):
+        variable = getattr(part.owner, part.attribute)
+        variable.assign(divided(take(part.name, tuple(reversed(variable.shape))).T, factor))
+
+
+def stream_scale(epsilon):
+    """Returns c, float32: what the hidden features are multiplied by there."""
+    return np.float32((EPSILON / epsilon) ** 0.5)
+
+
+def positions_of(take, shape):
+    """Returns (layout of the sinusoids, epsilon, c) of which a Blenderbot's tables are; None: of none.
+
+    Args:
+        take: function of (name, shape) that returns the tensor of that name, an array of that shape.
+        shape: (rows, hidden) of each table.
+    """
+    tables = [take(_POSITIONS.format(side), shape) for side in ("encoder", "decoder")]
+    if not np.array_equal(*tables) or shape[1] % 2:
+        return None
+    scale = tables[0][0].max()  # at position 0 all sines are 0, all cosines 1
+    if not 3e-3 < scale < 1e4:  # of epsilons from 1 down
+        return None
+    exact = EPSILON / float(scale) ** 2
+    epsilon = next(value for value in (float(f"{exact:.6g}"), exact) if np.isclose(stream_scale(value), scale, 1e-6, 0))
+    for layout in LAYOUTS:
+        if np.allclose(tables[0] / scale, _sinusoids(layout, *shape), rtol=0, atol=1e-5):
+            return layout, epsilon, scale
+    return None
+
+
+def fill_positions(model, take):
+    """Gives a Transformer with learned positions a Blenderbot's tables."""
+    for side, layer in (("encoder", model.encoder_position), ("decoder", model.decoder_position)):
+        layer.table.assign(take(_POSITIONS.format(side), tuple(layer.table.shape)))
+
+
+def divided(array, scale):
+    """Returns float32 numbers that give `array` again when they are multiplied by `scale`, where there are such."""
+    found = array / scale
+    for neighbour in (np.float32(np.inf), np.float32(-np.inf)):
+        other = np.nextafter(found, neighbour)
+        found = np.where((found * scale != array) & (other * scale == array), other, found)
+    return found
+
+
+def _scaled_parts(model, scale):
+    """Yields (Part, the factor by which it is stored)."""
+    for part in marian.parts(model):
+        yield part, scale if part.is_added else np.float32(1)
+    for side, norm, factor in (
+        ("encoder", model.encoder_norm, np.float32(1)),
+        ("decoder", model.decoder_norm, 1 / scale),
+    ):
+        for part in marian.norm_parts(f"model.{side}.layer_norm", norm):
+            yield part, factor
+
+
+def _table(layer, config):
+    """float32 [positions, hidden]."""
+    if config["position"] == "learned":
+        return marian.rows(layer, "table")
+    if config["position"] == "none":
+        return np.zeros((SINUSOIDS, config["hidden_size"]), "float32")
+    return _sinusoids(config["position_layout"], SINUSOIDS, config["hidden_size"])
+
+
+def _sinusoids(layout, length, hidden_size):
+    layer = SinusoidalPositionEmbedding(layout, dtype="float32")
+    layer.build((None, None, hidden_size))
+    return np.array(ops.convert_to_numpy(layer.encode(ops.arange(length))), "float32")

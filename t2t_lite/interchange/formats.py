@@ -1,0 +1,156 @@
+"""What each format can hold: one table of rules, for the exporters and for `t2t-trainer --describe`."""
+
+import inspect
+
+from t2t_lite.errors import UserError
+from t2t_lite.models.arguments import hparam_of
+from t2t_lite.models.transformer import Transformer
+from t2t_lite.text.vocabulary import SentencePieceEncoder
+
+FORMATS = ("saved_model", "ctranslate2", "hugging_face")
+_ACTIVATIONS = ("relu", "gelu", "swish")
+_TRAINING = (
+    "vocab_size", "target_vocab_size", "dropout", "attention_dropout", "relu_dropout", "recompute_grad",
+    "kernel_initializer", "bias_initializer",
+)  # fmt: skip
+_ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "num_decoder_layers", "max_position")
+_EITHER = (False, True)
+# Below this, another toolkit's fixed epsilon could only be met by numbers that overflow (see blenderbot.py).
+_LEAST_EPSILON = 1e-12
+
+
+def label(format_name, model):
+    """Returns what a format is called in messages; of Hugging Face also the class of models it is there."""
+    if format_name == "hugging_face":
+        config = getattr(model, "config", None) or {}
+        return f"Hugging Face's {hugging_face_class(config) if 'norm' in config else 'Transformers'}"
+    return {"saved_model": "A SavedModel", "ctranslate2": "CTranslate2"}[format_name]
+
+
+def hugging_face_class(config):
+    """Returns "Marian", which is post-norm, or "Blenderbot", which is pre-norm."""
+    return "Marian" if config["norm"] == "post" else "Blenderbot"
+
+
+def obstacles(format_name, model, encoders=None):
+    """Returns all that keeps a model from being exported to a format, a list of str; [] where nothing does.
+
+    Args:
+        format_name: one of FORMATS.
+        model: Keras model, with or without values.
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder}; None: not known yet.
+    """
+    if format_name == "saved_model":
+        return []
+    found = []
+    if type(model) is not Transformer or model.attention_class is not None:
+        kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"a {type(model).__name__}"
+        found.append(f"it is {kind}, expected model=transformer, one model (t2t-avg-all averages checkpoints into one)")
+    else:
+        rules = _ctranslate2 if format_name == "ctranslate2" else _hugging_face
+        found += _options_not_held(model.config, rules(model.config))
+    kinds = {type(encoder).__name__ for encoder in (encoders or {}).values() if not is_sentencepiece(encoder)}
+    if kinds and format_name == "hugging_face":
+        found.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected SentencePiece's")
+    return found
+
+
+def check(format_name, model, encoders=None):
+    """Raises `UserError`, which names all obstacles, where a format cannot hold a model; arguments as `obstacles`."""
+    if found := obstacles(format_name, model, encoders):
+        raise UserError(
+            f"{label(format_name, model)} cannot hold this model: {'; '.join(found)}. A SavedModel "
+            "(--format=saved_model) holds every model."
+        )
+
+
+def destinations_text(model, encoders=None):
+    """Returns lines that say where a model can go, and all reasons why not; arguments as `obstacles`."""
+    lines = ["exports (t2t-exporter --format)"]
+    width = max(map(len, FORMATS))
+    for name in FORMATS:
+        found = obstacles(name, model, encoders)
+        answer = f"no: {'; '.join(found)}" if found else "yes"
+        if name == "hugging_face" and not found:
+            answer = f"yes, {hugging_face_class(model.config)}" + (
+                "" if encoders else ", with a SentencePiece vocabulary"
+            )
+        lines.append(f"  {name:{width}}  {answer}")
+    return "\n".join(lines)
+
+
+def is_sentencepiece(encoder):
+    """Whether an encoder has a SentencePiece model, which other toolkits read."""
+    return isinstance(encoder, SentencePieceEncoder)
+
+
+def head_sizes(config):
+    """Returns d_k and d_v of a head."""
+    size = config["hidden_size"] // config["num_heads"]
+    return config["key_dim"] or size, config["value_dim"] or size
+
+
+def _options_not_held(config, supported):
+    """Yields a text for each option of a Transformer that is not supported.
+
+    Args:
+        config: dict, the constructor's arguments.
+        supported: {name of an option: tuple of the values that can be held; None: any}. Of an option that is not in
+            it, the constructor's default can be held; those of training and of the vocabulary do not matter.
+    """
+    defaults = {name: p.default for name, p in inspect.signature(Transformer).parameters.items()}
+    for name, value in config.items():
+        possible = supported.get(name, None if name in _TRAINING else (defaults[name],))
+        if possible is not None and value not in possible:
+            hparam = hparam_of(name)
+            said = f" (hparam {hparam})" if hparam != name else ""
+            *others, last = map(_shown, possible)
+            yield f"{name}={_shown(value)}{said}, expected {', '.join(others)}{' or ' if others else ''}{last}"
+
+
+def _shown(value):
+    return "none" if value is None else str(value)
+
+
+def _ctranslate2(config):
+    is_relative = config["max_relative_position"] is not None
+    key_size, value_size = head_sizes(config)
+    return {
+        **dict.fromkeys((*_ANY_SIZE, "norm", "norm_epsilon", "position_layout", "key_dim", "max_relative_position")),
+        "attention_bias": _EITHER,
+        "activation": (*_ACTIVATIONS, "swiglu"),
+        "tie_embeddings": _EITHER,
+        "softmax_bias": _EITHER,
+        "value_dim": None if key_size == value_size else (key_size,),  # heads have one size
+        # Relative positions are instead of others there, and always on values, too.
+        "position": ("none",) if is_relative else ("sinusoidal", "learned", "none"),
+        "add_relative_to_values": (is_relative,),
+        "target_space_embedding": (False,) if is_relative else _EITHER,
+    }
+
+
+def _hugging_face(config):
+    head_size = config["hidden_size"] // config["num_heads"]
+    both = {
+        **dict.fromkeys(_ANY_SIZE),
+        "activation": _ACTIVATIONS,
+        "key_dim": (None, head_size),
+        "value_dim": (None, head_size),
+        "attention_bias": _EITHER,
+        "softmax_bias": _EITHER,
+    }
+    if hugging_face_class(config) == "Marian":
+        marian = {"norm": ("post",), "norm_epsilon": (1e-5,), "position_layout": ("interleaved", "marian")}
+        return {**both, **marian, "tie_embeddings": _EITHER}
+    has_epsilon = config["norm_epsilon"] >= _LEAST_EPSILON
+    return {
+        **both,
+        "norm": ("pre",),
+        "norm_epsilon": None if has_epsilon else (f"{_LEAST_EPSILON} or more",),
+        "position": ("sinusoidal", "learned", "none"),
+        "position_layout": None,
+        "target_space_embedding": _EITHER,
+        # It has one matrix, which is that of the inputs, too.
+        "target_vocab_size": (None,),
+        "tie_embeddings": (True,),
+    }

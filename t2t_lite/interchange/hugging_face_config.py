@@ -1,0 +1,108 @@
+"""What a Hugging Face folder's JSON files say of a model, checked before anything is made of it."""
+
+import os
+
+from t2t_lite import files
+from t2t_lite.errors import UserError, shown
+from t2t_lite.files.safe_json import check_schema
+
+CLASSES = {"marian": "MarianMTModel", "blenderbot": "BlenderbotForConditionalGeneration"}
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
+# Far beyond any Transformer; which of these numbers are right, the shapes of the weights say.
+_SIZES = {
+    "d_model": 2**16, "vocab_size": 2**24, "decoder_vocab_size": 2**24, "max_position_embeddings": 2**20,
+    "encoder_layers": 2**9, "decoder_layers": 2**9, "encoder_attention_heads": 2**12, "encoder_ffn_dim": 2**18,
+}  # fmt: skip
+_RATES = ("dropout", "attention_dropout", "activation_dropout")
+_SCHEMA = {
+    "activation_function": str,
+    **dict.fromkeys(("scale_embedding", "share_encoder_decoder_embeddings", "tie_word_embeddings"), bool),
+    **dict.fromkeys((*_SIZES, "pad_token_id", "eos_token_id"), int),
+    **{f"{name}?": float for name in _RATES},
+}
+_TOKENIZER_SCHEMA = {
+    "unk_token?": str | dict,
+    "separate_vocabs?": bool | None,
+    "source_lang?": str | None,
+    "target_lang?": str | None,
+}
+
+
+def read_config(folder):
+    """Returns `config.json` with what it leaves out. Raises `UserError`, which names what is wrong or not here."""
+    path = os.path.join(folder, "config.json")
+    said = files.read_json(path)
+    kind = said.get("model_type")
+    if kind not in list(CLASSES):  # a list, as the value may be anything
+        expected = " or ".join(f"{name!r}, a {class_name}" for name, class_name in CLASSES.items())
+        raise UserError(f"{path}: model_type is {shown(kind)}. Expected {expected}.")
+    config = {
+        "share_encoder_decoder_embeddings": True,
+        "tie_word_embeddings": True,
+        "activation_function": "gelu",
+        "scale_embedding": False,
+        "max_position_embeddings": 1024,
+        **said,
+    }
+    is_one = kind == "blenderbot" or config["share_encoder_decoder_embeddings"] is True
+    if is_one or config.get("decoder_vocab_size") is None:
+        config["decoder_vocab_size"] = config.get("vocab_size")
+    check_schema(config, _SCHEMA, path)
+    for name, largest in _SIZES.items():
+        _check(path, name, config[name], 1 <= config[name] <= largest, f"a number from 1 to {largest:,}")
+    for name in ("pad_token_id", "eos_token_id"):
+        size = min(config["vocab_size"], config["decoder_vocab_size"])
+        _check(path, name, config[name], 0 <= config[name] < size, f"an id from 0 to {size - 1:,}")
+    for name in _RATES:
+        rate = config.get(name, 0)
+        _check(path, name, rate, 0 <= rate < 1, "a number from 0 to below 1")
+    heads = config["encoder_attention_heads"]
+    divides = config["d_model"] % heads == 0
+    _check(path, "encoder_attention_heads", heads, divides, f"a divisor of d_model={config['d_model']}")
+    for name, possible in _required(kind, config).items():
+        words = " or ".join(str(value) for value in possible if value is not None)
+        is_possible = any(config.get(name) == value and type(config.get(name)) is type(value) for value in possible)
+        _check(path, name, config.get(name), is_possible, f"{words}: the Transformer here has no other")
+    return config
+
+
+def read_tokenizer_config(folder):
+    """Returns `tokenizer_config.json`, {} where there is none, with the text of "unk_token".
+
+    Raises:
+        UserError: it is damaged, or of another shape.
+    """
+    import tensorflow as tf
+
+    path = os.path.join(folder, "tokenizer_config.json")
+    found = files.read_json(path, _TOKENIZER_SCHEMA) if tf.io.gfile.exists(path) else {}
+    unknown = found.get("unk_token", "<unk>")
+    if isinstance(unknown, dict):
+        check_schema(unknown, {"content": str}, f"{path}: unk_token")
+        unknown = unknown["content"]
+    return {**found, "unk_token": unknown}
+
+
+def _required(kind, config):
+    """Returns {name: values of which it has to be one}."""
+    both = {
+        "scale_embedding": (True,),
+        "activation_function": tuple(ACTIVATIONS),
+        "decoder_start_token_id": (config["pad_token_id"],),
+        "decoder_attention_heads": (config["encoder_attention_heads"],),
+        "decoder_ffn_dim": (config["encoder_ffn_dim"],),
+    }
+    if kind == "blenderbot":
+        return {**both, "share_encoder_decoder_embeddings": (True,), "tie_word_embeddings": (True,)}
+    return {
+        **both,
+        "normalize_before": (False, None),
+        "normalize_embedding": (False, None),
+        "add_final_layer_norm": (False, None),
+        "static_position_embeddings": (True, None),
+    }
+
+
+def _check(path, name, value, is_right, expected):
+    if not is_right:
+        raise UserError(f"{path}: {name}={shown(value).strip(chr(39))}. Expected {expected}.")

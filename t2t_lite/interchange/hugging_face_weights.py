@@ -1,0 +1,137 @@
+"""The tensors of a Hugging Face folder: `model.safetensors`, or `pytorch_model.bin`."""
+
+import io
+import math
+import zipfile
+
+import numpy as np
+
+from t2t_lite import files
+from t2t_lite.errors import UserError
+from t2t_lite.interchange.marian import NEVER
+from t2t_lite.interchange.safetensors_file import read_tensors
+
+_NAMES = ("model.safetensors", "pytorch_model.bin")
+# Held under several names, or made anew when the model is loaded.
+_NOT_LOOKED_AT = ("embed_tokens.weight", "lm_head.weight", "model.shared.weight")
+
+
+class HuggingFaceWeights:
+    """The tensors of a folder, each to be taken once.
+
+    Args:
+        folder: str.
+        config: dict, see `read_config`: the tensors have to have the sizes that it says. This is checked first, before
+            memory is taken for a model or a vocabulary of these sizes.
+
+    Attributes:
+        path: str, of the file.
+
+    Raises:
+        UserError: no such file, or one that is damaged, or of another model than `config`.
+    """
+
+    def __init__(self, folder, config):
+        import tensorflow as tf
+
+        if not tf.io.gfile.isdir(folder):
+            raise UserError(f"{folder}: no such folder. Expected that of a model of Hugging Face.")
+        found = [name for name in _NAMES if tf.io.gfile.exists(f"{folder}/{name}")]
+        if not found:
+            raise UserError(f"{folder}: holds neither {' nor '.join(_NAMES)}. Expected a model of Hugging Face.")
+        self.path = f"{folder}/{found[0]}"
+        data = files.read_bytes(self.path)
+        self._tensors = read_tensors(data, self.path) if found[0] == _NAMES[0] else _read_torch(data, self.path)
+        unused = (*_NOT_LOOKED_AT, "embed_positions.weight") if config["model_type"] == "marian" else _NOT_LOOKED_AT
+        self._left = {name for name in self._tensors if not name.endswith(unused)}
+        self._check_sizes(config)
+
+    def take(self, name, shape):
+        """Returns a tensor. Raises `UserError` where it is missing, not finite, or has another shape or type."""
+        tensor = self._tensors.get(name)
+        if tensor is None or tensor.shape != shape or tensor.dtype != "float32":
+            found = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
+            expected = " x ".join(map(str, shape))
+            raise UserError(f"{self.path}: {name} is {found}. Expected float {expected}, as config.json has it.")
+        # -inf forbids an id there, as -100 does here.
+        checked = np.maximum(tensor, NEVER) if name == "final_logits_bias" else tensor
+        if not np.isfinite(checked).all():
+            raise UserError(
+                f"{self.path}: {name} holds numbers that are not finite. Expected a trained model's weights."
+            )
+        self._left.discard(name)
+        return tensor
+
+    def take_any(self, names, shape):
+        """As `take`, of the first name that is there: which of tied tensors is kept depends on the writer."""
+        return self.take(next((name for name in names if name in self._tensors), names[0]), shape)
+
+    def take_embeddings(self, config):
+        """Returns {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]}."""
+        hidden, sizes = config["d_model"], (config["vocab_size"], config["decoder_vocab_size"])
+        source, target = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
+        if config["share_encoder_decoder_embeddings"]:
+            one = self.take_any(("model.shared.weight", source, target, "lm_head.weight"), (sizes[0], hidden))
+            found = {"inputs": one, "targets": one}
+        else:
+            found = {
+                "inputs": self.take(source, (sizes[0], hidden)),
+                "targets": self.take_any((target, "lm_head.weight"), (sizes[1], hidden)),
+            }
+        is_tied = config["tie_word_embeddings"]
+        found["softmax"] = found["targets"] if is_tied else self.take("lm_head.weight", (sizes[1], hidden))
+        found["bias"] = self.take("final_logits_bias", (1, sizes[1]))[0]
+        if found["targets"][config["pad_token_id"]].any():
+            raise UserError(
+                f"{self.path}: the embedding of the padding, from which the model begins to decode, is not zero. "
+                "Here decoding begins with the zero vector: this model would translate otherwise."
+            )
+        return found
+
+    def check_all_taken(self):
+        """Raises `UserError` for a tensor that has no place in the model."""
+        if self._left:
+            raise UserError(
+                f"{self.path}: {min(self._left)} has no place in the model that config.json describes. Expected the "
+                "files of one model."
+            )
+
+    def _check_sizes(self, config):
+        hidden = config["d_model"]
+        self.take_embeddings(config)
+        for side in ("encoder", "decoder"):
+            for number in range(config[f"{side}_layers"]):  # ends at the first one that is missing
+                prefix = f"model.{side}.layers.{number}"
+                for name, rows in (("self_attn.q_proj", hidden), ("fc1", config["encoder_ffn_dim"])):
+                    self.take(f"{prefix}.{name}.weight", (rows, hidden))
+
+
+def _read_torch(data, path):
+    """Returns {name: float32 array} of a pytorch_model.bin. PyTorch's reader of tensors alone: no code is run."""
+    try:
+        import torch
+    except ImportError:
+        raise UserError(
+            f"{path}: is read by PyTorch, which is not installed. Run: pip install 't2t_lite[hugging_face]', or save "
+            "the model as model.safetensors."
+        ) from None
+    try:
+        if zipfile.is_zipfile(io.BytesIO(data)):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                _check_bytes(sum(member.file_size for member in archive.infolist()), data)
+        tensors = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        own = {str(name): tensor for name, tensor in tensors.items()}
+        for tensor in own.values():
+            _check_bytes(math.prod(tensor.shape) * tensor.element_size(), data)
+        # Tied matrices are there under several names, all others once.
+        several = [tensor for name, tensor in own.items() if not name.endswith(_NOT_LOOKED_AT)]
+        _check_bytes(sum(math.prod(tensor.shape) * tensor.element_size() for tensor in several), data)
+        return {name: tensor.float().numpy() for name, tensor in own.items()}
+    except Exception as error:  # a damaged file raises whatever its bytes lead to
+        reason = [*str(error).splitlines(), type(error).__name__][0]
+        raise UserError(f"{path}: not a file of tensors alone, or damaged: {reason}") from None
+
+
+def _check_bytes(count, data):
+    if count > len(data):
+        raise ValueError(f"{count:,} bytes of tensors in a file of {len(data):,}")

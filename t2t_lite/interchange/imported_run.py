@@ -1,0 +1,51 @@
+"""Writes the output_dir of a model that another program has trained."""
+
+from t2t_lite import registry
+from t2t_lite.runs.save_run import check_new, write_run
+from t2t_lite.text.vocabulary import vocabulary_sizes
+
+__all__ = ["check_new", "write_imported_run"]
+
+PROBLEM = "translate_own"
+
+
+def write_imported_run(output_dir, *, hparams, languages, vocabularies, ending, fill, hparams_set="", step=0):
+    """Writes settings, vocabulary and a checkpoint: what every command needs that uses a trained model.
+
+    The run is one of `translate_own` without corpora: t2t-datagen makes data for it by `--vocab_from=<output_dir>`.
+
+    Args:
+        output_dir: str, which does not exist yet, or is empty. It appears when all is written.
+        hparams: HParams of the Transformer.
+        languages: (of the inputs, of the targets).
+        vocabularies: {"inputs": bytes, "targets": bytes}, the contents of the vocabularies' files; equal: one for both.
+        ending: str, of these files: ".model" or ".subwords".
+        fill: function of the built model, that gives its weights their values.
+        hparams_set: str, name of the set that `hparams` come from, or "".
+        step: int, the updates that the model was trained for.
+
+    Returns:
+        The path of the checkpoint, without suffix.
+
+    Raises:
+        UserError: `output_dir` holds something, or settings or vocabularies that no model can have.
+        Failure: writing failed; nothing is left behind.
+    """
+
+    def prepare(folder):
+        problem = registry.problem(PROBLEM)
+        problem.hold_vocabularies(folder, languages, vocabularies, ending)
+        encoders = problem.get_feature_encoders(folder)
+        vocab_size, target_vocab_size = vocabulary_sizes(encoders)
+        return {
+            "problem": PROBLEM,
+            "model": "transformer",
+            "hparams_set": hparams_set,
+            "vocab_size": vocab_size,
+            "target_vocab_size": target_vocab_size,
+            "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
+            "usr_dir": "",
+            "hparams": hparams.values(),
+        }
+
+    return write_run(output_dir, prepare, fill, step)

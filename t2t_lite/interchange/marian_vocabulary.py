@@ -1,0 +1,117 @@
+"""Marian's vocabulary as a SentencePiece model: there, ids are a list of their own beside a model that makes pieces.
+
+A text is cut by `source.spm` (targets: `target.spm`), and `vocab.json` gives the pieces' ids; pieces that are not in it
+are unknown. Here the ids are the model's, so it is written anew: padding 0, end of sentence 1, unknown 2, then the
+list.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from t2t_lite.errors import UserError
+from t2t_lite.interchange.hugging_face import LANGUAGE_CODE
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+
+_BLANK = "\u2581"
+
+
+@dataclasses.dataclass(frozen=True)
+class MarianVocabulary:
+    """One side's vocabulary with our ids.
+
+    Attributes:
+        model: bytes of a SentencePiece model; a text has the same pieces as there.
+        rows: int [ids], for each of our ids the one there; that of the unknown piece where there is none.
+        is_unknown: bool [ids], whether it is so: such a piece is read, and never written.
+        has_others: bool, whether `vocab.json` has entries that the SentencePiece model has not.
+    """
+
+    model: bytes
+    rows: np.ndarray
+    is_unknown: np.ndarray
+    has_others: bool
+
+
+def renumbered(model, ids, special, size, path, every):
+    """Returns the MarianVocabulary of one side.
+
+    Args:
+        model: bytes of its `.spm` file.
+        ids: {piece: id}, the contents of `vocab.json`.
+        special: {"pad", "eos", "unk": id there}.
+        size: int, ids of the model there: rows of its embedding.
+        path: of the `.spm` file, for errors.
+        every: bool, whether entries of the list that no text is cut into get an id: those of the outputs do.
+
+    Raises:
+        UserError: not a SentencePiece model.
+    """
+    from t2t_lite.text.subwords import parse_sentencepiece
+
+    proto = parse_sentencepiece(model, path)
+    kind, spec = proto.SentencePiece.Type, proto.trainer_spec
+    no_text = (kind.CONTROL, kind.UNKNOWN)
+    own = {piece.piece: piece for piece in proto.pieces if piece.type not in no_text}
+    lowest = min((piece.score for piece in own.values()), default=0.0) - 1
+    names = {i: piece for piece, i in ids.items()}
+    listed = [(i, names.get(i, f"<{i}>")) for i in range(size) if i not in special.values()]
+
+    def make(name, score, type):
+        return proto.SentencePiece(piece=name, score=score, type=type)
+
+    found, has_others = [], False
+    for i, name in listed:
+        if name in own:
+            found.append((make(name, own[name].score, own[name].type), i))
+        elif LANGUAGE_CODE.fullmatch(name):  # before a text; SentencePiece puts a blank before everything
+            found.append((make(_BLANK + name, 0.0, kind.USER_DEFINED), i))
+        else:
+            has_others = True
+            if every:
+                # Lowest score: BPE merges what it finds before it looks whether a piece is used.
+                found.append((make(name, lowest, kind.UNUSED), i))
+    taken = {piece.piece for piece, _ in found}
+    unknown = [
+        (make(name, piece.score, piece.type), special["unk"]) for name, piece in own.items() if name not in taken
+    ]
+    names = {piece.piece for piece, _ in [*found, *unknown]}
+    heads = [("pad", "<pad>", kind.CONTROL), ("eos", "</s>", kind.CONTROL), ("unk", "<unk>", kind.UNKNOWN)]
+    first = []
+    for role, name, type in heads:
+        while name in names:  # a piece of text is called like this
+            name = f"<{name}>"
+        setattr(spec, f"{role}_piece", name)
+        first.append((make(name, 0.0, type), special[role]))
+    pieces = [*first, *found, *unknown]
+    spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD_ID, EOS_ID, UNK_ID, -1
+    spec.vocab_size = len(pieces)
+    del proto.pieces[:]
+    proto.pieces.extend(piece for piece, _ in pieces)
+    return MarianVocabulary(
+        # The file itself where it has our ids already: protocol buffers have several spellings of the same.
+        model=model
+        if _meaning(parse_sentencepiece(model, path)) == _meaning(proto)
+        else proto.SerializeToString(deterministic=True),
+        rows=np.array([i for _, i in pieces]),
+        is_unknown=np.arange(len(pieces)) >= len(pieces) - len(unknown),
+        has_others=has_others,
+    )
+
+
+def _meaning(proto):
+    """Returns what `renumbered` changes of a SentencePiece model."""
+    spec = proto.trainer_spec
+    ids = [spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id, spec.vocab_size]
+    names = [spec.pad_piece, spec.eos_piece, spec.unk_piece]
+    return ids, names, [(piece.piece, piece.score, piece.type) for piece in proto.pieces]
+
+
+def check_ids(ids, size, path):
+    """Raises `UserError` unless `ids` is {piece: id}, all different and below `size`."""
+    good = isinstance(ids, dict) and all(type(i) is int and 0 <= i < size for i in ids.values())
+    if not good or len(set(ids.values())) != len(ids) or "" in ids:
+        raise UserError(
+            f"{path}: expected each piece with an id of its own, from 0 to {size - 1} as config.json has it. "
+            "Copy the model's files again."
+        )

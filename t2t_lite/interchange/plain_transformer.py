@@ -1,0 +1,51 @@
+"""What the formats of other toolkits have in common: one Transformer, as it is, with SentencePiece beside it."""
+
+import logging
+
+from t2t_lite import files
+from t2t_lite.data.problem import Problem
+from t2t_lite.interchange import formats
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+def check(translator, format_name):
+    """Raises `UserError` unless a format holds a Translator's model; warns of what its problem does to texts.
+
+    Args:
+        translator: Translator.
+        format_name: str, one of `formats.FORMATS`.
+    """
+    formats.check(format_name, translator.model, translator.encoders)
+    problem = translator.problem
+    changed = [name for name in ("input_text", "output_text") if problem and _overrides(problem, name)]
+    if changed:
+        _LOGGER.warning(
+            f"{problem.full_name}: {' and '.join(changed)} of this problem are Python code, which "
+            f"{formats.label(format_name, translator.model)} does not run: texts go in and come out as the vocabulary "
+            "has them."
+        )
+
+
+def sentencepiece_models(encoders):
+    """Returns {"source.spm": bytes, "target.spm": bytes}; {} for vocabularies that are not SentencePiece's."""
+    if not all(map(formats.is_sentencepiece, encoders.values())):
+        return {}
+    return {
+        name: files.read_bytes(encoders[side].path)
+        for name, side in (("source.spm", "inputs"), ("target.spm", "targets"))
+    }
+
+
+def unique_pieces(encoder):
+    """Returns the pieces of a vocabulary by id; a special one that a piece of text is called like gets another name."""
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    for i in (PAD_ID, EOS_ID):
+        while pieces.count(pieces[i]) > 1:
+            pieces[i] = f"<{pieces[i]}>"
+    return pieces
+
+
+def _overrides(problem, name):
+    return getattr(type(problem), name) is not getattr(Problem, name)

@@ -1,0 +1,207 @@
+"""The variables of a checkpoint that tensor2tensor has written."""
+
+import functools
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.runs.opening import find_checkpoint
+from t2t_lite.runs.weights import open_checkpoint
+
+_QUERY = "encoder/layer_0/self_attention/multihead_attention/q"
+_EMBEDDING = re.compile(r"(?:.*/)?symbol_modality_(\d+)_\d+/(shared|input_emb|target_emb|softmax)/weights_(\d+)")
+
+
+class Tensor2TensorCheckpoint:
+    """Reads variables by the names that tensor2tensor's source gives them, whatever scope is around them.
+
+    Moments of the optimizer and other variables beside the model's are not looked at.
+
+    Args:
+        path: str, a checkpoint without suffix, or the folder of a run: its newest one.
+
+    Attributes:
+        path: str, of the checkpoint.
+        step: int, updates it was trained for; 0 where the checkpoint does not tell.
+
+    Raises:
+        UserError: no checkpoint, or not one of tensor2tensor's Transformer.
+    """
+
+    def __init__(self, path):
+        self.path = find_checkpoint(path)
+        try:
+            self._reader = open_checkpoint(self.path)
+            self._shapes = self._reader.get_variable_to_shape_map()
+            self._dtypes = self._reader.get_variable_to_dtype_map()
+        except Exception as error:  # whatever the reader raises about bytes that may come from anywhere
+            raise UserError(f"{self.path}: not a readable checkpoint: {_first_line(error)}") from error
+        queries = [name.removesuffix("/kernel") for name in self._shapes]
+        scopes = {name.removesuffix(_QUERY) for name in queries if name == _QUERY or name.endswith("/" + _QUERY)}
+        if len(scopes) != 1:
+            found = f"{len(scopes)} of them" if scopes else "no such variable"
+            raise UserError(
+                f"{self.path}: not a Transformer of tensor2tensor 1.5 or later, whose weights are under "
+                f"…/{_QUERY}: {found}."
+            )
+        (self._scope,) = scopes
+        step = re.search(r"-([0-9]{1,12})$", self.path)
+        self.step = int(step[1]) if step else 0
+
+    def __contains__(self, name):
+        return name in self._shapes or self._scope + name in self._shapes
+
+    def shape(self, name):
+        """Returns the shape of a variable, without axes of size 1 before the last two. Raises `UserError`."""
+        shape = self._shapes.get(self._scope + name)
+        if shape is None:
+            raise UserError(
+                f"{self.path}: has no variable {self._scope}{name}. Expected a Transformer of tensor2tensor 1.5 or "
+                "later with ordinary attention and feed-forward layers."
+            )
+        return tuple(shape)
+
+    def read(self, name):
+        """Returns a variable, float32, kernels of convolutions of width 1 as matrices. Raises `UserError`."""
+        self.shape(name)
+        value = self._tensor(self._scope + name)
+        return value.reshape(value.shape[-2:]) if value.ndim > 2 and set(value.shape[:-2]) == {1} else value
+
+    def _tensor(self, name):
+        dtype = self._dtypes[name]
+        if dtype not in (tf.float32, tf.float16, tf.float64):
+            raise UserError(f"{self.path}: {name} is {dtype.name} (weight_dtype). Expected float32.")
+        try:
+            value = np.asarray(self._reader.get_tensor(name), "float32")
+        except Exception as error:
+            raise UserError(f"{self.path}: damaged: {name} cannot be read: {_first_line(error)}") from error
+        if not np.isfinite(value).all():
+            raise UserError(f"{self.path}: {name} holds numbers that are not finite. Take an earlier checkpoint.")
+        return value
+
+    @property
+    def has_3d_projections(self):
+        """Whether attention was made with `attention_variables_3d`."""
+        return _QUERY in self
+
+    def projection_shape(self, scope, name):
+        """Returns (inputs, outputs) of a projection of attention; `name`: "q", "k", "v" or "output_transform"."""
+        scope = f"{scope}/multihead_attention"
+        if not self.has_3d_projections:
+            return self.shape(f"{scope}/{name}/kernel")[-2:]
+        shape = self.shape(f"{scope}/{name[0]}")
+        return (shape[0] * shape[1], shape[2]) if name == "output_transform" else (shape[0], shape[1] * shape[2])
+
+    def projection(self, scope, name):
+        """Returns the matrix of a projection, as `projection_shape`."""
+        if not self.has_3d_projections:
+            return self.read(f"{scope}/multihead_attention/{name}/kernel")
+        value = self.read(f"{scope}/multihead_attention/{name[0]}")
+        if name == "q":
+            value = value * value.shape[2] ** 0.5  # these queries are not scaled by 1/√d_k, ours are
+        return value.reshape(self.projection_shape(scope, name))
+
+    def norm(self, scope, part):
+        """Returns "scale" or "bias" of the one normalisation directly under a scope. Raises `UserError`."""
+        names = self._norms(scope, part)
+        if len(names) != 1:
+            raise UserError(
+                f"{self.path}: {len(names)} normalisations under {self._scope}{scope}, expected one: of the sequences "
+                "none and dan, or n and da."
+            )
+        return self._tensor(names[0])
+
+    def has_norm(self, scope):
+        """Returns whether there is a normalisation directly under a scope."""
+        return bool(self._norms(scope, "scale"))
+
+    def _norms(self, scope, part):
+        pattern = re.compile(f"{re.escape(self._scope + scope)}/[^/]+/layer_norm/layer_norm_{part}")
+        return [name for name in self._shapes if pattern.fullmatch(name)]
+
+    def layers(self, stack):
+        """Returns how many layers "encoder" or "decoder" has. Raises `UserError` where one in between is missing."""
+        found = {
+            int(match[1])
+            for name in self._shapes
+            if (match := re.match(f"{re.escape(self._scope + stack)}/layer_([0-9]{{1,6}})/", name))
+        }
+        if found != set(range(len(found))) or not found:
+            raise UserError(
+                f"{self.path}: layers {sorted(found)} under {self._scope}{stack}, expected 0, 1, 2 and so on."
+            )
+        return len(found)
+
+    @functools.cached_property
+    def _embedding_names(self):
+        """{rows: {"shared", "input_emb", "target_emb" or "softmax": {number of the shard: name}}}."""
+        found = {}
+        for name in self._shapes:
+            if match := _EMBEDDING.fullmatch(name):
+                rows, role, shard = match.groups()
+                found.setdefault(int(rows), {}).setdefault(role, {})[int(shard)] = name
+        if not 1 <= len(found) <= 2:
+            raise UserError(
+                f"{self.path}: embeddings for {len(found)} vocabularies (symbol_modality_…/weights_0). Expected one or "
+                "two."
+            )
+        return found
+
+    @property
+    def has_tied_softmax(self):
+        """Whether the softmax has the matrix of the targets' embedding."""
+        return not any("softmax" in roles for roles in self._embedding_names.values())
+
+    def embeddings(self, sizes):
+        """Reads embeddings and softmax.
+
+        Args:
+            sizes: pieces of the inputs' and of the targets' vocabulary, which may be fewer than rows.
+
+        Returns:
+            {"inputs", "targets", "softmax"}: float32 [rows, hidden].
+
+        Raises:
+            UserError: a matrix is missing or has other shapes than its name says.
+        """
+        rows = sorted(self._embedding_names)
+        if len(rows) == 2 and sizes[0] == sizes[1]:
+            raise UserError(
+                f"{self.path}: has two vocabularies, of {rows[0]:,} and {rows[1]:,} rows. Expected "
+                "--vocab=INPUTS.subwords,TARGETS.subwords."
+            )
+        smaller_first = sizes[0] <= sizes[1]
+        inputs, targets = (rows[0], rows[-1]) if smaller_first else (rows[-1], rows[0])
+        return {
+            "inputs": self._matrix(inputs, "shared", "input_emb"),
+            "targets": self._matrix(targets, "shared", "target_emb"),
+            "softmax": self._matrix(targets, "softmax", "shared"),
+        }
+
+    def _matrix(self, rows, *roles):
+        found = self._embedding_names[rows]
+        role = next((role for role in roles if role in found), None)
+        shards = found.get(role, {})
+        if not shards or set(shards) != set(range(len(shards))):
+            raise UserError(
+                f"{self.path}: symbol_modality_{rows}_…/{role or roles[-1]}: shards {sorted(shards)}, expected 0, 1 "
+                "and so on."
+            )
+        matrix = np.concatenate([self._tensor(shards[i]) for i in range(len(shards))])
+        if matrix.ndim != 2 or len(matrix) != rows:
+            raise UserError(
+                f"{self.path}: symbol_modality_{rows}_…/{role} has the shape {matrix.shape}, expected {rows} rows."
+            )
+        return matrix
+
+    @property
+    def hidden_size(self):
+        """Columns of the embeddings."""
+        roles = next(iter(self._embedding_names.values()))
+        return self._shapes[next(iter(next(iter(roles.values())).values()))][-1]
+
+
+def _first_line(error):
+    return (str(error) or type(error).__name__).splitlines()[0]

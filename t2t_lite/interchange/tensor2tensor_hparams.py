@@ -1,0 +1,134 @@
+"""Which hyperparameters of ours a model of tensor2tensor has: from its `hparams.json`, a named set and shapes."""
+
+import os
+
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.config import parse_assignments
+from t2t_lite.errors import UserError
+from t2t_lite.files import read_bytes
+from t2t_lite.files.safe_json import parse_json
+from t2t_lite.ranges import settings_of, typed_value
+
+_STRUCTURE = (
+    "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
+    "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
+    "norm_epsilon", "shared_embedding_and_softmax_weights", "pos", "self_attention_type",
+)  # fmt: skip
+_TRAINING = (
+    "layer_prepostprocess_dropout", "attention_dropout", "relu_dropout", "label_smoothing", "batch_size", "max_length",
+    "min_length",
+)  # fmt: skip
+# What tensor2tensor has beside, and the values under which it computes what our Transformer does.
+_SUPPORTED = {
+    "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),
+    "self_attention_type": ("dot_product",),
+    "norm_type": ("layer",),
+    "multiply_embedding_mode": ("sqrt_depth",),
+    "proximity_bias": (False,),
+    "unidirectional_encoder": (False,),
+    "causal_decoder_self_attention": (True,),
+    "prepend_mode": ("none",),
+    "hard_attention_k": (0,),
+    "num_area_layers": (0,),
+    "weight_dtype": ("float32",),
+}
+
+
+def choose_hparams(checkpoint, hparams_set, overrides):
+    """Returns the HParams under which our Transformer computes what tensor2tensor's did.
+
+    `hparams.json` beside the checkpoint says what shapes do not tell (heads, positions, epsilon, rates); without it
+    the named set does. The optimizer and its schedule are always those of the set, "transformer_base" if none is named.
+
+    Args:
+        checkpoint: Tensor2TensorCheckpoint.
+        hparams_set: str, a registered set, or "".
+        overrides: str, `name=value,…`.
+
+    Raises:
+        UserError: settings that contradict the checkpoint or that our Transformer does not have; no number of heads.
+    """
+    path = os.path.join(os.path.dirname(checkpoint.path), "hparams.json")
+    theirs = _read(path) if tf.io.gfile.exists(path) else {}
+    given = parse_assignments(overrides, "--hparams")
+    if not theirs and not hparams_set and "num_heads" not in given:
+        raise UserError(
+            f"{path}: no such file, and the number of heads can't be told from the checkpoint. Add the set it was "
+            "trained with, --hparams_set=transformer_base, or --hparams=num_heads=8."
+        )
+    made = registry.hparams(hparams_set or "transformer_base")
+    made.position_layout, made.norm_epsilon = "tensor2tensor", 1e-6
+    for name in (*_STRUCTURE, *_TRAINING):
+        if name in theirs:
+            made.set_hparam(name, _typed(path, made, name, theirs[name]))
+    made = made.parse(overrides)
+    for name, value in _facts(checkpoint).items():
+        # A set that was named or a file has to agree; without either, the base's values stand for nothing.
+        said = {"--hparams": name in given, path: name in theirs, f"--hparams_set={hparams_set}": bool(hparams_set)}
+        where = next((where for where, is_there in said.items() if is_there), None)
+        if where and _meaning(made, name) != value:
+            raise UserError(
+                f"{where}: {name}={_meaning(made, name)}, but the weights in {checkpoint.path} are of {name}={value}."
+            )
+        made.set_hparam(name, value)
+    made.use_target_space_embedding = "target_space_embedding/kernel" in checkpoint
+    if made.pos == "emb":
+        made.max_position = checkpoint.shape("inputs_positional_embedding")[0]
+    elif "inputs_positional_embedding" in checkpoint:
+        raise UserError(f"{checkpoint.path}: has a table of positions, but pos={made.pos}. Add --hparams=pos=emb.")
+    return made
+
+
+def _facts(checkpoint):
+    """What shapes tell, by name."""
+    scope = "encoder/layer_0"
+    is_pre = checkpoint.has_norm("encoder")
+    return {
+        "hidden_size": checkpoint.hidden_size,
+        "filter_size": checkpoint.shape(f"{scope}/ffn/conv1/kernel")[-1],
+        "num_encoder_layers": checkpoint.layers("encoder"),
+        "num_decoder_layers": checkpoint.layers("decoder"),
+        "attention_key_channels": checkpoint.projection_shape(f"{scope}/self_attention", "q")[1],
+        "attention_value_channels": checkpoint.projection_shape(f"{scope}/self_attention", "v")[1],
+        "layer_preprocess_sequence": "n" if is_pre else "none",
+        "layer_postprocess_sequence": "da" if is_pre else "dan",
+        "shared_embedding_and_softmax_weights": checkpoint.has_tied_softmax,
+    }
+
+
+def _meaning(hparams, name):
+    """The value, with what 0 stands for."""
+    instead = {
+        "num_encoder_layers": "num_hidden_layers",
+        "num_decoder_layers": "num_hidden_layers",
+        "attention_key_channels": "hidden_size",
+        "attention_value_channels": "hidden_size",
+    }
+    return hparams.get(name) or (hparams.get(instead[name]) if name in instead else hparams.get(name))
+
+
+def _read(path):
+    """Returns tensor2tensor's settings, a dict. Raises `UserError`: not such a file, or one of another model."""
+    found = parse_json(read_bytes(path), path)
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: expected a JSON object, found {type(found).__name__}.")
+    if isinstance(found.get("hparams"), dict):
+        raise UserError(
+            f"{path}: of a run of t2t_lite, not of tensor2tensor. There is nothing to import: use its folder."
+        )
+    for name, values in _SUPPORTED.items():
+        if name in found and found[name] not in values:
+            raise UserError(
+                f"{path}: {name}={str(found[name])[:80]}: this package's Transformer has only "
+                f"{name}={' or '.join(map(str, values))}."
+            )
+    return found
+
+
+def _typed(path, hparams, name, value):
+    try:
+        return typed_value(name, value, *settings_of(type(hparams))[name])
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None

@@ -1,0 +1,301 @@
+"""Constituency trees in Penn Treebank brackets, and as sequences of labels (paper, section 6.3).
+
+    (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))   <->   words The cat sleeps .
+                                                                tokens S NP DT NN /NP VP VBZ /VP . /S
+
+The tokens are those of tensor2tensor (data_generators/wsj_parsing.py, after Vinyals et al. 2015): a phrase opens with
+its label and closes with `/label`; a part of speech stands for one word. So words need not be written again, and any
+sequence of tokens can be made into a tree over the words of the input, see `build_tree`.
+
+Trees are nltk's `Tree`. Files are read with nltk too: `pip install t2t_lite[parsing]`.
+"""
+
+import dataclasses
+import re
+
+from t2t_lite.corpora import plain_text
+from t2t_lite.errors import UserError
+from t2t_lite.parsing.tag_alignment import align, cost
+
+TOP = "TOP"
+OUTER_LABELS = ("", "ROOT", "S1", TOP)  # what treebanks call the bracket around a sentence
+EMPTY_TAG = "-NONE-"
+UNKNOWN_TAG = "NN"  # of a word that an output has no tag for: the most frequent one of English
+DEEPEST = 200  # brackets in brackets; the Penn Treebank has fewer than 40, and Python's stack ends at 1000 calls
+_BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
+
+
+def import_nltk():
+    """Returns the module `nltk.tree`. Raises `UserError` that says how to install it."""
+    try:
+        import nltk.tree
+    except ImportError:
+        raise UserError("nltk, which reads trees, is not installed. Run: pip install t2t_lite[parsing]") from None
+    return nltk.tree
+
+
+# Files of trees.
+
+
+def read_trees(path):
+    """Yields (normalised Tree, number of the line it begins in) of a file of brackets, plain or packed.
+
+    A tree may span lines and a line may hold several, as in the Penn Treebank's `.mrg` files.
+
+    Raises:
+        UserError: as `plain_text.read_lines`; brackets that do not match, text outside of them, a tree without words,
+            or a word without a part of speech. The file and the line are named.
+    """
+    count = 0
+    for text, line in _bracketed(path):
+        yield parse_tree(text, f"{path}, line {line}"), line
+        count += 1
+    if not count:
+        raise UserError(f"{path}: no tree in it. Expected brackets such as (S (NP (NNP Kim)) (VP (VBZ sleeps))).")
+
+
+def parse_tree(text, where="tree"):
+    """Returns the normalised Tree of one string of brackets. Raises `UserError`; `where` heads its message."""
+    depth = longest = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        longest = max(longest, depth)
+    if longest > DEEPEST:
+        raise UserError(f"{where}: {longest} brackets in one another. Expected at most {DEEPEST}.")
+    try:
+        raw = import_nltk().Tree.fromstring(text)
+    except ValueError as error:
+        raise UserError(f"{where}: not a tree: {str(error).splitlines()[0]}") from None
+    return normalize(raw, where)
+
+
+def to_line(tree):
+    """Returns a Tree on one line, single blanks between its parts."""
+    if isinstance(tree, str):
+        return tree
+    return f"({' '.join([tree.label(), *map(to_line, tree)])})"
+
+
+def _bracketed(path):
+    """Yields (text of one outermost pair of brackets, line where it begins)."""
+    parts, depth, begin = [], 0, 0
+    for number, line in enumerate(plain_text.read_lines(path), 1):
+        line = plain_text.clean(line)
+        start = 0
+        for match in re.finditer(r"[()]", line):
+            if match[0] == "(":
+                if not depth:
+                    _check_outside(line[start : match.start()], path, number)
+                    begin, start = number, match.start()
+                depth += 1
+                continue
+            depth -= 1
+            if depth < 0:
+                raise UserError(
+                    f"{path}, line {number}: a closing bracket too many. Expected one for each opening one."
+                )
+            if not depth:
+                yield " ".join([*parts, line[start : match.end()]]), begin
+                parts, start = [], match.end()
+        if depth:
+            parts.append(line[start:])
+        else:
+            _check_outside(line[start:], path, number)
+    if depth:
+        raise UserError(
+            f"{path}, line {begin}: the tree that begins here is not closed: {depth} bracket{'s' * (depth > 1)} open "
+            "at the end of the file."
+        )
+
+
+def _check_outside(text, path, number):
+    if text.strip():
+        raise UserError(
+            f"{path}, line {number}: {text.split()[0]!r} stands outside of brackets. Expected trees such as "
+            "(S (NP (NNP Kim)) (VP (VBZ sleeps)))."
+        )
+
+
+# Normal form.
+
+
+def normalize(tree, where="tree"):
+    """Returns a copy `(TOP …)` without what parsers do not learn, as is usual since Collins (1997).
+
+    Function labels and indices go (NP-SBJ-1 and NP=2 become NP; of ADVP|PRT the first stays), empty elements go (-NONE-
+    and phrases that hold nothing else), and the outer bracket, whatever its label, becomes TOP.
+
+    Args:
+        tree: nltk Tree.
+        where: what to call it in errors.
+
+    Raises:
+        UserError: no words, a word without a part of speech, or a label that is empty or begins with /.
+    """
+    children = [tree]
+    while len(children) == 1 and not isinstance(children[0], str) and children[0].label() in OUTER_LABELS:
+        children = list(children[0])
+    kept = [child for child in (_normalized(child, where) for child in children) if child is not None]
+    if not kept:
+        raise UserError(f"{where}: a tree without words. Expected at least one.")
+    return type(tree)(TOP, kept)
+
+
+def strip_label(label):
+    """Returns a label without function, index and alternative: NP-SBJ-1 -> NP; -LRB- and its like stay."""
+    return label if label.startswith("-") else re.split(r"[-=|]", label, maxsplit=1)[0] or label
+
+
+def _normalized(tree, where):
+    """Returns the copy of an inner node, or None where nothing of it is left."""
+    if isinstance(tree, str):
+        raise UserError(
+            f"{where}: the word {tree!r} has no part of speech of its own. Expected ({UNKNOWN_TAG} {tree})."
+        )
+    label = strip_label(tree.label())
+    if not label or label.startswith("/"):
+        raise UserError(f"{where}: the label {tree.label()!r} of a bracket. Expected one that does not begin with /.")
+    if len(tree) == 1 and isinstance(tree[0], str):
+        return None if label == EMPTY_TAG else type(tree)(label, [tree[0]])
+    children = [child for child in (_normalized(child, where) for child in tree) if child is not None]
+    return type(tree)(label, children) if children else None
+
+
+def is_word(node):
+    """Whether a node is a part of speech with its word."""
+    return len(node) == 1 and isinstance(node[0], str)
+
+
+# Sequences.
+
+
+def linearize(tree):
+    """Returns (words, tokens) of a normalised Tree, both lists of str; TOP has no token."""
+    words, tokens = [], []
+
+    def visit(node):
+        tokens.append(node.label())
+        if is_word(node):
+            words.append(node[0])
+            return
+        for child in node:
+            visit(child)
+        tokens.append("/" + node.label())
+
+    for child in tree:
+        visit(child)
+    return words, tokens
+
+
+def escape_words(text):
+    """Returns the words of a text, blank-separated, with brackets as treebanks write them: ( is -LRB-."""
+    return [re.sub(r"[()]", lambda match: _BRACKETS[match[0]], word) for word in text.split()]
+
+
+@dataclasses.dataclass
+class _Phrase:
+    label: str
+    children: list = dataclasses.field(default_factory=list)
+
+
+def build_tree(tokens, words, phrases=(), known_tags=None):
+    """Returns the Tree `(TOP …)` of a sequence of tokens over exactly these words, whatever the tokens are.
+
+    A sequence that `is_valid` gives just its tree. Any other one is repaired:
+
+    1. Tags and words are aligned (`t2t_lite.parsing.tag_alignment`). A tag without a word is left out. A word without a
+       tag gets its most frequent one, or NN, and comes behind the word before it; at the end, into the innermost open
+       phrase, or to the end of the last phrase where none is open.
+    2. `/X` closes the innermost open X and all that is open inside it; where no X is open it is left out.
+    3. What is open at the end is closed; a phrase without words is left out, and so is one that would be the 199th
+       inside of another.
+
+    Args:
+        tokens: list of str.
+        words: list of str, at least one.
+        phrases: labels that open a phrase, beside those that some `/X` among the tokens closes; needed to tell
+            phrases that are never closed from tags.
+        known_tags: what `tag_alignment.learn_tags` returns of the training trees; None: nothing is known.
+    """
+    phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}
+    pairs = list(reversed(_tagged(tokens, words, phrases, known_tags)))
+    stack, tags_left = [_Phrase(TOP)], sum(tag is not None for tag, _ in pairs)
+
+    def put_words_alone(place):
+        while pairs and pairs[-1][0] is None:
+            word = pairs.pop()[1]
+            place.children.append((next(iter(known_tags.get(word, ())), UNKNOWN_TAG), word))
+
+    for token in tokens:
+        if _is_closing(token):
+            labels = [phrase.label for phrase in stack]
+            if token[1:] in labels[1:]:
+                del stack[len(labels) - 1 - labels[::-1].index(token[1:]) :]
+        elif token in phrases:
+            if len(stack) >= DEEPEST - 1:  # TOP and the tag are brackets, too
+                continue
+            phrase = _Phrase(token)
+            stack[-1].children.append(phrase)
+            stack.append(phrase)
+        else:
+            put_words_alone(stack[-1])  # only before the first tag
+            tag, word = pairs.pop()
+            if word is not None:
+                stack[-1].children.append((tag, word))
+            tags_left -= 1
+            if tags_left:
+                put_words_alone(stack[-1])
+    place = stack[-1]
+    if len(stack) == 1 and place.children and isinstance(place.children[-1], _Phrase):
+        place = place.children[-1]
+    put_words_alone(place)
+    return _to_nltk(stack[0], import_nltk().Tree)
+
+
+def misfit(tokens, words, phrases, known_tags):
+    """Returns how badly the tags of a sequence fit the words, float; 0: each word gets one that training has for it.
+
+    It is the cost (`t2t_lite.parsing.tag_alignment`) of the pairs that `build_tree`, which has the same arguments,
+    makes.
+    """
+    return cost(_tagged(tokens, words, set(phrases) | _closed(tokens), known_tags), known_tags)
+
+
+def _tagged(tokens, words, phrases, known_tags):
+    """Returns the (tag or None, word or None) pairs: in order where there are as many of both, else aligned."""
+    tags = [token for token in tokens if token not in phrases and not _is_closing(token)]
+    return align(tags, words, known_tags if len(tags) != len(words) else {})
+
+
+def is_valid(tokens, num_words, phrases=()):
+    """Whether the tokens are a tree over that many words as they stand: brackets match, no phrase is empty."""
+    phrases = set(phrases) | _closed(tokens)
+    stack, count, previous = [], 0, None
+    for token in tokens:
+        if _is_closing(token):
+            if not stack or stack.pop() != token[1:] or previous in phrases:
+                return False
+        elif token in phrases:
+            stack.append(token)
+        else:
+            count += 1
+        previous = token
+    return not stack and count == num_words > 0
+
+
+def _is_closing(token):
+    return len(token) > 1 and token.startswith("/")
+
+
+def _closed(tokens):
+    return {token[1:] for token in tokens if _is_closing(token)}
+
+
+def _to_nltk(phrase, tree):
+    children = []
+    for child in phrase.children:
+        if isinstance(child, tuple):
+            children.append(tree(child[0], [child[1]]))
+        elif (made := _to_nltk(child, tree)) is not None:
+            children.append(made)
+    return tree(phrase.label, children) if children else None

@@ -1,0 +1,118 @@
+"""The checkpoints of a folder, found by the files that are there: the list `checkpoint` may be lost, old or damaged."""
+
+import collections
+import os
+import re
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.files import list_files, write_bytes
+
+PREFIX = "model.ckpt"
+LIST = "checkpoint"
+_DATA = re.compile(r"(.*)\.data-(\d{5})-of-(\d{5})")
+_MOST_BYTES_OF_A_LIST = 2**24
+
+Listed = collections.namedtuple("Listed", "times last_preserved newest")
+Listed.__doc__ = (
+    "What the list of a folder says: {checkpoint's name: when it was written}, oldest first; the time of the last one "
+    "kept for good; the name of the newest. Names are without their folder. All are empty where there is no such list."
+)
+
+
+def checkpoint_step(path):
+    """Returns the step in a checkpoint's name: `model.ckpt-1200` -> 1200; 0 where there is none."""
+    match = re.search(r"-(\d+)$", str(path))
+    return int(match[1]) if match else 0
+
+
+def list_checkpoints(folder):
+    """Returns the paths, without suffix, of all `model.ckpt-<step>` that have an index, by step."""
+    found = list_files(folder, rf"{re.escape(PREFIX)}-\d+\.index")
+    return sorted((path.removesuffix(".index") for path in found), key=checkpoint_step)
+
+
+def missing_parts(path):
+    """Returns what of a checkpoint is not there, a str; "" where its index and all of its data are."""
+    folder, name = os.path.split(path)
+    if not tf.io.gfile.exists(f"{path}.index"):
+        return "its index"
+    shards = [_DATA.fullmatch(file) for file in list_files(folder, rf"{re.escape(name)}\.data-.*")]
+    numbers = {int(shard[2]) for shard in shards if shard}
+    count = max((int(shard[3]) for shard in shards if shard), default=1)
+    return "" if numbers >= {*range(count)} else "a data file"
+
+
+def parts_of_checkpoints(folder):
+    """Returns the sorted names of all files that belong to some `model.ckpt`, but for those of unfinished saves."""
+    names = map(os.path.basename, list_files(folder, rf"{re.escape(PREFIX)}.*"))
+    return [name for name in names if not re.search(r"_temp$|tempstate\d*$", name)]
+
+
+def read_list(folder):
+    """Returns the `Listed` of a folder. What cannot be read counts as not there: the list is a help, no more."""
+    path = os.path.join(folder, LIST)
+    try:
+        with tf.io.gfile.GFile(path, "rb") as file:
+            text = file.read(_MOST_BYTES_OF_A_LIST).decode(errors="replace")
+    except tf.errors.OpError:
+        return Listed({}, 0.0, "")
+
+    def values(key, pattern):
+        return re.findall(rf"^{key}: {pattern}\s*$", text, re.MULTILINE)
+
+    in_quotes, number = r'"(?:[^"\n]*/)?([^"\n/]+)"', r"(\d[\d.e+]*)"
+    names, newest = values("all_model_checkpoint_paths", in_quotes), values("model_checkpoint_path", in_quotes)
+    last = values("last_preserved_timestamp", number)
+    times = values("all_model_checkpoint_timestamps", number)
+    try:
+        last = float(last[0]) if last else 0.0
+        times = [float(time) for time in times] if len(times) == len(names) else [last] * len(names)
+    except ValueError:
+        return Listed({}, 0.0, "")
+    return Listed(dict(zip(names, times, strict=True)), last, newest[0] if newest else "")
+
+
+def write_list(folder, times, last_preserved=0.0):
+    """Writes the list of a folder as TensorFlow does: {checkpoint's name: when it was written}, the newest last."""
+    lines = [f'model_checkpoint_path: "{[*times][-1]}"']
+    lines += [f'all_model_checkpoint_paths: "{name}"' for name in times]
+    lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in times.values()]
+    lines.append(f"last_preserved_timestamp: {last_preserved!r}\n")
+    write_bytes(os.path.join(folder, LIST), "\n".join(lines).encode())
+
+
+def newest_checkpoint(folder):
+    """Returns the newest checkpoint of a folder, without suffix; None: there is none.
+
+    It is the one of the highest step; where none has such a name, the one that the folder's list names.
+    """
+    if found := list_checkpoints(folder):
+        return found[-1]
+    listed = read_list(folder).newest
+    path = os.path.join(folder, listed)
+    return path if listed and tf.io.gfile.exists(f"{path}.index") else None
+
+
+def check_can_be_placed(folder, has_settings, saved_before):
+    """Raises `UserError` where a run would begin anew in a folder that holds checkpoints, or overwrite them.
+
+    Args:
+        folder: str, an output_dir.
+        has_settings: bool, whether its `hparams.json` is there.
+        saved_before: bool or None, whether its log says that a checkpoint was saved; None: there is no log.
+    """
+    found, listed = parts_of_checkpoints(folder), read_list(folder).newest
+    whole = [path for path in list_checkpoints(folder) if not missing_parts(path)]
+    advice = "Copy the run again; for a new one choose another output_dir."
+    names = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    if found and not has_settings:
+        raise UserError(
+            f"{folder}: holds {names}, but no hparams.json, which says what these checkpoints are of. {advice}"
+        )
+    # The first save of all may have been killed: the log then knows of none.
+    if not whole and (listed or (found and saved_before is not False)):
+        here = f"holds {names}, and no checkpoint that is whole" if found else "holds no checkpoint"
+        by_list = f"; its list {LIST!r} names {listed}" if listed else ""
+        raise UserError(f"{folder}: {here}{by_list}. {advice}")

@@ -1,0 +1,277 @@
+"""Saving and restoring a run, and averaging checkpoints (tensor2tensor's utils/avg_checkpoints.py)."""
+
+import os
+import re
+import time
+
+import tensorflow as tf
+
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.files import list_files, plain_path
+from t2t_lite.runs.checkpoint_files import (
+    PREFIX,
+    checkpoint_step,
+    list_checkpoints,
+    missing_parts,
+    read_list,
+    write_list,
+)
+from t2t_lite.runs.ema import averages
+from t2t_lite.runs.weights import (
+    Damaged,
+    NotFinite,
+    check_finite,
+    check_fits,
+    open_checkpoint,
+    trackable,
+    trackable_weights,
+    weight_name,
+)
+
+
+class RunCheckpoints:
+    """The checkpoints of one `output_dir`: `model.ckpt-<step>.*` and the list `checkpoint`.
+
+    With a moving average of the weights, "model" in a checkpoint is that average, for all who use the model; "trained"
+    is what training goes on with.
+
+    A save that is killed leaves the earlier ones as they were: the list is rewritten last, by a rename. Where the list
+    is lost or damaged, what is there counts. Not TensorFlow's `CheckpointManager`, which trusts the list alone, deletes
+    what the list names in other folders, and takes brackets in a folder's name for a pattern of what to delete.
+
+    Args:
+        output_dir: str.
+        model: a built Keras model.
+        optimizer: its built Keras optimizer.
+        keep_max: int, recent checkpoints kept; None: all.
+        keep_every_n_hours: float, further ones kept for good.
+        **objects: what else is saved: the data iterator and counters.
+    """
+
+    def __init__(self, output_dir, model, optimizer, keep_max=20, keep_every_n_hours=10000, **objects):
+        self.output_dir = output_dir
+        self._model = model
+        self._saved = averages(model, optimizer)
+        own = {id(variable) for variable in self._saved.values()}
+        # By number: Keras names them after the process' count of models. Their order is that of the model's weights.
+        rest = {f"{i:04d}": v.value for i, v in enumerate(optimizer.variables) if id(v) not in own}
+        self._objects = {"model": trackable({n: v.value for n, v in self._saved.items()}), "optimizer": trackable(rest)}
+        if optimizer.use_ema:
+            self._objects["trained"] = trackable_weights(model)
+        self._objects |= objects
+        self._checkpoint = tf.train.Checkpoint(**self._objects)
+        self._keep_max = keep_max
+        self._keep_seconds = 3600 * keep_every_n_hours
+        self._times, self._last_preserved = self._find()
+
+    def _find(self):
+        """Returns ({name of a checkpoint that may be deleted: its time}, the time of the last one kept for good)."""
+        there = {os.path.basename(path): path for path in list_checkpoints(self.output_dir)}
+        listed = read_list(self.output_dir)
+        times = {name: time for name, time in listed.times.items() if name in there}
+        if times:  # older ones that are not in the list are kept for good; newer ones came after it was copied
+            newest = max(map(checkpoint_step, times))
+            later = {name: _time(path) for name, path in there.items() if checkpoint_step(name) > newest}
+            return times | later, listed.last_preserved
+        times = {name: _time(path) for name, path in there.items()}
+        oldest = min(times.values(), default=time.time() - 1)
+        # More than are kept: the oldest of them has been kept for good.
+        surplus = self._keep_max and len(times) > self._keep_max
+        return times, oldest - self._keep_seconds if surplus else oldest
+
+    def save(self, step):
+        """Saves as `model.ckpt-<step>`; returns its path.
+
+        Raises:
+            Failure: the disk is full or the folder cannot be written; the last checkpoint is intact.
+        """
+        name = f"{PREFIX}-{step}"
+        try:
+            self._checkpoint.save_counter.assign_add(1)
+            path = self._checkpoint.write(os.path.join(self.output_dir, name))
+            self._times.pop(name, None)
+            self._times[name] = time.time()
+            write_list(self.output_dir, self._times, self._last_preserved)  # before any that it names is deleted
+            self._sweep()
+            write_list(self.output_dir, self._times, self._last_preserved)
+            return path
+        except (tf.errors.OpError, OSError) as error:
+            self._times.pop(name, None)
+            self._remove(name)
+            kept = f"The last good checkpoint is {self.latest}." if self.latest else "No checkpoint was saved before."
+            raise Failure(
+                f"{self.output_dir}: the checkpoint of step {step} could not be saved: {_first_line(error)} {kept} "
+                "Make room or permission, then run the same command again."
+            ) from error
+
+    def _sweep(self):
+        while self._keep_max and len(self._times) > self._keep_max:
+            name, seconds = next(iter(self._times.items()))
+            del self._times[name]
+            if seconds - self._keep_seconds >= self._last_preserved:
+                self._last_preserved = seconds  # kept for good, and no longer in the list
+            else:
+                self._remove(name)
+
+    def save_apart(self, path):
+        """Saves as `path`, a checkpoint beside the run's own, which are as they were."""
+        self._checkpoint.write(path)
+
+    @property
+    def latest(self):
+        """Path of the newest checkpoint that has all its files, or None."""
+        return newest_whole(self.output_dir)
+
+    def restore_latest(self, skip=()):
+        """Restores the newest checkpoint that can be read; changes no file.
+
+        Args:
+            skip: names of objects to leave as they are.
+
+        Returns:
+            (path or None where there is none, {path that could not be read: why}, newest first).
+
+        Raises:
+            UserError: a checkpoint of another model, or all are damaged.
+        """
+        damaged = {}
+        for path in reversed(list_checkpoints(self.output_dir)):
+            try:
+                if lacking := missing_parts(path):
+                    raise Damaged(f"{path}: {lacking} is missing.")
+                check_fits(path, self._model)
+                wanted = {name: value for name, value in self._objects.items() if name not in skip}
+                tf.train.Checkpoint(**wanted).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
+                for name, variable in self._saved.items():
+                    check_finite(path, {name: tf.convert_to_tensor(variable.value)})
+                return path, damaged
+            except (Damaged, NotFinite) as error:
+                damaged[path] = str(error)
+            except UserError:
+                raise
+            except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError, IndexError) as error:
+                damaged[path] = f"{path}: damaged: {_first_line(error)}"  # IndexError: the reader's "Read less bytes …"
+            except (AssertionError, ValueError, tf.errors.InvalidArgumentError) as error:
+                if not any(key.startswith("optimizer/") for key in open_checkpoint(path).get_variable_to_shape_map()):
+                    raise UserError(
+                        f"{path}: an imported or averaged model, without what training needs to go on. Begin a new run "
+                        f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
+                    ) from error
+                raise UserError(
+                    f"{path}: does not fit this model: {_first_line(error)} "
+                    "Expected the settings it was trained with, or another output_dir."
+                ) from error
+        if damaged:
+            raise UserError(
+                f"{self.output_dir}: no checkpoint can be read; tried {', '.join(map(os.path.basename, damaged))}. "
+                "Restore them from a copy, or train in another output_dir."
+            )
+        return None, damaged
+
+    def set_aside(self, paths):
+        """Renames checkpoints that cannot be read to `damaged-<name>`, so that no command takes them for the newest."""
+        for path in paths:
+            folder, name = os.path.split(path)
+            self._times.pop(name, None)
+            for part in _parts(folder, name):
+                tf.io.gfile.rename(part, os.path.join(folder, f"damaged-{os.path.basename(part)}"), overwrite=True)
+
+    def remove_leftovers(self):
+        """Removes what saves that were killed have left."""
+        for path in list_files(self.output_dir, rf"{re.escape(PREFIX)}-.*_temp"):
+            remove(path)
+
+    def _remove(self, name):
+        for path in _parts(self.output_dir, name):
+            remove(path)
+
+
+def newest_whole(folder):
+    """Returns the newest checkpoint of a folder that has all its files, without suffix; None: there is none."""
+    return next((path for path in reversed(list_checkpoints(folder)) if not missing_parts(path)), None)
+
+
+def newest_step(folder):
+    """Returns the step from which a run in a folder goes on; 0 where it begins."""
+    return checkpoint_step(newest_whole(folder))
+
+
+def _parts(folder, name):
+    """Returns the paths of a checkpoint's files, what an unfinished save has left among them."""
+    return list_files(folder, rf"{re.escape(name)}[._].*")
+
+
+def _time(path):
+    """Returns when a checkpoint was written, in seconds since 1970."""
+    return tf.io.gfile.stat(f"{path}.index").mtime_nsec / 1e9
+
+
+def remove(path):
+    """Removes a file, or a folder with all that is in it."""
+    if tf.io.gfile.isdir(path):
+        tf.io.gfile.rmtree(path)
+    else:
+        tf.io.gfile.remove(path)
+
+
+def average_checkpoints(paths, output_path):
+    """Writes the mean of the models in several checkpoints (paper, section 6.1: the last 5, or 20).
+
+    Only the model's weights and the step of the last one are written: moments of the optimizer and the position in
+    the data have no mean. Sums are made in float64; each weight keeps its dtype.
+
+    Args:
+        paths: list of checkpoint paths, of one run.
+        output_path: str, such as `avg/model.ckpt-1200`.
+
+    Raises:
+        UserError: no checkpoint, one that cannot be read or is not finite, or different variables or shapes.
+    """
+    if not paths:
+        raise UserError("averaging: no checkpoints were given.")
+    sums, first = {}, None
+    for path in paths:
+        try:
+            reader = open_checkpoint(path)
+            shapes = {n: s for n, s in reader.get_variable_to_shape_map().items() if n.startswith("model/")}
+        except (tf.errors.OpError, ValueError) as error:
+            raise UserError(f"{path}: not a readable checkpoint: {_first_line(error)}") from error
+        first = first or (path, shapes)
+        if shapes != first[1]:
+            name = next(n for n in sorted({*shapes, *first[1]}) if shapes.get(n) != first[1].get(n))
+            raise UserError(
+                f"{path}: {name} has shape {shapes.get(name)}, in {first[0]} {first[1].get(name)}. "
+                "Expected checkpoints of one run."
+            )
+        for key in shapes:
+            value = _read_tensor(reader, path, key)
+            check_finite(path, {weight_name(key): value})
+            # Counters and seeds have no mean: the last one's stay.
+            sums[key] = sums.get(key, 0.0) + value.astype("float64") if _is_float(value) else value
+    dtypes = reader.get_variable_to_dtype_map()
+    tensors = {k: (v / len(paths) if _is_float(v) else v).astype(dtypes[k].as_numpy_dtype) for k, v in sums.items()}
+    # With the last one's object graph, so that the average restores as any checkpoint does.
+    others = [key for key in dtypes if key.startswith(("step/", "save_counter/", "_CHECKPOINTABLE"))]
+    for key in others:
+        tensors[key] = _read_tensor(reader, paths[-1], key)
+    tf.io.gfile.makedirs(os.path.dirname(output_path))
+    values = [tf.constant(value) for value in tensors.values()]
+    tf.raw_ops.SaveV2(
+        prefix=output_path, tensor_names=list(tensors), shape_and_slices=[""] * len(values), tensors=values
+    )
+
+
+def _read_tensor(reader, path, key):
+    try:
+        return reader.get_tensor(key)
+    except (tf.errors.OpError, IndexError) as error:  # IndexError: the file ends too early
+        raise UserError(f"{path}: {key} cannot be read: {_first_line(error)}") from error
+
+
+def _is_float(value):
+    return tf.as_dtype(value.dtype).is_floating
+
+
+def _first_line(error):
+    text = (getattr(error, "message", None) or str(error)).strip()
+    return text.splitlines()[0].rstrip(".") + "." if text else f"{type(error).__name__}."

@@ -1,0 +1,125 @@
+"""`hparams.json`: what a run was trained with, and the model that follows from it."""
+
+import contextlib
+import json
+import os
+
+import keras
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.backend import check_tensorflow
+from t2t_lite.config import HParams
+from t2t_lite.errors import UserError, shown
+from t2t_lite.files import read_bytes, write_bytes
+from t2t_lite.files.safe_json import MOST_BYTES, parse_json
+from t2t_lite.layers import number_dropouts
+
+FILE_NAME = "hparams.json"
+_FORMAT = 1
+_MOST_PIECES = 2**24
+_SCHEMA = {
+    "format": int,
+    "problem": str,
+    "model": str,
+    "hparams_set": str,
+    "vocab_size": int,
+    "target_vocab_size": int | None,
+    "vocabulary_sha256": {"inputs?": str, "targets?": str},
+    "usr_dir": str,
+    "hparams": dict,
+    "batches_a_step?": int,
+}
+_MOST_BATCHES = 2**31
+
+
+def write_run_config(directory, config):
+    """Writes `<directory>/hparams.json`, under a temporary name first.
+
+    Args:
+        directory: str, an output_dir.
+        config: dict of "problem", "model", "hparams_set" (names), "vocab_size", "target_vocab_size" (None: shared),
+            "vocabulary_sha256" ({"inputs", "targets"}), "usr_dir" (str or "") and "hparams" (name -> value).
+    """
+    text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
+    write_bytes(os.path.join(directory, FILE_NAME), text.encode())
+
+
+def read_run_config(directory):
+    """Returns what `write_run_config` wrote, or None where there is no such file.
+
+    Raises:
+        UserError: the file is not such JSON, or has values that no run can have; it is named.
+    """
+    path = os.path.join(directory, FILE_NAME)
+    if not tf.io.gfile.exists(path):
+        return None
+    config = parse_json(read_bytes(path, MOST_BYTES), path, schema=_SCHEMA)
+    if config["format"] != _FORMAT:
+        raise UserError(f"{path}: format {shown(config['format'])}, expected {_FORMAT}: written by another version.")
+    if other := [*config["vocabulary_sha256"].keys() - {"inputs", "targets"}]:
+        raise UserError(f"{path}: 'vocabulary_sha256': expected inputs and targets, found {shown(other[0])}.")
+    for key, most in (
+        ("vocab_size", _MOST_PIECES),
+        ("target_vocab_size", _MOST_PIECES),
+        ("batches_a_step", _MOST_BATCHES),
+    ):
+        if config.get(key) is not None and not 0 < config[key] <= most:
+            raise UserError(f"{path}: {key!r}: expected 1 to {most:,}, found {shown(config[key])}.")
+    with naming_config(directory):
+        HParams.from_dict(config["hparams"])  # types, names and ranges
+    return config
+
+
+@contextlib.contextmanager
+def naming_config(directory):
+    """Context in which a `UserError` about settings names the file `<directory>/hparams.json` that they are from."""
+    path = os.path.join(directory, FILE_NAME)
+    try:
+        yield
+    except UserError as error:
+        raise error if path in str(error) else UserError(f"{path}: {error}") from error
+
+
+def import_usr_dir(directory, config):
+    """Imports the user's folder that a run was trained with.
+
+    It is code, and `directory` may come from elsewhere; so a folder that came along with it is not imported.
+
+    Args:
+        directory: str, where `hparams.json` is.
+        config: dict, its contents.
+
+    Raises:
+        UserError: a folder in `directory`, a relative path or one through links; or as `registry.import_usr_dir`.
+    """
+    path = config["usr_dir"]
+    if not path:
+        return
+    full, inside = os.path.realpath(path), os.path.realpath(directory)
+    if not os.path.isabs(path) or full != os.path.normpath(path) or f"{full}/".startswith(f"{inside}/"):
+        raise UserError(
+            f"{os.path.join(directory, FILE_NAME)}: usr_dir={shown(path)}: Python that may have come with a model is "
+            "not run. If it is yours, name it: --t2t_usr_dir=FOLDER"
+        )
+    registry.import_usr_dir(path)
+
+
+def build_model(config):
+    """Makes the model of a run, with all its weights.
+
+    Args:
+        config: as `write_run_config` takes it.
+
+    Raises:
+        UserError: unknown model or hyperparameters without meaning for it.
+    """
+    check_tensorflow("A run")
+    hparams = HParams.from_dict(config["hparams"])
+    model_class = registry.model(config["model"])
+    model = model_class.from_hparams(hparams, config["vocab_size"], config["target_vocab_size"])
+    if not model.built or not model.weights:
+        ids = keras.ops.ones((1, 2), "int32")
+        model({"inputs": ids, "targets": ids}, training=False)
+    number_dropouts(model)
+    return model

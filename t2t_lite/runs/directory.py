@@ -1,0 +1,203 @@
+"""The output_dir of a run: one trainer at a time, and settings that stay what they were."""
+
+import contextlib
+import itertools
+import logging
+import os
+
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.config import HParams, parse_assignments
+from t2t_lite.errors import UserError, counted
+from t2t_lite.files import is_remote
+from t2t_lite.files.lock import held_lock
+from t2t_lite.runs.checkpoint_files import check_can_be_placed
+from t2t_lite.runs.config import read_run_config
+from t2t_lite.runs.log import RunLog
+from t2t_lite.training.optimizers import without_multistep
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+# Hyperparameters that decide the shapes and the meaning of what a checkpoint holds.
+_FIXED = (
+    "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
+    "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
+    "norm_epsilon", "attention_bias", "ffn_activation", "shared_embedding_and_softmax_weights",
+    "softmax_bias", "use_target_space_embedding", "pos",
+    "position_layout", "max_position", "self_attention_type", "max_relative_position", "add_relative_to_values",
+    "attention_neighborhood", "optimizer", "optimizer_adafactor_beta1", "optimizer_adafactor_factored",
+    "ema_decay",
+)  # fmt: skip
+# Those that decide the order of the data: after a change the stream begins anew.
+STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed")
+
+
+@contextlib.contextmanager
+def locked(output_dir):
+    """Context in which no second trainer can enter the same local output_dir.
+
+    Afterwards nothing of it is left: no lock, and no folder that was made for it and has stayed empty.
+
+    Raises:
+        UserError: another one is in it, or the folder cannot be written.
+    """
+    made = list(itertools.takewhile(lambda path: not os.path.exists(path), _with_parents(output_dir)))
+    try:
+        with _naming(output_dir):
+            tf.io.gfile.makedirs(output_dir)
+        with held_lock(os.path.join(output_dir, ".lock"), f"--output_dir={output_dir}: another trainer"):
+            yield
+    finally:
+        if not is_remote(output_dir):
+            with contextlib.suppress(OSError):  # it is not empty, or was never made
+                for folder in made:
+                    os.rmdir(folder)
+
+
+def _with_parents(path):
+    """Yields an absolute path and the folders that it is in, the innermost first."""
+    path = os.path.abspath(path)
+    while path != os.path.dirname(path):
+        yield path
+        path = os.path.dirname(path)
+
+
+@contextlib.contextmanager
+def _naming(output_dir):
+    """Context in which the file system's errors become a `UserError` that names the folder."""
+    try:
+        yield
+    except (OSError, tf.errors.OpError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise UserError(
+            f"--output_dir={output_dir}: cannot be written: {reason}. Choose another folder or change its permissions."
+        ) from error
+
+
+def accumulation_for(replicas, wanted, before, keep_batches=True):
+    """Returns how many batches each replica accumulates in a step.
+
+    A step takes replicas x accumulation batches of the stream. A run that goes on with another number of replicas takes
+    the same ones in each step as it would have taken, unless another number of them was asked for.
+
+    Args:
+        replicas: int.
+        wanted: int, the hyperparameter gradient_accumulation_steps.
+        before: dict, the `hparams.json` of the run that goes on, or None.
+        keep_batches: bool; False: `wanted`, whatever the run had.
+
+    Raises:
+        UserError: this number of replicas cannot share a step's batches.
+    """
+    batches = (before or {}).get("batches_a_step")
+    if not keep_batches or batches is None or wanted != before["hparams"]["gradient_accumulation_steps"]:
+        return wanted
+    if batches % replicas:
+        possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
+        raise UserError(
+            f"{counted(replicas, 'replica')} cannot share the {batches} batches that each step of this run takes. "
+            f"Expected {', '.join(possible)} of them, or steps of another size: "
+            f"--hparams=gradient_accumulation_steps={wanted} --allow_hparams_change"
+        )
+    return batches // replicas
+
+
+def run_hparams(before, hparams_set=None, changes=""):
+    """Returns the HParams of a run: those it has, or of a new one its set's, with changes.
+
+    Args:
+        before: dict, the `hparams.json` of the run that goes on, or {}.
+        hparams_set: str, name of the set, or None. The name that the run has stands for the values that the run has,
+            not for the set's own: the same command gives the same settings again, and so does a part of it.
+        changes: str, as `HParams.parse` takes them.
+
+    Raises:
+        UserError: unknown names, or values out of range.
+    """
+    if not before or hparams_set not in (None, "", before["hparams_set"]):
+        return registry.hparams(hparams_set).parse(changes)
+    return parse_changes(HParams.from_dict(before["hparams"]), changes)
+
+
+def parse_changes(hparams, changes):
+    """Returns `hparams.parse(changes)`, of a run's HParams: a change that made them is none when it is given again."""
+    again = "optimizer_multistep_accumulate_steps" in parse_assignments(changes, "--hparams")
+    if again and hparams.optimizer == "adam" and not hparams.optimizer_multistep_accumulate_steps:
+        # What `without_multistep` has made of it: as it was, so that the change finds what it changes.
+        hparams = hparams.override_from_dict({"optimizer": "multistep_adam", "gradient_accumulation_steps": 1})
+    return without_multistep(hparams.parse(changes))
+
+
+def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
+    """Returns (problem, model, hparams, hparams_set): what was not given (None) is the earlier run's in output_dir.
+
+    What was given has to agree with it: see `changed_hparams`.
+
+    Raises:
+        UserError: a new run without a problem or hyperparameters, or where other checkpoints are.
+    """
+    before = read_run_config(output_dir)
+    events = {line["event"] for line in RunLog(output_dir).read()}
+    check_can_be_placed(output_dir, before is not None, "checkpoint" in events if events else None)
+    before = before or {}
+    problem = problem or before.get("problem")
+    if hparams is None and (hparams_set or before):
+        hparams = run_hparams(before, hparams_set)
+    if not problem or hparams is None:
+        raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
+    return problem, model or before.get("model") or "transformer", hparams, hparams_set or before.get("hparams_set")
+
+
+def check_belongs(output_dir, facts):
+    """Raises `UserError` where the run in output_dir has other `facts`, {key of `hparams.json`: value}; it is named."""
+    before = read_run_config(output_dir) or facts
+    for key, value in facts.items():
+        if before[key] != value:
+            raise UserError(
+                f"{output_dir}: was trained with {key}={before[key]}, now it is {value}. "
+                "Expected the same, or another output_dir."
+            )
+
+
+def changed_hparams(output_dir, config, allow_change):
+    """Compares a run's settings with those in its output_dir.
+
+    Args:
+        output_dir: str.
+        config: dict as in `hparams.json`, "batches_a_step" included.
+        allow_change: bool, whether hyperparameters beside architecture and optimizer may differ.
+
+    Returns:
+        dict of the hyperparameters that changed: name -> [old, new]. Replicas and accumulation that make steps of as
+        many batches as before are no change; others are "batches_a_step".
+
+    Raises:
+        UserError: a difference that is not allowed; it is named.
+    """
+    before = read_run_config(output_dir)
+    if before is None:
+        return {}
+    belongs = ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256")
+    check_belongs(output_dir, {key: config[key] for key in belongs})
+    # What an earlier version did not know yet had the default.
+    old, new = HParams.from_dict(before["hparams"]).values(), config["hparams"]
+    changed = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
+    if before["hparams_set"] != config["hparams_set"]:
+        changed["hparams_set"] = [before["hparams_set"], config["hparams_set"]]
+    if before.get("batches_a_step") == config["batches_a_step"]:
+        changed.pop("gradient_accumulation_steps", None)
+    elif "batches_a_step" in before:
+        changed["batches_a_step"] = [before["batches_a_step"], config["batches_a_step"]]
+    shown = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changed.items())
+    fixed = [name for name in changed if name in _FIXED]
+    if fixed:
+        raise UserError(
+            f"{output_dir}: {shown}. {', '.join(fixed)} cannot change in a run: train in another output_dir."
+        )
+    if changed and not allow_change:
+        raise UserError(
+            f"{output_dir}: hyperparameters differ from those it was trained with: {shown}. To continue with the new "
+            "ones add --allow_hparams_change; for a new run choose another output_dir."
+        )
+    return changed

@@ -1,0 +1,146 @@
+"""What a run leaves in writing: `train.log` and TensorBoard's events (docs/training.md has the fields)."""
+
+import json
+import math
+import os
+import time
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError, shown
+from t2t_lite.files import read_bytes
+from t2t_lite.files.safe_json import check_schema, parse_json
+
+
+class RunLog:
+    """JSON lines and TensorBoard events of one output_dir.
+
+    Every line has "time" (Unix seconds), "event" and "step"; docs/training.md lists the events and their fields.
+
+    Args:
+        output_dir: str.
+        is_silent: bool, write nothing: another machine does.
+        name: str, of the file of lines.
+    """
+
+    def __init__(self, output_dir, is_silent=False, name="train.log"):
+        self._is_silent = is_silent
+        self._path = os.path.join(output_dir, name)
+        self._output_dir = output_dir
+        self._writers = {}
+        self._writes = 0
+
+    def write(self, event, step, **values):
+        """Appends one line."""
+        if self._is_silent:
+            return
+        line = {"time": round(time.time(), 3), "event": event, "step": int(step)}
+        line = json.dumps(line | {name: _rounded(value) for name, value in values.items()})
+        if self._writes == 0 and self._ends_in_mid_line():
+            line = f"\n{line}"
+        self._writes += 1
+        with tf.io.gfile.GFile(self._path, "a") as file:
+            file.write(line + "\n")
+
+    def _ends_in_mid_line(self):
+        """Whether a kill cut the last line off: another one behind it would be lost with it."""
+        if not tf.io.gfile.exists(self._path):
+            return False
+        with tf.io.gfile.GFile(self._path, "rb") as file:
+            return not (b"\n" + file.read()).endswith(b"\n")
+
+    def read(self):
+        """Returns the lines written so far, as `read_lines` does."""
+        return read_lines(self._path)
+
+    def scalars(self, step, values, folder=""):
+        """Writes scalars to TensorBoard, as `folder`'s run."""
+        if self._is_silent:
+            return
+        if folder not in self._writers:
+            self._writers[folder] = tf.summary.create_file_writer(os.path.join(self._output_dir, folder))
+        with self._writers[folder].as_default():
+            for name, value in values.items():
+                _write_summary("scalars", name, tf.constant(float(value)), step)
+        self._writers[folder].flush()
+
+    def text(self, step, name, markdown, folder=""):
+        """Writes a text to TensorBoard."""
+        if self._is_silent:
+            return
+        self.scalars(step, {}, folder)
+        with self._writers[folder].as_default():
+            _write_summary("text", name, tf.constant(markdown), step)
+        self._writers[folder].flush()
+
+
+def lineage(lines):
+    """Returns those of a log's lines that led to the run's newest state, a list of dicts.
+
+    What a run wrote behind the checkpoint from which it was resumed is left out: these steps are done again.
+    """
+    kept = []
+    for line in lines:
+        if line["event"] in ("start", "resume"):
+            kept = [before for before in kept if before["step"] <= line["step"]]
+        kept.append(line)
+    return kept
+
+
+def read_lines(path):
+    """Returns the lines of a log, a list of dicts; [] where there is no log. A line that a kill cut off is left out.
+
+    Raises:
+        UserError: a whole line is none that a run writes; it is named.
+    """
+    if not tf.io.gfile.exists(path):
+        return []
+    found = []
+    for number, text in enumerate(read_bytes(path).decode(errors="replace").splitlines(), 1):
+        try:
+            json.loads(text)
+        except ValueError:
+            continue
+        except RecursionError:  # no line that was cut off
+            pass
+        found.append((number, text))
+    return [_checked(text, f"{path}: line {number}") for number, text in found]
+
+
+def _checked(text, where):
+    line = parse_json(text, where, schema=_LINE)
+    check_schema(line, _LINES.get(line["event"], {}), where)
+    for name, value in line.items():
+        if (isinstance(value, int) and not -(2**63) <= value < 2**63) or (name in _COUNTS and value < 0):
+            raise UserError(f"{where}: {shown(name)}: {shown(value)} is out of range.")
+    return line
+
+
+# What is read of a line: docs/training.md lists all of it.
+_MEASURES = (
+    "loss", "perplexity", "token_accuracy", "bleu", "bracketing_f1", "exact_sequence_accuracy", "learning_rate",
+    "target_tokens_per_second", "value",
+)  # fmt: skip
+_COUNTS = ("step", "best_step", "sentences", "data_batch")
+_LINE = (
+    {"event": str, "step": int}
+    | {f"{name}?": int for name in _COUNTS[1:]}
+    | {f"{name}?": float | None for name in _MEASURES}
+    | {"bleu_signature?": str | None, "split?": str, "metric?": str}
+)
+_LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint": {"data_batch": int}}
+
+
+def _write_summary(plugin, name, tensor, step):
+    """What tf.summary.scalar and .text do; those need the tensorboard package, which only the reader should need."""
+    metadata = tf.compat.v1.SummaryMetadata(
+        plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin), display_name=name
+    )
+    tf.summary.write(name, tensor, step=int(step), metadata=metadata)
+
+
+def _rounded(value):
+    """Six significant digits; what is not finite has no JSON and becomes None."""
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.6g}") if math.isfinite(value) else None

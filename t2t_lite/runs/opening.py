@@ -1,0 +1,197 @@
+"""Opens what a training run or an exporter left: a checkpoint, its model, its problem and its vocabulary."""
+
+import dataclasses
+import os
+
+import keras
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.backend import check_tensorflow
+from t2t_lite.config import HParams
+from t2t_lite.data.problem import Problem
+from t2t_lite.errors import UserError
+from t2t_lite.runs import exported
+from t2t_lite.runs.checkpoint_files import checkpoint_step, newest_checkpoint, parts_of_checkpoints
+from t2t_lite.runs.config import FILE_NAME, build_model, import_usr_dir, naming_config, read_run_config
+from t2t_lite.runs.size_check import check_size
+from t2t_lite.runs.weights import assign_saved, check_fits, named_weights
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A trained model and all that belongs to it.
+
+    Attributes:
+        model: keras.Model with the checkpoint's weights.
+        problem: Problem.
+        hparams: HParams that it was trained with.
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
+        step: int, updates it was trained for; 0 where the checkpoint's name does not tell.
+        path: str, the checkpoint, without suffix.
+        config: dict, the contents of `hparams.json`: the names of problem, model and hparams_set and more.
+        vocabulary_files: list of str, the files that `encoders` were made from.
+    """
+
+    model: keras.Model
+    problem: Problem
+    hparams: HParams
+    encoders: dict
+    step: int
+    path: str
+    config: dict
+    vocabulary_files: list
+
+
+def open_run(path, data_dir=None) -> Run:
+    """Loads a trained model.
+
+    Args:
+        path: str, an output_dir or a folder of averages (the newest checkpoint is taken), one checkpoint,
+            `…/model.ckpt-N`, or an export. `hparams.json` and the vocabulary lie beside it, or in the export.
+        data_dir: str, where the vocabulary is, in case it is not beside the checkpoint.
+
+    Raises:
+        UserError: no checkpoint there, or one that is damaged or of another model, or another vocabulary; or an export
+            of an ensemble.
+    """
+    exported.check_is_one(find_checkpoint(path), path)  # before any of them is loaded
+    (run,) = open_runs(path, data_dir)
+    return run
+
+
+def open_runs(path, data_dir=None) -> list[Run]:
+    """As `open_run`, but an export of an ensemble gives several."""
+    check_tensorflow("A trained model")
+    checkpoint = find_checkpoint(path)
+    config = read_config_of(checkpoint)
+    folder = exported.folder_of(checkpoint)
+    with naming_config(folder):
+        problem, _ = registry.problem(config["problem"]), registry.model(config["model"])
+    encoders, vocabulary = _encoders_and_files(problem, config, folder, data_dir)
+
+    def run(config, step, name="model"):
+        check_size(checkpoint, config, name)
+        with naming_config(folder):
+            model = build_model(config)
+        restore_weights(checkpoint, model, name)
+        hparams = HParams.from_dict(config["hparams"])
+        return Run(model, problem, hparams, encoders, step, checkpoint, config, vocabulary)
+
+    export = exported.export_of(checkpoint)
+    if export is None:
+        return [run(config, checkpoint_step(checkpoint))]
+    steps = exported.read_facts(export)["steps"]
+    names = exported.model_names(len(steps))
+    configs = [config, *(_read_config(os.path.join(folder, name)) for name in names[1:])]
+    return [run(*each) for each in zip(configs, steps, names, strict=True)]
+
+
+def read_config_of(checkpoint):
+    """Returns the `hparams.json` beside a checkpoint; the user's folder that it names is imported where it is needed.
+
+    Raises:
+        UserError: there is none, or that folder is gone.
+    """
+    config = _read_config(exported.folder_of(checkpoint))
+    if not _is_registered(config):
+        import_usr_dir(exported.export_of(checkpoint) or os.path.dirname(checkpoint), config)
+    return config
+
+
+def _read_config(folder):
+    config = read_run_config(folder)
+    if config is None:
+        raise UserError(
+            f"{os.path.join(folder, FILE_NAME)}: no such file. It says which model the checkpoint is of; expected in "
+            "every folder that t2t-trainer or t2t-avg-all wrote, and in exports."
+        )
+    return config
+
+
+def find_checkpoint(path):
+    """Returns the checkpoint (without suffix) that `path` means: itself, or the newest one of a folder or of exports.
+
+    Raises:
+        UserError: there is none.
+    """
+    path = str(path).removesuffix(".index")
+    if tf.io.gfile.exists(path + ".index"):
+        return path
+    if not tf.io.gfile.isdir(path):
+        raise UserError(
+            f"{path}: no such folder or checkpoint. Expected an output_dir of t2t-trainer, or a checkpoint in one, "
+            f"such as {os.path.join(os.path.dirname(path) or '.', 'model.ckpt-1000')}."
+        )
+    newest = newest_checkpoint(path) or exported.find_variables(path)
+    if newest is None:
+        parts = parts_of_checkpoints(path)
+        found = f", only {parts[0]}, without its index" if parts else ""
+        raise UserError(
+            f"{path}: holds no checkpoint (model.ckpt-N){found}. Train there first, or wait for its first save."
+        )
+    return newest
+
+
+def _is_registered(config):
+    base = config["problem"].removesuffix("_rev").removesuffix("_copy")
+    return config["model"] in registry.list_models() and base in registry.list_problems()
+
+
+def encoders_of(problem, config, folder, data_dir=None):
+    """Returns the encoders of the vocabulary that a model was trained with.
+
+    Args:
+        problem: Problem.
+        config: dict, the contents of `hparams.json`.
+        folder: str, where the vocabulary is.
+        data_dir: str, where it may be as well.
+
+    Raises:
+        UserError: it is not there, or another one.
+    """
+    return _encoders_and_files(problem, config, folder, data_dir)[0]
+
+
+def _encoders_and_files(problem, config, folder, data_dir):
+    try:
+        encoders = problem.get_feature_encoders(folder)
+    except UserError:
+        if not data_dir:
+            raise
+        encoders, folder = problem.get_feature_encoders(data_dir), data_dir
+    for side, expected in config["vocabulary_sha256"].items():
+        found = encoders[side].fingerprint
+        if found != expected:
+            raise UserError(
+                f"{folder}: the vocabulary of the {side} is not the one that the model was trained with (SHA-256 "
+                f"{found[:12]}…, expected {expected[:12]}…). Put that file back: {config['problem']} needs "
+                f"{', '.join(map(os.path.basename, problem.vocabulary_files(folder))) or 'its definition'}."
+            )
+    return encoders, problem.vocabulary_files(folder)
+
+
+def restore_weights(checkpoint, model, name="model"):
+    """Fills in weights.
+
+    Args:
+        checkpoint: str, without suffix.
+        model: a built keras.Model, or some of its weights, {name: variable}.
+        name: str, what the model is called there; in the export of an ensemble there are several.
+
+    Raises:
+        UserError: the checkpoint is damaged, or of another model.
+    """
+    try:
+        if isinstance(model, keras.Model):
+            check_fits(checkpoint, model, name=name)
+            model = named_weights(model)
+        assign_saved(checkpoint, model, name)
+    except UserError:
+        raise
+    except Exception as error:  # whatever the readers raise about bytes that may come from anywhere
+        cause = (str(error) or type(error).__name__).splitlines()[0]
+        raise UserError(
+            f"{checkpoint}: damaged, or a part of it is missing: {cause} "
+            "Copy it again, or name an earlier one by --checkpoint_path."
+        ) from error

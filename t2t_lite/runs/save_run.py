@@ -1,0 +1,154 @@
+"""Makes an output_dir, which every command opens, of a model that was trained elsewhere: by Keras' `fit`, for one."""
+
+import os
+
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.files import INCOMPLETE, copy_files, plain_folder
+from t2t_lite.models.arguments import differing_arguments, model_hparams
+from t2t_lite.models.transformer import Transformer
+from t2t_lite.runs.config import build_model, write_run_config
+from t2t_lite.runs.weights import trackable_weights
+from t2t_lite.text.vocabulary import vocabulary_sizes
+
+
+def save_run(model, output_dir, *, problem, data_dir, hparams=None, hparams_set="", usr_dir="", step=None):
+    """Writes the run of a model; t2t-decoder, t2t-exporter, t2t-eval and `Translator.load` open it.
+
+    t2t-trainer does not go on with it, for it has no state of the optimizer; it begins a new run with its weights by
+    `--warm_start_from`.
+
+    Args:
+        model: a registered model, such as `Transformer`, that has its weights.
+        output_dir: str, which does not exist yet, or is empty. It appears when all is written.
+        problem: Problem, or its name.
+        data_dir: str, where t2t-datagen wrote the vocabulary.
+        hparams: HParams that the model was made and trained with; None: of a Transformer what follows from it, and the
+            paper's for all that does not.
+        hparams_set: str, name of the set that `hparams` come from, or "".
+        usr_dir: str, the user's folder that registers problem or model, remembered for the commands.
+        step: int, the updates that it was trained for; None: as its optimizer has counted.
+
+    Returns:
+        The path of the checkpoint, without suffix.
+
+    Raises:
+        UserError: model, vocabulary and hyperparameters do not go together, or `output_dir` holds something.
+        Failure: writing failed; nothing is left behind.
+    """
+    problem = registry.problem(problem) if isinstance(problem, str) else problem
+    name = getattr(type(model), "REGISTERED_NAME", None)
+    if name is None or registry.model(name) is not type(model):
+        raise UserError(f"{type(model).__name__}: is not registered. Expected @registry.register_model on its class.")
+    if not model.built:
+        raise UserError(f"{type(model).__name__}: has no weights yet. Expected a model that was fitted, or called.")
+    hparams = _hparams(model, hparams)
+    encoders = problem.get_feature_encoders(data_dir)
+    sizes = {side: encoder.vocab_size for side, encoder in encoders.items()}
+    found = {"inputs": model.vocab_size, "targets": model.target_vocab_size}
+    if sizes != found:
+        raise UserError(
+            f"{data_dir}: the vocabulary of {problem.full_name} has {sizes['inputs']:,} ids of the inputs and "
+            f"{sizes['targets']:,} of the targets; the model has {found['inputs']:,} and {found['targets']:,}. "
+            "Expected the data that it was trained on."
+        )
+    if step is None:
+        step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
+    config = {
+        "problem": problem.full_name,
+        "model": name,
+        "hparams_set": hparams_set,
+        "vocab_size": found["inputs"],
+        "target_vocab_size": vocabulary_sizes(encoders)[1],
+        "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
+        "usr_dir": os.path.abspath(usr_dir) if usr_dir else "",
+        "hparams": hparams.values(),
+    }
+    if isinstance(model, Transformer):
+        config["target_vocab_size"] = model.config["target_vocab_size"]
+
+    def prepare(folder):
+        copy_files(problem.vocabulary_files(data_dir), folder)
+        return config
+
+    def fill(built):
+        if [w.shape for w in built.weights] != [w.shape for w in model.weights]:
+            raise UserError(f"{name}: made from these hyperparameters it has other weights than the model given.")
+        for weight, value in zip(built.weights, model.weights, strict=True):
+            weight.assign(value)
+
+    return write_run(output_dir, prepare, fill, step)
+
+
+def _hparams(model, hparams):
+    if not isinstance(model, Transformer):
+        if hparams is None:
+            raise UserError(f"{type(model).__name__}: `hparams` is missing. Expected those that it was made from.")
+        return hparams
+    if hparams is None:
+        return model_hparams(model.config, model.dtype_policy.name, HParams())
+    if differing := differing_arguments(model.config, model.dtype_policy.name, hparams):
+        (option, (wanted, found)), *_ = differing.items()
+        raise UserError(
+            f"hparams: {option}={wanted}, but the model was made with {found}. Expected the hyperparameters that it "
+            "was made from; left out, they follow from it."
+        )
+    return hparams
+
+
+def write_run(output_dir, prepare, fill, step=0):
+    """Writes settings, vocabulary and a checkpoint: what every command needs that uses a trained model.
+
+    Args:
+        output_dir: str, which does not exist yet, or is empty. It appears when all is written.
+        prepare: function of a folder that writes the vocabulary there, and returns what `write_run_config` takes.
+        fill: function of the built model, that gives its weights their values.
+        step: int, the updates that the model was trained for.
+
+    Returns:
+        The path of the checkpoint, without suffix.
+
+    Raises:
+        UserError: `output_dir` holds something, or settings that no model can have.
+        Failure: writing failed; nothing is left behind.
+    """
+    output_dir = str(output_dir)
+    check_new(output_dir)
+    temporary = output_dir.rstrip("/") + INCOMPLETE
+    try:
+        if tf.io.gfile.exists(temporary):
+            tf.io.gfile.rmtree(temporary)
+        tf.io.gfile.makedirs(temporary)
+        config = prepare(temporary)
+        model = build_model(config)
+        fill(model)
+        write_run_config(temporary, config)
+        checkpoint = tf.train.Checkpoint(model=trackable_weights(model), step=tf.Variable(step, dtype=tf.int64))
+        tf.train.CheckpointManager(
+            checkpoint, plain_folder(temporary), max_to_keep=1, checkpoint_name="model.ckpt"
+        ).save(step)
+        if tf.io.gfile.exists(output_dir):
+            tf.io.gfile.rmtree(output_dir)  # it is empty
+        tf.io.gfile.rename(temporary, output_dir)
+    except BaseException as error:
+        if tf.io.gfile.exists(temporary):
+            tf.io.gfile.rmtree(temporary)
+        if isinstance(error, tf.errors.OpError | OSError):
+            raise Failure(f"{output_dir}: could not be written: {str(error).splitlines()[0]}") from error
+        raise
+    return os.path.join(output_dir, f"model.ckpt-{step}")
+
+
+def check_new(output_dir):
+    """Raises `UserError` unless `output_dir` can be made, or is an empty folder."""
+    try:
+        if not tf.io.gfile.exists(output_dir):
+            tf.io.gfile.makedirs(output_dir)
+            tf.io.gfile.rmtree(output_dir)
+        elif not tf.io.gfile.isdir(output_dir) or tf.io.gfile.listdir(output_dir):
+            raise UserError(f"--output_dir={output_dir}: holds something already. Expected a new folder.")
+    except tf.errors.OpError as error:
+        raise UserError(f"--output_dir={output_dir}: cannot be made: {str(error).splitlines()[0]}") from None

@@ -1,0 +1,162 @@
+"""A model's weights under stable names, as checkpoints hold them."""
+
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.files import plain_path
+
+_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
+
+
+def named_weights(model):
+    """Returns {name: Keras variable} of all weights, such as `encoder_0/feed_forward/network/inner/kernel`.
+
+    The names do not depend on what else was made in this process: Keras calls a layer that has no name of its own
+    `dense` at first, `dense_7` later; here such numbers count from 0 in the model, and a single one has none.
+    """
+    paths = [weight.path.split("/")[1:] for weight in model.weights]  # without the model's own name
+    variants = {}
+    for part in (part for path in paths for part in path):
+        numbered = variants.setdefault(_base(part), [])
+        if part not in numbered:
+            numbered.append(part)
+
+    def stable(part):
+        base = _base(part)
+        return f"{base}_{variants[base].index(part)}" if len(variants[base]) > 1 else base
+
+    named = {}
+    for path, weight in zip(paths, model.weights, strict=True):
+        name = "/".join(map(stable, path))
+        if name in named:
+            raise ValueError(f"Two weights of {model.name} are called {name}. Give their layers names of their own.")
+        named[name] = weight
+    return named
+
+
+def _base(part):
+    return re.sub(r"_\d+$", "", part)
+
+
+def trackable_weights(model):
+    """Returns what to save and restore as `model` in a `tf.train.Checkpoint`.
+
+    Not the model itself: TensorFlow does not find layers that a Keras model keeps in a list.
+    """
+    return trackable({name: weight.value for name, weight in named_weights(model).items()})
+
+
+def trackable(variables):
+    """Returns a `tf.train.Checkpoint` that saves {"a/b": variable} under just these names."""
+
+    def nest(node):
+        return tf.train.Checkpoint(**{k: nest(v) if isinstance(v, dict) else v for k, v in node.items()})
+
+    return nest(nested(variables))
+
+
+def nested(variables):
+    """{"a/b": variable} -> {"a": {"b": variable}}: as an attribute of a `tf.Module` it is saved under these names."""
+    tree = {}
+    for name, variable in variables.items():
+        *folders, last = name.split("/")
+        node = tree
+        for folder in folders:
+            node = node.setdefault(folder, {})
+        node[last] = variable
+    return tree
+
+
+class Damaged(UserError):
+    """A checkpoint that cannot be read."""
+
+
+def open_checkpoint(path):
+    """Returns the reader of a checkpoint (without suffix); no character of its folder's name has a meaning."""
+    return tf.train.load_checkpoint(plain_path(path))
+
+
+def saved_shapes(path, name="model"):
+    """Returns {name: shape} of the weights of the model called `name` in a checkpoint (without suffix).
+
+    Raises:
+        Damaged: the checkpoint cannot be read.
+    """
+    try:
+        shapes = open_checkpoint(path).get_variable_to_shape_map()
+    except Exception as error:  # whatever the reader raises about bytes that may come from anywhere
+        cause = (str(error) or type(error).__name__).splitlines()[0]
+        raise Damaged(f"{path}: damaged, or a part of it is missing: {cause} Copy it again.") from error
+    return {weight_name(key, name): tuple(shape) for key, shape in shapes.items() if key.startswith(f"{name}/")}
+
+
+def weight_name(key, name="model"):
+    """Returns what a weight of the model called `name` is called, from its key in a checkpoint."""
+    return key.removeprefix(f"{name}/").removesuffix(_SUFFIX)
+
+
+def assign_saved(path, weights, name="model"):
+    """Gives weights, {name: variable}, the values that a checkpoint has, whatever their type there."""
+    reader = open_checkpoint(path)
+    reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # comes after the weights: raises for a file that is cut off
+    for key, weight in weights.items():
+        weight.assign(tf.cast(saved_value(reader, path, key, name), weight.dtype))
+
+
+def saved_value(reader, path, key, name="model"):
+    """Returns a weight of the model called `name`, an array, from the reader of the checkpoint `path`.
+
+    Raises:
+        NotFinite: it holds NaN or infinity.
+    """
+    value = reader.get_tensor(f"{name}/{key}{_SUFFIX}")
+    check_finite(path, {key: value})
+    return value
+
+
+class NotFinite(UserError):
+    """Weights that hold NaN or infinity: with them every output is meaningless."""
+
+
+def check_finite(where, weights):
+    """Raises `NotFinite`, which names the first weight at fault, where {name: array} holds NaN or infinity.
+
+    Args:
+        where: str, what the weights are of: a checkpoint or a file.
+        weights: {name: array of any dtype}.
+    """
+    for name, value in weights.items():
+        value = np.asarray(value)
+        if tf.as_dtype(value.dtype).is_floating and not (finite := np.isfinite(value)).all():
+            raise NotFinite(
+                f"{where}: {name}: {np.size(finite) - np.count_nonzero(finite):,} of {np.size(finite):,} numbers are "
+                "NaN or infinite. Such a model is of no use: take an earlier checkpoint, or train it again."
+            )
+
+
+def check_fits(path, model, apart=(), name="model"):
+    """Raises `UserError` unless a checkpoint holds exactly the weights of `model`, by name and shape.
+
+    Args:
+        path: a checkpoint, without suffix.
+        model: a built Keras model.
+        apart: names of weights that are not compared.
+        name: what the model is called in the checkpoint.
+    """
+    saved = saved_shapes(path, name)
+    wanted = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
+    for key in sorted({*saved, *wanted} - {*apart}):
+        if saved.get(key) != wanted.get(key):
+            raise UserError(
+                f"{path}: not of this model: {key} is {_shape(saved.get(key))} there, {_shape(wanted.get(key))} in "
+                "the model. Expected the settings that it was trained with."
+            )
+
+
+def _shape(shape):
+    if shape is None:
+        return "missing"
+    return " x ".join(map(str, shape)) or "a scalar"

@@ -1,0 +1,327 @@
+"""Asks TensorFlow Serving for translations by an exported model: addresses, certificates, retries, batches.
+
+    client = open_client("localhost:8500", Servable("translate"))
+    [answer.text for answer in client.translate(["Hello world.", "How are you?"])]
+
+How a request travels is in grpc_requests.py and rest_requests.py.
+"""
+
+import dataclasses
+import ipaddress
+import logging
+import math
+import os
+import random
+import re
+import ssl
+import threading
+import time
+import urllib.parse
+
+from t2t_lite.decoding.texts import check_options, check_texts, valid_unicode
+from t2t_lite.errors import Failure, UserError, counted, shown
+from t2t_lite.files.safe_json import MOST_BYTES, check_schema
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+PROTOCOLS = ("grpc", "rest")
+# What may pass by itself; translating has no side effects, so asking again is safe.
+_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
+_LONGEST_WAIT = 10.0  # seconds
+LONGEST_ANSWER = MOST_BYTES  # an answer is held in memory
+_COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
+_ADDRESS = re.compile(
+    r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<path>/[^\s?#\\]*)?",
+    re.IGNORECASE,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Servable:
+    """Which model is asked.
+
+    Attributes:
+        name: str, its name on the server.
+        version: int, or None: the newest one that is loaded.
+        label: str, a version's label in the server's model config, or None. At most one of the two is given.
+    """
+
+    name: str
+    version: int | None = None
+    label: str | None = None
+
+    def __post_init__(self):
+        for what, name in (("name", self.name), ("label", "-" if self.label is None else self.label)):
+            if not isinstance(name, str) or not name.strip() or name != valid_unicode(name):
+                raise UserError(f"a model's {what} {shown(name)}: expected a text such as translate.")
+        if self.version is not None and not 0 <= self.version < 2**63:
+            raise UserError(f"version {shown(self.version)}: expected a whole number from 0.")
+        if self.version is not None and self.label is not None:
+            raise UserError(
+                f"version {self.version} and label {self.label!r}: expected at most one. A label stands for a version."
+            )
+
+    def __str__(self):
+        if self.version is not None:
+            return f"model {self.name!r}, version {self.version}"
+        return f"model {self.name!r}" + (f", label {self.label!r}" if self.label is not None else "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """The translation of one text.
+
+    Attributes:
+        text: str.
+        score: float, log-probability in nats / length penalty.
+        truncated: bool, whether the export cut the text because it was too long.
+    """
+
+    text: str
+    score: float
+    truncated: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Tls:
+    """Files (PEM) for an encrypted connection.
+
+    Attributes:
+        ca_file: str, certificates that the server's one must descend from; None: the usual authorities.
+        cert_file: str, the client's certificate, where the server asks for one; with key_file, its private key.
+    """
+
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+    def context(self):
+        """Returns an `ssl.SSLContext`. Raises `UserError` for files that are missing or not what they should be."""
+        for path in (self.ca_file, self.cert_file, self.key_file):
+            if path is not None and not os.path.isfile(path):
+                raise UserError(f"{path}: no such file. Expected a PEM file.")
+        if (self.cert_file is None) != (self.key_file is None):
+            raise UserError("TLS: a client's certificate and its private key are given together, or neither of them.")
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+        except ssl.SSLError:
+            raise UserError(f"{self.ca_file}: not a certificate. Expected a PEM file of authorities.") from None
+        if self.cert_file is not None:
+            try:
+                context.load_cert_chain(self.cert_file, self.key_file, password=lambda: "")  # never asks a terminal
+            except ssl.SSLError:
+                raise UserError(
+                    f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected PEM files "
+                    "that belong together; the key without a password."
+                ) from None
+        return context
+
+
+@dataclasses.dataclass(frozen=True)
+class Address:
+    """Where a server listens; `path` is what comes before /v1 in REST's addresses."""
+
+    protocol: str
+    host: str
+    port: int
+    path: str = ""
+    encrypted: bool = False
+
+    @classmethod
+    def parse(cls, server, protocol=None, encrypted=False):
+        """Reads host:port, or, for REST, http://host:port/path and https://….
+
+        Args:
+            server: str.
+            protocol: one of PROTOCOLS; None: REST for an http address, otherwise gRPC.
+            encrypted: bool, whether TLS is wanted.
+
+        Raises:
+            UserError: something else, or a contradiction.
+        """
+        found = _ADDRESS.fullmatch(server)
+        scheme = (found["scheme"] or "").lower() if found else ""
+        port = int(found["port"] or {"http": 80, "https": 443}.get(scheme, 0)) if found else 0
+        host = _host(found["host"]) if found else None
+        if not host or not 0 < port < 2**16:
+            raise UserError(
+                f"server {shown(server)}: expected host:port, such as localhost:8500 (gRPC) or localhost:8501 (REST), "
+                "or an http:// or https:// address (REST); ports are 1 to 65535."
+            )
+        path = urllib.parse.quote(valid_unicode(found["path"] or ""), safe="/%:@!$&'()*+,;=~").rstrip("/")
+        if not scheme and path:
+            raise UserError(f"server {shown(server)}: a path needs http:// or https:// before the host.")
+        if scheme and protocol == "grpc":
+            raise UserError(f"server {shown(server)}: that is a REST address. Expected host:port for gRPC.")
+        if scheme == "http" and encrypted:
+            raise UserError(f"server {shown(server)}: http is not encrypted. Expected https:// with TLS.")
+        protocol = protocol or ("rest" if scheme else "grpc")
+        return cls(protocol, host, port, path, encrypted or scheme == "https")
+
+    def __str__(self):
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _host(text):
+    """Returns a host's name or address as it is looked up; None: no host has such a name."""
+    try:
+        if text.startswith("["):
+            return str(ipaddress.IPv6Address(text[1:-1]))
+        name = text.encode("idna").decode().lower()
+    except ValueError:  # UnicodeError too: a part of the name is empty, or too long
+        return None
+    return name if re.fullmatch(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?", name) else None
+
+
+class ServerError(Failure):
+    """A server did not answer, or answered that it cannot.
+
+    Attributes:
+        code: str, the name of gRPC's status code, REST's statuses translated; or CERTIFICATE.
+    """
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+def server_error(code, details, address, servable, timeout):
+    """Returns the ServerError for a request that failed.
+
+    Args:
+        code: see `ServerError`.
+        details: str, what the server, or the library that did not reach it, says.
+        address, servable: of the request.
+        timeout: float, seconds that it had.
+    """
+    details = " ".join(str(details).split())[:300].rstrip(".")
+    protocol = {"grpc": "gRPC", "rest": "REST"}[address.protocol]
+    said = f"{address}: {servable}: {code}: {details}."
+    messages = {
+        "CERTIFICATE": f"{address}: no encrypted connection: {details}. Check the TLS files, and that the server's "
+        "certificate is for this host.",
+        "UNAVAILABLE": f"{address}: no answer over {protocol}: {details or 'unavailable'}. Check host and port; "
+        "TensorFlow Serving's are usually 8500 (gRPC) and 8501 (REST).",
+        "DEADLINE_EXCEEDED": f"{address}: {servable}: no answer within {timeout:g} s. Allow more time, or ask for "
+        "fewer sentences at a time.",
+        "NOT_FOUND": f"{address}: {servable}: not served there: {details}. Check the name and the version.",
+        "UNIMPLEMENTED": f"{address}: not a TensorFlow Serving that speaks {protocol}: {details}. Check the port.",
+    }
+    if code == "UNAVAILABLE" and "closed" in details:
+        messages[code] += " One that closes the connection at once may want TLS, or a client's certificate."
+    return ServerError(code, messages.get(code, said))
+
+
+class Client:
+    """Translates through a server; safe to use from many threads. Made by `open_client`.
+
+    Attributes:
+        transport: has `predict(signature, inputs) -> {output: list}`, of inputs {name: list of str, float or int}, and
+            `status() -> [(version, state, message)]`; they raise ServerError.
+        retries: int, how often a request that failed is sent again.
+        first_wait: float, seconds before the first time; they double each time, and vary at random so that clients
+            which failed together do not come back together.
+    """
+
+    def __init__(self, transport, retries=3, first_wait=0.5):
+        self.transport, self.retries, self.first_wait = transport, retries, first_wait
+
+    def translate(self, texts, *, alpha=None, extra_length=None, batch_size=32, on_progress=None, **others):
+        """Returns a list of Answer in the order of texts.
+
+        Args:
+            texts: list of str.
+            alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's.
+            batch_size: int, texts a request; those of like length go together.
+            on_progress: None, or a function that is told how many more are done.
+
+        Raises:
+            ServerError: the server, after all retries, gave no answer.
+            Failure: its answer is not one of an exported translation model.
+            TypeError: texts that are no list of str; another argument: all else is fixed in the export.
+        """
+        check_options(others, ("alpha", "extra_length", "batch_size", "on_progress"), "translate")
+        texts = check_texts(texts)
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise UserError(f"batch_size={shown(batch_size)}: expected a whole number from 1.")
+        if (alpha is None) != (extra_length is None):
+            raise UserError("alpha and extra_length: expected both or neither; the export's own are not known here.")
+        options = {} if alpha is None else {"alpha": float(alpha), "extra_length": int(extra_length)}
+        signature = "with_options" if options else "serving_default"
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        answers = [None] * len(texts)
+        for start in range(0, len(order), batch_size):
+            places = order[start : start + batch_size]
+            inputs = {"inputs": [texts[i] for i in places]}
+            # A value for each text: a server that batches requests takes no scalars.
+            inputs |= {name: [value] * len(places) for name, value in options.items()}
+            found = self._retrying(lambda inputs=inputs: self.transport.predict(signature, inputs))
+            for i, answer in zip(places, self._checked(found, len(places)), strict=True):
+                answers[i] = answer
+            if on_progress:
+                on_progress(len(places))
+        return answers
+
+    def status(self):
+        """Returns [(version, state, message)] of the model: int, such as "AVAILABLE", and what is wrong, or ""."""
+        return self._retrying(self.transport.status)
+
+    def close(self):
+        """Closes the connection."""
+        self.transport.close()
+
+    def _retrying(self, call):
+        for attempt in range(self.retries + 1):
+            try:
+                return call()
+            except ServerError as error:
+                if error.code not in _PASSING or attempt == self.retries:
+                    raise
+                wait = min(self.first_wait * 2**attempt, _LONGEST_WAIT) * random.uniform(0.5, 1)
+                _LOGGER.warning(f"{error.code}: asking again in {wait:.1f} s ({attempt + 1} of {self.retries}).")
+                time.sleep(wait)
+
+    def _checked(self, found, count):
+        """The outputs of a signature -> list of Answer."""
+        where = f"{self.transport.address}: {self.transport.servable}"
+        try:
+            check_schema(found, _COLUMNS, where)
+        except UserError as error:
+            raise Failure(
+                f"{error} Expected outputs, scores and truncated of {counted(count, 'text')}, as exports of "
+                "t2t-exporter have."
+            ) from None
+        if sizes := [f"{len(found[name])} {name}" for name in _COLUMNS if len(found[name]) != count]:
+            raise Failure(f"{where}: answers {', '.join(sizes)} for {counted(count, 'text')}. Expected one for each.")
+        if not all(map(math.isfinite, found["scores"])):
+            raise Failure(f"{where}: a score is not finite: the model is damaged. Export it from another checkpoint.")
+        texts = map(valid_unicode, found["outputs"])
+        return [Answer(*row) for row in zip(texts, found["scores"], found["truncated"], strict=True)]
+
+
+def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retries=3):
+    """Returns a Client. It connects with the first request.
+
+    Args:
+        server: str, host:port, or an http address for REST.
+        servable: Servable.
+        protocol: "grpc" or "rest"; None: see `Address.parse`.
+        tls: Tls; None: not encrypted, but for an https address.
+        timeout: float, seconds for one request, from looking up the host to the answer's last byte; one that is sent
+            again has as many.
+        retries: int, how often a request is sent again that found no server (gRPC's UNAVAILABLE, REST's 503) or no
+            answer in time.
+
+    Raises:
+        UserError: an address or a file that is none; gRPC without the packages of `t2t_lite[serving]`.
+    """
+    if not 0 < timeout <= threading.TIMEOUT_MAX:
+        raise UserError(f"timeout={shown(timeout)}: expected seconds, more than 0.")
+    address = Address.parse(server, protocol, tls is not None)
+    tls = tls or (Tls() if address.encrypted else None)
+    if address.protocol == "rest":
+        from t2t_lite.serving.rest_requests import RestTransport as Transport
+    else:
+        from t2t_lite.serving.grpc_requests import GrpcTransport as Transport
+    return Client(Transport(address, servable, tls, timeout), retries)

@@ -1,0 +1,149 @@
+"""Requests to TensorFlow Serving over REST (JSON), by Python's own library."""
+
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+import threading
+import urllib.parse
+
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.files.safe_json import check_schema, parse_json
+from t2t_lite.serving.client import LONGEST_ANSWER, server_error
+
+# HTTP statuses, as TensorFlow Serving has them for gRPC's codes; 502 is a proxy's.
+_CODES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+
+_STATUS = {"model_version_status": [{"version": str | int, "state": str, "status?": {"error_message?": str}}]}
+
+
+class RestTransport:
+    """Addresses of one model on one server. See `query.Client` for what its methods are for.
+
+    Every request has a connection of its own: an idle one that a proxy has closed cannot fail.
+    """
+
+    def __init__(self, address, servable, tls, timeout):
+        self.address, self.servable, self._timeout = address, servable, timeout
+        self._context = None if tls is None else tls.context()
+        self._path = f"{address.path}/v1/models/{urllib.parse.quote(servable.name, safe='')}"
+        if servable.version is not None:
+            self._path += f"/versions/{servable.version}"
+        if servable.label is not None:
+            self._path += f"/labels/{urllib.parse.quote(servable.label, safe='')}"
+
+    def predict(self, signature, inputs):
+        """Calls a signature; returns {name of the output: list}."""
+        body = {"signature_name": signature, "inputs": inputs}
+        found = self._ask("POST", f"{self._path}:predict", json.dumps(body)).get("outputs")
+        return found if isinstance(found, dict) else {"outputs": found}
+
+    def status(self):
+        """Returns [(version, state, message)]."""
+        found = self._ask("GET", self._path)
+        try:
+            check_schema(found, _STATUS, f"{self.address}: {self.servable}")
+            versions = [int(one["version"]) for one in found["model_version_status"]]
+        except ValueError as error:  # UserError too
+            raise Failure(f"{error} Expected the answer of a TensorFlow Serving.") from None
+        messages = [one.get("status", {}).get("error_message", "") for one in found["model_version_status"]]
+        states = [one["state"] for one in found["model_version_status"]]
+        return list(zip(versions, states, messages, strict=True))
+
+    def close(self):
+        """Nothing is open."""
+
+    def _ask(self, method, path, body=None):
+        """Returns the JSON object of an answer; waits at most as long as a request may take, whatever comes."""
+        place, options = (self.address.host, self.address.port), {"timeout": self._timeout}
+        if self._context is None:
+            connection = http.client.HTTPConnection(*place, **options)
+        else:
+            connection = http.client.HTTPSConnection(*place, context=self._context, **options)
+        sockets, outcome = [], []
+
+        def exchange():
+            try:
+                outcome.append(self._exchange(connection, sockets, method, path, body))
+            except Exception as error:
+                outcome.append(error)
+
+        # A socket's own time-out is one of each step: looking up the host has none, and a server that sends a byte now
+        # and then would never exceed it.
+        thread = threading.Thread(target=exchange, daemon=True)
+        thread.start()
+        try:
+            thread.join(self._timeout)
+            found = outcome[0] if outcome else self._error("DEADLINE_EXCEEDED", "")
+        finally:
+            _break_off(sockets)
+        if isinstance(found, Exception):
+            raise found
+        return self._content(*found)
+
+    def _exchange(self, connection, sockets, method, path, body):
+        """Returns (status, reason, content) of an answer. Raises ServerError where there is none.
+
+        The connection's socket is added to `sockets`; it forgets its own when the answer has begun.
+        """
+        try:
+            connection.connect()
+            sockets.append(connection.sock)
+            connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+            with contextlib.closing(connection.getresponse()) as answer:  # open, it would hold the connection
+                return self._read(answer)
+        except TimeoutError:
+            raise self._error("DEADLINE_EXCEEDED", "") from None
+        except ssl.SSLError as error:
+            raise self._error("CERTIFICATE", error) from None
+        except (http.client.BadStatusLine, http.client.LineTooLong) as error:
+            if isinstance(error, OSError):  # a connection that was closed
+                raise self._error("UNAVAILABLE", error) from None
+            raise self._error("UNIMPLEMENTED", "it does not answer in HTTP") from None
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a chunk's size is no number
+            raise self._error("UNAVAILABLE", getattr(error, "strerror", None) or error) from None
+
+    def _read(self, answer):
+        too_long = (answer.length or 0) > LONGEST_ANSWER
+        if too_long or len(data := answer.read(LONGEST_ANSWER + 1)) > LONGEST_ANSWER:
+            raise Failure(
+                f"{self.address}: {self.servable}: an answer of more than {LONGEST_ANSWER:,} bytes. Ask for fewer "
+                "sentences at a time."
+            )
+        if answer.length:
+            raise self._error("UNAVAILABLE", f"the answer ends {answer.length:,} bytes too early")
+        return answer.status, answer.reason, data
+
+    def _content(self, status, reason, data):
+        """Returns the JSON object in an answer. Raises ServerError for one that says what is wrong."""
+        try:
+            found = parse_json(data, f"{self.address}: not a TensorFlow Serving, its answer", LONGEST_ANSWER, dict)
+        except UserError as error:
+            if status == 200:
+                raise Failure(str(error)) from None
+            found = {}
+        if status != 200:
+            code, details = _CODES.get(status, f"HTTP {status}"), found.get("error")
+            raise self._error(code, details if isinstance(details, str) and details else f"HTTP {status} {reason}")
+        return found
+
+    def _error(self, code, details):
+        return server_error(code, details, self.address, self.servable, self._timeout)
+
+
+def _break_off(sockets):
+    """Closes sockets, and ends what another thread still waits for on them."""
+    for one in sockets:
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()

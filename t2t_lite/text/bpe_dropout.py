@@ -1,0 +1,232 @@
+"""BPE-dropout (Provilkov et al. 2020, algorithm 1): a sentence is cut into other pieces each time it is read.
+
+Works on the ids of many sentences at once: SentencePiece's own sampling takes text, one sentence a call, and no seed.
+"""
+
+import numpy as np
+
+from t2t_lite import files
+from t2t_lite.errors import UserError
+from t2t_lite.text import vocabulary
+
+_NEVER = np.iinfo(np.int32).max  # the rank of two symbols that do not merge
+_MIX = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: spreads keys over a table (Knuth, volume 3, section 6.4)
+
+
+class BpeDropout:
+    """Cuts sentences anew: at each step of BPE every merge that could be made is left out with some probability.
+
+    A word begins at a piece that begins with a blank, as long as no piece has a blank further inside; else it is the
+    whole sentence. Bytes, symbols of the user's and special ids stay as they are, and no merge goes across them.
+
+    Args:
+        encoder: a `SentencePieceEncoder` of a BPE model.
+        probability: of leaving out a merge, from 0 (SentencePiece's own pieces) to 1 (characters).
+
+    Raises:
+        UserError: another encoder, another kind of model, or no probability.
+
+    Example:
+        >>> dropout = BpeDropout(encoder, 0.1)                                              # doctest: +SKIP
+        >>> ids, lengths = dropout(np.array([17, 5, 1]), np.array([3]), np.random.default_rng(0))   # doctest: +SKIP
+    """
+
+    def __init__(self, encoder, probability):
+        if not 0 <= probability <= 1:
+            raise UserError(f"bpe_dropout={probability}: expected a probability from 0 (off) to 1 (characters).")
+        if not isinstance(encoder, vocabulary.SentencePieceEncoder):
+            raise UserError(
+                f"bpe_dropout={probability}: this problem's vocabulary ({type(encoder).__name__}) has no merges. "
+                "Expected a SentencePiece BPE model: set bpe_dropout=0."
+            )
+        from t2t_lite.text import sentencepiece_proto
+
+        proto = sentencepiece_proto.ModelProto.FromString(files.read_bytes(encoder.path))
+        if proto.trainer_spec.model_type != sentencepiece_proto.TrainerSpec.BPE:
+            kind = sentencepiece_proto.TrainerSpec.ModelType.Name(proto.trainer_spec.model_type).lower()
+            raise UserError(
+                f"bpe_dropout={probability}: {encoder.path} is a {kind} model, which has no merges. Expected a BPE "
+                "model: set bpe_dropout=0."
+            )
+        self._probability = probability
+        self._size = len(proto.pieces)
+        normal = {p.piece: i for i, p in enumerate(proto.pieces) if p.type == p.NORMAL}
+        self._read_characters([p.piece for p in proto.pieces], normal)
+        self._read_merges(normal, np.array([p.score for p in proto.pieces]))
+
+    def __call__(self, ids, lengths, draw):
+        """Cuts sentences anew.
+
+        Args:
+            ids: int [n], the sentences' ids one after the other.
+            lengths: int [sentences], how many ids each has.
+            draw: `numpy.random.Generator`.
+
+        Returns:
+            (ids int32 [m], lengths int64 [sentences]) of the same text; the same generator gives the same.
+        """
+        counts = self._counts[ids]
+        ends = np.cumsum(counts)
+        symbols = self._characters[np.repeat(self._starts[ids] - (ends - counts), counts) + np.arange(counts.sum())]
+        is_first = self._begins_word[ids]
+        is_first[1:] |= self._is_atomic[ids[:-1]]
+        is_first[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
+        pieces = np.flatnonzero(is_first)
+        begins = (ends - counts)[pieces]
+        sizes = np.diff(begins, append=symbols.size)
+
+        old_sizes = np.diff(pieces, append=ids.size)
+        calm, stays = self._first_left_out(sizes - old_sizes, draw)
+        changed, new_sizes = self._merge(symbols, begins[~stays], sizes[~stays], calm[~stays], draw)
+        sizes = old_sizes.copy()
+        sizes[~stays] = new_sizes
+        is_old = np.repeat(stays, sizes)
+        found = np.empty(is_old.size, np.int32)
+        found[is_old] = ids[np.repeat(stays, old_sizes)]
+        found[~is_old] = changed
+        sentence = np.repeat(np.arange(lengths.size), lengths)[pieces]
+        return found, np.bincount(sentence, sizes, lengths.size).astype(np.int64)
+
+    def _first_left_out(self, merges, draw):
+        """Draws in how many steps of each word the best merge is made, before it is left out for the first time.
+
+        Words where that is not before the last merge keep their pieces, as two in three do at a probability of 0.1.
+
+        Args:
+            merges: int [words], the steps that SentencePiece made.
+
+        Returns:
+            (steps int64 [words], whether the word's pieces stay bool [words]).
+        """
+        if self._probability in (0, 1):  # without short cuts
+            return np.full(merges.size, -1), np.zeros(merges.size, bool)
+        steps = np.log1p(-draw.random(merges.size)) / np.log1p(-self._probability)  # geometric, when rounded down
+        steps = np.minimum(steps, merges.max(initial=0)).astype(np.int64)
+        return steps, steps >= merges
+
+    def _merge(self, symbols, begins, sizes, calm, draw):
+        """Merges the symbols of all words, one merge a step in each word that is not done.
+
+        From the longest words downwards, those that have come down to `size` symbols go on together with those that
+        begin with so many: all words of a step are of one size.
+
+        Returns:
+            (the symbols that are left, word after word, sizes [words]).
+        """
+        order = np.argsort(-sizes, kind="stable")
+        bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))  # of each size, descending
+        sizes, parts = sizes.copy(), []
+        calm, all_calm = calm[:0], calm
+        words, table, ranks = order[:0], np.zeros([0, 0], np.int32), np.zeros([0, 0], np.int32)
+        for number, size in enumerate(range(sizes.max(initial=0), 0, -1)):
+            new = order[bounds[number] : bounds[number + 1]]
+            added = symbols[begins[new][:, None] + np.arange(size)]
+            words = np.concatenate([words, new])
+            table = np.concatenate([table.reshape(-1, size), added])
+            # Beside each symbol, the rank of its merge with the next one.
+            ranks = np.concatenate([ranks.reshape(-1, size), self._ranks_within(added)])
+            calm = np.concatenate([calm, all_calm[new]])
+            chosen = self._choose(ranks, calm, draw)
+            goes_on = np.take(ranks, np.arange(words.size) * size + chosen) != _NEVER
+            done, rest = np.flatnonzero(~goes_on), np.flatnonzero(goes_on)
+            parts.append((words[done], table.take(done, axis=0)))
+            sizes[parts[-1][0]] = size
+            words, table, ranks = words[rest], table.take(rest, axis=0), ranks.take(rest, axis=0)
+            calm = calm[rest] - 1
+            table, ranks = self._apply(table.reshape(-1), ranks.reshape(-1), chosen[rest], size)
+        ends = np.cumsum(sizes)
+        found = np.empty(sizes.sum(), np.int32)
+        for words, rows in parts:
+            found[(ends - sizes)[words][:, None] + np.arange(rows.shape[1])] = rows
+        return found, sizes
+
+    def _choose(self, ranks, calm, draw):
+        """Returns the column of each row's best merge that is not left out, or one that holds `_NEVER`.
+
+        `calm` says for each row in how many steps the best merge is made yet; in the one after them it is left out.
+        """
+        chosen = ranks.argmin(axis=1)  # the leftmost of equal ones, as SentencePiece
+        if self._probability == 0:
+            return chosen
+        # How many of the best are left out before one is not: a geometric variable, one draw a word.
+        chance = np.where(calm > 0, 1.0, draw.random(len(ranks)))
+        chance[calm == 0] *= self._probability
+        rows = np.flatnonzero(chance < self._probability)
+        if self._probability == 1:
+            left_out = np.full(rows.size, ranks.shape[1] - 1)
+        else:
+            chance = np.maximum(chance[rows], np.finfo(float).tiny)
+            left_out = np.minimum(np.log(chance) / np.log(self._probability), ranks.shape[1] - 1).astype(int)
+        by_rank = np.argsort(ranks[rows], axis=1, kind="stable")  # the last column is always `_NEVER`
+        chosen[rows] = by_rank[np.arange(rows.size), left_out]
+        return chosen
+
+    def _apply(self, table, ranks, chosen, size):
+        """Merges symbol `chosen` of each row with the next one; rows of `size` symbols, flat, become one shorter."""
+        at = np.arange(chosen.size) * size + chosen
+        merged = self._merged[self._find(table[at], table[at + 1])]
+        table[at] = merged
+        # Id 0, padding, merges with nothing. Where there is no left neighbour, the last column of the row before, or
+        # of the very last row, is written: it stays `_NEVER`.
+        left = np.where(chosen > 0, table[at - 1], 0)
+        right = np.where(chosen + 2 < size, np.take(table, at + 2, mode="clip"), 0)
+        ranks[at - 1] = self._ranks[self._find(left, merged)]
+        ranks[at] = self._ranks[self._find(merged, right)]
+        stays = np.ones(table.size, bool)
+        stays[at + 1] = False
+        return table[stays], ranks[stays]
+
+    def _ranks_within(self, rows):
+        ranks = np.full(rows.shape, _NEVER, np.int32)
+        ranks[:, :-1] = self._ranks[self._find(rows[:, :-1], rows[:, 1:])]
+        return ranks
+
+    # Tables.
+
+    def _read_characters(self, pieces, normal):
+        """Tables of the characters of a piece; what is not made of characters with ids of their own is one symbol."""
+        characters = [
+            [normal[c] for c in piece] if piece in normal and all(c in normal for c in piece) else [i]
+            for i, piece in enumerate(pieces)
+        ]
+        self._is_atomic = np.array([piece not in normal or not all(c in normal for c in piece) for piece in pieces])
+        blank = vocabulary._BLANK
+        ends_words = not any(blank in piece[1:] for piece in normal)
+        self._begins_word = self._is_atomic | np.array([ends_words and piece.startswith(blank) for piece in pieces])
+        self._counts = np.array([len(ids) for ids in characters])
+        self._starts = np.cumsum(self._counts) - self._counts
+        self._characters = np.array([i for ids in characters for i in ids], np.int32)
+
+    def _read_merges(self, normal, scores):
+        """A hash table (linear probing) of all pairs of pieces that make a piece: its rank by score, and its id."""
+        ranks = np.unique(-scores, return_inverse=True)[1].tolist()
+        pairs = [
+            (normal[piece[:cut]], normal[piece[cut:]], i)
+            for piece, i in normal.items()
+            for cut in range(1, len(piece))
+            if piece[:cut] in normal and piece[cut:] in normal
+        ]
+        bits = (4 * len(pairs) + 1).bit_length()  # at most a quarter full
+        self._shift, self._mask = 64 - bits, 2**bits - 1
+        keys, self._ranks = [-1] * 2**bits, np.full(2**bits, _NEVER, np.int32)
+        self._merged = np.zeros(2**bits, np.int32)
+        for left, right, merged in pairs:
+            key = left * self._size + right
+            slot = (key * _MIX % 2**64) >> self._shift
+            while keys[slot] != -1:
+                slot = (slot + 1) & self._mask
+            keys[slot], self._ranks[slot], self._merged[slot] = key, ranks[merged], merged
+        self._keys = np.array(keys)
+
+    def _find(self, left, right):
+        """Returns where pairs are in the table; those that do not merge get an empty place."""
+        key = left.astype(np.int64) * self._size + right
+        slot = ((key.astype(np.uint64) * np.uint64(_MIX)) >> np.uint64(self._shift)).astype(np.int64)
+        found = self._keys[slot]
+        searched = np.nonzero((found != key) & (found != -1))
+        while searched[0].size:
+            slot[searched] = (slot[searched] + 1) & self._mask
+            found = self._keys[slot[searched]]
+            others = (found != key[searched]) & (found != -1)
+            searched = tuple(axis[others] for axis in searched)
+        return slot

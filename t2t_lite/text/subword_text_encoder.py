@@ -1,0 +1,196 @@
+"""tensor2tensor's own subwords, for models that were trained with them (its data_generators/text_encoder.py).
+
+A text is cut where letters and numbers meet other characters. Each of these tokens is escaped, gets `_` as its end, and
+is spelled by pieces: the longest one that fits, from the left. Such vocabularies are read, not learned.
+"""
+
+import functools
+import hashlib
+import re
+import unicodedata
+
+from t2t_lite import files
+from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, TextEncoder, tf_visible
+
+ENDING = ".subwords"
+_ESCAPES = frozenset("\\_u;0123456789")
+_RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # as newer and older versions wrote them
+_UNDEFINED = "\u3013"  # what the escape of a number that is no character becomes
+_MOST_TOKENS = 2**18
+
+
+class SubwordTextEncoder(TextEncoder):
+    r"""Ids of the pieces in a `.subwords` file, one a line, mostly in quotes; the first two are padding's and EOS'.
+
+    `\` is escaped as `\\`, `_` as `\u`, a character that no piece has by its number: `\9731;`. So every text has ids.
+    An entry that is empty is never used for a text: it stands for a row of the model's matrices that no piece belongs
+    to.
+
+    Args:
+        path: of the file; any file system that `tf.io.gfile` knows.
+
+    Raises:
+        UserError: no such file, or not such a vocabulary.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self._file = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
+        self._pieces = read_pieces(self._file, path)
+        self._ids = {piece: i for i, piece in enumerate(self._pieces) if piece}
+        self._longest = max(map(len, self._ids))
+        self._alphabet = {character for piece in self._pieces for character in piece} | _ESCAPES
+        self._tokens = {}
+        super().__init__(len(self._pieces))
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of the file."""
+        return hashlib.sha256(self._file).hexdigest()
+
+    def encode(self, text):
+        """Returns the ids of a string, without EOS."""
+        return [i for token in tokenize(text) for i in self._encode_token(token)]
+
+    def _encode_token(self, token):
+        if token not in self._tokens:
+            if len(self._tokens) >= _MOST_TOKENS:
+                self._tokens.clear()
+            ids = self._spell(escape(token, self._alphabet))
+            if ids is None:  # a character that is only in longer pieces, where tensor2tensor gives up
+                ids = self._spell(escape(token, {piece for piece in self._ids if len(piece) == 1}))
+            self._tokens[token] = ids
+        return self._tokens[token]
+
+    def _spell(self, escaped):
+        """Returns ids of the longest pieces from the left, or None where none fits."""
+        ids, start = [], 0
+        while start < len(escaped):
+            for end in range(min(len(escaped), start + self._longest), start, -1):
+                found = self._ids.get(escaped[start:end])
+                if found is not None:
+                    break
+            else:
+                return None
+            ids.append(found)
+            start = end
+        return ids
+
+    def pieces(self, ids):
+        """Returns the vocabulary's entry for every id; `<unused_90>` for one that no text is spelled with."""
+        ids = [int(i) for i in ids]
+        shown = super().pieces(ids)
+        unused = (i not in (PAD_ID, EOS_ID) and self._ids.get(piece) != i for i, piece in zip(ids, shown, strict=True))
+        return [f"<unused_{i}>" if is_unused else piece for i, piece, is_unused in zip(ids, shown, unused, strict=True)]
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
+        return self._graph.encode(strings)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        return self._graph.decode(tf.ragged.boolean_mask(ids, (ids > EOS_ID) & (ids < self.vocab_size)))
+
+    @property
+    def tf_resources(self):
+        """The table of pieces."""
+        return [self._graph.table]
+
+    @functools.cached_property
+    def _graph(self):
+        from t2t_lite.text.subword_graph import SubwordGraph
+
+        return SubwordGraph(self._pieces, self._ids, self._alphabet)
+
+    def __getstate__(self):
+        return {**{name: value for name, value in self.__dict__.items() if name != "_graph"}, "_tokens": {}}
+
+    def _join(self, ids):
+        tokens = [unescape(token) for token in "".join(self._pieces[i] for i in ids).split("_") if token]
+        return detokenize([token for token in tokens if token])
+
+    def _piece(self, i):
+        return self._pieces[i]
+
+
+def read_pieces(content, path):
+    """Returns the pieces in the bytes of a `.subwords` file, a list of str.
+
+    Raises:
+        UserError: not such a vocabulary; `path` is named.
+    """
+    try:
+        lines = content.decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected tensor2tensor's .subwords file.") from None
+    pieces = [_unquoted(line.rstrip()) for line in lines]
+    wrong = [i for i, names in enumerate(_RESERVED) if i >= len(pieces) or pieces[i] not in names]
+    if wrong:
+        found = repr(lines[wrong[0]][:40]) if wrong[0] < len(lines) else "the end"
+        raise UserError(
+            f"{path}: not a vocabulary of tensor2tensor's subwords: found {found} as line {wrong[0] + 1}, expected "
+            f"'{_RESERVED[wrong[0]][0]}'."
+        )
+    lacking = sorted(_ESCAPES - set(pieces))
+    if lacking:
+        raise UserError(
+            f"{path}: not a vocabulary of tensor2tensor's subwords: has no piece {lacking[0]!r}, which escapes are "
+            "spelled with. Expected the .subwords file that t2t-datagen of tensor2tensor wrote."
+        )
+    return pieces
+
+
+def _unquoted(line):
+    return line[1:-1] if line[:1] == line[-1:] and line[:1] in ("'", '"') else line
+
+
+def tokenize(text):
+    """Cuts a string between letters or numbers and anything else; a blank between two of these tokens is left out."""
+    tokens, start = [], 0
+    known = [is_alphanumeric(character) for character in text]
+    for at in range(1, len(text)):
+        if known[at] != known[at - 1]:
+            if text[start:at] != " " or start == 0:
+                tokens.append(text[start:at])
+            start = at
+    return [*tokens, text[start:]] if text else []
+
+
+def detokenize(tokens):
+    """Joins what `tokenize` has cut: a blank between two tokens of letters and numbers."""
+    joined, before = [], False
+    for token in tokens:
+        alphanumeric = is_alphanumeric(token[0])
+        joined.append(" " + token if before and alphanumeric else token)
+        before = alphanumeric
+    return "".join(joined)
+
+
+@functools.lru_cache(maxsize=2**16)
+def is_alphanumeric(character):
+    """Returns whether a character is a letter or a number, by its Unicode category."""
+    return unicodedata.category(character)[0] in "LN"
+
+
+def escape(token, alphabet):
+    r"""Returns a token in characters of the alphabet, closed by `_`, which is nowhere else."""
+    token = token.replace("\\", "\\\\").replace("_", "\\u")
+    return "".join(c if c in alphabet and c != "\n" else f"\\{ord(c)};" for c in token) + "_"
+
+
+def unescape(token):
+    """Returns the token that was escaped, given without its closing `_`."""
+    return re.sub(r"\\u|\\\\|\\([0-9]+);", _character, token)
+
+
+def _character(match):
+    if match[1] is None:
+        return "_" if match[0] == "\\u" else "\\"
+    digits = match[1].lstrip("0")
+    number = int(digits or "0") if len(digits) <= 7 else -1
+    # tensor2tensor makes lone surrogates of theirs, which no file can hold.
+    return chr(number) if 0 <= number < 0xD800 or 0xDFFF < number <= 0x10FFFF else _UNDEFINED

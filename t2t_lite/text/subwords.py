@@ -1,0 +1,231 @@
+"""Learns a SentencePiece vocabulary from text, or takes over one that another tool has learned."""
+
+import contextlib
+import io
+import logging
+import os
+import re
+import tempfile
+import unicodedata
+
+from t2t_lite import files
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.text.word_counts import count_words
+
+LONGEST_SYMBOL = 100
+_LOGGER = logging.getLogger("t2t_lite")
+# What "identity" makes blanks of; a NUL cannot be written in such a rule.
+_BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
+
+
+def is_symbol(symbol):
+    """Whether a string can be a piece of the user's own: UTF-8 without blanks or control characters, not endless."""
+    is_odd = re.search(r"[\s\u2581]", symbol) or any(unicodedata.category(c) in ("Cc", "Cs") for c in symbol)
+    return 0 < len(symbol) <= LONGEST_SYMBOL and not is_odd
+
+
+class TooManyPieces(UserError):
+    """A vocabulary's size that the text cannot fill; `largest` is the one that it can."""
+
+    def __init__(self, message, largest):
+        super().__init__(message)
+        self.largest = largest
+
+
+def train_sentencepiece(
+    lines, model_prefix, vocab_size, *, character_coverage=0.9999, normalization="identity", user_defined_symbols=()
+):
+    """Trains a BPE vocabulary with byte fallback and writes `<model_prefix>.model` and `.vocab`.
+
+    The same lines in the same order give the same files, whatever the machine. A character among the rarest 0.01 % of
+    the text gets no piece of its own; it is spelled by the pieces of its UTF-8 bytes, so nothing is ever unknown.
+
+    No piece reaches over a blank, so the words and how often they occur are all that is needed: the pieces are those
+    that SentencePiece learns from the lines, in memory for the different words alone. When these are more than some
+    10 million characters together (800,000 words), the rarest are left out, and a log line says so: see
+    `count_words`.
+
+    Args:
+        lines: iterable of strings, one sentence each; those of more than 4,192 bytes are left out.
+        model_prefix: path without its ending; any file system that `tf.io.gfile` knows.
+        vocab_size: number of pieces, the special ones and 256 bytes included.
+        character_coverage: share of the text's characters that get pieces of their own.
+        normalization: "identity" (control characters and line separators become blanks, all else stays), or one of
+            SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of blanks become one.
+        user_defined_symbols: strings without blanks that are always one piece, with the ids from 3 on.
+
+    Raises:
+        UserError: `vocab_size` is too large or too small for the text (the limit is named), there is no text, or a
+            symbol has a blank, occurs twice or is reserved.
+    """
+    import sentencepiece
+
+    # A tab separates words from counts below, so it separates words here, whatever the normalisation.
+    separators = {code: " " for code in _BLANKS} if normalization == "identity" else {9: " "}
+    _check_symbols(user_defined_symbols, model_prefix, separators)
+    counts = count_words(lines, separators)
+    model = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, _users_errors(vocab_size, model_prefix):
+        sentencepiece.SentencePieceTrainer.train(
+            # Taken out one by one, so that a word is not in memory twice; SentencePiece sorts them.
+            sentence_iterator=("{}\t{}".format(*counts.popitem()) for _ in range(len(counts))),
+            input_format="tsv",
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=vocab_size,
+            character_coverage=character_coverage,
+            byte_fallback=True,
+            **_normalization(normalization, folder),
+            pad_id=PAD_ID,
+            eos_id=EOS_ID,
+            unk_id=UNK_ID,
+            bos_id=-1,
+            user_defined_symbols=list(user_defined_symbols),
+            num_threads=4,  # a fixed number: the result must not depend on the machine
+            minloglevel=2,
+        )
+    _write(_without_traces(model.getvalue()), model_prefix)
+
+
+def adopt_sentencepiece(path, model_prefix):
+    """Copies any SentencePiece model to `<model_prefix>.model` and writes its `.vocab`.
+
+    Other special ids become padding 0, EOS 1 and unknown 2, as `with_usual_ids` describes. A model without byte
+    fallback stays one: a log line says that it has unknown characters.
+
+    Raises:
+        UserError: no such file, or not a SentencePiece model.
+    """
+    model = with_usual_ids(files.read_bytes(path), path)
+    if not parse_sentencepiece(model, path).trainer_spec.byte_fallback:
+        _LOGGER.info(f"{path}: a vocabulary without byte fallback: characters that it does not have become <unk>")
+    _write(model, model_prefix)
+
+
+def with_usual_ids(model, path):
+    """Returns the bytes of a SentencePiece model with padding 0, EOS 1 and unknown 2.
+
+    A model that has these is returned as it is. Otherwise the three are put first, and added where they are missing;
+    the other pieces follow in their order. Texts are cut into the same pieces, whose ids are other ones.
+
+    Args:
+        model: bytes of a `.model` file.
+        path: its name, for errors.
+
+    Raises:
+        UserError: not a SentencePiece model.
+    """
+    proto = parse_sentencepiece(model, path)
+    kind, spec = proto.SentencePiece.Type, proto.trainer_spec
+    control = {piece.piece for piece in proto.pieces if piece.type == kind.CONTROL}
+    names = {piece.piece for piece in proto.pieces}
+    special = []
+    for role in ("pad", "eos"):
+        name = getattr(spec, f"{role}_piece")
+        if name not in control:
+            while name in names:  # a piece of text is called like this
+                name = f"<{name}>"
+            setattr(spec, f"{role}_piece", name)
+        special.append(proto.SentencePiece(piece=name, score=0, type=kind.CONTROL))
+    special += [piece for piece in proto.pieces if piece.type == kind.UNKNOWN]
+    taken = {piece.piece for piece in special}
+    pieces = special + [piece for piece in proto.pieces if piece.piece not in taken]
+    if list(proto.pieces) == pieces:
+        return model
+    ids = {piece.piece: i for i, piece in enumerate(pieces)}
+    bos_id = ids[spec.bos_piece] if spec.bos_piece in control else -1
+    spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD_ID, EOS_ID, UNK_ID, bos_id
+    spec.vocab_size = len(pieces)
+    pieces = [proto.SentencePiece.FromString(piece.SerializeToString()) for piece in pieces]  # they were parts of it
+    del proto.pieces[:]
+    proto.pieces.extend(pieces)
+    return proto.SerializeToString(deterministic=True)
+
+
+def parse_sentencepiece(model, path):
+    """Returns a ModelProto. Raises `UserError` unless SentencePiece can load the model."""
+    import sentencepiece
+
+    from t2t_lite.text import sentencepiece_proto
+
+    try:
+        sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(model)
+    except (RuntimeError, ValueError):  # ValueError: the message itself is no text
+        raise UserError(
+            f"{path}: not a SentencePiece model ({len(model):,} bytes). Expected a .model file of spm_train or of "
+            "t2t-datagen."
+        ) from None
+    return sentencepiece_proto.ModelProto.FromString(model)
+
+
+def _write(model, model_prefix):
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    table = "".join(f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(processor.vocab_size()))
+    files.write_bytes(f"{model_prefix}.vocab", table.encode())
+    files.write_bytes(f"{model_prefix}.model", model)  # last: it is the one that counts as there
+
+
+def _check_symbols(symbols, model_prefix, separators):
+    """Raises `UserError` for symbols that cannot be pieces, or only by reaching over words."""
+    for number, symbol in enumerate(symbols):
+        if not symbol or any(c in " \u2581\r\n" or ord(c) in separators for c in symbol):
+            found, expected = "has a blank or is empty", "symbols without blanks, such as <2de>"
+        elif not is_symbol(symbol):
+            found, expected = "cannot be a piece", f"at most {LONGEST_SYMBOL} characters of text"
+        elif symbol in symbols[:number]:
+            found, expected = "is given twice", "each symbol once"
+        elif re.fullmatch("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>", symbol):
+            found, expected = "is reserved", "a symbol that the vocabulary does not have anyway"
+        else:
+            continue
+        raise UserError(
+            f"vocabulary {os.path.basename(model_prefix)}: the user-defined symbol {symbol!r} {found}. Expected "
+            f"{expected}."
+        )
+
+
+def _normalization(name, folder):
+    """Returns SentencePiece's options. The rule is kept in the model file, so serving normalises as training did."""
+    if name != "identity":
+        return {"normalization_rule_name": name}
+    path = os.path.join(folder, "rule.tsv")
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(f"{code:X}\t20\n" for code in _BLANKS)
+    return {"normalization_rule_tsv": path}
+
+
+def _without_traces(model):
+    """Takes out of a model the name of the rule's temporary file (the rule is in it, compiled) and of the format."""
+    from t2t_lite.text import sentencepiece_proto
+
+    proto = sentencepiece_proto.ModelProto.FromString(model)
+    proto.normalizer_spec.ClearField("normalization_rule_tsv")
+    proto.trainer_spec.ClearField("input_format")
+    return proto.SerializeToString(deterministic=True)
+
+
+@contextlib.contextmanager
+def _users_errors(vocab_size, model_prefix):
+    """Turns SentencePiece's errors about the text and the size into ones for users."""
+    name = os.path.basename(model_prefix)
+    flag = "--target_vocab_size" if ".targets." in name else "--vocab_size"
+    try:
+        yield
+    except RuntimeError as error:
+        if match := re.search(r"too high.*<= (\d+)", str(error)):
+            raise TooManyPieces(
+                f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill. The largest possible size "
+                f"is {match[1]}: use {flag}={match[1]} or less, or more text.",
+                int(match[1]),
+            ) from None
+        if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
+            raise UserError(
+                f"vocabulary {name}: {vocab_size} pieces are too few. The bytes and the characters of this corpus "
+                f"alone need {match[1]}: use a {flag} well above {match[1]}."
+            ) from None
+        if "sentences_.empty()" in str(error):
+            raise UserError(f"vocabulary {name}: there is no text to learn it from. Expected some lines.") from None
+        raise Failure(f"vocabulary {name}: SentencePiece failed: {str(error).splitlines()[0]}") from error

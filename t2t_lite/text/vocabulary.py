@@ -1,0 +1,363 @@
+"""Encoders: text <-> ids, in Python and inside a TensorFlow graph (mirrors tensor2tensor's text_encoder.py).
+
+Ids of every encoder: 0 padding, 1 end of sentence (EOS). Encoders return ids without EOS; records add it.
+TensorFlow and tensorflow-text are imported at the first use in a graph.
+"""
+
+import functools
+import hashlib
+import itertools
+import re
+
+from t2t_lite import files
+from t2t_lite.errors import UserError
+
+PAD_ID = 0
+EOS_ID = 1
+UNK_ID = 2
+
+_BLANK = "\u2581"  # what SentencePiece writes for a blank
+_MOST_WORDS = 2**18
+# SHA-256 of SentencePiece's compiled rules: none ("identity"), and ours of `_normalization`.
+_RULES_OF_CHARACTERS = {
+    hashlib.sha256(b"").hexdigest(),
+    "b304547e497b78efb6a74008929eddfdba6529394057bf6c41a7d4150e4dc3ab",
+}
+
+
+class TextEncoder:
+    """Ids of numbers separated by blanks: "1 2 3" <-> [3, 4, 5].
+
+    Args:
+        vocab_size: number of ids, the reserved ones (padding and EOS) included.
+
+    Attributes:
+        unknown_id: what a text outside the vocabulary becomes; None: there is none.
+    """
+
+    num_reserved_ids = 2
+    unknown_id = None
+
+    def __init__(self, vocab_size):
+        self.vocab_size = vocab_size
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of the vocabulary file; where there is no file, of the encoder's definition."""
+        return hashlib.sha256(f"{type(self).__name__} {self.vocab_size}".encode()).hexdigest()
+
+    def encode(self, text):
+        """Returns the ids of a string, without EOS. Raises `UserError` where the text is not in the vocabulary."""
+        ids = []
+        for word in text.split():
+            number = int(word) + self.num_reserved_ids if re.fullmatch(r"[0-9]{1,9}", word) else -1
+            if not self.num_reserved_ids <= number < self.vocab_size:
+                largest = self.vocab_size - self.num_reserved_ids - 1
+                raise UserError(f"{word!r} is not in the vocabulary. Expected numbers from 0 to {largest}.")
+            ids.append(number)
+        return ids
+
+    def decode(self, ids, strip_extraneous=False):
+        """Returns the string of ids: stops at the first EOS and leaves padding out.
+
+        Args:
+            ids: ints.
+            strip_extraneous: as in tensor2tensor; the same result either way.
+
+        Raises:
+            ValueError: an id outside the vocabulary.
+        """
+        return self._join(self._visible(ids))
+
+    def decode_list(self, ids):
+        """Returns one string an id, padding and EOS included (tensor2tensor's name for `pieces`)."""
+        return self.pieces(ids)
+
+    def pieces(self, ids):
+        """Returns the vocabulary's entry for every id, padding and EOS included."""
+        names = {PAD_ID: "<pad>", EOS_ID: "</s>"}
+        return [names[i] if i in names else self._piece(i) for i in map(int, ids)]
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; what is no number is left out."""
+        import tensorflow as tf
+
+        words = tf.strings.split(strings)
+        # Nine digits at most: `to_number` raises beyond int32, and an exported graph must never raise.
+        words = tf.ragged.boolean_mask(words, tf.strings.regex_full_match(words, "[0-9]{1,9}"))
+        ids = tf.ragged.map_flat_values(tf.strings.to_number, words, tf.int32) + self.num_reserved_ids
+        return tf.ragged.boolean_mask(ids, ids < self.vocab_size)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids >= self.num_reserved_ids) & (ids < self.vocab_size))
+        return tf.strings.reduce_join(tf.strings.as_string(ids - self.num_reserved_ids), axis=-1, separator=" ")
+
+    @property
+    def tf_resources(self):
+        """What `tf_encode` and `tf_decode` need beside the graph, for an export to track: mostly nothing."""
+        return []
+
+    def _visible(self, ids):
+        """The ids that show: up to the first EOS, without padding, checked against the vocabulary's size."""
+        found = []
+        for i in map(int, ids):
+            if i == EOS_ID:
+                break
+            if not 0 <= i < self.vocab_size:
+                raise ValueError(f"id {i} is outside the vocabulary. Expected 0 to {self.vocab_size - 1}.")
+            if i != PAD_ID:
+                found.append(i)
+        return found
+
+    def _join(self, ids):
+        return " ".join(self._piece(i) for i in ids)
+
+    def _piece(self, i):
+        return str(i - self.num_reserved_ids)
+
+
+class ByteTextEncoder(TextEncoder):
+    """Ids of UTF-8 bytes: byte + 2 (`VocabType.CHARACTER`). Needs no file and knows every text."""
+
+    def __init__(self):
+        super().__init__(256 + self.num_reserved_ids)
+
+    def encode(self, text):
+        """Returns the ids of a string's UTF-8 bytes, without EOS."""
+        return [byte + self.num_reserved_ids for byte in text.encode("utf-8")]
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS."""
+        import tensorflow as tf
+
+        characters = tf.strings.bytes_split(strings)
+        decode = functools.partial(tf.io.decode_raw, out_type=tf.uint8)
+        numbers = tf.ragged.map_flat_values(lambda c: tf.reshape(decode(c), [-1]), characters)
+        return tf.cast(numbers, tf.int32) + self.num_reserved_ids
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; bytes that are no UTF-8 become U+FFFD."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids >= self.num_reserved_ids) & (ids < self.vocab_size))
+        table = tf.constant([bytes([byte]) for byte in range(256)])
+        joined = tf.strings.reduce_join(tf.gather(table, ids - self.num_reserved_ids), axis=-1)
+        return tf.strings.unicode_transcode(joined, "UTF-8", "UTF-8")
+
+    def _join(self, ids):
+        return bytes(i - self.num_reserved_ids for i in ids).decode("utf-8", errors="replace")
+
+    def _piece(self, i):
+        return f"<0x{i - self.num_reserved_ids:02X}>"
+
+
+class TokenTextEncoder(TextEncoder):
+    """Ids of whole words listed in a file, one a line (`VocabType.TOKEN`).
+
+    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as tensor2tensor writes them.
+
+    Args:
+        path: of the file; any file system that `tf.io.gfile` knows.
+        replace_oov: the entry that words outside the vocabulary become; None: such a word is an error.
+    """
+
+    def __init__(self, path, replace_oov=None):
+        self.path = path
+        self._file = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
+        try:
+            self._words = self._file.decode("utf-8").removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one word a line.") from None
+        self._ids = {word: i for i, word in enumerate(self._words)}
+        self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
+        if len(self._ids) != len(self._words) or len(self._words) <= self.num_reserved_ids:
+            raise UserError(f"{path}: an entry occurs twice, or there are none. Expected one word a line.")
+        if replace_oov is not None and self.unknown_id is None:
+            raise UserError(f"{path}: the entry {replace_oov!r} for unknown words is not in it. Add it as a line.")
+        super().__init__(len(self._words))
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of the file."""
+        return hashlib.sha256(self._file).hexdigest()
+
+    def encode(self, text):
+        """Returns the ids of the blank-separated words. Raises `UserError` for an unknown one without `replace_oov`."""
+        ids = [self._ids.get(word, self.unknown_id) for word in text.split()]
+        if None in ids:
+            raise UserError(
+                f"{text.split()[ids.index(None)]!r} is not in the vocabulary {self.path}. Add it as a line."
+            )
+        return ids
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)]; words without an id are left out."""
+        import tensorflow as tf
+
+        ids = tf.ragged.map_flat_values(self._table.lookup, tf.strings.split(strings))
+        return tf.ragged.boolean_mask(ids, ids >= 0)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
+        return tf.strings.reduce_join(tf.gather(tf.constant(self._words), ids), axis=-1, separator=" ")
+
+    @property
+    def tf_resources(self):
+        """The table of words."""
+        return [self._table]
+
+    @functools.cached_property
+    def _table(self):
+        import tensorflow as tf
+
+        default = -1 if self.unknown_id is None else self.unknown_id
+        with tf.init_scope():  # outside of any function that is being traced: an export has to track it
+            words = tf.lookup.KeyValueTensorInitializer(self._words, range(self.vocab_size), value_dtype=tf.int32)
+            return tf.lookup.StaticHashTable(words, default)
+
+    def _piece(self, i):
+        return self._words[i]
+
+
+class SentencePieceEncoder(TextEncoder):
+    """Ids of a SentencePiece model file with padding 0, EOS 1 and unknown 2.
+
+    Args:
+        path: of the `.model` file; any file system that `tf.io.gfile` knows.
+
+    Raises:
+        UserError: no such file, not a SentencePiece model, or one with other special ids.
+    """
+
+    num_reserved_ids = 3
+    unknown_id = UNK_ID
+
+    def __init__(self, path):
+        import sentencepiece
+
+        self.path = path
+        self._model = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(self._model)
+            self._processor.id_to_piece(list(range(self._processor.vocab_size())))  # a piece may be no text
+        except (RuntimeError, ValueError):  # ValueError: the message itself is no text
+            raise UserError(
+                f"{path}: not a SentencePiece model ({len(self._model):,} bytes). "
+                "Copy the file again, or delete it and run t2t-datagen."
+            ) from None
+        p = self._processor
+        found = (p.pad_id(), p.eos_id(), p.unk_id())
+        if found != (PAD_ID, EOS_ID, UNK_ID):
+            raise UserError(
+                f"{path}: ids of padding, end of sentence and unknown are {found}. Expected "
+                f"{(PAD_ID, EOS_ID, UNK_ID)}: t2t-datagen --vocab_from={path} takes it over with these, in another "
+                "data_dir; or spm_train --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
+            )
+        super().__init__(p.vocab_size())
+        self._words = _Words(self._processor)
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of the model file."""
+        return hashlib.sha256(self._model).hexdigest()
+
+    def encode(self, text):
+        """Returns the ids of a string, without EOS."""
+        if not self._is_by_word or _BLANK in text:
+            return self._processor.encode(text)
+        return list(itertools.chain.from_iterable(map(self._words.__getitem__, text.split(" "))))
+
+    @functools.cached_property
+    def _is_by_word(self):
+        """Whether a text's ids are those of its words, one after the other: words that come again need no search.
+
+        So it is when no piece goes beyond a blank and the normalisation looks at single characters, as it does in the
+        models that `train_sentencepiece` makes. Not for unigram models: their scores are summed up over the whole text,
+        and rounding decides between pieces that are equally good.
+        """
+        from t2t_lite.text import sentencepiece_proto
+
+        proto = sentencepiece_proto.ModelProto.FromString(self._model)
+        rule = proto.normalizer_spec
+        return (
+            proto.trainer_spec.model_type == proto.trainer_spec.BPE
+            and hashlib.sha256(rule.precompiled_charsmap).hexdigest() in _RULES_OF_CHARACTERS
+            and rule.add_dummy_prefix
+            and rule.remove_extra_whitespaces
+            and rule.escape_whitespaces
+            and not proto.trainer_spec.treat_whitespace_as_suffix
+            and not any(_BLANK in piece.piece[1:] or " " in piece.piece for piece in proto.pieces)
+        )
+
+    def __getstate__(self):
+        return {**self.__dict__, "_words": _Words(self._processor)}
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
+        return self._tokenizer.tokenize(strings)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        return self._tokenizer.detokenize(tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size)))
+
+    def _join(self, ids):
+        return self._processor.decode(ids)
+
+    def _piece(self, i):
+        return self._processor.id_to_piece(i)
+
+    @property
+    def _tokenizer(self):
+        # Not kept: a tokenizer holds a resource of the graph or eager context it was made in.
+        import tensorflow as tf
+        import tensorflow_text
+
+        # A loaded SavedModel shares resources by their nodes' names: under one name the input's vocabulary would write
+        # the outputs too, or the other way round, whichever came first.
+        name = f"vocabulary_{self.fingerprint[:16]}"
+        return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
+
+
+def vocabulary_sizes(encoders):
+    """Returns (ids of the inputs, ids of the targets or None where both sides have the same vocabulary).
+
+    Args:
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
+    """
+    inputs, targets = encoders["inputs"], encoders["targets"]
+    return inputs.vocab_size, None if inputs.fingerprint == targets.fingerprint else targets.vocab_size
+
+
+class _Words(dict):
+    """Ids of words that were met."""
+
+    def __init__(self, processor):
+        super().__init__()
+        self._processor = processor
+
+    def __missing__(self, word):
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        ids = self[word] = self._processor.EncodeAsIds(word)
+        return ids
+
+
+def tf_visible(ids):
+    """In a graph: int32 [batch, length] -> ragged without the first EOS of a row, all behind it, and all padding."""
+    import tensorflow as tf
+
+    is_end = tf.cast(ids == EOS_ID, tf.int32)
+    return tf.ragged.boolean_mask(ids, (tf.cumsum(is_end, axis=1) == 0) & (ids != PAD_ID))

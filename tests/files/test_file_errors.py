@@ -1,0 +1,145 @@
+"""Whatever is wrong with a path, Python's and TensorFlow's words for it become one sentence that names it."""
+
+import errno
+import os
+import socket
+
+import pytest
+import tensorflow as tf
+
+from t2t_lite import files
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.files import file_errors
+
+GFILE = tf.io.gfile
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch):
+    """A folder with one of each that is no ordinary file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    socket.socket(socket.AF_UNIX).bind("socket")
+    return tmp_path
+
+
+READ = {
+    "absent": "absent: no such file",
+    "dangling": "dangling: no such file",
+    "absent/file": "absent/file: no such file",
+    "": "no such file",
+    "folder": "folder: is a folder. Expected a file",
+    "file/file": "file/file: a file is in the way where a folder is expected",
+    "loop": "loop: a link that leads back to itself",
+    "n" * 300: "nnn: longer than a name can be",
+    "n/" * 3000: "longer than a name can be",
+    "pipe": "pipe: is a pipe. Expected a file",
+    "socket": "socket: is a socket. Expected a file",
+    "/dev/zero": "/dev/zero: is a device. Expected a file",
+    "foo://bucket/file": "foo://bucket/file: TensorFlow has no file system foo://. Expected a local path",
+    "s3://bucket/file": "s3:// needs the package tensorflow-io",
+    "https://host/file": "download the file first",
+    "a\0b": r"a\\x00b: a path with a NUL byte",
+    "caf\udce9": r"caf\\udce9: a name that is not UTF-8",
+}
+
+
+@pytest.mark.parametrize("path", READ, ids=lambda path: repr(path)[:20])
+def test_reading(hostile, path):
+    for read in (files.read_bytes, files.read_json):
+        with pytest.raises(UserError, match=READ[path]) as raised:
+            read(path)
+        assert "\n" not in str(raised.value) and len(str(raised.value)) < 500
+
+
+WRITE = {
+    "absent/file": "absent/file: cannot be written: its folder does not exist",
+    "folder": "folder: is a folder",
+    "file/file": "file/file: a file is in the way where a folder is expected",
+    "n" * 250: "longer than a name can be",  # with the ending of what is not finished
+    "foo://bucket/file": "no file system foo://",
+    "a\0b": "NUL byte",
+    "caf\udce9": "not UTF-8",
+    "/proc/none": "/proc/none: ",
+}
+
+
+@pytest.mark.parametrize("path", WRITE, ids=lambda path: repr(path)[:20])
+def test_writing(hostile, path):
+    before = sorted(os.listdir())
+    with pytest.raises(UserError, match=WRITE[path]):
+        files.write_bytes(path, b"x")
+    assert sorted(os.listdir()) == before
+
+
+FOLDERS = {"file": "in the way", "file/folder": "in the way", "loop": "in the way", "n" * 300: "longer than",
+           "foo://b/x": "no file system foo", "a\0b": "NUL", "caf\udce9": "not UTF-8", "pipe": "in the way",
+           "/proc/none": "/proc/none"}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", FOLDERS, ids=lambda path: repr(path)[:20])
+def test_making_a_folder(hostile, path):
+    with pytest.raises(UserError, match=FOLDERS[path]):
+        files.make_folder(path)
+
+
+def test_a_full_disk_is_no_mistake_of_the_user(tmp_path):
+    (tmp_path / "x.t2t_lite_incomplete").symlink_to("/dev/full")
+    with pytest.raises(Failure, match=r"x: the disk is full. Free some space"):
+        files.write_bytes(str(tmp_path / "x"), b"x")
+
+
+# What TensorFlow itself raises, here by its own readers, which checkpoints and records go through.
+OF_TENSORFLOW = {
+    "absent": "absent: no such file",
+    "folder": "folder: is a folder",
+    "file/file": "file/file: a file is in the way",
+    "loop": "loop: a link",
+    "n" * 300: "longer than a name",
+    "socket": "socket: is a socket",
+    "foo://b/x": "no file system foo",
+}
+
+
+@pytest.mark.parametrize("path", OF_TENSORFLOW, ids=lambda path: path[:20])
+@pytest.mark.parametrize("read", [lambda path: GFILE.GFile(path, "rb").read(), tf.io.read_file], ids=["file", "op"])
+def test_tensorflows_errors_name_the_path(hostile, path, read):
+    with pytest.raises(tf.errors.OpError) as raised:
+        read(path)
+    explained = file_errors.explain(raised.value)
+    assert isinstance(explained, UserError) and OF_TENSORFLOW[path] in str(explained)
+    with pytest.raises(UserError, match=path[:4]), file_errors.translated(path):
+        read(path)
+
+
+def test_no_permission_and_a_disk_that_can_only_be_read():
+    for code, words in ((errno.EACCES, "no permission to read"), (errno.EROFS, "can only be read")):
+        with pytest.raises(UserError, match=f"x: {words}|x: its file system {words}"), file_errors.translated("x"):
+            raise OSError(code, os.strerror(code), "x.t2t_lite_incomplete")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BrokenPipeError(errno.EPIPE, "Broken pipe"),
+        ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"),
+        ValueError("a bug"),
+        TypeError("a bug"),
+        tf.errors.InvalidArgumentError(None, None, "Incompatible shapes: [2] vs. [3]"),
+        tf.errors.NotFoundError(None, None, "Key layer/kernel not found in checkpoint"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_is_about_something_else_passes(error):
+    assert file_errors.explain(error) is None
+
+
+def test_check_scheme():
+    for path in ("a/b", "gs://bucket/x", "ram://x", "a/b://c", "://x", ""):
+        file_errors.check_scheme(path)
+    with pytest.raises(UserError, match="no file system hdfs"):
+        file_errors.check_scheme("hdfs://x")

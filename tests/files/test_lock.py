@@ -1,0 +1,35 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.files.lock import held_lock
+
+
+def test_only_one_process_is_in(tmp_path):
+    path = tmp_path / "a.lock"
+    code = f"from t2t_lite.files.lock import held_lock\nwith held_lock({str(path)!r}, 'd'): print(1, flush=1); input()"
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert other.stdout.readline() == b"1\n"
+        with (
+            pytest.raises(UserError, match=rf"^d: another \(process {other.pid}\) is running in it"),
+            held_lock(path_str := str(path), "d: another"),
+        ):
+            pass
+        assert path.exists()
+    finally:
+        other.kill()
+        other.communicate()
+    with held_lock(path_str, "d: another"):  # the killed one left its file, and no lock
+        assert path.read_text() == str(os.getpid())
+    assert not path.exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    with pytest.raises(UserError, match="cannot be written"), held_lock(str(tmp_path / "none" / "lock"), "x"):
+        pass
+    with held_lock("gs://bucket/lock", "x"):  # no locks there
+        pass

@@ -1,0 +1,55 @@
+"""Named pipes are waited for, but not for ever."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.files import pipes
+
+
+@pytest.fixture
+def pipe(tmp_path, monkeypatch):
+    monkeypatch.setattr(pipes, "SECONDS_FOR_THE_OTHER_END", 0.4)
+    monkeypatch.setattr(pipes, "_SECONDS_IN_SILENCE", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    return str(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(("mode", "does"), [("rb", "writes to"), ("wb", "reads from")])
+def test_a_pipe_without_another_end(pipe, caplog, mode, does):
+    caplog.set_level("INFO", "t2t_lite")
+    threads, begin = threading.active_count(), time.monotonic()
+    with pytest.raises(UserError, match=f"pipe: a pipe that nothing {does}, for 0.4 s. Start the other command"):
+        pipes.open_device(pipe, mode)
+    assert 0.3 < time.monotonic() - begin < 10
+    assert f"pipe: waiting at most 0.4 s for a command that {does} this pipe" in caplog.text
+    assert threading.active_count() == threads, "nothing goes on waiting"
+
+
+def test_a_pipe_whose_other_end_comes_later(pipe):
+    def write():
+        with open(pipe, "wb") as file:
+            file.write(b"a\nb")
+
+    timer = threading.Timer(0.2, write)
+    timer.start()
+    with pipes.open_device(pipe, "rb") as file:
+        assert file.read() == b"a\nb"
+    timer.join()
+
+
+def test_no_permission_is_told_at_once(pipe, monkeypatch):
+    def refuse(path, mode):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(UserError, match="pipe: no permission to read"):
+        pipes.open_device(pipe, "rb")
+
+
+def test_is_device(pipe, tmp_path):
+    assert pipes.is_device(pipe) and pipes.is_device("/dev/null")
+    assert not any(map(pipes.is_device, (str(tmp_path), __file__, "absent", "gs://bucket/x", "")))

@@ -1,0 +1,88 @@
+"""`hparams.json` of the right syntax and any shape: it is read, or its fault is named with the file."""
+
+import copy
+import json
+
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.runs.config import read_run_config, write_run_config
+from t2t_lite.runs.opening import open_run
+
+CONFIG = {
+    "problem": "algorithmic_identity_decimal40",
+    "model": "transformer",
+    "hparams_set": "transformer_tiny",
+    "vocab_size": 12,
+    "target_vocab_size": None,
+    "vocabulary_sha256": {"inputs": "00", "targets": "00"},
+    "usr_dir": "",
+    "hparams": {"hidden_size": 8, "my_own": 3},
+    "batches_a_step": 2,
+}
+WRONG = [None, [], {}, "text", -1, 0, 1.5, True, 10**30, [{}], {"a": None}]
+ALSO_RIGHT = {
+    "problem": ["text"], "model": ["text"], "hparams_set": ["text"], "usr_dir": ["text"], "target_vocab_size": [None],
+    "vocabulary_sha256": [{}], "hparams": [{}],
+}  # fmt: skip
+
+
+def test_it_comes_back(tmp_path):
+    assert read_run_config(str(tmp_path)) is None
+    write_run_config(str(tmp_path), CONFIG)
+    assert read_run_config(str(tmp_path)) == {"format": 1, **CONFIG}
+
+
+def mistake(folder):
+    with pytest.raises(UserError) as error:
+        read_run_config(str(folder))
+    message = str(error.value)
+    assert str(folder / "hparams.json") in message and "\n" not in message and len(message) < 500, message
+    return message
+
+
+@pytest.mark.parametrize("name", ["format", *CONFIG])
+def test_an_entry_of_another_shape(tmp_path, name):
+    write_run_config(str(tmp_path), CONFIG)
+    path = tmp_path / "hparams.json"
+    whole = json.loads(path.read_text())
+    for value in WRONG:
+        if any(type(value) is type(right) and value == right for right in ALSO_RIGHT.get(name, [])):
+            continue
+        path.write_text(json.dumps({**whole, name: value}))
+        assert name in mistake(tmp_path), value
+    if name != "batches_a_step":  # which older runs lack
+        path.write_text(json.dumps({key: value for key, value in whole.items() if key != name}))
+        assert f"'{name}' is missing" in mistake(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("hidden_size", "wide"), ("hidden_size", [8]), ("hidden_size", None), ("num_heads", 0), ("num_heads", 10**30),
+        ("label_smoothing", -1), ("optimizer", 3), ("pos", "nowhere"), ("my_own", None), ("my_own", {"a": 1}),
+    ],
+)  # fmt: skip
+def test_a_hyperparameter_of_another_kind(tmp_path, name, value):
+    config = copy.deepcopy(CONFIG)
+    config["hparams"][name] = value
+    write_run_config(str(tmp_path), config)
+    assert name in mistake(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", '"x"', "{", '{"format": NaN}', "null", '{"format": 1, "format": 1}'])
+def test_a_file_that_is_none(tmp_path, text):
+    (tmp_path / "hparams.json").write_text(text)
+    mistake(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"problem": "no_such_problem"}, {"model": "no_such_model"}, {"hparams": {"hidden_size": 9, "num_heads": 2}}],
+)
+def test_settings_that_make_no_model(tmp_path, change):
+    write_run_config(str(tmp_path), CONFIG | {"vocabulary_sha256": {}} | change)
+    (tmp_path / "model.ckpt-1.index").write_bytes(b"")
+    with pytest.raises(UserError) as error:
+        open_run(str(tmp_path))
+    assert str(tmp_path) in str(error.value)

@@ -1,0 +1,180 @@
+"""What a run that goes on may have other than before."""
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.errors import UserError
+from t2t_lite.runs.config import write_run_config
+from t2t_lite.runs.directory import (
+    STREAM,
+    accumulation_for,
+    changed_hparams,
+    fill_in_settings,
+    locked,
+    run_hparams,
+)
+from t2t_lite.training.optimizers import without_multistep
+
+
+def config(replicas, accumulation):
+    return {
+        "problem": "p",
+        "model": "transformer",
+        "hparams_set": "transformer_tiny",
+        "usr_dir": "",
+        "vocab_size": 10,
+        "target_vocab_size": None,
+        "vocabulary_sha256": {},
+        "hparams": registry.hparams("transformer_tiny").parse(f"gradient_accumulation_steps={accumulation}").values(),
+        "batches_a_step": replicas * accumulation,
+    }
+
+
+@pytest.mark.parametrize(
+    "before, replicas, wanted, kept",
+    [
+        ((8, 1), 8, 1, 1),
+        ((8, 1), 2, 1, 4),
+        ((2, 6), 3, 6, 4),
+        ((8, 1), 1, 1, 8),
+        ((8, 1), 2, 3, 3),  # another number was asked for
+    ],
+)
+def test_the_accumulation_that_keeps_the_batches(before, replicas, wanted, kept):
+    assert accumulation_for(replicas, wanted, config(*before)) == kept
+    assert accumulation_for(replicas, wanted, config(*before), keep_batches=False) == wanted
+    assert accumulation_for(replicas, wanted, None) == wanted
+
+
+def test_replicas_that_cannot_share_the_batches():
+    with pytest.raises(
+        UserError, match=r"^5 replicas cannot share the 12 .* Expected 1, 2, 3, 4, 6, 12 of them"
+    ) as error:
+        accumulation_for(5, 6, config(2, 6))
+    assert str(error.value).endswith("--hparams=gradient_accumulation_steps=6 --allow_hparams_change")
+
+
+def test_only_steps_of_other_batches_are_a_change(tmp_path):
+    write_run_config(str(tmp_path), config(8, 1))
+    assert changed_hparams(str(tmp_path), config(2, 4), allow_change=False) == {}
+    with pytest.raises(
+        UserError, match=r"gradient_accumulation_steps: 1 -> 3, batches_a_step: 8 -> 6\. .*--allow_hparams"
+    ):
+        changed_hparams(str(tmp_path), config(2, 3), allow_change=False)
+    assert changed_hparams(str(tmp_path), config(2, 1), allow_change=True) == {"batches_a_step": [8, 2]}
+
+
+@pytest.mark.parametrize("key", ["problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256"])
+def test_what_the_weights_belong_to_cannot_change(tmp_path, key):
+    """Not even when hyperparameters may."""
+    write_run_config(str(tmp_path), config(1, 1))
+    other = {"vocab_size": 11, "target_vocab_size": 12, "vocabulary_sha256": {"inputs": "00"}}.get(key, "other")
+    with pytest.raises(UserError, match=f"was trained with {key}="):
+        changed_hparams(str(tmp_path), config(1, 1) | {key: other}, allow_change=True)
+
+
+# What changes the shapes of the weights, what the model makes of them, or what the optimizer remembers.
+FIXED = (
+    "hidden_size=32", "filter_size=32", "num_heads=2", "num_hidden_layers=3", "num_encoder_layers=3",
+    "num_decoder_layers=3", "attention_key_channels=32", "attention_value_channels=32",
+    "layer_preprocess_sequence=none", "layer_postprocess_sequence=dan", "norm_epsilon=1e-5", "attention_bias=True",
+    "ffn_activation=gelu", "shared_embedding_and_softmax_weights=False", "softmax_bias=True",
+    "use_target_space_embedding=True", "pos=emb", "position_layout=interleaved", "max_position=77",
+    "self_attention_type=restricted", "max_relative_position=7", "add_relative_to_values=True",
+    "attention_neighborhood=9", "optimizer=adafactor", "optimizer_adafactor_beta1=0.5",
+    "optimizer_adafactor_factored=False", "ema_decay=0.9",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FIXED)
+def test_what_a_checkpoint_holds_cannot_change(tmp_path, change):
+    name = change.split("=")[0]
+    before, after = config(1, 1), config(1, 1)
+    after["hparams"] = HParams.from_dict(before["hparams"]).parse(change).values()
+    assert after["hparams"] != before["hparams"]
+    write_run_config(str(tmp_path), before)
+    with pytest.raises(UserError, match=rf"{name}: .* -> .*{name} cannot change in a run: train in another output_dir"):
+        changed_hparams(str(tmp_path), after, allow_change=True)
+
+
+@pytest.mark.parametrize(
+    "change, begins_anew",
+    [
+        ("batch_size=77", True), ("max_length=77", True), ("min_length=7", True), ("bpe_dropout=0.2", True),
+        ("random_seed=7", True), ("label_smoothing=0.2", False), ("learning_rate_constant=0.5", False),
+        ("layer_prepostprocess_dropout=0.3", False), ("eval_beam_size=2", False), ("clip_grad_norm=2", False),
+    ],
+)  # fmt: skip
+def test_what_else_may_change_and_whether_the_data_begin_anew(tmp_path, change, begins_anew):
+    name = change.split("=")[0]
+    before, after = config(1, 1), config(1, 1)
+    after["hparams"] = HParams.from_dict(before["hparams"]).parse(change).values()
+    write_run_config(str(tmp_path), before)
+    assert list(changed_hparams(str(tmp_path), after, allow_change=True)) == [name]
+    assert (name in STREAM) == begins_anew
+
+
+def test_what_was_not_given_is_the_earlier_runs(tmp_path):
+    write_run_config(str(tmp_path), config(1, 3) | {"model": "own_model"})
+    problem, model, hparams, hparams_set = fill_in_settings(str(tmp_path), None, None, None, None)
+    assert (problem, model, hparams_set) == ("p", "own_model", "transformer_tiny")
+    assert hparams.gradient_accumulation_steps == 3
+    own = HParams(hidden_size=24)
+    assert fill_in_settings(str(tmp_path), "q", "other", own, "their_set") == ("q", "other", own, "their_set")
+    new = str(tmp_path / "new")
+    assert fill_in_settings(new, "q", None, own, None)[1] == "transformer"
+    for settings in ((None, None, own, None), ("q", None, None, None)):
+        with pytest.raises(UserError, match="a new run needs a problem and an hparams_set"):
+            fill_in_settings(new, *settings)
+
+
+def test_the_name_of_the_set_stands_for_what_the_run_has(tmp_path):
+    own = "batch_size=77,num_heads=2"
+    before = config(1, 1) | {"hparams": registry.hparams("transformer_tiny").parse(own).values()}
+    write_run_config(str(tmp_path), before)
+    made = HParams.from_dict(before["hparams"])
+    for hparams_set in (None, "", "transformer_tiny"):
+        for changes in ("", "batch_size=77", own):
+            assert run_hparams(before, hparams_set, changes) == made
+        assert run_hparams(before, hparams_set, "batch_size=78") == made.parse("batch_size=78")
+    assert fill_in_settings(str(tmp_path), None, None, None, "transformer_tiny")[2] == made
+    assert run_hparams(before, "transformer_small") == registry.hparams("transformer_small")
+    assert run_hparams({}, "transformer_tiny", own) == made
+
+
+def test_another_set_is_a_change_even_of_equal_values(tmp_path):
+    write_run_config(str(tmp_path), config(1, 1))
+    other = config(1, 1) | {"hparams_set": "their_own"}
+    with pytest.raises(UserError, match=r"hparams_set: transformer_tiny -> their_own.*--allow_hparams_change"):
+        changed_hparams(str(tmp_path), other, allow_change=False)
+    expected = {"hparams_set": ["transformer_tiny", "their_own"]}
+    assert changed_hparams(str(tmp_path), other, allow_change=True) == expected
+
+
+@pytest.mark.parametrize(
+    "of_set, changes",
+    [
+        ("transformer_tiny", "optimizer=multistep_adam,optimizer_multistep_accumulate_steps=4"),
+        ("transformer_base_multistep8", ""),
+        ("transformer_base_multistep8", "gradient_accumulation_steps=8"),
+    ],
+)
+def test_multistep_adam_given_again_is_no_change(of_set, changes):
+    """A run remembers it as Adam with accumulation."""
+    made = without_multistep(run_hparams({}, of_set, changes))
+    before = config(1, 1) | {"hparams_set": of_set, "hparams": made.values()}
+    for again in ("", changes, f"gradient_accumulation_steps={made.gradient_accumulation_steps}"):
+        assert run_hparams(before, of_set, again) == made
+    other = run_hparams(before, of_set, "optimizer_multistep_accumulate_steps=16")
+    assert other == made.parse("gradient_accumulation_steps=16")
+
+
+def test_the_folder_of_a_lock_is_as_it_was(tmp_path):
+    with pytest.raises(ZeroDivisionError), locked(str(tmp_path / "a" / "b")):
+        assert (tmp_path / "a" / "b" / ".lock").exists()
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+    with locked(str(tmp_path / "a" / "b")):
+        (tmp_path / "a" / "b" / "train.log").write_text("")
+    assert [path.name for path in tmp_path.rglob("*")] == ["a", "b", "train.log"]

@@ -1,0 +1,96 @@
+"""What is written to `train.log` is what is read from it, whatever became of the process between."""
+
+import json
+import math
+
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.runs.log import RunLog, lineage, read_lines
+from t2t_lite.visualization.curves import draw_curves
+
+
+def raw(folder, name="train.log"):
+    return (folder / name).read_text()
+
+
+def test_a_line_has_its_event_step_time_and_values(tmp_path):
+    log = RunLog(str(tmp_path))
+    assert log.read() == []
+    log.write("progress", 7, loss=1.23456789, tokens=3, name="x", none=None)
+    log.write("end", 8)
+    first, second = log.read()
+    assert (first.pop("time") > 1e9, first) == (
+        True, {"event": "progress", "step": 7, "loss": 1.23457, "tokens": 3, "name": "x", "none": None},
+    )  # fmt: skip
+    assert (second["event"], second["step"]) == ("end", 8)
+    assert RunLog(str(tmp_path)).read() == log.read(), "another process reads the same"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_null(tmp_path, value):
+    RunLog(str(tmp_path)).write("progress", 1, loss=value)
+    assert '"loss": null' in raw(tmp_path)
+
+
+def test_a_silent_log_writes_nothing(tmp_path):
+    log = RunLog(str(tmp_path), is_silent=True)
+    log.write("progress", 1)
+    log.scalars(1, {"loss": 1.0})
+    log.text(1, "translations", "| a |")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_of_another_name(tmp_path):
+    RunLog(str(tmp_path), name="eval.log").write("evaluation", 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["eval.log"]
+
+
+def test_behind_a_line_that_was_cut_off_a_new_one_begins(tmp_path):
+    (tmp_path / "train.log").write_text('{"event": "progress", "step": 1}\n{"event": "prog')
+    log = RunLog(str(tmp_path))
+    log.write("resume", 1)
+    log.write("progress", 2)
+    assert [(line["event"], line["step"]) for line in log.read()] == [("progress", 1), ("resume", 1), ("progress", 2)]
+    assert "\n\n" not in raw(tmp_path)
+
+
+def test_lines_that_a_kill_cut_off_are_left_out(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text('{"event": "start", "step": 0}\n{"event": "progr\n\n{"event": "resume", "step": 0}\n{"eve')
+    assert [line["event"] for line in read_lines(str(path))] == ["start", "resume"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[]", "3", "null", "{}", '"text"', '{"event": "progress"}', '{"step": 3}', '{"event": 3, "step": 3}',
+        '{"event": "progress", "step": "3"}', '{"event": "progress", "step": 3.5}', '{"event": "progress", "step": -3}',
+        '{"event": "progress", "step": true}', '{"event": "progress", "step": 1' + 400 * "0" + "}",
+        '{"event": "progress", "step": 3, "loss": "low"}', '{"event": "progress", "step": 3, "loss": [1]}',
+        '{"event": "progress", "step": 3, "loss": NaN}', '{"event": "progress", "step": 3, "loss": 1e999}',
+        '{"event": "progress", "step": 3, "loss": 1' + 400 * "0" + "}", '{"event": "best", "step": 3}',
+        '{"event": "best", "step": 3, "best_step": 3, "metric": [], "value": 1}', '{"event": "checkpoint", "step": 3}',
+        '{"event": "checkpoint", "step": 3, "data_batch": {}, "sentences": 1}', 2000 * "[" + 2000 * "]",
+        '{"event": "checkpoint", "step": 3, "data_batch": 1, "sentences": -1}', '{"event": "x", "step": 1, "step": 2}',
+        '{"event": "evaluation", "step": 3, "bleu": {"a": 1}}',
+        '{"event": "evaluation", "step": 3, "bleu_signature": 1}',
+    ],
+)  # fmt: skip
+def test_lines_that_no_run_writes_are_named(tmp_path, line):
+    path = tmp_path / "train.log"
+    path.write_text(f"{json.dumps({'event': 'progress', 'step': 1, 'loss': 2.0})}\n{line}\n")
+    with pytest.raises(UserError) as error:
+        draw_curves([str(tmp_path)], str(tmp_path / "curves.png"))
+    assert f"{path}: line 2: " in str(error.value) and "\n" not in str(error.value) and len(str(error.value)) < 500
+    assert not (tmp_path / "curves.png").exists()
+
+
+def test_the_way_to_the_newest_state():
+    """Steps behind the checkpoint from which a run went on are done again; that of the checkpoint itself is not."""
+    events = [("start", 0), ("progress", 2), ("evaluation", 3), ("progress", 4), ("resume", 3), ("progress", 4),
+              ("resume", 4), ("progress", 6)]  # fmt: skip
+    lines = [{"event": event, "step": step, "at": at} for at, (event, step) in enumerate(events)]
+    assert [line["at"] for line in lineage(lines)] == [0, 1, 2, 4, 5, 6, 7]
+    anew = [*lines, {"event": "start", "step": 0, "at": 8}]
+    assert [line["at"] for line in lineage(anew)] == [0, 8]

@@ -1,0 +1,142 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.runs.checkpoints import average_checkpoints
+from t2t_lite.runs.config import build_model
+from t2t_lite.runs.opening import find_checkpoint, open_run
+from t2t_lite.runs.warm_start import warm_start
+from t2t_lite.runs.weights import check_finite, named_weights, trackable_weights
+from tests.decoding.runs import make_run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("run"), steps=(100, 1000))
+
+
+@pytest.fixture
+def run_dir(made, tmp_path):
+    """A copy that a test may damage."""
+    return shutil.copytree(made, tmp_path / "run")
+
+
+def mistake(path, data_dir=None):
+    with pytest.raises(UserError) as caught:
+        open_run(str(path), data_dir)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_weights_problem_and_vocabulary_come_back(run_dir):
+    run = open_run(str(run_dir))
+    assert (run.step, run.path) == (1000, str(run_dir / "model.ckpt-1000"))
+    assert run.problem.languages == ("en", "de")
+    assert run.encoders["inputs"].decode(run.encoders["inputs"].encode("the red house")) == "the red house"
+    assert run.hparams.hidden_size == 16
+    same, other = open_run(str(run_dir / "model.ckpt-1000")), open_run(str(run_dir / "model.ckpt-100.index"))
+    name = "embedding"
+    weights = [next(w for w in r.model.weights if name in w.path).numpy() for r in (run, same, other)]
+    assert (weights[0] == weights[1]).all() and (weights[0] != weights[2]).any()
+
+
+def test_the_newest_is_the_largest_step_where_the_list_is_missing_or_damaged(run_dir):
+    for content in (None, "\x00garbage"):
+        (run_dir / "checkpoint").unlink() if content is None else (run_dir / "checkpoint").write_text(content)
+        assert find_checkpoint(str(run_dir)) == str(run_dir / "model.ckpt-1000")
+
+
+def test_nothing_there(tmp_path):
+    assert "no such folder or checkpoint" in mistake(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    assert "holds no checkpoint" in mistake(tmp_path / "empty")
+
+
+def test_no_settings(run_dir):
+    (run_dir / "hparams.json").unlink()
+    assert "hparams.json: no such file" in mistake(run_dir)
+
+
+@pytest.mark.parametrize("keep", [0, 100, 2000])
+def test_a_truncated_checkpoint(run_dir, keep):
+    path = run_dir / "model.ckpt-1000.data-00000-of-00001"
+    path.write_bytes(path.read_bytes()[:keep])
+    message = mistake(run_dir)
+    assert "model.ckpt-1000: damaged" in message and "--checkpoint_path" in message
+    assert open_run(str(run_dir / "model.ckpt-100")).step == 100
+
+
+def test_a_missing_or_truncated_part(run_dir):
+    (run_dir / "model.ckpt-1000.data-00000-of-00001").unlink()
+    assert "model.ckpt-1000" in mistake(run_dir)
+    index = run_dir / "model.ckpt-100.index"
+    index.write_bytes(index.read_bytes()[:50])
+    assert "model.ckpt-100" in mistake(run_dir / "model.ckpt-100")
+
+
+def test_a_checkpoint_of_another_model(run_dir):
+    path = run_dir / "hparams.json"
+    config = json.loads(path.read_text())
+    config["hparams"]["filter_size"] = 48
+    path.write_text(json.dumps(config))
+    message = mistake(run_dir)
+    assert "32" in message and "48" in message
+
+
+def test_another_vocabulary(run_dir, tmp_path):
+    other = make_run(tmp_path / "other", steps=(1,))
+    (vocabulary,) = other.glob("*.model")
+    path = run_dir / "hparams.json"
+    config = json.loads(path.read_text())
+    config["vocabulary_sha256"]["inputs"] = "0" * 64
+    path.write_text(json.dumps(config))
+    assert vocabulary.name in mistake(run_dir)
+    (run_dir / vocabulary.name).unlink()
+    assert vocabulary.name in mistake(run_dir)
+
+
+def test_the_vocabulary_may_be_in_the_data_folder(run_dir, made):
+    for path in (*run_dir.glob("vocab.*"), run_dir / "problem.json"):
+        path.unlink()
+    assert open_run(str(run_dir), str(made.parent / "data")).step == 1000
+
+
+def test_the_user_s_folder_is_imported_when_it_is_needed(run_dir):
+    path = run_dir / "hparams.json"
+    config = json.loads(path.read_text()) | {"usr_dir": "/no/such/folder"}
+    path.write_text(json.dumps(config))
+    assert open_run(str(run_dir)).step == 1000  # everything is registered: it may have moved
+    path.write_text(json.dumps(config | {"model": "my_model"}))
+    assert "/no/such/folder" in mistake(run_dir)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite_are_refused_wherever_a_model_is_opened(run_dir, tmp_path, value):
+    run = open_run(str(run_dir))
+    model = run.model
+    name, weight = list(named_weights(model).items())[3]
+    spoilt = weight.numpy()
+    spoilt.flat[-1] = value
+    weight.assign(spoilt)
+    path = str(run_dir / "model.ckpt-2000")
+    tf.train.Checkpoint(model=trackable_weights(model)).write(path)
+    message = mistake(run_dir)
+    assert f"{path}: {name}: 1 of {spoilt.size:,} numbers are NaN or infinite" in message
+    for use in (
+        lambda: average_checkpoints([str(run_dir / "model.ckpt-100"), path], str(tmp_path / "avg" / "model.ckpt-1")),
+        lambda: warm_start(path, build_model(run.config), run.encoders),
+    ):
+        with pytest.raises(UserError, match=f"model.ckpt-2000: {name}: .*NaN or infinite"):
+            use()
+    assert not (tmp_path / "avg").exists()
+    assert open_run(str(run_dir / "model.ckpt-1000")).step == 1000
+
+
+def test_types_that_can_be_checked_for_finite_numbers():
+    check_finite("m", {"seed": np.array([2**62]), "name": np.array([b"nan"]), "empty": np.zeros([0])})
+    with pytest.raises(UserError, match="m: low: 2 of 3 numbers"):
+        check_finite("m", {"low": np.array([1, np.inf, np.nan], tf.bfloat16.as_numpy_dtype)})

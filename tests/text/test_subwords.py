@@ -1,0 +1,140 @@
+"""Learning from counted words: the same pieces as from the lines; what does not fit in memory is left out."""
+
+import io
+import logging
+import random
+import string
+
+import pytest
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
+
+from t2t_lite.errors import UserError
+from t2t_lite.text import subwords, vocabulary
+from t2t_lite.text.word_counts import count_words
+from tests.data import corpus
+
+_SEPARATORS = {code: " " for code in subwords._BLANKS}
+
+
+def odd_lines(count=1500):
+    """Returns lines with whatever a corpus can hold, and two that SentencePiece leaves out."""
+    draw = random.Random(1)
+    characters = [*"abcde" * 6, *" " * 10, *"\x00\r\n\x85\u2028\u00a0\u3000\u2581\u0301\u0308語😀ﬁÄ㌀\u200b\ufeff½"]
+    characters += ["<2de>", "<pad>", "</s>", "<0x41>", "  "]
+    return ["".join(draw.choices(characters, k=draw.randint(0, 40))) for _ in range(count)] + ["x" * 5000, "\u2585 a"]
+
+
+def learned_from_lines(lines, folder, size, normalization, symbols, coverage):
+    """Returns the ModelProto that SentencePiece itself makes of the lines."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=size,
+        character_coverage=coverage,
+        byte_fallback=True,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        user_defined_symbols=list(symbols),
+        minloglevel=2,
+        **subwords._normalization(normalization, str(folder)),
+    )
+    return sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+
+
+@pytest.mark.parametrize("lines", [odd_lines(), [side for pair in corpus.sentence_pairs(300) for side in pair]])
+@pytest.mark.parametrize(
+    ("normalization", "size", "symbols", "coverage"),
+    [
+        ("identity", 330, (), 1.0),
+        ("identity", 340, ("<2de>", "ab"), 0.9999),
+        ("identity", 345, (), 0.99),
+        ("nfkc", 335, ("<2de>",), 0.9999),
+        ("nmt_nfkc", 340, (), 1.0),
+        ("nmt_nfkc_cf", 325, ("ab",), 0.995),
+    ],
+)
+def test_words_and_counts_give_what_the_lines_give(tmp_path, lines, normalization, size, symbols, coverage):
+    expected = learned_from_lines(lines, tmp_path, size, normalization, symbols, coverage)
+    subwords.train_sentencepiece(
+        lines,
+        str(tmp_path / "v"),
+        size,
+        character_coverage=coverage,
+        normalization=normalization,
+        user_defined_symbols=symbols,
+    )
+    found = sentencepiece_model_pb2.ModelProto.FromString((tmp_path / "v.model").read_bytes())
+    assert found.pieces == expected.pieces  # strings, scores and types, in their order
+    assert len(found.pieces) == size
+    assert found.normalizer_spec.precompiled_charsmap == expected.normalizer_spec.precompiled_charsmap
+
+
+@pytest.mark.parametrize(
+    ("symbols", "message"),
+    [
+        (["of the"], r"'of the' has a blank .* Expected symbols without blanks"),
+        (["a\u2028b"], "has a blank"),
+        (["a▁b"], "has a blank"),
+        ([""], "is empty"),
+        (["<2de>", "<2de>"], "'<2de>' is given twice"),
+        (["</s>"], "'</s>' is reserved"),
+        (["<0x41>"], "is reserved"),
+    ],
+)
+def test_symbols_that_cannot_be(tmp_path, symbols, message):
+    with pytest.raises(UserError, match=message):
+        subwords.train_sentencepiece(["some text"], str(tmp_path / "v"), 300, user_defined_symbols=symbols)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_words_are_counted_as_sentencepiece_separates_them():
+    lines = ["a b  a\tb\u2028c", "", " a\u00a0b ", "a\r\n", "ü" * 3000]  # the last one: 6,000 bytes
+    assert count_words(lines, _SEPARATORS) == {"a": 3, "b": 2, "c": 1, "a\u00a0b": 1}
+    assert count_words(["a\x85b"], {}) == {"a\x85b": 1}
+
+
+def test_the_most_frequent_words_fit(caplog):
+    lines = ["the " * 9, "of " * 5, "a " * 7, "rare words"]
+    with caplog.at_level(logging.INFO, "t2t_lite"):
+        kept = count_words(lines, {}, most_kept=len("the of a ") + 1)
+    assert kept == {"the": 9, "a": 7, "of": 5}
+    assert "learned from the 3 most frequent of 5 different words" in caplog.text
+
+
+def test_what_is_seen_equally_often_is_sampled_evenly_and_counts_for_the_rest():
+    draw = random.Random(2)
+    rare = ["".join(draw.choices(string.ascii_lowercase, k=9)) for _ in range(40_000)]
+    lines = [f"often {word}" for word in rare]
+    for limits in ({"most_kept": 100_000}, {"most_kept": 100_000, "most_counted": 230_000}):
+        kept = count_words(lines, {}, **limits)
+        assert kept.pop("often") == 40_000
+        assert 8_500 <= len(kept) <= 10_000  # 10 characters each, with the blank
+        assert set(kept.values()) <= {4, 5}, "each stands for as many as there are to one that was kept"
+        assert 0.4 < sum(word in kept for word in rare[:20_000]) / len(kept) < 0.6
+
+
+def test_words_that_are_dropped_while_counting_are_the_rare_ones():
+    draw = random.Random(3)
+    frequent = [f"word{number}" for number in range(100)]
+    lines = [" ".join([*frequent, *(str(draw.random()) for _ in range(20))]) for _ in range(500)]
+    kept = count_words(lines * 40, {}, most_counted=50_000, most_kept=30_000)
+    assert all(kept[word] == 20_000 for word in frequent)
+    assert sum(len(word) + 1 for word in kept) <= 31_000
+
+
+def test_the_pieces_of_a_text_that_does_not_fit(tmp_path, monkeypatch):
+    """The frequent half of the words gives nearly the same pieces as all words."""
+    lines = [side for pair in corpus.sentence_pairs(3000) for side in pair]
+    lines += [f"rare{number} words{number}" for number in range(1000)]
+    subwords.train_sentencepiece(lines, str(tmp_path / "all"), 340)
+    monkeypatch.setattr(subwords, "count_words", lambda *arguments: count_words(*arguments, most_kept=10_000))
+    subwords.train_sentencepiece(lines, str(tmp_path / "part"), 340)
+    whole, part = (vocabulary.SentencePieceEncoder(str(tmp_path / f"{name}.model")) for name in ("all", "part"))
+    pieces = [set(encoder.pieces(range(encoder.vocab_size))) for encoder in (whole, part)]
+    assert len(pieces[0] & pieces[1]) >= 330
+    assert part.decode(part.encode("rare1 words2 the house")) == "rare1 words2 the house"

@@ -1,0 +1,246 @@
+import pickle
+import random
+
+import pytest
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.text import vocabulary
+from t2t_lite.text.subwords import train_sentencepiece
+
+TEXTS = ["hello world", "", "größe 漢字 𝄞", "  two   blanks ", "never seen: Ωmega, \u201cquotes\u201d"]
+
+
+@pytest.fixture(scope="module")
+def subwords(tmp_path_factory):
+    prefix = str(tmp_path_factory.mktemp("vocab") / "v")
+    train_sentencepiece(["hello world", "größe of a small world"] * 20, prefix, 300)
+    return vocabulary.SentencePieceEncoder(prefix + ".model")
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    path = tmp_path_factory.mktemp("words") / "vocab.tokens"
+    path.write_text("<pad>\n<EOS>\n<UNK>\nhello\nworld\n")
+    return vocabulary.TokenTextEncoder(str(path), replace_oov="<UNK>")
+
+
+def in_graph(encoder, texts, length=64):
+    """What the encoder's two graph functions give: (ids, texts of the ids with EOS, rubbish behind it, and padding)."""
+
+    @tf.function
+    def both(strings):
+        ids = encoder.tf_encode(strings)
+        ended = tf.concat([ids, tf.ones_like(ids[:, :0].to_tensor(shape=[None, 1])), [[4, 4]] * len(texts)], 1)
+        return ids, encoder.tf_decode(ended.to_tensor(shape=[None, length]))
+
+    ids, decoded = both(tf.constant(texts))
+    return ids.to_list(), [text.decode() for text in decoded.numpy()]
+
+
+def test_two_vocabularies_of_a_saved_model_stay_apart(tmp_path, subwords):
+    """The loader shares resources of one name, and the tokenizers' own name is always the same one."""
+    train_sentencepiece(["wer reitet so spät durch nacht und wind"] * 3, str(tmp_path / "de"), 290)
+    other = vocabulary.SentencePieceEncoder(str(tmp_path / "de.model"))
+    module = tf.Module()
+    for name, encoder in {"source": subwords, "target": other}.items():
+        setattr(module, name, tf.function(encoder.tf_encode, input_signature=[tf.TensorSpec([None], tf.string)]))
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    assert loaded.source(TEXTS).to_list() == [subwords.encode(text) for text in TEXTS]
+    assert loaded.target(TEXTS).to_list() == [other.encode(text) for text in TEXTS]
+
+
+@pytest.mark.parametrize("kind", ["subwords", "words", "bytes"])
+def test_the_graph_gives_the_ids_and_the_text_of_python(kind, request):
+    encoder = vocabulary.ByteTextEncoder() if kind == "bytes" else request.getfixturevalue(kind)
+    ids, decoded = in_graph(encoder, TEXTS)
+    assert ids == [encoder.encode(text) for text in TEXTS]
+    assert decoded == [encoder.decode(encoder.encode(text)) for text in TEXTS]
+
+
+def test_every_text_survives_subwords(subwords):
+    for text in ("größe 漢字 𝄞", "Ωmega → café", "a_b ▁"):
+        assert subwords.decode(subwords.encode(text)).replace("▁", " ").split() == text.replace("▁", " ").split()
+        assert 2 not in subwords.encode(text)
+
+
+def test_a_translation_cannot_contain_a_line_end(subwords):
+    for separator in ("\t", "\x0b", "\x85", "\u2028", "\r\n"):
+        assert subwords.encode(f"hello{separator}world") == subwords.encode("hello world")
+
+
+def test_decode_stops_at_eos_and_skips_padding(subwords):
+    ids = subwords.encode("hello world")
+    assert subwords.decode([0, *ids, 0, 1, *ids]) == "hello world"
+    assert subwords.pieces([0, 1, 2]) == ["<pad>", "</s>", "<unk>"]
+    with pytest.raises(ValueError, match="id 300 is outside the vocabulary"):
+        subwords.decode([300])
+
+
+def test_numbers():
+    digits = vocabulary.TextEncoder(12)
+    assert digits.encode("1 2 9") == [3, 4, 11]
+    assert digits.decode([3, 0, 11, 1, 5]) == "1 9"
+    ids, decoded = in_graph(digits, ["1 2 9", "x 10 99999999999 -1 0", ""])
+    assert ids == [[3, 4, 11], [2], []]
+    assert decoded == ["1 2 9", "0", ""]
+    for wrong in ("10", "x", "-1", "1.5"):
+        with pytest.raises(UserError, match=f"'{wrong}' is not in the vocabulary. Expected numbers from 0 to 9"):
+            digits.encode(wrong)
+
+
+def test_bytes_that_are_no_text_decode_to_the_replacement_character():
+    assert vocabulary.ByteTextEncoder().decode([0xFF + 2]) == "\ufffd"
+    assert vocabulary.ByteTextEncoder().tf_decode(tf.constant([[0xFF + 2, 1]])).numpy()[0].decode() == "\ufffd"
+
+
+def test_an_unknown_word_is_replaced_or_refused(words):
+    assert words.encode("hello there") == [3, 2]
+    strict = vocabulary.TokenTextEncoder(words.path)
+    with pytest.raises(UserError, match="'there' is not in the vocabulary"):
+        strict.encode("hello there")
+    assert strict.tf_encode(tf.constant(["hello there"])).to_list() == [[3]]
+
+
+def test_the_same_lines_give_the_same_files(tmp_path):
+    lines = [f"word{i} the small world {i * i}" for i in range(500)]
+    for name in ("a", "b"):
+        train_sentencepiece(lines, str(tmp_path / name), 400)
+    for ending in (".model", ".vocab"):
+        assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.model", "a.vocab", "b.model", "b.vocab"]
+    vocab = (tmp_path / "a.vocab").read_text().splitlines()
+    assert [line.split("\t")[0] for line in vocab[:3]] == ["<pad>", "</s>", "<unk>"]
+    assert len(vocab) == 400
+
+
+def test_the_fingerprint_tells_vocabularies_apart(tmp_path, subwords):
+    train_sentencepiece(["another text entirely"] * 5, str(tmp_path / "w"), 280)
+    other = vocabulary.SentencePieceEncoder(str(tmp_path / "w.model"))
+    prints = {subwords.fingerprint, other.fingerprint, *(vocabulary.TextEncoder(n).fingerprint for n in (12, 13))}
+    assert len(prints) == 4
+    assert all(len(fingerprint) == 64 for fingerprint in prints)
+
+
+def test_reserved_tokens_are_whole_pieces(tmp_path):
+    train_sentencepiece(["a b c"] * 5, str(tmp_path / "v"), 267, user_defined_symbols=["<2de>", "<2fr>"])
+    encoder = vocabulary.SentencePieceEncoder(str(tmp_path / "v.model"))
+    assert encoder.pieces([3, 4]) == ["<2de>", "<2fr>"]
+    assert 3 in encoder.encode("<2de> a b")
+
+
+@pytest.mark.parametrize(
+    ("lines", "size", "message"),
+    [
+        (["hello world"], 9000, r"9000 pieces are more than this corpus can fill. The largest possible size is (\d+)"),
+        (["abcdefghij"] * 9, 262, r"262 pieces are too few. The bytes and the characters .* alone need 270"),
+        ([], 300, "there is no text"),
+    ],
+)
+def test_impossible_sizes(tmp_path, lines, size, message):
+    with pytest.raises(UserError, match=message):
+        train_sentencepiece(lines, str(tmp_path / "vocab.p"), size)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_largest_possible_size_is_possible(tmp_path):
+    lines = ["hello world how are you"]
+    with pytest.raises(UserError) as caught:
+        train_sentencepiece(lines, str(tmp_path / "v"), 9000)
+    largest = int(str(caught.value).split("largest possible size is ")[1].split(":")[0])
+    train_sentencepiece(lines, str(tmp_path / "v"), largest)
+    assert vocabulary.SentencePieceEncoder(str(tmp_path / "v.model")).vocab_size == largest
+
+
+def test_files_that_are_no_vocabulary(tmp_path):
+    import sentencepiece
+
+    with pytest.raises(UserError, match=r"none.model: no such file"):
+        vocabulary.SentencePieceEncoder(str(tmp_path / "none.model"))
+    (tmp_path / "text.model").write_text("not a model")
+    with pytest.raises(UserError, match=r"text.model: not a SentencePiece model"):
+        vocabulary.SentencePieceEncoder(str(tmp_path / "text.model"))
+    (tmp_path / "lines").write_text("a b c\n" * 5)
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "lines"),
+        model_prefix=str(tmp_path / "other"),
+        vocab_size=8,
+        model_type="bpe",
+        minloglevel=2,
+    )
+    with pytest.raises(UserError, match=r"other.model: ids of .* \(-1, 2, 0\). Expected \(0, 1, 2\)"):
+        vocabulary.SentencePieceEncoder(str(tmp_path / "other.model"))
+    (tmp_path / "twice").write_text("<pad>\n<EOS>\na\na\n")
+    with pytest.raises(UserError, match="twice: an entry occurs twice"):
+        vocabulary.TokenTextEncoder(str(tmp_path / "twice"))
+
+
+def test_encoding_word_by_word_equals_encoding_the_text(subwords):
+    """Words are looked up once they are known; SentencePiece itself, on the whole text, is the oracle."""
+    assert subwords._is_by_word
+    draw = random.Random(3)
+    characters = [
+        *"abc größe  hello",
+        "\u2581",
+        "\t",
+        "\x00",
+        "\u3000",
+        "\u00a0",
+        "\u0301",
+        "\u2028",
+        "語",
+        "😀",
+        "\ud7ff",
+    ]
+    for _ in range(2000):
+        text = "".join(draw.choices(characters, k=draw.randint(0, 12)))
+        assert subwords.encode(text) == subwords._processor.encode(text), ascii(text)
+
+
+def test_words_that_are_kept_are_bounded(subwords, monkeypatch):
+    monkeypatch.setattr(vocabulary, "_MOST_WORDS", 3)
+    for number in range(10):
+        assert subwords.encode(f"a{number} b{number}") == subwords._processor.encode(f"a{number} b{number}")
+        assert len(subwords._words) <= 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"model_type": "bpe", "user_defined_symbols": ["of the"]}, {"model_type": "unigram", "hard_vocab_limit": False}],
+    ids=["a piece of two words", "unigram"],
+)
+def test_models_that_need_the_whole_text(tmp_path, options):
+    import sentencepiece
+
+    prefix = str(tmp_path / "v")
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a b c of the"] * 9),
+        model_prefix=prefix,
+        vocab_size=280,
+        byte_fallback=True,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        normalization_rule_name="identity",
+        minloglevel=2,
+        **options,
+    )
+    encoder = vocabulary.SentencePieceEncoder(f"{prefix}.model")
+    assert not encoder._is_by_word
+    assert encoder.pieces(encoder.encode("a of the b")) == encoder._processor.encode("a of the b", out_type=str)
+
+
+def test_an_encoder_survives_pickling(subwords):
+    subwords.encode("hello")
+    copy = pickle.loads(pickle.dumps(subwords))
+    assert copy.encode("hello größe") == subwords.encode("hello größe")
+
+
+def test_a_model_with_a_piece_that_is_no_text_is_refused(tmp_path):
+    train_sentencepiece(["hello world"] * 9, str(tmp_path / "v"), 270)
+    model = (tmp_path / "v.model").read_bytes()
+    (tmp_path / "v.model").write_bytes(model.replace(b"<unk>", b"<\xffnk>", 1))
+    with pytest.raises(UserError, match=r"v\.model: not a SentencePiece model"):
+        vocabulary.SentencePieceEncoder(str(tmp_path / "v.model"))
