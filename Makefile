@@ -58,6 +58,7 @@ test-peers: $(PEERS_VENV)/.installed
 lint: install
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/lint-imports --no-cache --no-logo
 
 # The generated part of docs/hparams_sets.md.
 docs: install

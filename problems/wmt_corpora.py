@@ -8,7 +8,7 @@ for the other language.
 import logging
 from typing import NamedTuple
 
-from t2t_lite.corpora import plain_text
+from t2t_lite.corpora import source_files
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.translate import TranslateProblem
 
@@ -268,7 +268,9 @@ class CorporaProblem(TranslateProblem):
     def generation_settings(self):
         """Returns also the archives, whose change is refused over finished data."""
         archives = {
-            FILE_TAGS[part["split"]]: [plain_text.archive_name(url) for url, _ in self.source_data_files(part["split"])]
+            FILE_TAGS[part["split"]]: [
+                source_files.archive_name(url) for url, _ in self.source_data_files(part["split"])
+            ]
             for part in self.dataset_splits
         }
         return {**super().generation_settings(), "archives": archives}

@@ -6,6 +6,8 @@ docs/coming_from_tensor2tensor.md.
 
 import fnmatch
 
+from t2t_lite.errors import UserError
+
 # Hyperparameters of its Transformer sets (`basic_1` in layers/common_hparams.py; models/transformer.py): names, which
 # may end in *, the value there, and the answer.
 HPARAMS = (
@@ -162,3 +164,30 @@ def flag_answer(name):
 
 def _plain(answer):
     return answer.replace("`", "")
+
+
+def without_multistep(hparams):
+    """Returns the hyperparameters with tensor2tensor's multi-step Adam said as Adam and accumulation.
+
+    `optimizer=multistep_adam,optimizer_multistep_accumulate_steps=n` is Adam with `gradient_accumulation_steps=n`.
+    There the gradients of n batches are averaged, whatever their tokens, and n batches are n steps; here they are one
+    step, exact in the number of tokens.
+
+    Raises:
+        UserError: two different numbers of batches.
+    """
+    if hparams.optimizer != "multistep_adam":
+        return hparams
+    steps, accumulation = hparams.optimizer_multistep_accumulate_steps, hparams.gradient_accumulation_steps
+    if steps > 1 and accumulation not in (1, steps):
+        raise UserError(
+            f"optimizer_multistep_accumulate_steps={steps}, gradient_accumulation_steps={accumulation}: both say how "
+            "many batches make a step. Expected one of them."
+        )
+    return hparams.override_from_dict(
+        {
+            "optimizer": "adam",
+            "gradient_accumulation_steps": max(steps, accumulation),
+            "optimizer_multistep_accumulate_steps": 0,
+        }
+    )

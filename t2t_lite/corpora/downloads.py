@@ -15,19 +15,17 @@ import urllib.request
 
 from t2t_lite import files
 from t2t_lite.console import Progress
-from t2t_lite.corpora import archives, plain_text
-from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.corpora import archives, plain_text, source_files
 from t2t_lite.errors import UserError
 from t2t_lite.files.hashes import file_sha256
 
 _LOGGER = logging.getLogger("t2t_lite")
-_PREPARED_SPLITS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "validation", DatasetSplit.TEST: "test"}
 _MEGABYTE = 1_000_000
 
 
 def are_there(sources, tmp_dir):
     """Returns whether all entries of a `source_data_files` list are in `tmp_dir`, as archives or unpacked."""
-    return all(plain_text.find_members(tmp_dir, members, url) is not None for url, members in sources)
+    return all(source_files.find_members(tmp_dir, members, url) is not None for url, members in sources)
 
 
 def provide(sources, tmp_dir, checksums=None):
@@ -50,8 +48,8 @@ def provide(sources, tmp_dir, checksums=None):
 
     checksums = checksums or {}
     for url, members in sources:
-        path = os.path.join(tmp_dir, plain_text.archive_name(url))
-        is_there = plain_text.find_members(tmp_dir, members, url) is not None or tf.io.gfile.exists(path)
+        path = os.path.join(tmp_dir, source_files.archive_name(url))
+        is_there = source_files.find_members(tmp_dir, members, url) is not None or tf.io.gfile.exists(path)
         if not is_there and "://" in url:
             _download(url, tmp_dir, checksums.get(url))
         if archives.is_archive(path) and tf.io.gfile.exists(path):
@@ -66,7 +64,7 @@ def find_prepared(name, splits, tmp_dir):
 
     Args:
         name: such as "wmt14_translate/de-en".
-        splits: the `DatasetSplit`s that it must have.
+        splits: list of str, the names of the splits that it must have.
         tmp_dir: the folder.
     """
     import tensorflow as tf
@@ -75,7 +73,7 @@ def find_prepared(name, splits, tmp_dir):
         versions = files.list_files(os.path.join(os.path.expanduser(root), name), ".*")
         found = [folder for folder in versions if tf.io.gfile.exists(os.path.join(folder, "dataset_info.json"))]
         for folder in sorted(found, key=_version, reverse=True):
-            if {_PREPARED_SPLITS[split] for split in splits} <= set(_builder(folder).info.splits):
+            if set(splits) <= set(_builder(folder).info.splits):
                 return folder
     return None
 
@@ -104,12 +102,12 @@ def _naming_prepared(folder):
         raise UserError(f"{folder}: damaged ({cause}). Delete the folder and prepare it again.") from error
 
 
-def read_prepared(folder, dataset_split, languages):
+def read_prepared(folder, split, languages):
     """Yields the pairs of a prepared set's split as {"inputs": str, "targets": str}.
 
     Args:
         folder: as `find_prepared` returns it.
-        dataset_split: a `DatasetSplit`.
+        split: str, its name in the set.
         languages: the features' names: of inputs, of targets.
 
     Raises:
@@ -127,10 +125,10 @@ def read_prepared(folder, dataset_split, languages):
         if not isinstance(features[language], tfds.features.Text):
             raise UserError(f"{folder}: its feature {language} is no text. Expected tfds.features.Text.")
     # tensorflow-datasets reads the test sets from .sgm files and leaves their entities as they are.
-    decode = sgml.unescape if dataset_split == DatasetSplit.TEST else str
+    decode = sgml.unescape if split == "test" else str
     one_after_another = tfds.ReadConfig(interleave_cycle_length=1)
     with _naming_prepared(folder):
-        dataset = builder.as_dataset(split=_PREPARED_SPLITS[dataset_split], read_config=one_after_another)
+        dataset = builder.as_dataset(split=split, read_config=one_after_another)
         for example in dataset.batch(1024).prefetch(2).as_numpy_iterator():
             for inputs, targets in zip(*(example[language] for language in languages), strict=True):
                 yield {
@@ -166,7 +164,7 @@ def _download(url, tmp_dir, expected):
     """Brings the file behind a URL to `tmp_dir`; it appears there when it is whole and has been checked."""
     import tensorflow as tf
 
-    name = plain_text.archive_name(url)
+    name = source_files.archive_name(url)
     path, folder = os.path.join(tmp_dir, name), os.path.join(tmp_dir, name + ".download")
     files.make_folder(tmp_dir)
     files.check_writable(tmp_dir)
@@ -202,7 +200,7 @@ def _fetch(url, folder):
     except Exception as error:  # what the many transports raise has no common class
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        name = plain_text.archive_name(url)
+        name = source_files.archive_name(url)
         lines = str(error).splitlines() or [type(error).__name__]
         raise UserError(
             f"{url}: the download failed ({lines[0][:200]}). Run again, or get the file by other means and put it into "

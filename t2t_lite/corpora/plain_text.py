@@ -6,7 +6,6 @@ the path of a file, or a member of an archive (`archives.Member`).
 """
 
 import contextlib
-import fnmatch
 import itertools
 import lzma
 import os
@@ -122,75 +121,6 @@ def read_tsv(path, inputs_column=0, targets_column=1, num_columns=2):
 def read_corpus(paths):
     """Yields the pairs of one `.tsv` file (packed or not), or of two files of lines."""
     return read_tsv(*paths) if len(paths) == 1 else read_pairs(*paths)
-
-
-def read_members(folder, members, url=""):
-    """Yields the pairs of one entry of tensor2tensor's `source_data_files`.
-
-    Args:
-        folder: where the files are looked for: the members unpacked, under their own names, else the archive under the
-            last part of the URL. Nothing is written to it.
-        members: (inputs file, targets file), ("tsv", inputs column, targets column, file or pattern), or ("tmx", file).
-            Files that both end in `.sgm` hold segments (`sgml.read_segments`).
-        url: where the archive comes from.
-
-    Raises:
-        UserError: a file is not there, or as `read_pairs`, `read_tsv`, `sgml.read_segment_pairs`, `tmx.read_pairs` and
-            `archives.Member`.
-    """
-    sources = find_members(folder, members, url)
-    if sources is None:
-        archive = archive_name(url)
-        missing = os.path.join(folder, archive if archives.is_archive(archive) else members[-1])
-        raise UserError(
-            f"{missing}: no such file.{f' Get it from {url} and put it there.' if '://' in url else ' Put it there.'}"
-        )
-    return _read_sources(members, sources)
-
-
-def find_members(folder, members, url):
-    """Returns the sources of an entry of `source_data_files`, or None where they are not all in `folder`.
-
-    A source is a path or an `archives.Member`; of the "tsv" form all paths that match, or (archive, pattern, url).
-    """
-    import tensorflow as tf
-
-    if members[0] == "tsv":
-        inner, name = os.path.split(members[3])
-        paths = files.list_files(os.path.join(folder, inner), fnmatch.translate(name))
-    else:
-        names = members[1:] if members[0] == "tmx" else members
-        paths = [os.path.join(folder, name) for name in names]
-    if paths and all(map(tf.io.gfile.exists, paths)):
-        return paths
-    archive = os.path.join(folder, archive_name(url))
-    if not archives.is_archive(archive) or not tf.io.gfile.exists(archive):
-        return None
-    if members[0] == "tsv":
-        return archive, members[3], url
-    return [archives.Member(archive, name, url) for name in names]
-
-
-def _read_sources(members, sources):
-    if members[0] == "tsv":
-        columns = int(members[1]), int(members[2])
-        for source in archives.matching_members(*sources) if isinstance(sources, tuple) else sources:
-            yield from read_tsv(source, *columns, num_columns=None)
-    elif members[0] == "tmx":
-        from t2t_lite.corpora import tmx
-
-        yield from tmx.read_pairs(*sources)
-    elif all(name.endswith(".sgm") for name in map(without_packing, members)):
-        from t2t_lite.corpora import sgml
-
-        yield from sgml.read_segment_pairs(*sources)
-    else:
-        yield from read_pairs(*sources)
-
-
-def archive_name(url):
-    """Returns the name under which the file behind a URL is kept: its last part, without a query."""
-    return os.path.basename(url).partition("?")[0]
 
 
 def without_packing(path):

@@ -2,8 +2,8 @@
 
 from t2t_lite.config import HParams
 from t2t_lite.data import batching
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.split_facts import check_split
+from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.vocabulary import vocabulary_sizes
 

@@ -17,7 +17,7 @@ from t2t_lite import __version__, files
 from t2t_lite.console import Progress
 from t2t_lite.data import sharding, split_facts
 from t2t_lite.data.manifests import read_begun
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
+from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.files.lock import held_lock
 

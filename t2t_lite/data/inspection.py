@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data import batch_shapes, length_histogram, records, split_facts
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
+from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import counted
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 

@@ -3,8 +3,8 @@
 import re
 
 from t2t_lite import files
-from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.data.records import SIDES
+from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 

@@ -5,7 +5,7 @@ import os
 import types
 
 from t2t_lite import files
-from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.hashes import file_sha256
 

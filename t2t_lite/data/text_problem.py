@@ -9,7 +9,8 @@ import types
 
 from t2t_lite import files
 from t2t_lite.corpora.reservoir import Reservoir
-from t2t_lite.data.problem import DatasetSplit, Problem, VocabType
+from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.splits import DatasetSplit, VocabType
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text import subwords, vocabulary
 from t2t_lite.text.subword_text_encoder import ENDING, SubwordTextEncoder, read_pieces

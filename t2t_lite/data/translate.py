@@ -12,8 +12,8 @@ class TranslateEnxyNews(TranslateProblem):
 import logging
 
 from t2t_lite.console import Progress
-from t2t_lite.corpora import downloads, plain_text
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
+from t2t_lite.corpora import downloads, source_files
+from t2t_lite.data.splits import FILE_TAGS, PREPARED, DatasetSplit
 from t2t_lite.data.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError
 
@@ -89,14 +89,14 @@ class TranslateProblem(Text2TextProblem):
         """Returns the folder of the prepared set where that is to be read: `tmp_dir` lacks a file of `sources`."""
         if not self.prepared_dataset or downloads.are_there(sources, tmp_dir):
             return None
-        splits = [part["split"] for part in self.dataset_splits]
+        splits = [PREPARED[part["split"]] for part in self.dataset_splits]
         return downloads.find_prepared(self.prepared_dataset, splits, tmp_dir)
 
     def _read(self, sources, tmp_dir, dataset_split):
         if folder := self._find_prepared(sources, tmp_dir):
-            yield from downloads.read_prepared(folder, dataset_split, self.language_pair)
+            yield from downloads.read_prepared(folder, PREPARED[dataset_split], self.language_pair)
             return
         if not downloads.are_there(sources, tmp_dir):  # not called by way of `prepare_generation`
             downloads.provide(sources, tmp_dir, self.archive_checksums)
         for url, members in sources:
-            yield from plain_text.read_members(tmp_dir, members, url)
+            yield from source_files.read_members(tmp_dir, members, url)

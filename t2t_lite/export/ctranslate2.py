@@ -4,9 +4,9 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.errors import UserError
+from t2t_lite.export import formats, plain_transformer
 from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
-from t2t_lite.interchange import formats, plain_transformer
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
 PAD, EOS = "<pad>", "</s>"

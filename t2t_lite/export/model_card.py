@@ -189,7 +189,7 @@ def _is_of(line, step):
 
 
 def _has_own_text(problem):
-    from t2t_lite.data.problem import Problem
+    from t2t_lite.data.base_problem import Problem
 
     kind = type(problem)
     own = problem is not None and (kind.input_text, kind.output_text) != (Problem.input_text, Problem.output_text)

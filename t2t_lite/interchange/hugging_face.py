@@ -4,9 +4,9 @@ import json
 import os
 import re
 
+from t2t_lite.export import formats, plain_transformer
 from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
-from t2t_lite.interchange import formats, plain_transformer
 from t2t_lite.interchange.blenderbot import SINUSOIDS, blenderbot_state
 from t2t_lite.interchange.marian import marian_state, shares_embeddings
 from t2t_lite.interchange.safetensors_file import write_tensors

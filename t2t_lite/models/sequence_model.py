@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+import t2t_lite
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.errors import UserError
 
@@ -65,9 +66,7 @@ class SequenceModel(keras.Model):
             UserError: nothing there, or a model of another class.
         """
         check_tensorflow("from_run")
-        from t2t_lite.runs.opening import open_run
-
-        model = open_run(path, data_dir).model
+        model = t2t_lite.runs.open_run(path, data_dir).model
         if not isinstance(model, cls):
             raise UserError(f"{path}: holds a {type(model).__name__}. Expected a {cls.__name__}.")
         return model
@@ -77,15 +76,13 @@ class SequenceModel(keras.Model):
 
         Args:
             output_dir: str, a new folder.
-            **settings: problem, data_dir, and others: see `t2t_lite.runs.save_run.save_run`.
+            **settings: problem, data_dir, and others: see `t2t_lite.runs.saving.save_run`.
 
         Returns:
             The path of the checkpoint, without suffix.
         """
         check_tensorflow("save_run")
-        from t2t_lite.runs.save_run import save_run
-
-        return save_run(self, output_dir, **settings)
+        return t2t_lite.runs.save_run(self, output_dir, **settings)
 
     def check_inputs(self, inputs):
         """Raises `ValueError` unless `inputs` is such a dict, as far as shapes are known."""

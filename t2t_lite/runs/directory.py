@@ -15,7 +15,7 @@ from t2t_lite.files.lock import held_lock
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.config import read_run_config
 from t2t_lite.runs.log import RunLog
-from t2t_lite.training.optimizers import without_multistep
+from t2t_lite.tensor2tensor_names import without_multistep
 
 _LOGGER = logging.getLogger("t2t_lite")
 

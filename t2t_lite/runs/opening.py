@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
-from t2t_lite.data.problem import Problem
+from t2t_lite.data.base_problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.runs import exported
 from t2t_lite.runs.checkpoint_files import checkpoint_step, newest_checkpoint, parts_of_checkpoints

@@ -5,7 +5,7 @@ import re
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.quiet_import import import_tensorflow
-from t2t_lite.serving.client import LONGEST_ANSWER, server_error
+from t2t_lite.serving.server_errors import LONGEST_ANSWER, server_error
 
 # gRPC's own lines on stderr; what they say comes in the errors too. Read when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")

@@ -10,7 +10,7 @@ import urllib.parse
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.safe_json import check_schema, parse_json
-from t2t_lite.serving.client import LONGEST_ANSWER, server_error
+from t2t_lite.serving.server_errors import LONGEST_ANSWER, server_error
 
 # HTTP statuses, as TensorFlow Serving has them for gRPC's codes; 502 is a proxy's.
 _CODES = {

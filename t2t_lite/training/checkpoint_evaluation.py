@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data import split_facts
-from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
 from t2t_lite.runs.log import RunLog

@@ -12,7 +12,7 @@ import tensorflow as tf
 from t2t_lite import ranges
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
-from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.files import copy_files, write_bytes
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import RunCheckpoints
@@ -20,6 +20,7 @@ from t2t_lite.runs.config import build_model, read_run_config, write_run_config
 from t2t_lite.runs.ema import averaged_weights
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.warm_start import warm_start
+from t2t_lite.tensor2tensor_names import without_multistep
 from t2t_lite.training.announcement import announce
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
@@ -29,7 +30,7 @@ from t2t_lite.training.early_stopping import EarlyStopping
 from t2t_lite.training.evaluation import Evaluator, metric_names
 from t2t_lite.training.evaluations import Evaluations
 from t2t_lite.training.loop import TrainingLoop
-from t2t_lite.training.optimizers import make_optimizer, without_multistep
+from t2t_lite.training.optimizers import make_optimizer
 from t2t_lite.training.stop_signal import stop_on_signal
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data

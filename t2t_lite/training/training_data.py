@@ -6,7 +6,8 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data import batching, split_facts
-from t2t_lite.data.problem import DatasetSplit, Problem
+from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import vocabulary_sizes
 

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from t2t_lite.corpora import archives, plain_text
+from t2t_lite.corpora import archives, plain_text, source_files
 from t2t_lite.errors import UserError
 from tests.data import packing
 
@@ -47,19 +47,19 @@ def test_two_sides_are_read_side_by_side_in_any_order(tmp_path):
     }
     for members in (sides, dict(reversed(sides.items()))):
         pack(tmp_path, ".tgz", members)
-        pairs = list(plain_text.read_members(str(tmp_path), ("x.en", "x.de"), "http://h/corpus.tgz"))
+        pairs = list(source_files.read_members(str(tmp_path), ("x.en", "x.de"), "http://h/corpus.tgz"))
         assert pairs == [{"inputs": f"en {i}", "targets": f"de {i}"} for i in range(50_000)]
 
 
 def test_unpacked_files_come_before_the_archive(tmp_path):
     pack(tmp_path, ".tgz", {"in/x.en": b"packed\n", "in/x.de": b"gepackt\n"})
     members = ("in/x.en", "in/x.de")
-    assert next(plain_text.read_members(str(tmp_path), members, "corpus.tgz"))["inputs"] == "packed"
+    assert next(source_files.read_members(str(tmp_path), members, "corpus.tgz"))["inputs"] == "packed"
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "x.en").write_text("unpacked\n")
-    assert next(plain_text.read_members(str(tmp_path), members, "corpus.tgz"))["inputs"] == "packed"
+    assert next(source_files.read_members(str(tmp_path), members, "corpus.tgz"))["inputs"] == "packed"
     (tmp_path / "in" / "x.de").write_text("ausgepackt\n")
-    assert next(plain_text.read_members(str(tmp_path), members, "corpus.tgz"))["inputs"] == "unpacked"
+    assert next(source_files.read_members(str(tmp_path), members, "corpus.tgz"))["inputs"] == "unpacked"
 
 
 @pytest.mark.parametrize("ending", (".tar", ".zip"))
@@ -70,10 +70,10 @@ def test_columns_of_all_members_that_match(tmp_path, ending):
     names = {"d/00train.gz": rows(0), "d/00dtest.gz": rows(90), "d/01train.gz": rows(10)}
     pack(tmp_path, ending, names)
     members = ("tsv", 3, 2, "d/*train.gz")
-    pairs = list(plain_text.read_members(str(tmp_path), members, f"http://h/corpus{ending}"))
+    pairs = list(source_files.read_members(str(tmp_path), members, f"http://h/corpus{ending}"))
     assert pairs == [{"inputs": f"en {i}", "targets": f"cs {i}"} for i in range(20)]
     with pytest.raises(UserError, match=r"corpus\.(tar|zip): no member d/\*trian.gz. Nearest: d/01train.gz"):
-        list(plain_text.read_members(str(tmp_path), ("tsv", 3, 2, "d/*trian.gz"), f"http://h/corpus{ending}"))
+        list(source_files.read_members(str(tmp_path), ("tsv", 3, 2, "d/*trian.gz"), f"http://h/corpus{ending}"))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -159,12 +159,12 @@ def test_bad_text_is_named_with_archive_member_and_line(tmp_path):
         read(archive, "empty")
     pack(tmp_path, ".tgz", {"in/a.en": b"good\nbetter\n", "in/a.de": b"gut\n" * 5})
     with pytest.raises(UserError, match=r"corpus.tgz, member in/a.de has 5 lines, .*member in/a.en has 2. Expected as"):
-        list(plain_text.read_members(str(tmp_path), ("in/a.en", "in/a.de"), "corpus.tgz"))
+        list(source_files.read_members(str(tmp_path), ("in/a.en", "in/a.de"), "corpus.tgz"))
 
 
 def test_a_member_may_be_left_in_the_middle(tmp_path):
     archive = pack(tmp_path, ".tgz", {"a.en": os.urandom(3_000_000).hex().encode().replace(b"0", b"\n")})
-    pairs = plain_text.read_members(str(tmp_path), ("a.en", "a.en"), "corpus.tgz")
+    pairs = source_files.read_members(str(tmp_path), ("a.en", "a.en"), "corpus.tgz")
     next(pairs)
     pairs.close()
     assert len(read(archive, "a.en")) > 1000

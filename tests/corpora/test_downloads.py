@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from t2t_lite.corpora import downloads, plain_text
+from t2t_lite.corpora import downloads, source_files
 from t2t_lite.data.problem import DatasetSplit, TranslateProblem
 from t2t_lite.errors import UserError
 from tests.data import packing
@@ -36,7 +36,7 @@ def site(tmp_path):
 
 
 def pairs(folder, url):
-    return [tuple(pair.values()) for pair in plain_text.read_members(str(folder), MEMBERS, url)]
+    return [tuple(pair.values()) for pair in source_files.read_members(str(folder), MEMBERS, url)]
 
 
 def test_a_download_ends_under_its_published_name_and_is_never_fetched_again(tmp_path, site, monkeypatch, caplog):
@@ -128,7 +128,7 @@ def test_archives_are_named_by_the_last_part_of_their_address():
         "mine.tgz": "mine.tgz",
         "": "",
     }
-    assert {url: plain_text.archive_name(url) for url in names} == names
+    assert {url: source_files.archive_name(url) for url in names} == names
 
 
 class Prepared(TranslateProblem):
@@ -183,11 +183,11 @@ def test_a_prepared_set_is_read_where_archives_lack(tmp_path, prepared_set):
 
 
 def test_a_prepared_set_must_be_whole(tmp_path, prepared_set):
-    splits = (DatasetSplit.TRAIN, DatasetSplit.EVAL, DatasetSplit.TEST)
+    splits = ("train", "validation", "test")
     assert downloads.find_prepared("wmt14_translate/de-en", splits, str(tmp_path)) == str(prepared_set)
     assert downloads.find_prepared("wmt14_translate/fr-en", splits, str(tmp_path)) is None
     with pytest.raises(UserError, match=r"1.0.0: has no fr. Expected the features en and fr"):
-        next(downloads.read_prepared(str(prepared_set), DatasetSplit.TRAIN, ("en", "fr")))
+        next(downloads.read_prepared(str(prepared_set), "train", ("en", "fr")))
     os.rename(tmp_path / "tfds", tmp_path / "elsewhere")
     assert downloads.find_prepared("wmt14_translate/de-en", splits, str(tmp_path)) is None
     found = downloads.find_prepared("wmt14_translate/de-en", splits, str(tmp_path / "elsewhere"))
@@ -195,7 +195,7 @@ def test_a_prepared_set_must_be_whole(tmp_path, prepared_set):
     (record,) = [path for path in (tmp_path / "elsewhere").rglob("*train*") if path.stat().st_size]
     record.write_bytes(record.read_bytes()[:-3])
     with pytest.raises(UserError, match="damaged"):
-        list(downloads.read_prepared(found, DatasetSplit.TRAIN, ("en", "de")))
+        list(downloads.read_prepared(found, "train", ("en", "de")))
 
 
 def test_the_newest_version_of_a_set_counts():
@@ -219,8 +219,8 @@ def test_a_damaged_prepared_set_gives_one_line(tmp_path, prepared_set):
         for data in [*broken, *(json.dumps(changed).encode() for _, changed in variants(json.loads(text)))]:
             path.write_bytes(data)
             try:
-                if folder := downloads.find_prepared("wmt14_translate/de-en", [DatasetSplit.TRAIN], str(tmp_path)):
-                    next(downloads.read_prepared(folder, DatasetSplit.TRAIN, ("en", "de")))
+                if folder := downloads.find_prepared("wmt14_translate/de-en", ["train"], str(tmp_path)):
+                    next(downloads.read_prepared(folder, "train", ("en", "de")))
             except UserError as error:
                 refused += 1
                 assert str(prepared_set) in str(error) and "\n" not in str(error)
@@ -231,5 +231,5 @@ def test_a_damaged_prepared_set_gives_one_line(tmp_path, prepared_set):
 def test_a_prepared_set_in_a_folder_with_a_globs_characters(tmp_path, prepared_set, monkeypatch):
     os.rename(tmp_path / "tfds", tmp_path / "tfds [1]")
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "tfds [1]"))
-    folder = downloads.find_prepared("wmt14_translate/de-en", [DatasetSplit.TRAIN], str(tmp_path))
-    assert list(downloads.read_prepared(folder, DatasetSplit.TRAIN, ("en", "de")))
+    folder = downloads.find_prepared("wmt14_translate/de-en", ["train"], str(tmp_path))
+    assert list(downloads.read_prepared(folder, "train", ("en", "de")))

@@ -4,7 +4,7 @@ import lzma
 
 import pytest
 
-from t2t_lite.corpora import plain_text
+from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.errors import UserError
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -56,7 +56,7 @@ def test_columns_go_together(tmp_path):
     assert list(plain_text.read_corpus([path])) == expected
     write(tmp_path / "wide.tsv", "7\teins\tone\n")
     members = ("tsv", 2, 1, "wide.tsv")
-    assert list(plain_text.read_members(str(tmp_path), members)) == [{"inputs": "one", "targets": "eins"}]
+    assert list(source_files.read_members(str(tmp_path), members)) == [{"inputs": "one", "targets": "eins"}]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_missing_files_and_folders_are_named(tmp_path):
     with pytest.raises(UserError, match="is a folder"):
         list(plain_text.read_lines(str(tmp_path)))
     with pytest.raises(UserError, match=r"y.tgz: no such file. Get it from http://x/y.tgz and put it there"):
-        list(plain_text.read_members(str(tmp_path), ("none.en", "none.de"), "http://x/y.tgz"))
+        list(source_files.read_members(str(tmp_path), ("none.en", "none.de"), "http://x/y.tgz"))
 
 
 @pytest.mark.parametrize(("line", "found"), [("one", "1 column. Expected 2"), ("a\tb\tc", "3 columns. Expected 2")])

@@ -1,6 +1,6 @@
 import pytest
 
-from t2t_lite.corpora import plain_text, sgml
+from t2t_lite.corpora import sgml, source_files
 from t2t_lite.errors import UserError
 from tests.data import packing
 
@@ -36,7 +36,7 @@ def test_two_files_go_together_by_their_ids(tmp_path):
     members = ("src.en.sgm", "ref.de.sgm")
     write(tmp_path, members[0], packing.sgm([f"en {i}" for i in range(7)]))
     write(tmp_path, members[1], packing.sgm([f"de {i}" for i in range(7)], side="ref"))
-    pairs = list(plain_text.read_members(str(tmp_path), members))
+    pairs = list(source_files.read_members(str(tmp_path), members))
     assert pairs == [{"inputs": f"en {i}", "targets": f"de {i}"} for i in range(7)]
 
 

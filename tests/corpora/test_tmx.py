@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from t2t_lite.corpora import plain_text, tmx
+from t2t_lite.corpora import source_files, tmx
 from t2t_lite.errors import UserError
 from tests.data import packing
 
@@ -15,7 +15,7 @@ def test_units_become_pairs(tmp_path):
     (tmp_path / "b.tmx.gz").write_bytes(gzip.compress(data))
     packing.write_zip(tmp_path / "c.zip", {"in/c.tmx": data})
     for url, name in (("", "a.tmx"), ("http://h/b.tmx.gz", "b.tmx.gz"), ("http://h/c.zip", "in/c.tmx")):
-        pairs = plain_text.read_members(str(tmp_path), ("tmx", name), url)
+        pairs = source_files.read_members(str(tmp_path), ("tmx", name), url)
         assert [tuple(pair.values()) for pair in pairs] == PAIRS
 
 

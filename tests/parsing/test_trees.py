@@ -192,7 +192,7 @@ def test_brackets_in_words_are_escaped():
 def test_without_nltk_it_says_what_to_install():
     program = (
         "import sys; sys.modules['nltk'] = sys.modules['nltk.tree'] = None\n"
-        "from t2t_lite.data import trees\n"
+        "from t2t_lite.parsing import trees\n"
         "try:\n    trees.parse_tree('(S (NN a))')\n"
         "except ValueError as error:\n    print(error)"
     )

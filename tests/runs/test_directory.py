@@ -14,7 +14,7 @@ from t2t_lite.runs.directory import (
     locked,
     run_hparams,
 )
-from t2t_lite.training.optimizers import without_multistep
+from t2t_lite.tensor2tensor_names import without_multistep
 
 
 def config(replicas, accumulation):

@@ -10,8 +10,9 @@ from t2t_lite.errors import UserError
 from t2t_lite.ranges import settings_of
 from t2t_lite.runs.checkpoints import RunCheckpoints
 from t2t_lite.runs.ema import averaged_weights, averages
+from t2t_lite.tensor2tensor_names import without_multistep
 from t2t_lite.training.adafactor import Adafactor
-from t2t_lite.training.optimizers import make_optimizer, without_multistep
+from t2t_lite.training.optimizers import make_optimizer
 
 SHAPES = (3, 4), (5,), (2, 3, 4)
 STEPS = 4

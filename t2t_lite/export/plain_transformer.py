@@ -3,8 +3,8 @@
 import logging
 
 from t2t_lite import files
-from t2t_lite.data.problem import Problem
-from t2t_lite.interchange import formats
+from t2t_lite.data.base_problem import Problem
+from t2t_lite.export import formats
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 _LOGGER = logging.getLogger("t2t_lite")

@@ -1,0 +1,264 @@
+"""The base class of all problems."""
+
+import collections
+import fnmatch
+import glob
+import os
+import types
+
+from t2t_lite import files
+from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
+from t2t_lite.errors import UserError
+
+
+class Problem:
+    """A data set and its vocabulary. Subclasses write `generate_encoded_samples` and `feature_encoders`.
+
+    Args:
+        was_reversed: inputs and targets change places (`<name>_rev`); the files are the base problem's.
+        was_copy: targets are a copy of the inputs (`<name>_copy`), after any reversal.
+
+    Attributes:
+        name: the registered name, without suffixes; set by the registry.
+        random_seed: what generation draws from; the same seed gives the same files.
+        max_cases: largest number of examples in a split, 0: no limit.
+        num_workers: processes that encode; the files do not depend on it.
+        beam_options: options of an Apache Beam pipeline that generates instead, {"runner": …}; None: this machine.
+    """
+
+    name = "problem"
+    random_seed = 429459
+    max_cases = 0
+    num_workers = 1
+    beam_options = None
+    vocab_type = None
+
+    def __init__(self, was_reversed=False, was_copy=False):
+        self.was_reversed = was_reversed
+        self.was_copy = was_copy
+        self._encoders = {}
+        self.removed = collections.Counter()  # reason -> samples that the last pass over a split left out
+
+    # What a subclass says.
+
+    is_generate_per_split = True
+    language_pair = None
+    eval_decode_metric = "exact_sequence_accuracy"
+    decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
+    chooses_output = False  # whether `choose_output` is asked; the search is longer, as all of the beam must be final
+
+    @property
+    def dataset_splits(self):
+        """The splits and their numbers of shards."""
+        return [{"split": DatasetSplit.TRAIN, "shards": 10}, {"split": DatasetSplit.EVAL, "shards": 1}]
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": ids, "targets": ids}, both ending in 1.
+
+        With `is_generate_per_split` it is called for every split, otherwise once, for `DatasetSplit.TRAIN`, and what
+        it yields is dealt over the shards of all splits.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__}: write generate_encoded_samples, or generate_samples of text."
+        )
+
+    def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
+        """Returns (iterable of samples, function that makes examples of a list of them; None where they are examples).
+
+        Generation calls the function in several processes, so it must survive pickling.
+        """
+        return self.generate_encoded_samples(data_dir, tmp_dir, dataset_split), None
+
+    def feature_encoders(self, data_dir):
+        """Returns {"inputs": encoder, "targets": encoder} as the files hold them (`_rev` does not count here)."""
+        raise NotImplementedError(f"{type(self).__name__}: write feature_encoders.")
+
+    def vocabulary_files(self, data_dir):
+        """Returns the paths of the files that `feature_encoders` reads; copies of them elsewhere serve as well."""
+        return []
+
+    def learned_files(self, data_dir):
+        """Returns the paths of those vocabulary files that generation makes itself, and may make anew."""
+        return []
+
+    def source_files(self):
+        """Returns {flag: paths} of the user's own files, which generation must not overwrite."""
+        return {}
+
+    def generation_settings(self):
+        """Returns what the generated files depend on, as JSON values; a change is refused over finished files."""
+        return {}
+
+    # Generation.
+
+    def generate_data(self, data_dir, tmp_dir, task_id=-1):
+        """Writes vocabulary, shards and manifest into `data_dir`; over finished output it does nothing.
+
+        Raises:
+            UserError: bad input, or `data_dir` holds the output of another request (the difference is named).
+        """
+        from t2t_lite.data import generation
+
+        if task_id >= 0:
+            raise UserError(f"{self.name}: generation in tasks is not available. Leave --task_id out.")
+        generation.generate(self, data_dir, tmp_dir)
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Called before anything is written: check input files, make the vocabulary. Override to add to it."""
+
+    # Names of files.
+
+    def dataset_filename(self):
+        """Returns the first part of the shards' names."""
+        return self.name
+
+    def training_filepaths(self, data_dir, num_shards, shuffled):
+        """Returns the paths of the training shards."""
+        return self.data_filepaths(DatasetSplit.TRAIN, data_dir, num_shards, shuffled)
+
+    def dev_filepaths(self, data_dir, num_shards, shuffled):
+        """Returns the paths of the dev shards."""
+        return self.data_filepaths(DatasetSplit.EVAL, data_dir, num_shards, shuffled)
+
+    def test_filepaths(self, data_dir, num_shards, shuffled):
+        """Returns the paths of the test shards."""
+        return self.data_filepaths(DatasetSplit.TEST, data_dir, num_shards, shuffled)
+
+    def data_filepaths(self, dataset_split, output_dir, num_shards, shuffled):
+        """Returns `<problem>[-unshuffled]-<split>-00000-of-00010` and so on; unshuffled ones exist only for a while."""
+        base = self.dataset_filename() + ("" if shuffled else "-unshuffled")
+        name = os.path.join(output_dir, f"{base}-{FILE_TAGS[dataset_split]}")
+        return [f"{name}-{shard:05d}-of-{num_shards:05d}" for shard in range(num_shards)]
+
+    def filepattern(self, data_dir, mode, shard=None):
+        """Returns the pattern of a mode's shards: "train", "eval", "infer" (the dev set) or "test".
+
+        An override may name other files. Only the last part is a pattern: the folder's name is taken as it is.
+        """
+        tag = {"train": "train", "eval": "dev", "infer": "dev", "test": "test"}[mode]
+        number = "" if shard is None else f"-{shard:05d}"
+        return os.path.join(data_dir, f"{self.dataset_filename()}-{tag}{number}*")
+
+    def shard_paths(self, data_dir, dataset_split):
+        """Returns the sorted paths of a split's finished shards.
+
+        Raises:
+            UserError: there are none, or the set is incomplete; the message names pattern and next command.
+        """
+        from t2t_lite.data import records
+
+        folder, name = self._shard_pattern(data_dir, dataset_split)
+        return records.find_shards(folder, name, f"t2t-datagen --problem={self.name} --data_dir={data_dir}")
+
+    def has_shards(self, data_dir, dataset_split):
+        """Returns whether there is a shard of a split, be the set complete or not."""
+        folder, name = self._shard_pattern(data_dir, dataset_split)
+        return any(files.list_files(folder, fnmatch.translate(name)))
+
+    def _shard_pattern(self, data_dir, dataset_split):
+        """Returns the folder of a split's shards, and the pattern of their names."""
+        if type(self).filepattern is not Problem.filepattern:
+            return os.path.split(self.filepattern(data_dir, dataset_split))
+        return data_dir, f"{glob.escape(self.dataset_filename())}-{FILE_TAGS[dataset_split]}-?????-of-?????"
+
+    def manifest_path(self, data_dir):
+        """Returns the path of the manifest, `<data_dir>/<problem>-manifest.json`."""
+        return os.path.join(data_dir, f"{self.dataset_filename()}-manifest.json")
+
+    def manifest(self, data_dir):
+        """Returns the manifest (counts by split, vocabulary, seed), or {} where a problem wrote its files itself.
+
+        Raises:
+            UserError: it is damaged.
+        """
+        from t2t_lite.data.manifests import read_manifest
+
+        path = self.manifest_path(data_dir)
+        return read_manifest(path) if files.exists(path) else {}
+
+    def check_data(self, data_dir):
+        """Raises `UserError` where the vocabulary in `data_dir` is not the one that the records were made with."""
+        expected = self.manifest(data_dir).get("vocabulary", {})
+        for feature, encoder in self.feature_encoders(data_dir).items():
+            sha256 = expected.get(feature, {}).get("sha256", encoder.fingerprint)
+            if sha256 != encoder.fingerprint:
+                where = getattr(encoder, "path", f"{feature} of {self.name}")
+                raise UserError(
+                    f"{where}: this vocabulary ({encoder.vocab_size} entries, SHA-256 {encoder.fingerprint[:12]}…) is "
+                    f"not the one the records in {data_dir} were made with ({expected[feature]['size']} entries, "
+                    f"SHA-256 {sha256[:12]}…). Put that file back, or delete the records and run t2t-datagen."
+                )
+
+    # What training and decoding read.
+
+    @property
+    def full_name(self):
+        """The name with its suffixes, `<name>_copy_rev`."""
+        return self.name + "_copy" * self.was_copy + "_rev" * self.was_reversed
+
+    @property
+    def languages(self):
+        """(language of inputs, language of targets) such as ("en", "de"), or None; swapped for `_rev`."""
+        pair = self.language_pair
+        if pair is None:
+            return None
+        inputs, targets = reversed(pair) if self.was_reversed else pair
+        return (inputs, inputs) if self.was_copy else (inputs, targets)
+
+    def get_feature_encoders(self, data_dir=None):
+        """Returns {"inputs": encoder, "targets": encoder} as a model sees them: `_rev` and `_copy` count. Cached."""
+        if data_dir not in self._encoders:
+            self._encoders[data_dir] = self.preprocess_example(self.feature_encoders(data_dir))
+        return self._encoders[data_dir]
+
+    def preprocess_example(self, example):
+        """Swaps (`_rev`), then copies (`_copy`) the values of a dict with `inputs` and `targets`."""
+        inputs, targets = example["inputs"], example["targets"]
+        if self.was_reversed:
+            inputs, targets = targets, inputs
+        return {**example, "inputs": inputs, "targets": inputs if self.was_copy else targets}
+
+    def dataset(self, data_dir, split=DatasetSplit.TRAIN, hparams=None):
+        """Returns the batches of a split for Keras' `fit` and `evaluate`: see `t2t_lite.data.fit_dataset`."""
+        from t2t_lite.data.fit_dataset import fit_dataset
+
+        return fit_dataset(self, data_dir, split, hparams)
+
+    def preprocess_dataset(self, dataset):
+        """Applies `preprocess_example` to a tf.data.Dataset of dicts."""
+        return dataset.map(self.preprocess_example) if self.was_reversed or self.was_copy else dataset
+
+    def input_text(self, text):
+        """Returns what of a text given for decoding is encoded; the text itself unless a problem says otherwise."""
+        return text
+
+    def output_text(self, inputs, outputs, encoders):
+        """Returns what is shown of a decoded text; the text itself unless a problem says otherwise.
+
+        Args:
+            inputs: str, the text that was decoded from.
+            outputs: str, what the targets' vocabulary gives for the ids.
+            encoders: {"inputs", "targets"}, as `get_feature_encoders` returns them.
+        """
+        return outputs
+
+    def choose_output(self, inputs, outputs, encoders):
+        """Returns which output of a search is put first: the best-scored one unless a problem says otherwise.
+
+        Decoding and the evaluation in training ask it where `chooses_output` is true.
+
+        Args:
+            inputs, encoders: as `output_text`.
+            outputs: list of str, at least one: what the targets' vocabulary gives for each hypothesis, best first.
+
+        Returns:
+            int, a place in `outputs`.
+        """
+        return 0
+
+    def max_length(self, model_hparams):
+        """Returns the largest length of a training example, in ids with EOS, on either side.
+
+        That is `max_length`, or `batch_size` where it is 0; never more than `batch_size`, which is one row's room.
+        """
+        return min(model_hparams.max_length or model_hparams.batch_size, model_hparams.batch_size)

@@ -1,0 +1,25 @@
+"""The parts of a data set, and the kinds of vocabulary, under tensor2tensor's names."""
+
+import enum
+
+
+class DatasetSplit:
+    """The parts of a data set; their files are named `-train-`, `-dev-` and `-test-`."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    TEST = "test"
+
+
+class VocabType(enum.Enum):
+    """How text becomes ids: SentencePiece pieces, UTF-8 bytes, or whole words of a file of the user's."""
+
+    SUBWORD = "subwords"
+    CHARACTER = "character"
+    TOKEN = "tokens"
+
+
+FILE_TAGS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test"}
+
+# The names of the parts in a prepared tensorflow-datasets set.
+PREPARED = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "validation", DatasetSplit.TEST: "test"}

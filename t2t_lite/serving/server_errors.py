@@ -1,0 +1,45 @@
+"""What went wrong at a server, or on the way to it, in one sentence that says what to do."""
+
+from t2t_lite.errors import Failure
+from t2t_lite.files.safe_json import MOST_BYTES
+
+LONGEST_ANSWER = MOST_BYTES  # an answer is held in memory
+
+
+class ServerError(Failure):
+    """A server did not answer, or answered that it cannot.
+
+    Attributes:
+        code: str, the name of gRPC's status code, REST's statuses translated; or CERTIFICATE.
+    """
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+def server_error(code, details, address, servable, timeout):
+    """Returns the ServerError for a request that failed.
+
+    Args:
+        code: see `ServerError`.
+        details: str, what the server, or the library that did not reach it, says.
+        address, servable: of the request.
+        timeout: float, seconds that it had.
+    """
+    details = " ".join(str(details).split())[:300].rstrip(".")
+    protocol = {"grpc": "gRPC", "rest": "REST"}[address.protocol]
+    said = f"{address}: {servable}: {code}: {details}."
+    messages = {
+        "CERTIFICATE": f"{address}: no encrypted connection: {details}. Check the TLS files, and that the server's "
+        "certificate is for this host.",
+        "UNAVAILABLE": f"{address}: no answer over {protocol}: {details or 'unavailable'}. Check host and port; "
+        "TensorFlow Serving's are usually 8500 (gRPC) and 8501 (REST).",
+        "DEADLINE_EXCEEDED": f"{address}: {servable}: no answer within {timeout:g} s. Allow more time, or ask for "
+        "fewer sentences at a time.",
+        "NOT_FOUND": f"{address}: {servable}: not served there: {details}. Check the name and the version.",
+        "UNIMPLEMENTED": f"{address}: not a TensorFlow Serving that speaks {protocol}: {details}. Check the port.",
+    }
+    if code == "UNAVAILABLE" and "closed" in details:
+        messages[code] += " One that closes the connection at once may want TLS, or a client's certificate."
+    return ServerError(code, messages.get(code, said))
