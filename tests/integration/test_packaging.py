@@ -51,7 +51,7 @@ def commands(wheel, tmp_path_factory):
     return folder / "bin"
 
 
-def test_wheel_holds_every_module_and_nothing_else(clone, wheel):
+def test_wheel_holds_every_module_and_table_and_nothing_else(clone, wheel):
     expected = set()
     for folder, package in {
         "t2t_lite": "t2t_lite",
@@ -59,7 +59,7 @@ def test_wheel_holds_every_module_and_nothing_else(clone, wheel):
         "hparams": "t2t_lite/hparams",
         "problems": "t2t_lite/problems",
     }.items():
-        for path in (clone / folder).rglob("*.py"):
+        for path in [*(clone / folder).rglob("*.py"), *(clone / folder).rglob("*.tsv")]:
             expected.add(f"{package}/{path.relative_to(clone / folder)}")
     names = zipfile.ZipFile(wheel).namelist()
     assert {name for name in names if ".dist-info/" not in name} == expected

@@ -1,43 +1,24 @@
-"""English and German grammar of the phrasebook: noun phrases and clauses in both languages.
+"""Noun phrases and clauses in English and German: a `Clause` is one meaning, which `english` and `german` say."""
 
-A `Clause` is one meaning, free of word order and inflection. `english` and `german` say it; the German side comes as
-tagged words, so that agreement and word order can be checked by rule:
-
-    det m acc, adj m acc, noun m acc    a noun phrase: gender (p: plural) and case
-    pron 2 nom                          a pronoun: person (0 ich, 1 du, 2 er/sie/es, 3 plural) and case
-    fin 2 kaufen                        the finite verb: person and infinitive
-    inf kaufen, part kaufen, prefix     the end of the clause: infinitive, participle, separated prefix
-    prep, adv, neg, conj, wh, comma     the rest
-"""
-
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from t2t_lite.problems.phrasebook_words import (
-    CONTRACTIONS,
-    DETERMINERS,
-    ENGLISH_PRESENT,
-    IRREGULAR_PRESENT,
-    MODALS,
-    Adjective,
-    Noun,
-    Pronoun,
-    Verb,
-    Word,
-    adjective_form,
-    determiner_form,
-    english_ing,
-    english_s,
-)
+from t2t_lite.problems.phrasebook.inflection import Pronoun, adjective_form, determiner_form, noun_form
+from t2t_lite.problems.phrasebook.lexicon import DETERMINERS, MODALS
+
+_CONTRACTIONS = {"in dem": "im", "in das": "ins", "an dem": "am", "zu dem": "zum", "zu der": "zur"}
+_AUXILIARIES = {"haben": "habe hast hat haben", "sein": "bin bist ist sind"}
+_BE, _THIRD_PERSON = ("am", "are", "is", "are"), {"have": "has", "do": "does", "want": "wants"}
 
 
 class NounPhrase(NamedTuple):
     """Determiner, adjective, noun; with an owner ("the teacher's book") the determiner is "the"."""
 
-    noun: Noun
+    noun: tuple
     determiner: str = "-"
     is_plural: bool = False
-    adjective: Adjective | None = None
+    adjective: tuple | None = None
     owner: "NounPhrase | None" = None
 
     @property
@@ -53,7 +34,7 @@ class NounPhrase(NamedTuple):
     @property
     def is_definite(self):
         """Whether the German object stands before nicht, nie and oft."""
-        return DETERMINERS[self.determiner][3] != "" and self.determiner not in ("a", "any", "no", "every")
+        return DETERMINERS[self.determiner].inflection != "" and self.determiner not in ("a", "any", "every")
 
     def english(self, case="nom"):
         """Returns the English words; they are the same in every case."""
@@ -62,36 +43,32 @@ class NounPhrase(NamedTuple):
         if self.owner:
             owner = self.owner.english()
             return f"{owner}'{'' if self.owner.is_plural and owner.endswith('s') else 's'} {described}"
-        determiner = DETERMINERS[self.determiner][self.is_plural]
-        if determiner == "a":
-            if self.noun.is_mass:
-                determiner = "any"
-            elif described[0] in "aeiou" and not described.startswith("uni"):
-                determiner = "an"
-        return f"{determiner} {described}" if determiner else described
+        row = DETERMINERS[self.determiner]
+        determiner = row.plural if self.is_plural else row.singular
+        if determiner == "a" and not self.noun.en_plural:
+            determiner = "any"
+        elif determiner == "a" and described[0] in "aeiou" and not described.startswith("uni"):
+            determiner = "an"
+        return f"{determiner} {described}".strip()
 
     def german(self, case):
         """Returns the German words in a case."""
-        gender = self.gender
-        tag = f"{gender} {case}"
-        determiner, has_ending = determiner_form(self.determiner, gender, case)
-        words = [Word(determiner, "det " + tag)] if determiner else []
+        determiner, has_ending = determiner_form(self.determiner, self.gender, case)
+        words = [determiner, noun_form(self.noun, self.is_plural, case)]
         if self.adjective:
-            words.append(Word(adjective_form(self.adjective.stem, has_ending, gender, case), "adj " + tag))
-        words.append(Word(self.noun.german(case, self.is_plural), "noun " + tag))
-        return words + (self.owner.german("gen") if self.owner else [])
+            words.insert(1, adjective_form(self.adjective.stem, has_ending, self.gender, case))
+        if self.owner:
+            words.append(self.owner.german("gen"))
+        return " ".join(filter(None, words))
 
     def german_after(self, preposition, case):
         """Returns preposition and words, contracted where German must: im, ins, am, zum, zur."""
-        first, *rest = self.german(case)
-        contraction = CONTRACTIONS.get(f"{preposition} {first.text}")
-        if contraction:
-            return [Word(contraction, "prep+" + first.tag), *rest]
-        return [Word(preposition, "prep"), first, *rest]
+        words = f"{preposition} {self.german(case)}"
+        return re.sub(r"^\w+ \w+", lambda start: _CONTRACTIONS.get(start[0], start[0]), words)
 
 
 # Places in the German middle field, in order. Definite objects stand before nicht and oft, others behind.
-PRONOUN, TIME, DATIVE, DEFINITE, ADVERB, INDEFINITE, COMPANION, PLACE = range(8)
+PRONOUN, TIME, DATIVE, DEFINITE, ADVERB, INDEFINITE, PLACE = range(7)
 
 
 class Phrase(NamedTuple):
@@ -101,7 +78,7 @@ class Phrase(NamedTuple):
     """
 
     en: str
-    de: list
+    de: str
     slot: int
     role: str = ""
     filler: str = ""
@@ -114,6 +91,7 @@ class Clause:
 
     Attributes:
         subject: a `NounPhrase` or `Pronoun`.
+        verb: a row of the lexicon.
         tense: "present", "perfect" or a modal of `MODALS`.
         aspect: what English makes of it: "" for the simple form and the present perfect, "progressive", "past".
         phrases: objects, places and predicates in English order.
@@ -123,7 +101,7 @@ class Clause:
     """
 
     subject: NounPhrase | Pronoun
-    verb: Verb
+    verb: tuple
     tense: str = "present"
     aspect: str = ""
     phrases: list = field(default_factory=list)
@@ -133,26 +111,49 @@ class Clause:
     is_negated: bool = False
 
 
+def object_phrase(thing, case="acc"):
+    """Returns an object: a `NounPhrase` or a `Pronoun`, in the accusative or the dative ("dat")."""
+    if not isinstance(thing, NounPhrase):
+        return Phrase(thing.english(case), thing.german(case), PRONOUN)
+    if case == "dat":
+        slot, role = DATIVE, "recipient"
+    else:
+        slot, role = DEFINITE if thing.is_definite else INDEFINITE, "object"
+    return Phrase(thing.english(), thing.german(case), slot, role, thing.noun.en, thing)
+
+
+def place_phrase(place, is_goal=False):
+    """Returns where something happens, or where somebody goes, with the prepositions of the place."""
+    noun = place.noun
+    if not is_goal:
+        return Phrase(f"{noun.at} {place.english()}", place.german_after(noun.wo, "dat"), PLACE, "place", noun.en)
+    case = "acc" if noun.wohin in ("in", "auf") else "dat"
+    en = f"{noun.to} {place.english()}".strip()
+    return Phrase(en, place.german_after(noun.wohin, case), PLACE, "goal", noun.en)
+
+
 def _english_verbs(clause, needs_operator):
     """Returns the finite verb, the other verbs, and whether the finite one is an operator."""
-    verb = clause.verb
+    verb, person = clause.verb, clause.subject.person
     chain, is_operator = [verb.en], verb.en == "be"
     if clause.tense in MODALS:
         chain = [*clause.tense.split(), verb.en]
         is_operator = chain[0] not in ("have", "want")
     elif clause.aspect == "progressive":
-        chain, is_operator = ["be", english_ing(verb.en)], True
+        chain, is_operator = ["be", verb.ing], True
     elif clause.tense == "perfect" and clause.aspect != "past":
-        chain, is_operator = ["have", verb.en_participle], True
+        chain, is_operator = ["have", verb.participle], True
     if needs_operator and not is_operator:
         chain, is_operator = ["do", *chain], True
     finite, *rest = chain
     if clause.aspect == "past":
-        finite = "did" if finite == "do" else verb.en_past
-    elif finite in ENGLISH_PRESENT:
-        finite = ENGLISH_PRESENT[finite].split()[clause.subject.person]
-    elif clause.subject.person == 2 and not is_operator:
-        finite = english_s(finite)
+        finite = "did" if finite == "do" else verb.past
+    elif finite == "be":
+        finite = _BE[person]
+    elif person == 2 and finite == verb.en:
+        finite = verb.third
+    elif person == 2:
+        finite = _THIRD_PERSON.get(finite, finite)
     return finite, rest, is_operator
 
 
@@ -174,12 +175,11 @@ def english(clause, question_word=None):
         start = [subject, finite, *middle, *verbs]
     else:
         start = [subject, *middle, finite, *verbs]
-    phrases = [phrase.en for phrase in clause.phrases]
-    particle_at = 1 if clause.verb.is_phrasal and phrases and clause.phrases[0].slot == PRONOUN else 0
-    phrases.insert(particle_at, clause.verb.particle)
-    if clause.time:
-        phrases.insert(0 if clause.is_fronted else len(phrases), clause.time.en)
-    words = [phrases.pop(0), *start, *phrases] if clause.time and clause.is_fronted else [*start, *phrases]
+    phrases = [clause.verb.preposition, *(phrase.en for phrase in clause.phrases)]
+    is_behind = clause.phrases and clause.phrases[0].slot == PRONOUN  # pick up the man, but pick him up
+    phrases.insert(2 if is_behind else 1, clause.verb.adverb)
+    time = [clause.time.en] if clause.time else []
+    words = [*time, *start, *phrases] if clause.is_fronted else [*start, *phrases, *time]
     return " ".join(filter(None, words)).replace("can not", "cannot")
 
 
@@ -187,18 +187,14 @@ def _german_verbs(clause):
     """Returns the finite verb and what stands at the clause's end."""
     verb, person = clause.verb, clause.subject.person
     if clause.tense in MODALS:
-        infinitive, *forms = MODALS[clause.tense].split()
-        return Word(forms[person], f"fin {person} {infinitive}"), [Word(verb.de, f"inf {verb.de}")]
+        return MODALS[clause.tense].present[person], verb.de
     if clause.tense == "perfect":
-        auxiliary = {"hat": "haben", "ist": "sein"}[verb.auxiliary]
-        form = IRREGULAR_PRESENT[auxiliary].split()[person]
-        return Word(form, f"fin {person} {auxiliary}"), [Word(verb.participle, f"part {verb.de}")]
-    prefix = [Word(verb.prefix, "prefix")] if verb.prefix else []
-    return Word(verb.present(person), f"fin {person} {verb.de}"), prefix
+        return _AUXILIARIES[verb.auxiliary].split()[person], verb.perfect
+    return verb.present[person], verb.prefix
 
 
-def german(clause, order="second", first=()):
-    """Returns the words of a German clause.
+def german(clause, order="second", first=""):
+    """Returns a German clause without capital and full stop.
 
     Args:
         clause: what to say.
@@ -213,22 +209,17 @@ def german(clause, order="second", first=()):
     elif clause.time:
         middle.append((TIME, clause.time.de))
     if clause.adverb:
-        middle.append((ADVERB, [Word(clause.adverb[1], "adv")]))
+        middle.append((ADVERB, clause.adverb[1]))
     has_kein = any(phrase.noun_phrase and phrase.noun_phrase.determiner == "any" for phrase in clause.phrases)
     if clause.is_negated and not has_kein:
-        middle.append((ADVERB, [Word("nicht", "neg")]))
-    middle.sort(key=lambda part: part[0])
-    middle = [word for _, words in middle for word in words]
+        middle.append((ADVERB, "nicht"))
+    middle = [words for _, words in sorted(middle, key=lambda part: part[0])]
     subject = clause.subject.german("nom")
     if order == "last":
-        if end and end[0].tag == "prefix":
-            end, finite = [], Word(end[0].text + finite.text, finite.tag)
-        return [*first, *subject, *middle, *end, finite]
-    if order == "second" and not first:
-        return [*subject, finite, *middle, *end]
-    return [*first, finite, *subject, *middle, *end]
-
-
-def german_text(words):
-    """Returns the words as text, without capital and full stop."""
-    return " ".join(word.text for word in words).replace(" ,", ",")
+        end = end + finite if end and end == clause.verb.prefix else f"{end} {finite}"
+        words = [first, subject, *middle, end.strip()]
+    elif order == "second" and not first:
+        words = [subject, finite, *middle, end]
+    else:
+        words = [first, finite, subject, *middle, end]
+    return " ".join(filter(None, words))
