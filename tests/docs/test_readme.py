@@ -1,4 +1,4 @@
-"""README's walkthrough, typed as it stands but for the number of steps, and typed again."""
+"""README's walkthrough and the problem in docs/data.md, typed as they stand but for the number of steps."""
 
 import os
 import pathlib
@@ -9,12 +9,13 @@ import sys
 
 import pytest
 
-PAGE = (pathlib.Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = pathlib.Path(__file__).parents[2]
+README, DATA = [(ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/data.md")]
 
 
 @pytest.mark.slow
 def test_the_walkthrough_can_be_typed_twice(tmp_path):
-    walkthrough = re.search(r"## Walkthrough.*?```bash\nsource .venv/bin/activate\n(.*?)```", PAGE, re.DOTALL)[1]
+    walkthrough = re.search(r"## Walkthrough.*?```bash\nsource .venv/bin/activate\n(.*?)```", README, re.DOTALL)[1]
     assert "--train_steps=1500" in walkthrough
     script = "set -euo pipefail\n" + walkthrough.replace("--train_steps=1500", "--train_steps=2")
     script = script.replace("/tmp/t2t_datagen", f"{tmp_path}/downloads")
@@ -41,7 +42,7 @@ def test_the_problem_of_ones_own_works_as_typed(tmp_path, monkeypatch, capfd):
     from t2t_lite import registry
     from t2t_lite.bin import t2t_datagen, t2t_trainer
 
-    code, commands = re.search(r"```python\n(import itertools\n.*?)```.*?```bash\n(.*?)```", PAGE, re.DOTALL).groups()
+    code, commands = re.search(r"```python\n(import itertools\n.*?)```.*?```bash\n(.*?)```", DATA, re.DOTALL).groups()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_problems").mkdir()
     (tmp_path / "my_problems" / "__init__.py").write_text(code)
