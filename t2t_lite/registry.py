@@ -20,17 +20,8 @@ _BUILT_IN = {
         "t2t_lite.problems.algorithmic",
         "t2t_lite.problems.parsing",
         "t2t_lite.problems.phrasebook",
-        "t2t_lite.problems.translate_encs",
-        "t2t_lite.problems.translate_ende",
-        "t2t_lite.problems.translate_enes",
-        "t2t_lite.problems.translate_enet",
-        "t2t_lite.problems.translate_enfr",
-        "t2t_lite.problems.translate_enid",
-        "t2t_lite.problems.translate_enmk",
-        "t2t_lite.problems.translate_enro",
-        "t2t_lite.problems.translate_entn",
-        "t2t_lite.problems.translate_envi",
         "t2t_lite.problems.translate_own",
+        "t2t_lite.problems.translate_wmt",
     ],
 }
 

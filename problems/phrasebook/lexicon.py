@@ -15,23 +15,10 @@ Columns `objects`, `places` and `nouns` hold nouns and kinds of nouns; see `noun
 """
 
 import collections
-import csv
-import importlib.resources
 
+from t2t_lite.problems.tables import read_table, words
 
-def _read(table, **convert):
-    """Returns the rows of a table; `convert` gives functions of columns."""
-    text = (importlib.resources.files(__package__) / f"{table}.tsv").read_text(encoding="utf-8")
-    reader = csv.DictReader(text.splitlines(), delimiter="\t", restval="")
-    row_of = collections.namedtuple(table, reader.fieldnames)
-    return tuple(row_of(**{name: convert.get(name, str)(text) for name, text in row.items()}) for row in reader)
-
-
-def _words(text):
-    return tuple(text.split())
-
-
-NOUNS = {noun.en: noun for noun in _read("nouns", kinds=_words)}
+NOUNS = {noun.en: noun for noun in read_table(__package__, "nouns", kinds=words)}
 _NAMED = collections.defaultdict(list)
 for _noun in NOUNS.values():
     for _name in {_noun.en, *_noun.kinds}:
@@ -44,8 +31,8 @@ def nouns(names):
     return tuple(dict.fromkeys(noun for name in names.split() for noun in _NAMED[name]))
 
 
-VERBS = _read("verbs", present=_words, objects=nouns, places=nouns, motives=_words)
-ADJECTIVES = _read("adjectives", nouns=nouns)
-TIMES = _read("times", kinds=_words)
-DETERMINERS = {row.name: row for row in _read("determiners")}
+VERBS = read_table(__package__, "verbs", present=words, objects=nouns, places=nouns, motives=words)
+ADJECTIVES = read_table(__package__, "adjectives", nouns=nouns)
+TIMES = read_table(__package__, "times", kinds=words)
+DETERMINERS = {row.name: row for row in read_table(__package__, "determiners")}
 MODALS = {verb.en: verb for verb in VERBS if verb.group == "modal"}

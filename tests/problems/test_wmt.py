@@ -7,7 +7,7 @@ import re
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.problem import DatasetSplit, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.problems import wmt_corpora
 from tests.data import packing
@@ -194,8 +194,9 @@ def test_all_problems_are_covered():
     } <= corpora_problems
     for name in corpora_problems:
         stated = re.search(r"_[a-z]*?(\d+)k$|(characters)$|entn_rma$", name)
-        size = registry.problem(name).approx_vocab_size
-        assert stated[2] or size == {"37": 37000, "32": 2**15, "8": 2**13, None: 2**15}[stated[1]]
+        problem = registry.problem(name)
+        assert (problem.vocab_type == VocabType.CHARACTER) == bool(stated[2])
+        assert stated[2] or problem.approx_vocab_size == {"37": 37000, "32": 2**15, "8": 2**13, None: 2**15}[stated[1]]
         assert registry.problem(name + "_rev").languages == registry.problem(name).languages[::-1]
 
 
@@ -205,7 +206,7 @@ def test_checksums_are_those_of_tensorflow_datasets():
     theirs = tfds.download.checksums.get_all_url_infos()
     for url, (length, sha256) in wmt_corpora.CHECKSUMS.items():
         assert (int(theirs[url].size), theirs[url].checksum) == (length, sha256)
-    addresses = {wmt_corpora.source(name, x)[0] for name, row in wmt_corpora.CORPORA.items() for x in row[3].split()}
+    addresses = {wmt_corpora.source(name, x)[0] for name, row in wmt_corpora.CORPORA.items() for x in row.languages}
     assert set(wmt_corpora.CHECKSUMS) <= addresses
 
 

@@ -1,0 +1,21 @@
+"""Reads the tables that problems keep beside their modules as `.tsv` files."""
+
+import collections
+import csv
+import importlib.resources
+
+
+def read_table(package, name, **convert):
+    """Returns the rows of `<name>.tsv` in a package as named tuples of its columns, which its first line names.
+
+    Columns hold strings, "" where a line ends before them; `convert` gives other types: {column: function of a string}.
+    """
+    text = (importlib.resources.files(package) / f"{name}.tsv").read_text(encoding="utf-8")
+    reader = csv.DictReader(text.splitlines(), delimiter="\t", restval="")
+    row_of = collections.namedtuple(name, reader.fieldnames)
+    return [row_of(**{column: convert.get(column, str)(text) for column, text in row.items()}) for row in reader]
+
+
+def words(text):
+    """Returns the words of a column that holds several, as a tuple."""
+    return tuple(text.split())
