@@ -17,7 +17,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError, nearest
-from t2t_lite.ranges import COUNT, SEED, VOCAB_SIZE, Range
+from t2t_lite.ranges import COUNT, PAIRS, SEED, VOCAB_SIZE, Range
 
 _LOGGER = logging.getLogger("t2t_lite")
 _OWN_FLAGS = (
@@ -56,7 +56,10 @@ def define_flags(flags):
         "None when left out.",
     )
     flags.DEFINE_integer(
-        "held_out", None, "translate_own, without --dev_files: training pairs to evaluate on instead, 1000.", 1, 10**9
+        "held_out",
+        None,
+        "translate_own, without --dev_files: training pairs to evaluate on instead, 1000.",
+        limits=PAIRS,
     )
     flags.DEFINE_integer(
         "vocab_size",
@@ -75,7 +78,7 @@ def define_flags(flags):
     )
     flags.DEFINE_list("user_defined_symbols", [], "translate_own: symbols that are always one piece, such as <2de>.")
     flags.DEFINE_integer(
-        "max_samples_for_vocab", None, "translate_own: pairs the vocabulary is learned from, 2000000.", 1, 10**9
+        "max_samples_for_vocab", None, "translate_own: pairs the vocabulary is learned from, 2000000.", limits=PAIRS
     )
     flags.DEFINE_bool(
         "inspect",

@@ -1,7 +1,6 @@
 """Checks the flags of `translate_own`, and makes of them what its problem.json keeps."""
 
 import collections
-import math
 import os
 import re
 import types
@@ -12,14 +11,15 @@ from t2t_lite.data import own_files
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
+from t2t_lite.ranges import PAIRS, Range, typed_value
 from t2t_lite.text.subwords import LONGEST_SYMBOL, is_symbol
 
-_LARGEST_WEIGHT = 1000.0
+_WEIGHT = Range(most=1000, above=0)
 REMEMBERED = types.MappingProxyType(  # of problem.json, beside what `OwnFiles` looks at
     {
         "corpus_weights": lambda weights: weights is None or _are_weights(weights),
         "filters": lambda wanted: wanted is None or _are_filters(wanted),
-        "held_out": lambda count: count is None or (type(count) is int and count > 0),
+        "held_out": lambda count: count is None or (type(count) is int and count in PAIRS),
         "held_out_below": lambda bound: bound is None or (type(bound) is int and 0 <= bound <= 2**64),
     }
 )
@@ -69,29 +69,16 @@ def _are_languages(codes):
 
 
 def check_weights(given, num_corpora):
-    """Returns a float a training corpus, or None where all are 1. Raises `UserError`."""
+    """Returns one float per training corpus, or None where all are 1. Raises `UserError`."""
     flag = f"--corpus_weights={','.join(map(str, given))}"
     if given and len(given) != num_corpora:
         raise UserError(f"{flag}: found {len(given)} for {num_corpora} training corpora. Expected one for each.")
-    weights = []
-    for word in given:
-        try:
-            weight = float(word)
-        except ValueError:
-            weight = math.nan
-        if not 0 < weight <= _LARGEST_WEIGHT:
-            raise UserError(
-                f"{flag}: {word}: expected how often each pair comes, a number above 0 and up to "
-                f"{_LARGEST_WEIGHT:,.0f}, such as 2.5 or 0.3."
-            )
-        weights.append(weight)
+    weights = [typed_value("--corpus_weights: weight", word, float, _WEIGHT) for word in given]
     return weights if set(weights) - {1.0} else None
 
 
 def _are_weights(weights):
-    return isinstance(weights, list) and all(
-        type(weight) in (int, float) and 0 < weight <= _LARGEST_WEIGHT for weight in weights
-    )
+    return isinstance(weights, list) and all(type(weight) in (int, float) and weight in _WEIGHT for weight in weights)
 
 
 def _are_filters(wanted):
@@ -114,9 +101,7 @@ def check_held_out(given, dev_files):
         raise UserError(
             f"--held_out={given}: --dev_files are there to evaluate on, nothing is held out. Leave out one of the two."
         )
-    if given is not None and given < 1:
-        raise UserError(f"--held_out={given}: expected 1 or more pairs to evaluate on, such as 1000; or --dev_files.")
-    return None if dev_files else given or _DEFAULT_HELD_OUT
+    return None if dev_files else typed_value("--held_out", given, int | None, PAIRS) or _DEFAULT_HELD_OUT
 
 
 def check_vocabulary(languages, vocab_size, target_vocab_size, vocab_from, symbols, max_samples):
@@ -151,6 +136,5 @@ def check_vocabulary(languages, vocab_size, target_vocab_size, vocab_from, symbo
             or symbols.count(symbol) > 1
         ):
             raise UserError(f"{flag}: {symbol} is in the vocabulary already. Choose another symbol, or leave it out.")
-    if max_samples is not None and max_samples < 1:
-        raise UserError(f"--max_samples_for_vocab={max_samples}: expected 1 or more pairs, such as 2000000.")
+    typed_value("--max_samples_for_vocab", max_samples, int | None, PAIRS)
     return {**sizes, **how, "vocab_from": None}

@@ -87,8 +87,8 @@ def test_a_bad_file_among_several_leaves_nothing(tmp_path, two_corpora, call_com
         (["--user_defined_symbols=\0"], ["'\\x00': expected symbols without blanks"]),
         (["--user_defined_symbols=\udcff"], ["'\\udcff': expected symbols without blanks"]),
         ([f"--user_defined_symbols={'x' * 101}"], ["of at most 100 characters"]),
-        (["--corpus_weights=1,1e300"], ["1e300: expected how often", "a number above 0 and up to 1,000"]),
-        (["--corpus_weights=nan,1"], ["nan: expected how often"]),
+        (["--corpus_weights=1,1e300"], ["weight=1e300: expected a number above 0 and at most 1,000."]),
+        (["--corpus_weights=nan,1"], ["weight=nan: expected a number above 0"]),
         ([f"--filters=too_long={'9' * 50}"], ["expected a whole number of characters from 1 to 1,000,000,000"]),
     ],
 )
