@@ -10,8 +10,8 @@ from t2t_lite.text import vocabulary
 class AlgorithmicProblem(Problem):
     """Random sequences of symbols. Ids are symbol + 2, EOS follows; lengths are uniform in [1, longest].
 
-    tensor2tensor's dev sequences are ten times as long as those trained on (400 against 40), which tests another thing
-    than what was learned. Here both have the same lengths, so that the dev accuracy says whether the task is learned.
+    tensor2tensor's dev sequences are ten times as long as those trained on (400 against 40), which tests something
+    other than what was learned. Here both have the same lengths, so that the dev accuracy shows whether it was learned.
     """
 
     num_symbols = 10
@@ -21,11 +21,11 @@ class AlgorithmicProblem(Problem):
     dev_size = 10_000
 
     def targets_of(self, inputs):
-        """Returns the list of symbols that belongs to the list `inputs`."""
+        """Returns the target symbols for the list of symbols `inputs`."""
         raise NotImplementedError(f"{type(self).__name__}: write targets_of.")
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": ids, "targets": ids} ending in 1; the splits are drawn from generators of their own."""
+        """Yields {"inputs": ids, "targets": ids} ending in 1; each split is sampled from a generator of its own."""
         is_train = dataset_split == DatasetSplit.TRAIN
         longest, size = (self.train_length, self.train_size) if is_train else (self.dev_length, self.dev_size)
         generator = random.Random(f"{self.random_seed} {dataset_split}")
@@ -34,7 +34,7 @@ class AlgorithmicProblem(Problem):
             yield {"inputs": _ids(inputs), "targets": _ids(self.targets_of(inputs))}
 
     def feature_encoders(self, data_dir):
-        """Returns encoders of blank-separated numbers, such as "3 1 4"."""
+        """Returns encoders of space-separated numbers, such as "3 1 4"."""
         encoder = vocabulary.TextEncoder(self.num_symbols + vocabulary.TextEncoder.num_reserved_ids)
         return {"inputs": encoder, "targets": encoder}
 
@@ -59,7 +59,7 @@ class AlgorithmicIdentityDecimal40(AlgorithmicProblem):
 
 @registry.register_problem
 class AlgorithmicReverseDecimal40(AlgorithmicProblem):
-    """The targets are the inputs from the end to the beginning."""
+    """The targets are the inputs in reverse order."""
 
     def targets_of(self, inputs):
         """Returns the inputs reversed."""

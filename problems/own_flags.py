@@ -1,4 +1,4 @@
-"""Checks the flags of `translate_own`, and makes of them what its problem.json keeps."""
+"""Checks the flags of `translate_own` and turns them into what its problem.json stores."""
 
 import collections
 import os
@@ -15,7 +15,7 @@ from t2t_lite.ranges import PAIRS, Range, typed_value
 from t2t_lite.text.subwords import LONGEST_SYMBOL, is_symbol
 
 _WEIGHT = Range(most=1000, above=0)
-REMEMBERED = types.MappingProxyType(  # of problem.json, beside what `OwnFiles` looks at
+REMEMBERED = types.MappingProxyType(  # keys of problem.json beside those of `OwnFiles`, and how each value is checked
     {
         "corpus_weights": lambda weights: weights is None or _are_weights(weights),
         "filters": lambda wanted: wanted is None or _are_filters(wanted),
@@ -28,7 +28,7 @@ _DEFAULT_HELD_OUT = 1000
 
 
 def group_files(split, paths):
-    """Returns the [path, …] of each corpus: a `.tsv` file alone, others in twos. Raises `UserError`."""
+    """Returns the [path, …] of each corpus: one `.tsv` file, or two other files. Raises `UserError`."""
     flag, rest, groups = f"--{own_files.FLAGS[split]}={','.join(paths)}", list(paths), []
     while rest:
         count = 1 if _is_tsv(rest[0]) else 2
@@ -91,7 +91,7 @@ def _are_filters(wanted):
 def check_filters(words, languages):
     """Returns what `PairFilter` takes, or None for no filters. Raises `UserError`."""
     wanted = parse_filters(words)
-    PairFilter(wanted, languages, collections.Counter())  # knows whether it can
+    PairFilter(wanted, languages, collections.Counter())  # raises where the scripts of a language are unknown
     return wanted or None
 
 
@@ -105,7 +105,7 @@ def check_held_out(given, dev_files):
 
 
 def check_vocabulary(languages, vocab_size, target_vocab_size, vocab_from, symbols, max_samples):
-    """Returns the part of the configuration that is about the vocabulary. Raises `UserError`."""
+    """Returns the part of the configuration that describes the vocabulary. Raises `UserError`."""
     sizes = {"vocab_size": vocab_size, "target_vocab_size": target_vocab_size}
     how = {"user_defined_symbols": list(symbols) or None, "max_samples_for_vocab": max_samples}
     if vocab_from:

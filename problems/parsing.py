@@ -3,8 +3,8 @@
     t2t-datagen --problem=parsing_english_own --train_files=a.mrg --dev_files=b.mrg --vocab_size=4000 --data_dir=D
     t2t-datagen --problem=parsing_english_ptb16k --tmp_dir=TREEBANK --data_dir=D
 
-See `t2t_lite.parsing.trees` for the form of trees and of sequences. Words are spelled by SentencePiece pieces; labels
-are whole tokens, with a vocabulary of their own.
+See `t2t_lite.parsing.trees` for the form of trees and of sequences. Words are split into SentencePiece pieces;
+labels are whole tokens, with a vocabulary of their own.
 """
 
 import os
@@ -22,7 +22,7 @@ from t2t_lite.text import subwords, vocabulary
 
 _DEFAULT_VOCAB_SIZE = 8000
 _UNKNOWN_TOKEN = "<unk>"
-# WSJ sections as everybody splits them since Collins (1997).
+# The WSJ sections as they have been split since Collins (1997).
 _WSJ_SECTIONS = {DatasetSplit.TRAIN: range(2, 22), DatasetSplit.EVAL: (22,), DatasetSplit.TEST: (23,)}
 _WSJ_FOLDERS = ("", "wsj", "parsed/mrg/wsj", "treebank_3/parsed/mrg/wsj", "combined/wsj")
 
@@ -42,7 +42,7 @@ class ParsingProblem(Text2TextProblem):
         raise NotImplementedError(f"{type(self).__name__}: write generate_trees.")
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": words, "targets": tokens}, each joined by blanks."""
+        """Yields {"inputs": words, "targets": tokens}, each joined by spaces."""
         for tree in self.generate_trees(data_dir, tmp_dir, dataset_split):
             words, tokens = trees.linearize(tree)
             yield {"inputs": " ".join(words), "targets": " ".join(tokens)}
@@ -80,7 +80,7 @@ class ParsingProblem(Text2TextProblem):
         """Returns the encoders of words and of tokens. Raises `UserError` where a file, or nltk, is missing."""
         import tensorflow as tf
 
-        trees.import_nltk()  # evaluation and decoding need it in the end; whoever lacks it should hear of it now
+        trees.import_nltk()  # evaluation and decoding will need it; whoever lacks it should be told now
         model, table, tags = self._paths(data_dir)
         for path in (model, table, tags):
             if not tf.io.gfile.exists(path):
@@ -118,11 +118,11 @@ class ParsingProblem(Text2TextProblem):
         return "bracketing_f1" if self._is_to_trees else "exact_sequence_accuracy"
 
     def input_text(self, text):
-        """Returns the sentence as the treebank has it: one blank between words, brackets as -LRB- and -RRB-."""
+        """Returns the sentence as the treebank has it: one space between words, brackets as -LRB- and -RRB-."""
         return " ".join(trees.escape_words(text)) if self._is_to_trees else text
 
     def output_text(self, inputs, outputs, encoders):
-        """Returns the tree over the words of `inputs` that the tokens in `outputs` make, repaired if need be."""
+        """Returns the tree over the words of `inputs` that the tokens in `outputs` describe, repaired if needed."""
         words = trees.escape_words(inputs)
         if not self._is_to_trees or not words:
             return outputs
@@ -130,13 +130,13 @@ class ParsingProblem(Text2TextProblem):
 
     @property
     def chooses_output(self):
-        """Whether trees are written; for `_rev` and `_copy` the best-scored output is taken."""
+        """Whether outputs are reranked: where trees are written. `_rev` and `_copy` take the best-scored output."""
         return self._is_to_trees
 
     def choose_output(self, inputs, outputs, encoders):
-        """Returns the number of the output whose tags fit the words best (`trees.misfit`); of equals the first.
+        """Returns the index of the output whose tags fit the words best (`trees.misfit`), the first one of equals.
 
-        A model that has seen few trees leaves words out, and a beam holds outputs that leave out fewer.
+        A model that was trained on few trees leaves words out, and the beam holds outputs that leave out fewer.
         """
         words, phrases = trees.escape_words(inputs), _phrases(encoders)
         misfits = [trees.misfit(_tokens(output), words, phrases, self._known_tags) for output in outputs]
@@ -156,21 +156,21 @@ def _phrases(encoders):
 
 @registry.register_problem
 class ParsingEnglishOwn(OwnFiles, ParsingProblem):
-    """A treebank of the user's, one file of brackets a split: see `configure`."""
+    """The user's own treebank, one file of bracketed trees per split: see `configure`."""
 
     example_flags = "--train_files=train.mrg --dev_files=dev.mrg"
 
     def configure(self, train_files=(), dev_files=(), test_files=(), vocab_size=None):
-        """Says what to generate from; the arguments are t2t-datagen's flags of these names.
+        """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
 
         Args:
-            train_files: [path] of the trees to learn from, plain or packed (`.gz`, `.bz2`, `.xz`).
+            train_files: [path] of the trees to learn from, plain or compressed (`.gz`, `.bz2`, `.xz`).
             dev_files: likewise; evaluated while training.
             test_files: likewise; may be left out.
-            vocab_size: pieces that words are spelled with; None: 8000.
+            vocab_size: number of pieces that words are split into; None: 8000.
 
         Raises:
-            UserError: a flag is missing or of another form, or a file does not exist.
+            UserError: a flag is missing or malformed, or a file does not exist.
         """
         given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
         for split, paths in given.items():
@@ -207,7 +207,7 @@ class _WallStreetJournal(ParsingProblem):
 
     @property
     def dataset_splits(self):
-        """Ten shards of training trees, one of dev and of test."""
+        """Ten shards of training trees, and one each for dev and test."""
         return [{"split": split, "shards": 10 if split == DatasetSplit.TRAIN else 1} for split in _WSJ_SECTIONS]
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):

@@ -1,9 +1,9 @@
-"""`translate_own`: any corpora of the user's, in one command and without writing Python.
+"""`translate_own`: the user's own corpora, in one command and without writing Python.
 
     t2t-datagen --problem=translate_own --train_files=a.en,a.de --vocab_size=8000 --data_dir=D
 
-`D/problem.json` keeps all that was asked for, so that later commands need `--data_dir=D` alone. Every flag is in
-docs/own_corpora.md.
+`D/problem.json` stores everything that was asked for, so that later commands need only `--data_dir=D`.
+docs/own_corpora.md has every flag.
 """
 
 import itertools
@@ -28,7 +28,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 @registry.register_problem
 class TranslateOwn(OwnFiles, TranslateProblem):
-    """Parallel corpora given by their files: see `configure`. Once generated, all is read from the data folder."""
+    """Parallel corpora given as files: see `configure`. Once generated, everything is read from the data folder."""
 
     config_filename = "problem.json"
     _CONFIG = types.MappingProxyType({**OwnFiles._CONFIG, **own_flags.REMEMBERED})
@@ -49,26 +49,26 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         user_defined_symbols=(),
         max_samples_for_vocab=None,
     ):
-        """Says what to generate from; the arguments are t2t-datagen's flags of these names.
+        """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
 
         Args:
-            train_files: paths of the training corpora. A corpus is two files of lines that go together, inputs first,
-                or one `.tsv` file of two columns. Each may be packed (`.gz`, `.bz2`, `.xz`).
+            train_files: paths of the training corpora. A corpus is two files of parallel lines, inputs first, or one
+                `.tsv` file of two columns. Each may be compressed (`.gz`, `.bz2`, `.xz`).
             dev_files: likewise; evaluated while training. Left out: pairs of the training corpora are held out.
             test_files: likewise; may be left out.
             languages: of inputs and targets, such as ("en", "de"); left out: the endings of the training files.
-            corpus_weights: numbers or strings, one a training corpus: how often each of its pairs comes in one pass
+            corpus_weights: numbers or strings, one per training corpus: how often each of its pairs occurs in one pass
                 over the data. 2.5 is twice, and once more for half of them; 0.3 is 30 % of them. Left out: 1 each.
             filters: words as `t2t_lite.corpora.filters.parse_filters` takes them; for the training corpora alone.
             held_out: int, about how many pairs are held out, at most a tenth; None: 1000. Not with `dev_files`.
-            vocab_size: pieces of the vocabulary, which both languages share; None: 32000.
-            target_vocab_size: pieces of a vocabulary of the targets' own; `vocab_size` is then that of the inputs.
+            vocab_size: size of the vocabulary, which both languages share; None: 32000.
+            target_vocab_size: size of a separate vocabulary of the targets; `vocab_size` is then that of the inputs.
             vocab_from: an existing vocabulary: see `vocabulary_sources.find_vocabularies`.
-            user_defined_symbols: strings without blanks that are always one piece.
+            user_defined_symbols: strings without spaces that are always one piece.
             max_samples_for_vocab: int, pairs that the vocabulary is learned from; None: 2 million.
 
         Raises:
-            UserError: a flag is missing, of another form or contradicts another, or a file does not exist.
+            UserError: a flag is missing, malformed or contradicts another, or a file does not exist.
         """
         given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
         if not train_files:
@@ -96,7 +96,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         )
 
     def hold_vocabularies(self, folder, languages, vocabularies, ending):
-        """Writes vocabularies into a folder that has no corpora: for a model that was trained elsewhere.
+        """Writes vocabularies into a folder without corpora, for a model that was trained elsewhere.
 
         Args:
             folder: str, which exists.
@@ -105,7 +105,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
             ending: str, of these files: ".model" or ".subwords".
 
         Raises:
-            UserError: not such a vocabulary, or no two languages.
+            UserError: not such a vocabulary, or not two languages.
         """
         import tensorflow as tf
 
@@ -131,7 +131,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         self.remember({**self.config, "vocab_from": taken})
         files.write_json(os.path.join(folder, self.config_filename), self.config)
 
-    # What is remembered. Format 1 of problem.json has languages, vocab_size and files alone.
+    # What is remembered. Format 1 of problem.json has only languages, vocab_size and files.
 
     def _recall(self, key):
         return self.config.get(key) or None
@@ -149,7 +149,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
 
     @property
     def existing_vocabularies(self):
-        """The models that are taken over, {"inputs": path, "targets": path}; {} to learn one."""
+        """The models that are reused, {"inputs": path, "targets": path}; {} to learn one."""
         return self._recall("vocab_from") or {}
 
     @property
@@ -159,7 +159,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
 
     @property
     def max_samples_for_vocab(self):
-        """Pairs that the vocabulary is learned from."""
+        """Number of pairs that the vocabulary is learned from."""
         return self._recall("max_samples_for_vocab") or TranslateProblem.max_samples_for_vocab
 
     @property
@@ -171,14 +171,14 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         return splits
 
     def bytes_of(self, split):
-        """Returns the size of a split's text; in training each corpus as often as it is read."""
+        """Returns the size of a split's text; in training, each corpus counts as often as it is read."""
         if split != DatasetSplit.TRAIN:
             return super().bytes_of(split)
         sizes = {facts["path"]: facts["bytes"] for facts in self.files_of(split)}
         return sum(weight * sum(sizes[path] for path in paths) for paths, weight in self._weighted_corpora())
 
     def generation_settings(self):
-        """Returns all that was asked for, whose change is refused over finished data."""
+        """Returns everything that was asked for; a change is refused over finished data."""
         first = ("languages", "vocab_size", "target_vocab_size", "user_defined_symbols")
         last = ("corpus_weights", "filters", "held_out")
         return {
@@ -228,7 +228,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         return itertools.chain.from_iterable(map(plain_text.read_corpus, self._corpora(split)))
 
     def _training_pairs(self, part=None):
-        """Yields the pairs of the training corpora that stay: for training, held out (EVAL), or both, each once."""
+        """Yields the pairs that pass the filters: for training, held out (EVAL), or, by default, all of them once."""
         bound = self.config["held_out_below"] if part and self._recall("held_out") else 0
         wanted = self._recall("filters") or {}
         if part == DatasetSplit.EVAL:
@@ -245,7 +245,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
             yield from _repeated(pairs, weight, purpose) if weight > 1 and part == DatasetSplit.TRAIN else pairs
 
     def _draw_held_out(self, pairs):
-        """Notes which pairs are held out. Raises `UserError` where none would be left to train on."""
+        """Decides which pairs are held out. Raises `UserError` if none would be left to train on."""
         asked = self._recall("held_out")
         bound, count = find_bound(pairs, asked, self.random_seed)
         if bound == 2**64:
@@ -261,7 +261,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
 
 
 def _repeated(pairs, weight, purpose):
-    """Yields each pair as often as `weight` says; what is left of it decides by the pair's hash."""
+    """Yields each pair `weight` times; for the fraction, the pair's hash decides."""
     times = int(weight)
     below = (weight - times) * 2**64
     for pair in pairs:

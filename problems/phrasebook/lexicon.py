@@ -1,17 +1,17 @@
-"""The phrasebook's words, from the `.tsv` files of this folder, whose rows give what a school-book gives.
+"""The phrasebook's words, from the `.tsv` files of this folder, whose rows list what a textbook lists.
 
 An English word (for verbs: with the kind of its object) has exactly one German word, so that an English sentence has
 one translation. A row is a named tuple of its columns:
 
-* nouns: `gender` is m, f or n, and p where there is no singular; forms of a number that is not used are empty. Places
+* nouns: `gender` is m, f or n, or p for a noun without a singular. Forms of a number that is not used are empty. Places
   have prepositions: English `at` and `to`, German `wo` (with the dative) and `wohin`.
-* verbs: no `ing` where there is no progressive; `present` for ich, du, er and wir, without the separable `prefix`;
-  `style` of the object's determiners; `motives` are verbs that give a reason. `preposition` and `adverb`: look for, but
-  pick up, which also stands behind a pronoun.
+* verbs: `ing` is empty where there is no progressive. `preposition` is "for" in "look for"; `adverb` is "up" in "pick
+  up", which follows a pronoun. `present` has the forms for ich, du, er and wir, without the separable `prefix`. `style`
+  is the kind of determiners that the object takes; `motives` are the verbs that can give a reason for doing it.
 * adjectives: `stem` is what German endings are added to.
-* determiners: "any" is what stands under an English "not".
+* determiners: "any" is used under an English "not".
 
-Columns `objects`, `places` and `nouns` hold nouns and kinds of nouns; see `nouns`.
+The columns `objects`, `places` and `nouns` name nouns or kinds of nouns.
 """
 
 import collections
@@ -27,7 +27,7 @@ _NAMED = dict(_NAMED)
 
 
 def nouns(names):
-    """Returns the nouns of a string of nouns and kinds of nouns. Raises `KeyError` for what is neither."""
+    """Returns the nouns that a string of nouns and kinds of nouns names. Raises `KeyError` for any other word."""
     return tuple(dict.fromkeys(noun for name in names.split() for noun in _NAMED[name]))
 
 

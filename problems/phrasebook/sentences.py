@@ -74,10 +74,10 @@ _QUESTION_WORDS = {
 
 
 class Phrasebook:
-    """Draws sentences; `generator` is a `random.Random`.
+    """Samples sentences; `generator` is a `random.Random`.
 
-    Each frame's method returns its clauses, the English, the German and the mark at the end, or None where the clause
-    that was drawn does not fit.
+    Each frame's method returns its clauses, the English, the German and the mark at the end, or None where the
+    sampled clause does not fit.
     """
 
     def __init__(self, generator):
@@ -172,10 +172,10 @@ class Phrasebook:
         return [main, clause], inputs, f"{german(main)}, {german(clause, 'last', de)}", "."
 
     def _ask(self, clause):
-        """Takes out of the clause what is asked for.
+        """Removes from the clause what is asked for.
 
-        Returns ("" for a question about the subject) the English and the German question words; None where the part
-        that was drawn cannot be asked for.
+        Returns ("" for a question about the subject) the English and the German question words; None where the
+        sampled part cannot be asked for.
         """
         asked = self._choose(["why", "who", "when", *(phrase.role for phrase in clause.phrases)])
         if (
