@@ -11,12 +11,14 @@ Only `_walk` and `_cut` know that a row is one pair: rows of fixed length packed
 models want them, would replace these two, and reading, passes, carried examples and saved state would stay.
 """
 
+import functools
 import logging
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data import records, split_facts
+from t2t_lite.data.width_ladder import choose_ladder
 from t2t_lite.errors import UserError
 from t2t_lite.text.bpe_dropout import BpeDropout
 
@@ -45,6 +47,7 @@ def training_batches(
     vocab_size=None,
     bpe_dropout=0.0,
     encoders=None,
+    ladder=None,
 ):
     """Returns the endless stream of training batches.
 
@@ -72,6 +75,8 @@ def training_batches(
             What is drawn depends on `seed` and the pool's number alone. Which examples are too long or too short is
             decided by the records; one that dropout would make too long keeps its own ids that time.
         encoders: {"inputs", "targets"} as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`.
+        ladder: `WidthLadder` of shapes, which every batch then has one of; an example that fits into none makes the
+            iterator raise `tf.errors.InvalidArgumentError`. None: each batch has the shape that its examples need.
 
     Returns:
         A `tf.data.Dataset` of {"inputs": int32 [rows, longest of inputs], "targets": int32 [rows, longest of targets]},
@@ -85,7 +90,8 @@ def training_batches(
     if pool_size is None:
         pool_size = _pool_size(paths, batch_size, longest, min_length)
     parse = _parser(was_reversed, was_copy, vocab_size, paths)
-    cut_anew = _resampler(bpe_dropout, encoders, longest, seed) if bpe_dropout else lambda number, *pool: pool
+    limits = ladder.shapes[-1, 1:] if ladder else (longest, longest)
+    cut_anew = _resampler(bpe_dropout, encoders, limits, seed) if bpe_dropout else lambda number, *pool: pool
 
     def read(number, serialized):
         inputs, targets = cut_anew(number, *_within(*parse(serialized), min_length, longest))
@@ -101,17 +107,19 @@ def training_batches(
     passes = tf.data.Dataset.counter()
     pools = passes.flat_map(one_pass).enumerate().map(read, num_parallel_calls=2)
     none = tf.zeros([0], tf.int32), tf.zeros([0], tf.int64)
-    plan = _planner(batch_size, seed if shuffle else None)
-    return pools.scan((*none, *none), plan).flat_map(_cut).prefetch(_BATCHES_AHEAD)
+    walk = ladder.walk if ladder else lambda *pool, carried, **options: _walk(*pool, batch_size, **options)
+    plan = _planner(walk, seed if shuffle else None)
+    cut = functools.partial(_cut, pad=ladder.pad if ladder else _padded)
+    return pools.scan((*none, *none), plan).flat_map(cut).prefetch(_BATCHES_AHEAD)
 
 
-def problem_batches(problem, hparams, paths, encoders, vocab_size=None):
+def problem_batches(problem, hparams, paths, encoders, vocab_size=None, ladder=None):
     """Returns the `training_batches` of a problem's shards under hyperparameters, of one replica.
 
     Args:
         problem: Problem; `_rev` and `_copy` count.
         hparams: HParams.
-        paths, vocab_size: see `training_batches`.
+        paths, vocab_size, ladder: see `training_batches`.
         encoders: {"inputs", "targets"}, as `Problem.get_feature_encoders` returns them.
 
     Raises:
@@ -128,7 +136,33 @@ def problem_batches(problem, hparams, paths, encoders, vocab_size=None):
         vocab_size=vocab_size,
         bpe_dropout=hparams.bpe_dropout,
         encoders=encoders,
+        ladder=ladder,
     )
+
+
+def problem_ladder(problem, hparams, paths, encoders, facts):
+    """Returns the `WidthLadder` for `problem_batches`, by the lengths of the first records of some files.
+
+    Args:
+        problem, hparams, paths, encoders: see `problem_batches`.
+        facts: of the training split, see `split_facts`: what the widest shape has to hold.
+
+    Raises:
+        UserError: a file is damaged, or the vocabulary has no merges to leave out.
+    """
+    limit = min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
+    parse = _parser(problem.was_reversed, problem.was_copy, None, paths)
+    with records.naming_damage(*paths):
+        sample = _interleaved(tf.data.Dataset.from_tensor_slices(list(paths))).batch(_SAMPLE)
+        sides = _within(*parse(next(iter(sample))), hparams.min_length, limit)
+    shown = problem.preprocess_example({side: side for side in split_facts.SIDES}).values()
+    longest = [max(n for n in map(int, facts["side_lengths"][side]) if n <= limit) for side in shown]
+    if hparams.bpe_dropout:
+        longest = [min(2 * length, limit) for length in longest]  # what would be longer keeps its own ids
+        sides = _resampler(hparams.bpe_dropout, encoders, longest, hparams.random_seed)(0, *sides)
+        sides = (sides[0], sides[0]) if problem.was_copy else sides
+    lengths = np.stack([side.row_lengths().numpy() for side in sides], 1)
+    return choose_ladder(lengths, longest, hparams.batch_size)
 
 
 def evaluation_batches(
@@ -145,7 +179,7 @@ def evaluation_batches(
     def sort_and_cut(inputs, targets):
         inputs, targets = _within(inputs, targets, min_length, max_length or tf.int32.max)
         order, bounds = _walk(inputs, targets, batch_size, descending=True)
-        return _cut(inputs, targets, order, bounds[:-1], bounds[1:])
+        return _cut(inputs, targets, order, bounds[:-1], bounds[1:], pad=_padded)
 
     return pools.flat_map(sort_and_cut).prefetch(_BATCHES_AHEAD)
 
@@ -224,8 +258,8 @@ def _pool_size(paths, batch_size, longest, min_length):
     return max(1, int(wanted))
 
 
-def _resampler(probability, encoders, longest, seed):
-    """Returns a function of (number, inputs, targets) of a pool that gives them other pieces."""
+def _resampler(probability, encoders, limits, seed):
+    """Returns a function of (number, inputs, targets) that cuts a pool into other pieces, at most `limits` per side."""
     dropouts = [BpeDropout(encoders[side], probability) for side in ("inputs", "targets")]
 
     def cut_side(side, ids, lengths, number):
@@ -242,15 +276,15 @@ def _resampler(probability, encoders, longest, seed):
         sampled = tf.RaggedTensor.from_row_lengths(tf.ensure_shape(flat, [None]), lengths, validate=False)
         either = tf.concat([sampled, ragged], 0)
         count = tf.size(lengths)
-        return tf.gather(either, tf.range(count) + tf.where(lengths > longest, count, 0))
+        return tf.gather(either, tf.range(count) + tf.where(lengths > limits[side], count, 0))
 
     return cut_anew
 
 
-def _planner(batch_size, seed):
+def _planner(walk, seed):
     """Returns the function of `Dataset.scan` that plans the batches of a pool and carries its last batch over.
 
-    Its state: the carried examples as flat ids and lengths, inputs then targets.
+    Its state: the carried examples as flat ids and lengths, inputs then targets. `walk`: `_walk` or a ladder's.
     """
 
     def plan(carried, element):
@@ -258,29 +292,37 @@ def _planner(batch_size, seed):
         inputs = tf.concat([tf.RaggedTensor.from_row_lengths(*carried[:2], validate=False), pool[0]], 0)
         targets = tf.concat([tf.RaggedTensor.from_row_lengths(*carried[2:], validate=False), pool[1]], 0)
         # Descending leaves the shortest sentences over, ascending the longest: turn by turn, so that none waits long.
-        order, bounds = _walk(inputs, targets, batch_size, descending=number % 2 == 0)
-        starts, ends = bounds[:-2], bounds[1:-1]
+        order, bounds, *shapes = walk(inputs, targets, descending=number % 2 == 0, carried=tf.size(carried[1]))
+        starts, ends = bounds[:-1], bounds[1:]
+        is_full = shapes[0] >= 0 if shapes else tf.range(tf.size(starts)) < tf.size(starts) - 1
+        batches = [tf.boolean_mask(of_batch, is_full) for of_batch in (starts, ends, *shapes)]
         if seed is not None:
             turn = tf.random.experimental.stateless_shuffle(
-                tf.range(tf.size(starts)), [tf.cast(seed, tf.int64), number]
+                tf.range(tf.size(batches[0])), [tf.cast(seed, tf.int64), number]
             )
-            starts, ends = tf.gather(starts, turn), tf.gather(ends, turn)
-        rest = order[bounds[-2] :] if tf.size(bounds) > 1 else order
+            batches = [tf.gather(of_batch, turn) for of_batch in batches]
+        rest = tf.boolean_mask(order, tf.repeat(~is_full, ends - starts))
         left = tf.gather(inputs, rest), tf.gather(targets, rest)
         carried = [part for ragged in left for part in (ragged.flat_values, ragged.row_lengths())]
-        return tuple(carried), (inputs, targets, order, starts, ends)
+        return tuple(carried), (inputs, targets, order, *batches)
 
     return plan
 
 
-def _cut(inputs, targets, order, starts, ends):
-    """Returns the data set of a pool's batches, examples `order[start:end]` each."""
+def _cut(inputs, targets, order, *batches, pad):
+    """Returns the data set of a pool's batches, of which each has its start and end in `order`, and perhaps a shape."""
 
-    def batch(start, end):
+    def batch(start, end, *shape):
         rows = order[start:end]
-        return {"inputs": tf.gather(inputs, rows).to_tensor(), "targets": tf.gather(targets, rows).to_tensor()}
+        sides = pad(tf.gather(inputs, rows), tf.gather(targets, rows), *shape)
+        return dict(zip(split_facts.SIDES, sides, strict=True))
 
-    return tf.data.Dataset.from_tensor_slices((starts, ends)).map(batch)
+    return tf.data.Dataset.from_tensor_slices(batches).map(batch)
+
+
+def _padded(inputs, targets):
+    """Returns both sides of a batch, each padded to its own longest sentence."""
+    return inputs.to_tensor(), targets.to_tensor()
 
 
 def _within(inputs, targets, shortest, longest):

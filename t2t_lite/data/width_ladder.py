@@ -1,0 +1,140 @@
+"""A few fixed shapes for all batches of a corpus, for XLA, which compiles a program for each shape that it meets."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+MOST_SHAPES = 16
+_MOST_CANDIDATES = 40  # widths per side that a shape is made of; 64 raise the fill by 0.001 on news text, in 1 s
+
+
+@dataclasses.dataclass(frozen=True)
+class WidthLadder:
+    """Shapes of batches, from the narrowest to the widest: each holds all examples that those before it hold.
+
+    A shape is a pair of widths, one for each side, and as many rows as the budget allows. A single width for both sides
+    would be a waste where one side is much longer: with targets of a fifth of the inputs' length, 16 single widths fill
+    57 % of the cells, and 16 pairs 90 %.
+
+    Attributes:
+        shapes: int32 [shapes, 3]: rows, width of the inputs, width of the targets.
+    """
+
+    shapes: np.ndarray
+
+    def __str__(self):
+        return ", ".join(shape_text(shape) for shape in self.shapes)
+
+    def walk(self, inputs, targets, descending, carried):
+        """Sorts a pool by the shapes that the examples need and fills batches, all rows of each.
+
+        Examples that do not fill a batch of their shape are carried into the next pool, once; then they share a batch
+        with those of the next shape.
+
+        Args:
+            inputs, targets: ragged [n, (length)].
+            descending: bool, whether the widest come first.
+            carried: int32, how many of the first examples were carried before.
+
+        Returns:
+            order: int32 [n], indices of the examples, sorted.
+            bounds: int32 [batches + 1], where in `order` each batch begins, and the end.
+            chosen: int32 [batches], the shape of each batch; -1 where it lacks rows, and its examples are carried.
+        """
+        rows, *widths = tf.unstack(tf.constant(self.shapes), axis=1)
+        lengths = [tf.cast(side.row_lengths(), tf.int32) for side in (inputs, targets)]
+        needed = tf.maximum(*(tf.searchsorted(width, length) for width, length in zip(widths, lengths, strict=True)))
+        holds_all = tf.debugging.assert_less(needed, len(self.shapes), "an example is longer than the widest shape")
+        with tf.control_dependencies([holds_all]):  # else it would be cut off without a word
+            key = tf.where(descending, -needed, needed)
+        order = tf.argsort(key, stable=True)
+        key, needed, size = tf.gather(key, order), tf.gather(needed, order), tf.size(order)
+
+        def close_batch(start, number, bounds, chosen):
+            last = tf.gather(needed, tf.minimum(start + rows, size) - 1)  # of a batch of each shape that begins here
+            holds = tf.maximum(needed[start], last) <= tf.range(len(self.shapes))
+            shape = tf.argmax(tf.cast(holds, tf.int32), output_type=tf.int32)  # the narrowest that holds its examples
+            end = start + rows[shape]
+            end_of_kind = tf.searchsorted(key, key[start : start + 1], side="right")[0]
+            is_mixed = (shape != needed[start]) | (end > end_of_kind)
+            waits = (end > size) | is_mixed & (order[start] >= carried)  # those carried are the first of their kind
+            end, shape = tf.where(waits, end_of_kind, end), tf.where(waits, -1, shape)
+            return end, number + 1, bounds.write(number + 1, end), chosen.write(number, shape)
+
+        bounds, chosen = (tf.TensorArray(tf.int32, 1, dynamic_size=True, clear_after_read=False) for _ in range(2))
+        start = 0, 0, bounds.write(0, 0), chosen
+        _, number, bounds, chosen = tf.while_loop(lambda start, *_: start < size, close_batch, start)
+        return order, bounds.stack(), chosen.stack()[:number]
+
+    def pad(self, inputs, targets, shape):
+        """Returns the int32 [rows, width] tensors of a batch of ragged sides, padded to the shape-th shape with 0."""
+        _, *widths = tf.unstack(tf.gather(tf.constant(self.shapes), shape))
+        return [
+            side.to_tensor(shape=tf.stack([-1, width])) for side, width in zip((inputs, targets), widths, strict=True)
+        ]
+
+
+def shape_text(shape):
+    """Returns "rows x width of the inputs x width of the targets"."""
+    return " x ".join(map(str, shape))
+
+
+def choose_ladder(lengths, longest, batch_size, most=MOST_SHAPES):
+    """Returns the WidthLadder that has the fewest padded cells over a sample of examples.
+
+    Args:
+        lengths: int [examples, 2], ids of inputs and of targets.
+        longest: pair of int, what the widest shape has to hold.
+        batch_size: the budget of rows x the wider side; a single row may exceed it.
+        most: int, shapes at most.
+    """
+    widths = nested_widths(np.concatenate([lengths, [longest]]), most)
+    rows = np.maximum(1, batch_size // widths.max(1, keepdims=True))
+    return WidthLadder(np.concatenate([rows, widths], 1).astype(np.int32))
+
+
+def nested_widths(lengths, most):
+    """Returns the pairs of widths, each as wide as the one before on both sides, that need the fewest cells.
+
+    An example is padded to the first pair that holds it. The dynamic programme is exact over all nested pairs of the
+    lengths that occur; of a side with very many, over the 40 that would be its own best widths.
+
+    Args:
+        lengths: int [examples, 2].
+        most: int, pairs at most.
+
+    Returns:
+        int [pairs, 2], ascending. The last one holds the longest of each side.
+    """
+    sides = [_candidates(lengths, side) for side in (0, 1)]
+    examples = np.zeros([len(side) for side in sides], int)
+    np.add.at(examples, tuple(map(np.searchsorted, sides, lengths.T)), 1)
+    held = examples.cumsum(0).cumsum(1)  # [i, j]: the examples that fit into the i-th and j-th width
+    cells = sides[0][:, None] + sides[1]
+    least = np.full(held.shape, np.inf)  # cells of all examples that [i, j] holds, in the pairs chosen so far
+    least[0, 0] = 0
+    choices = []
+    for _ in range(most):
+        longer, choice = least.copy(), {}
+        for i, j in np.ndindex(held.shape):
+            inner = np.s_[: i + 1, : j + 1]
+            total = least[inner] + (held[i, j] - held[inner]) * cells[i, j]
+            choice[i, j] = divmod(int(total.argmin()), j + 1)
+            longer[i, j] = total.min()
+        least = longer
+        choices.append(choice)
+    at, chosen = tuple(size - 1 for size in held.shape), []
+    for choice in reversed(choices):
+        if choice[at] != at:
+            chosen.append([side[i] for side, i in zip(sides, at, strict=True)])
+        at = choice[at]
+    return np.array(chosen[::-1])
+
+
+def _candidates(lengths, side):
+    """Returns the widths that a side may have: 0, then those that occur, or the best of them."""
+    found, other = np.unique(lengths[:, side]), lengths[:, 1 - side]
+    if len(found) > _MOST_CANDIDATES and other.any():
+        found = nested_widths(np.stack([lengths[:, side], np.zeros_like(other)], 1), _MOST_CANDIDATES)[:, 0]
+    return np.concatenate([[0], found])
