@@ -27,11 +27,12 @@ import os
 import sys
 import textwrap
 
-from t2t_lite import tensor2tensor_names
+from t2t_lite import streams, tensor2tensor_names
 from t2t_lite.backend import choose_tensorflow
-from t2t_lite.bin._flags import Flags
+from t2t_lite.bin import _unknown_flags
 from t2t_lite.errors import Failure, UserError, printable
 from t2t_lite.files import file_errors
+from t2t_lite.flags import Flags
 from t2t_lite.quiet_import import import_tensorflow
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -77,7 +78,7 @@ def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):
         tensorflow: whether `run` uses TensorFlow, which is then imported here, quietly.
     """
     argv = sys.argv[1:] if argv is None else list(argv)
-    with _standard_streams() as lacking, _log_to_stderr(command):
+    with streams.standard_streams() as lacking, streams.log_to_stderr(command):
         try:
             if "stdout" in lacking:
                 _LOGGER.warning("standard output is closed: what is printed there is lost.")
@@ -109,7 +110,7 @@ def report(command, error):
 
 
 def _run(command, define_flags, run, argv, check, tensorflow):
-    flags = Flags()
+    flags = Flags(_unknown_flags.answer)
     define_flags(flags)
     if {"--help", "-h", "-help", "--helpfull", "--helpshort"} & set(argv):
         print(_help(command, sys.modules[run.__module__].__doc__ or "", flags.shown()))
@@ -139,16 +140,11 @@ def _run(command, define_flags, run, argv, check, tensorflow):
 
 def _explain(error):
     """Returns (exit status, message), or (1, None) for an error that is a bug and keeps its traceback."""
-    kind, text = type(error).__name__, str(error)
-    if isinstance(error, UserError):
-        return 2, text
-    if isinstance(error, Failure):
-        return 1, text
-    if isinstance(error, MemoryError) or (kind == "ResourceExhaustedError" and "OOM" in text):
+    out_of_memory = type(error).__name__ == "ResourceExhaustedError" and "OOM" in str(error)
+    if isinstance(error, MemoryError) or out_of_memory:
         return 1, "out of memory. Use a smaller batch_size, and a smaller max_length where sentences are long."
-    if found := file_errors.explain(error):
-        return (2 if isinstance(found, UserError) else 1), str(found)
-    return 1, None
+    found = error if isinstance(error, UserError | Failure) else file_errors.explain(error)
+    return (2 if isinstance(found, UserError) else 1), str(found) if found else None
 
 
 def _help(command, description, shown):
@@ -160,59 +156,3 @@ def _help(command, description, shown):
         default = "" if default in ("None", "") else f" Default: {default.lower() if flag.boolean else default}."
         lines += textwrap.wrap(flag.help + default, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join(lines)
-
-
-class _Formatter(logging.Formatter):
-    """Plain lines; warnings and errors begin with the command's name, as its own messages do."""
-
-    def __init__(self, command):
-        super().__init__()
-        self._command = command
-
-    def format(self, record):
-        text = super().format(record)
-        return f"{self._command}: {record.levelname.lower()}: {text}" if record.levelno >= logging.WARNING else text
-
-
-@contextlib.contextmanager
-def _standard_streams():
-    """Context with all three standard streams, standard output in UTF-8; yields the names of those that were closed.
-
-    What is written to a closed one is lost. It must not go to the file that is opened next, which would get its number.
-    """
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(number, True)
-    os.close(number)
-    before = {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr")}
-    lacking = [name for name, stream in before.items() if stream is None or getattr(stream, "closed", False)]
-    for name in lacking:
-        setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
-    if hasattr(sys.stdout, "reconfigure"):  # translations are UTF-8 whatever the locale, names of files any bytes
-        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
-    try:
-        yield lacking
-    finally:
-        for name in lacking:
-            getattr(sys, name).close()
-            setattr(sys, name, before[name])
-
-
-@contextlib.contextmanager
-def _log_to_stderr(command):
-    """Shows what the library logs (logger `t2t_lite`, from INFO on) on stderr while the command runs."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Formatter(command))
-    level, propagate, outer = _LOGGER.level, _LOGGER.propagate, _LOGGER.handlers
-    # A command that another one calls speaks for itself alone: each line comes once, under the name of its command.
-    _LOGGER.handlers = [other for other in outer if not isinstance(other.formatter, _Formatter)]
-    _LOGGER.addHandler(handler)
-    _LOGGER.setLevel(logging.INFO)
-    _LOGGER.propagate = (
-        False  # libraries that call logging.info() give the root logger a handler: lines would come twice
-    )
-    try:
-        yield
-    finally:
-        _LOGGER.handlers = outer
-        _LOGGER.setLevel(level)
-        _LOGGER.propagate = propagate

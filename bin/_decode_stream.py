@@ -4,7 +4,8 @@ import contextlib
 import dataclasses
 import sys
 
-from t2t_lite.bin import _decode_lines, _standard_input
+from t2t_lite import streams
+from t2t_lite.bin import _decode_lines
 from t2t_lite.errors import UserError
 
 # Lines translated at a time where many are waiting: enough for full batches, few enough for a short wait.
@@ -25,9 +26,7 @@ def translate_stdin(flags, settings):
     translator = _decode_lines.load_translator(flags)
     lines_of = _decode_lines.line_translator(flags, settings, translator, "standard input", errors)
     with text_files.output_file(path) if path != "-" else contextlib.nullcontext(sys.stdout.write) as write:
-        for lines in text_files.stream_lines(
-            _standard_input.descriptor(), "standard input", settings.delimiter, errors
-        ):
+        for lines in text_files.stream_lines(streams.descriptor(), "standard input", settings.delimiter, errors):
             for start in range(0, len(lines), _CHUNK):
                 chunk = lines[start : start + _CHUNK]
                 translations = lines_of.translate(chunk, first)
@@ -41,9 +40,11 @@ def translate_stdin(flags, settings):
 
 def interact(flags, settings):
     """Reads lines until q or the end of input. Results go to stdout, all else to stderr (or the prompt)."""
+    from t2t_lite.corpora.plain_text import LONGEST_LINE
+
     translator = _decode_lines.load_translator(flags)
     print(_HELP, file=sys.stderr)
-    for line in _standard_input.typed_lines("> "):
+    for line in streams.typed_lines("> ", LONGEST_LINE):
         try:
             changed = _changed(settings, line)
             if changed is None:

@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import os
 
-from t2t_lite.bin import _decode_files, _decode_lines, _decode_records, _scoring
+from t2t_lite.bin import _decode_files, _decode_lines, _decode_records
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -70,4 +70,4 @@ def _scores(outputs, references):
     found = scores.corpus_scores(outputs, references, _METRICS)
     points = {scores.METRICS[name]: round(score.score, 2) for name, score in found.items()}
     brevity_penalty = sacrebleu.metrics.BLEU().corpus_score(outputs, [references]).bp
-    return points | {"BP": round(brevity_penalty, 3)}, _scoring.signature_lines(found)
+    return points | {"BP": round(brevity_penalty, 3)}, scores.signature_lines(found)

@@ -3,7 +3,6 @@
 import logging
 import math
 
-from t2t_lite.bin import _trained
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import COUNT, MINUTES, Range
 
@@ -57,12 +56,12 @@ def evaluate(flags, *, once=False, on_train_data=False):
     """
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.runs.config import read_run_config
-    from t2t_lite.runs.directory import parse_changes
+    from t2t_lite.runs.directory import check_names, parse_changes
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
     from t2t_lite.training.distribution import gpus_as_needed, hide_gpus
 
     if config := read_run_config(flags.output_dir):
-        _trained.check_names(flags, config)
+        check_names(config, flags.problem, flags.model, flags.hparams_set)
     if flags.worker_gpu > 1:
         _LOGGER.warning(f"--worker_gpu={flags.worker_gpu}: an evaluation uses one device.")
     if flags.worker_gpu == 0:

@@ -13,7 +13,7 @@ import json
 import logging
 import sys
 
-from t2t_lite.bin import _app, _scoring
+from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import COUNT, MINUTES, Range
 
@@ -25,7 +25,7 @@ _OF_A_FOLDER = ("event_dir", "tag_suffix", "min_steps", "wait_minutes", "report_
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("translation", None, "File of translations; - is standard input.")
-    _scoring.define_flags(flags)
+    define_score_flags(flags)
     flags.DEFINE_enum("bleu_variant", "both", ["cased", "uncased", "both"], "Which of tensor2tensor's lines to print.")
     flags.DEFINE_path("baseline", None, "Another translation of the same text: is the difference more than chance?")
     flags.DEFINE_bool("by_length", False, "Score short and long sentences apart, too.")
@@ -50,6 +50,15 @@ def define_flags(flags):
     )
 
 
+def define_score_flags(flags):
+    """Declares the flags of scores, which t2t-translate-all has as well."""
+    flags.DEFINE_paths("reference", None, "File of references, line by line; a,b,…: several translations of each line.")
+    flags.DEFINE_list("metrics", "bleu,chrf", "sacreBLEU's scores: bleu, chrf, chrf++, ter (slow on long lines).")
+    flags.DEFINE_string(
+        "tokenization", "13a", "BLEU's tokenisation: 13a, intl, zh, char, none, ja-mecab, flores200, … of sacreBLEU."
+    )
+
+
 def check(flags):
     """Raises `UserError` for flags that are missing or contradict each other."""
     if flags.translation and flags.translations_dir:
@@ -68,37 +77,42 @@ def check(flags):
 
 def run(flags):
     """Prints the scores."""
-    from t2t_lite.evaluation import scores
+    from t2t_lite.evaluation import score_files, scores
 
-    _scoring.check_flags(flags)
+    scores.check_metrics(flags.metrics, "--metrics")
+    scores.check_tokenization(flags.tokenization, "--tokenization")
     scores.check_metrics([flags.worst_by], "--worst_by")
     if flags.source and not flags.worst:
         _LOGGER.warning("--source has no effect without --worst: the scores do not look at the source.")
-    references = _scoring.read_references(flags.reference)
-    if flags.translations_dir:
-        from t2t_lite.bin import _score_folder
-
-        return _score_folder.score(flags, references)
-    return _score_file(flags, references)
+    references = score_files.read_references(flags.reference)
+    how = {"metrics": flags.metrics, "tokenize": flags.tokenization, "variant": flags.bleu_variant}
+    (_score_folder if flags.translations_dir else _score_file)(flags, references, how)
 
 
-def _score_file(flags, references):
-    from t2t_lite.bin import _score_report
+def _score_folder(flags, references, how):
+    from t2t_lite.evaluation.score_folder import score_folder
 
-    paths = {name: flags[name].value for name in ("translation", "baseline", "source")}
-    if not flags.worst:
-        paths["source"] = None
+    given = {name: flags[name].value for name in _OF_A_FOLDER}
+    for lines in score_folder(
+        flags.translations_dir, flags.reference[0], references, as_json=flags.json, **how, **given
+    ):
+        print("\n".join(lines), flush=True)
+
+
+def _score_file(flags, references, how):
+    from t2t_lite.evaluation import report, score_files
+
+    paths = {name: flags[name].value for name in ("translation", "baseline", "reference")}
+    read = {**paths, "source": flags.source if flags.worst else None, "reference": None}
     texts = {
-        name: _scoring.read_translation(path, flags.reference[0], len(references[0]))
-        for name, path in paths.items()
+        name: score_files.read_translation(path, flags.reference[0], len(references[0]))
+        for name, path in read.items()
         if path
     }
-    _scoring.warn_of_text(texts["translation"], flags.metrics, flags.translation)
-    report = _score_report.make_report(flags, references=references, **texts)
-    if flags.json:
-        print(json.dumps(report, ensure_ascii=False, indent=1))
-    else:
-        print("\n".join(_score_report.as_text(report)))
+    score_files.warn_of_text(texts["translation"], flags.metrics, flags.translation)
+    of_parts = {"by_length": flags.by_length, "worst": flags.worst, "worst_by": flags.worst_by}
+    made = report.make_report(paths, references, **texts, **how, **of_parts)
+    print(json.dumps(made, ensure_ascii=False, indent=1) if flags.json else "\n".join(report.as_text(made)))
 
 
 def main(argv=None):

@@ -15,7 +15,8 @@ docs/decoding.md has it all.
 import os
 import sys
 
-from t2t_lite.bin import _app, _standard_input, _trained
+from t2t_lite import streams
+from t2t_lite.bin import _app, _trained
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import GPUS, LOGICAL_CPUS, SHARDS
 
@@ -78,7 +79,7 @@ def check(flags):
         raise UserError("--eval_use_test_set: is about the problem's records. Leave it out, or --decode_from_file.")
     elif flags.eval_use_test_set and not flags.data_dir:
         raise UserError("--eval_use_test_set: needs --data_dir, where the records are.")
-    elif not _has_input(flags) and _standard_input.is_terminal():
+    elif not _has_input(flags) and streams.is_terminal():
         raise UserError(
             "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
             "--data_dir, whose records are decoded."

@@ -16,7 +16,8 @@ import logging
 import os
 import sys
 
-from t2t_lite.bin import _app, _standard_input
+from t2t_lite import streams
+from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import DECODE_BATCH
 
@@ -117,7 +118,7 @@ def run(flags):
             return _show(flags.inputs_once, translate)
         if flags.inputs_file:
             return _translate_file(flags, translate, with_scores)
-        if _standard_input.is_terminal():
+        if streams.is_terminal():
             return _interact(translate)
         return _translate_stdin(flags, translate, with_scores)
 
@@ -169,7 +170,7 @@ def _translate_stdin(flags, translate, with_scores):
 
     first = 1
     with _output(flags) as write:
-        for lines in text_files.stream_lines(_standard_input.descriptor(), "standard input"):
+        for lines in text_files.stream_lines(streams.descriptor(), "standard input"):
             for start in range(0, len(lines), _LINES_AHEAD):
                 chunk = lines[start : start + _LINES_AHEAD]
                 for answer in translate(chunk, first):
@@ -179,9 +180,10 @@ def _translate_stdin(flags, translate, with_scores):
 
 
 def _interact(translate):
+    from t2t_lite.corpora.plain_text import LONGEST_LINE
     from t2t_lite.errors import Failure
 
-    for line in _standard_input.typed_lines(">> "):
+    for line in streams.typed_lines(">> ", LONGEST_LINE):
         try:
             _show(line, translate)
         except Failure as error:  # the next question may have an answer

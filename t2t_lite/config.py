@@ -7,7 +7,7 @@ import dataclasses
 import json
 import re
 
-from t2t_lite.errors import UserError, nearest, shown
+from t2t_lite.errors import UserError, located, nearest, shown
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, SEED, setting, settings_of, typed_value
 from t2t_lite.tensor2tensor_names import hparam_answer
@@ -175,10 +175,8 @@ class HParams:
         for name, value in parse_assignments(text, "--hparams").items():
             if name not in made:
                 raise UserError(f"--hparams: {shown(name)} is not a hyperparameter. {made._nearest(name)}")
-            try:
+            with located("--hparams"):
                 setattr(made, name, value)
-            except UserError as error:
-                raise UserError(f"--hparams: {error}") from None
         return made
 
     def to_json(self):

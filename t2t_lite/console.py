@@ -66,6 +66,12 @@ class Progress:
         _LOGGER.info(self._line(is_last=True))
 
 
+def table(rows):
+    """Returns rows of str as lines of text: columns to the right, two blanks between them."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
 def clock(seconds):
     """Returns seconds as 3:20, or 2:05:00."""
     seconds = int(seconds)

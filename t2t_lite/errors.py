@@ -1,5 +1,6 @@
 """The two kinds of error that a command prints as one line, and the spelling help they share."""
 
+import contextlib
 import difflib
 import re
 
@@ -26,6 +27,15 @@ class Failure(RuntimeError):
 
     Commands print the one-line message without a traceback and exit with status 1.
     """
+
+
+@contextlib.contextmanager
+def located(where):
+    """Context in which the message of a `UserError` begins with where the mistake is: a file, a flag."""
+    try:
+        yield
+    except UserError as error:
+        raise error if str(error).startswith(where) else UserError(f"{where}: {error}") from None
 
 
 def shown(value):

@@ -1,6 +1,8 @@
 """Spelling help and the classes of errors."""
 
-from t2t_lite.errors import Failure, UnknownName, UserError, counted, nearest, printable
+import pytest
+
+from t2t_lite.errors import Failure, UnknownName, UserError, counted, located, nearest, printable
 
 
 def test_nearest_names_the_closest_first():
@@ -43,3 +45,10 @@ def test_messages_are_one_line_that_steers_no_terminal():
         assert line.startswith("a\\") and line.endswith("b") and line.isprintable()
     long = printable("begin " + "x" * 100_000 + " end.")
     assert len(long) < 4000 and long.startswith("begin x") and long.endswith("x end.")
+
+
+@pytest.mark.parametrize("message", ["num_heads=0: expected a whole number.", "a/hparams.json: num_heads=0."])
+def test_a_message_says_once_where_the_mistake_is(message):
+    with pytest.raises(UserError) as caught, located("a/hparams.json"):
+        raise UserError(message)
+    assert str(caught.value) == f"a/hparams.json: {message.removeprefix('a/hparams.json: ')}"

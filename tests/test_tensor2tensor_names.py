@@ -8,10 +8,10 @@ import pytest
 
 from t2t_lite import registry, tensor2tensor_names
 from t2t_lite.bin import t2t_decoder, t2t_exporter, t2t_trainer
-from t2t_lite.bin._flags import Flags
 from t2t_lite.config import HParams
 from t2t_lite.decoding.decode_hparams import DecodeHParams
 from t2t_lite.errors import UserError
+from t2t_lite.flags import Flags
 from t2t_lite.ranges import settings_of
 
 

@@ -5,7 +5,7 @@ import logging
 
 from t2t_lite.config import HParams, parse_assignments
 from t2t_lite.decoding.options import SearchOptions
-from t2t_lite.errors import UserError, nearest, shown
+from t2t_lite.errors import UserError, located, nearest, shown
 from t2t_lite.ranges import (
     ALPHA,
     BEAM_SIZE,
@@ -95,9 +95,11 @@ class DecodeHParams:
             elif name not in kinds:
                 raise UserError(f"{where}: {shown(name)} is unknown. {_instead(name, kinds)}")
             else:
-                setattr(made, name, _or_say_where(where, typed_value, name, value, *kinds[name]))
+                with located(where):
+                    setattr(made, name, typed_value(name, value, *kinds[name]))
         made.delimiter = made.delimiter.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0")
-        _or_say_where(where, made.check)
+        with located(where):
+            made.check()
         return made
 
     def check(self):
@@ -188,13 +190,6 @@ def _instead(name, kinds):
     if name in HParams():
         return f"It is a hyperparameter of the model: --hparams={name}=VALUE, when it is trained."
     return hparam_answer(name) or f"{nearest(name, kinds)} All: {', '.join(kinds)}.".lstrip()
-
-
-def _or_say_where(where, function, *args):
-    try:
-        return function(*args)
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from None
 
 
 # tensor2tensor's settings of which only the default makes sense here, and why.

@@ -14,7 +14,7 @@ from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.decoding.texts import check_options, check_texts
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import UserError, counted, located
 
 MAX_INPUT_LENGTH = 1024
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
@@ -368,7 +368,5 @@ class Translator:
 
 
 def _encode(encoder, text, at):
-    try:
+    with located(f"sentence {at + 1}"):
         return encoder.encode(text)
-    except UserError as error:
-        raise UserError(f"sentence {at + 1}: {error}") from None

@@ -4,8 +4,9 @@ import dataclasses
 import itertools
 import time
 
+from t2t_lite import console
 from t2t_lite.decoding.options import SearchOptions
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, located
 from t2t_lite.ranges import settings_of, typed_value
 
 DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"
@@ -44,19 +45,15 @@ def parse_grid(text, where="--tune"):
             )
         if name in axes:
             raise UserError(f"{where}: {name} is given twice.")
-        try:
+        with located(where):
             axes[name] = list(dict.fromkeys(typed_value(name, value, *kinds[name]) for value in values.split(",")))
-        except UserError as error:
-            raise UserError(f"{where}: {error}") from None
     if not axes:
         raise UserError(f"{where}: nothing to try. Expected such as {DEFAULT_GRID}")
     combinations = []
     for values in itertools.product(*axes.values()):
         settings = dict(zip(axes, values, strict=True))
-        try:
+        with located(where):
             SearchOptions(**settings)
-        except UserError as error:
-            raise UserError(f"{where}: {error}") from None
         if settings.get("beam_size") == 1:
             settings.pop("alpha", None)
             settings.pop("length_penalty", None)
@@ -97,5 +94,4 @@ def table(trials):
         settings = [str(trial.settings.get(name, "-")) for name in names]
         scores = [f"{trial.scores[name]:.3f}" if name == "BP" else f"{trial.scores[name]:.2f}" for name in metrics]
         rows.append([*settings, *scores, f"{trial.seconds:.1f}"])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return console.table(rows)

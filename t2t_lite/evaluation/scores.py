@@ -97,6 +97,21 @@ def make_metric(name, tokenize="13a", lowercase=False, of_sentences=False):
     return sacrebleu.metrics.TER() if name == "ter" else sacrebleu.metrics.CHRF(word_order=2 * (name == "chrf++"))
 
 
+def titles(names):
+    """Returns what is printed for metrics, such as sacreBLEU for bleu."""
+    return [METRICS[name] for name in names]
+
+
+def by_title(found):
+    """Returns {title: {"score", "signature"}} for the {name: `Score`} of `corpus_scores`, for JSON."""
+    return {METRICS[name]: dataclasses.asdict(score) for name, score in found.items()}
+
+
+def signature_lines(found):
+    """Returns `<title>: <signature>` for {name: `Score`}."""
+    return [f"{METRICS[name]}: {score.signature}" for name, score in found.items()]
+
+
 def better(name, score, other):
     """Whether one score of a metric is better than another."""
     return score < other if name == "ter" else score > other

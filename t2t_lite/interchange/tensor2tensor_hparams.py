@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import parse_assignments
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, located
 from t2t_lite.files import read_bytes
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.ranges import settings_of, typed_value
@@ -60,9 +60,11 @@ def choose_hparams(checkpoint, hparams_set, overrides):
         )
     made = registry.hparams(hparams_set or "transformer_base")
     made.position_layout, made.norm_epsilon = "tensor2tensor", 1e-6
-    for name in (*_STRUCTURE, *_TRAINING):
-        if name in theirs:
-            made.set_hparam(name, _typed(path, made, name, theirs[name]))
+    kinds = settings_of(type(made))
+    with located(path):
+        for name in (*_STRUCTURE, *_TRAINING):
+            if name in theirs:
+                made.set_hparam(name, typed_value(name, theirs[name], *kinds[name]))
     made = made.parse(overrides)
     for name, value in _facts(checkpoint).items():
         # A set that was named or a file has to agree; without either, the base's values stand for nothing.
@@ -125,10 +127,3 @@ def _read(path):
                 f"{name}={' or '.join(map(str, values))}."
             )
     return found
-
-
-def _typed(path, hparams, name, value):
-    try:
-        return typed_value(name, value, *settings_of(type(hparams))[name])
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None

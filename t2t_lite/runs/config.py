@@ -1,6 +1,5 @@
 """`hparams.json`: what a run was trained with, and the model that follows from it."""
 
-import contextlib
 import json
 import os
 
@@ -10,7 +9,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import UserError, located, shown
 from t2t_lite.files import read_bytes, write_bytes
 from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.layers import number_dropouts
@@ -66,19 +65,9 @@ def read_run_config(directory):
     ):
         if config.get(key) is not None and not 0 < config[key] <= most:
             raise UserError(f"{path}: {key!r}: expected 1 to {most:,}, found {shown(config[key])}.")
-    with naming_config(directory):
+    with located(path):
         HParams.from_dict(config["hparams"])  # types, names and ranges
     return config
-
-
-@contextlib.contextmanager
-def naming_config(directory):
-    """Context in which a `UserError` about settings names the file `<directory>/hparams.json` that they are from."""
-    path = os.path.join(directory, FILE_NAME)
-    try:
-        yield
-    except UserError as error:
-        raise error if path in str(error) else UserError(f"{path}: {error}") from error
 
 
 def import_usr_dir(directory, config):

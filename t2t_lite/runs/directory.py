@@ -149,6 +149,36 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     return problem, model or before.get("model") or "transformer", hparams, hparams_set or before.get("hparams_set")
 
 
+def check_names(config, problem=None, model=None, hparams_set=None):
+    """Raises `UserError` for a name that is given (neither None nor "") and is not the one in `hparams.json`.
+
+    Args:
+        config: dict, its contents.
+        problem, model, hparams_set: names.
+    """
+    for name, given, look_up in (
+        ("problem", problem, registry.problem),
+        ("model", model, registry.model),
+        ("hparams_set", hparams_set, registry.hparams),
+    ):
+        if given and given != config[name]:
+            look_up(given)  # an unknown name gets its own message
+            raise UserError(
+                f"--{name}={given}: this model was trained with {name}={config[name] or '(own)'}. Leave the flag out."
+            )
+
+
+def check_unchanged(config, changes):
+    """Raises `UserError` for hyperparameters, `name=value,…`, that are not those in `hparams.json`, a dict."""
+    trained = HParams.from_dict(config["hparams"])
+    for name, value in parse_changes(trained, changes).values().items():
+        if value != trained.get(name):
+            raise UserError(
+                f"--hparams: {name}={value}, but this model was trained with {name}={trained.get(name)}. "
+                "Leave the flag out."
+            )
+
+
 def check_belongs(output_dir, facts):
     """Raises `UserError` where the run in output_dir has other `facts`, {key of `hparams.json`: value}; it is named."""
     before = read_run_config(output_dir) or facts

@@ -10,12 +10,19 @@ from t2t_lite import registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, located
+from t2t_lite.files import list_files
 from t2t_lite.runs import exported
 from t2t_lite.runs.checkpoint_files import checkpoint_step, newest_checkpoint, parts_of_checkpoints
-from t2t_lite.runs.config import FILE_NAME, build_model, import_usr_dir, naming_config, read_run_config
+from t2t_lite.runs.config import FILE_NAME, build_model, import_usr_dir, read_run_config
 from t2t_lite.runs.size_check import check_size
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights
+
+# In the folder of a run, or of an export's weights; of vocabularies that are beside them, any name.
+_RUN_FILES = (
+    r"model\.ckpt-.*|variables\..*|checkpoint|hparams\.json|flags.*\.txt|(train|eval)\.log|problem\.json|vocab.*|"
+    r".*\.(model|subwords)"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +50,25 @@ class Run:
     vocabulary_files: list
 
 
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A trained model that was looked up, and is not loaded yet.
+
+    Attributes:
+        checkpoint: str, without suffix.
+        config: dict, the contents of `hparams.json`.
+    """
+
+    checkpoint: str
+    config: dict
+
+
+def find_run(path) -> Found:
+    """Looks up a trained model: `path` as `open_run` takes it. Raises `UserError`: there is none."""
+    checkpoint = find_checkpoint(path)
+    return Found(checkpoint, read_config_of(checkpoint))
+
+
 def open_run(path, data_dir=None) -> Run:
     """Loads a trained model.
 
@@ -61,18 +87,18 @@ def open_run(path, data_dir=None) -> Run:
 
 
 def open_runs(path, data_dir=None) -> list[Run]:
-    """As `open_run`, but an export of an ensemble gives several."""
+    """As `open_run`, but an export of an ensemble gives several; `path` may also be what `find_run` returned."""
     check_tensorflow("A trained model")
-    checkpoint = find_checkpoint(path)
-    config = read_config_of(checkpoint)
+    found = path if isinstance(path, Found) else find_run(path)
+    checkpoint, config = found.checkpoint, found.config
     folder = exported.folder_of(checkpoint)
-    with naming_config(folder):
+    with located(os.path.join(folder, FILE_NAME)):
         problem, _ = registry.problem(config["problem"]), registry.model(config["model"])
     encoders, vocabulary = _encoders_and_files(problem, config, folder, data_dir)
 
     def run(config, step, name="model"):
         check_size(checkpoint, config, name)
-        with naming_config(folder):
+        with located(os.path.join(folder, FILE_NAME)):
             model = build_model(config)
         restore_weights(checkpoint, model, name)
         hparams = HParams.from_dict(config["hparams"])
@@ -107,6 +133,11 @@ def _read_config(folder):
             "every folder that t2t-trainer or t2t-avg-all wrote, and in exports."
         )
     return config
+
+
+def run_files(folder):
+    """Returns the paths of what t2t-trainer or t2t-exporter left in a folder and its like: weights, settings, logs."""
+    return list_files(folder, _RUN_FILES) + list_files(os.path.join(folder, "..", "assets.extra", "t2t_lite"), ".*")
 
 
 def find_checkpoint(path):

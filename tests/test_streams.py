@@ -8,18 +8,17 @@ import sys
 
 import pytest
 
-from t2t_lite.bin import _standard_input
-from t2t_lite.corpora import plain_text
+from t2t_lite import streams
 from t2t_lite.errors import UserError
 
 
-def typed(monkeypatch, data):
+def typed(monkeypatch, data, longest=1000):
     read, write = os.pipe()
     os.write(write, data)
     os.close(write)
     with os.fdopen(read) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        return list(_standard_input.typed_lines("> "))
+        return list(streams.typed_lines("> ", longest))
 
 
 def test_lines_until_q_or_the_end(monkeypatch):
@@ -36,7 +35,6 @@ def test_what_is_no_text_is_told_and_the_next_line_read(monkeypatch, capsys):
 
 
 def test_a_line_without_end_is_told(monkeypatch, capsys):
-    monkeypatch.setattr(plain_text, "LONGEST_LINE", 1000)
     assert typed(monkeypatch, b"x" * 1001 + b"\nnext\n") == ["next"]
     assert "more than 1,000 characters" in capsys.readouterr().err
 
@@ -44,17 +42,17 @@ def test_a_line_without_end_is_told(monkeypatch, capsys):
 @pytest.mark.parametrize("stdin", [None, io.StringIO("x")])
 def test_no_descriptor(monkeypatch, stdin):
     monkeypatch.setattr(sys, "stdin", stdin)
-    assert not _standard_input.is_terminal()
+    assert not streams.is_terminal()
     with pytest.raises(UserError, match="standard input is closed"):
-        _standard_input.descriptor()
+        streams.descriptor()
 
 
 def test_on_a_terminal():
     """With readline, which may keep such a byte for the line after it; q ends it."""
     control, terminal = pty.openpty()
     program = (
-        "import sys\nfrom t2t_lite.bin import _standard_input\n"
-        "for line in _standard_input.typed_lines('> '): print(ascii(line), file=sys.stderr)\n"
+        "import sys\nfrom t2t_lite import streams\n"
+        "for line in streams.typed_lines('> ', 1000): print(ascii(line), file=sys.stderr)\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=terminal, stdout=terminal, stderr=subprocess.PIPE,

@@ -8,8 +8,7 @@ import stat
 
 from absl import flags as absl_flags
 
-from t2t_lite.bin import _unknown_flags
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, located
 from t2t_lite.files import file_errors
 from t2t_lite.ranges import Choices, Range, typed_text, typed_value
 
@@ -19,12 +18,16 @@ _MOST_BYTES = 2**20  # of a --flagfile
 class Flags:
     """absl's flags on a set of their own, so that calls never meet. Of each number the range is declared, too.
 
+    Args:
+        explain: function of (name of an unknown flag, these flags) that returns what a message says of it.
+
     Attributes:
         values: absl's FlagValues: `values.train_steps`, `values["train_steps"].present`.
     """
 
-    def __init__(self):
+    def __init__(self, explain=lambda name, flags: "All are listed by --help."):
         self.values = absl_flags.FlagValues()
+        self._explain = explain
         self._no_effect, self._not_yet, self._pairs = {}, {}, {}
 
     def __contains__(self, name):
@@ -123,7 +126,7 @@ class Flags:
             prefix = next((p for p in self._pairs if name.startswith(p) and name not in self.values), None)
             is_off = name not in self.values and name.startswith("no") and self._is_switch(name[2:])
             if not (name in self.values or is_off or prefix or name == "flagfile"):
-                raise UserError(f"--{typed_text(typed)}: unknown flag. {_unknown_flags.answer(name, self)}")
+                raise UserError(f"--{typed_text(typed)}: unknown flag. {self._explain(name, self)}")
             if equals and is_off:
                 raise UserError(f"--{name}={typed_text(value)}: takes no value. Expected --{name} or --{name[2:]}.")
             if not equals and not is_off and not self._is_switch(name):
@@ -146,7 +149,7 @@ class Flags:
         if stray:
             raise UserError(
                 f"{typed_text(stray[0])!r}: a word that belongs to no flag. Expected --name=value, or --name and "
-                f"--noname for switches. {_unknown_flags.answer(re.split('[= ]', stray[0])[0], self)}"
+                f"--noname for switches. {self._explain(re.split('[= ]', stray[0])[0], self)}"
             )
 
     def check_and_warn(self, logger):
@@ -201,10 +204,8 @@ def _typed(kind, limits):
 
 
 def _path(flag, text):
-    try:
+    with located(flag):
         return os.path.expanduser(file_errors.check_name(text))
-    except UserError as error:
-        raise UserError(f"{flag}: {error}") from None
 
 
 def _paths(flag, text):

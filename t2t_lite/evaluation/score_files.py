@@ -1,30 +1,15 @@
-"""What t2t-bleu and t2t-translate-all share: the flags of scores, reading texts, and tables."""
+"""Translations and references in files: reading them, and the scores of tensor2tensor beside sacreBLEU's."""
 
 import logging
 
+from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError, counted
+from t2t_lite.evaluation.scores import corpus_bleu
 from t2t_lite.files.pipes import is_device, open_device
 
 _LOGGER = logging.getLogger("t2t_lite")
 _TOKENIZED_LINES = 100  # sacreBLEU's limit for its warning
 _LONG_FOR_TER = 300  # words: seconds for one line
-
-
-def define_flags(flags):
-    """Declares the flags of scores."""
-    flags.DEFINE_paths("reference", None, "File of references, line by line; a,b,…: several translations of each line.")
-    flags.DEFINE_list("metrics", "bleu,chrf", "sacreBLEU's scores: bleu, chrf, chrf++, ter (slow on long lines).")
-    flags.DEFINE_string(
-        "tokenization", "13a", "BLEU's tokenisation: 13a, intl, zh, char, none, ja-mecab, flores200, … of sacreBLEU."
-    )
-
-
-def check_flags(flags):
-    """Raises `UserError` for a metric or tokenisation that is unknown, or that lacks something."""
-    from t2t_lite.evaluation import scores
-
-    scores.check_metrics(flags.metrics, "--metrics")
-    scores.check_tokenization(flags.tokenization, "--tokenization")
 
 
 class _Pipe:
@@ -42,8 +27,6 @@ class _Pipe:
 
 def read_lines(path):
     """Returns the lines of a file or a pipe, a list of str; - is standard input. Raises `UserError`."""
-    from t2t_lite.corpora import plain_text
-
     path = "/dev/stdin" if path == "-" else path
     return list(plain_text.read_lines(_Pipe(path) if is_device(path) else path))
 
@@ -70,10 +53,8 @@ def read_translation(path, other_path, count, advice="Expected as many."):
 
 def tensor2tensor_scores(translation, references, variant="both"):
     """Returns {"BLEU_uncased": float, "BLEU_cased": float}, or one of them, as tensor2tensor computes them."""
-    from t2t_lite.evaluation import scores
-
     return {
-        f"BLEU_{case}": scores.corpus_bleu(translation, references, case == "uncased", "intl").score
+        f"BLEU_{case}": corpus_bleu(translation, references, case == "uncased", "intl").score
         for case in ("uncased", "cased")
         if variant in (case, "both")
     }
@@ -88,21 +69,3 @@ def warn_of_text(translation, metrics, path):
         )
     if "ter" in metrics and any(line.count(" ") >= _LONG_FOR_TER for line in translation):
         _LOGGER.warning(f"{path}: TER takes long where lines have more than {_LONG_FOR_TER} words.")
-
-
-def titles(names):
-    """Returns what is printed for metrics, such as sacreBLEU for bleu."""
-    from t2t_lite.evaluation.scores import METRICS
-
-    return [METRICS[name] for name in names]
-
-
-def signature_lines(scores):
-    """Returns `<metric>: <signature>` for {name: Score}."""
-    return [f"{title}: {score.signature}" for title, score in zip(titles(scores), scores.values(), strict=True)]
-
-
-def table(rows):
-    """Returns rows of str as lines of text: columns to the right, two blanks between them."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

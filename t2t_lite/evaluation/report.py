@@ -1,53 +1,69 @@
-"""t2t-bleu's report on one translation: a dict, and how it reads as text."""
+"""A report on one translation: its scores, and what makes them; a dict, and how it reads as text."""
 
-from t2t_lite.bin import _scoring
+from t2t_lite.console import table
+from t2t_lite.corpora import plain_text
+from t2t_lite.evaluation import breakdown, scores, significance
+from t2t_lite.evaluation.score_files import tensor2tensor_scores
 
 
-def make_report(flags, translation, references, baseline=None, source=None):
+def make_report(
+    paths,
+    references,
+    translation,
+    baseline=None,
+    source=None,
+    *,
+    metrics=scores.DEFAULT_METRICS,
+    tokenize="13a",
+    variant="both",
+    by_length=False,
+    worst=0,
+    worst_by="chrf",
+):
     """Returns all that was asked for as a dict of numbers, str, lists and dicts.
 
     Args:
-        flags: the parsed flags of t2t-bleu.
+        paths: dict of what the report calls the texts: "translation", "reference" (a list), "baseline".
+        references: list of lists of str, one a reference translation.
         translation, baseline, source: lists of str; the last two may be None.
-        references: list of such lists.
+        metrics, tokenize: as for `corpus_scores`.
+        variant: which of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
+        by_length: bool, whether to score short and long sentences apart.
+        worst: int, how many of the worst sentences to show.
+        worst_by: the metric by which they are the worst.
     """
-    from t2t_lite.evaluation import scores
-
-    options = {"metrics": flags.metrics, "tokenize": flags.tokenization}
+    options = {"metrics": metrics, "tokenize": tokenize}
     report = {
-        "translation": flags.translation,
-        "reference": flags.reference,
-        "tensor2tensor": _scoring.tensor2tensor_scores(translation, references, flags.bleu_variant),
-        "scores": {
-            scores.METRICS[name]: {"score": score.score, "signature": score.signature}
-            for name, score in scores.corpus_scores(translation, references, **options).items()
-        },
+        "translation": paths["translation"],
+        "reference": paths["reference"],
+        "tensor2tensor": tensor2tensor_scores(translation, references, variant),
+        "scores": scores.by_title(scores.corpus_scores(translation, references, **options)),
     }
     if baseline is not None:
-        report["comparison"] = {
-            "baseline": flags.baseline,
-            "metrics": _comparison(baseline, translation, references, options),
-        }
-    if flags.by_length:
-        report["by_length"] = {
-            "tokenization": flags.tokenization,
-            "buckets": _buckets(translation, references, options),
-        }
+        compared = significance.compare(baseline, translation, references, **options)
+        report["comparison"] = {"baseline": paths["baseline"], "metrics": _comparison(compared)}
+    if by_length:
+        report["by_length"] = {"tokenization": tokenize, "buckets": _buckets(translation, references, options)}
         if baseline is not None:
             report["by_length"]["buckets_of_baseline"] = _buckets(baseline, references, options)
-    if flags.worst:
+    if worst:
         texts = {"source": source, "translation": translation, "baseline": baseline}
         report["worst"] = {
-            "metric": scores.METRICS[flags.worst_by],
-            "sentences": _worst(flags, translation, references, {k: v for k, v in texts.items() if v is not None}),
+            "metric": scores.METRICS[worst_by],
+            "sentences": [
+                {
+                    "line": sentence.line,
+                    "score": sentence.score,
+                    **{name: lines[sentence.line - 1] for name, lines in texts.items() if lines is not None},
+                    "references": [lines[sentence.line - 1] for lines in references],
+                }
+                for sentence in breakdown.worst_sentences(translation, references, worst, worst_by, tokenize)
+            ],
         }
     return report
 
 
-def _comparison(baseline, translation, references, options):
-    from t2t_lite.evaluation import scores, significance
-
-    compared = significance.compare(baseline, translation, references, **options)
+def _comparison(compared):
     return {
         scores.METRICS[name]: {
             "baseline": found.baseline,
@@ -63,8 +79,6 @@ def _comparison(baseline, translation, references, options):
 
 
 def _buckets(translation, references, options):
-    from t2t_lite.evaluation import breakdown, scores
-
     return [
         {
             "words": bucket.words,
@@ -73,21 +87,6 @@ def _buckets(translation, references, options):
             "scores": {scores.METRICS[name]: score.score for name, score in bucket.scores.items()},
         }
         for bucket in breakdown.scores_by_length(translation, references, **options)
-    ]
-
-
-def _worst(flags, translation, references, texts):
-    from t2t_lite.evaluation import breakdown
-
-    found = breakdown.worst_sentences(translation, references, flags.worst, flags.worst_by, flags.tokenization)
-    return [
-        {
-            "line": sentence.line,
-            "score": sentence.score,
-            **{name: lines[sentence.line - 1] for name, lines in texts.items()},
-            "references": [lines[sentence.line - 1] for lines in references],
-        }
-        for sentence in found
     ]
 
 
@@ -109,7 +108,7 @@ def _comparison_text(part):
         rows.append([name, before, after, f"{found['difference']:+.2f}", f"{found['p_value']:.4f}"])
     signatures = [f"{name}: {found['signature']}" for name, found in part["metrics"].items()]
     title = f"against {part['baseline']}: 95 % intervals and p-value by paired bootstrap"
-    return [title, *_scoring.table(rows), *signatures]
+    return [title, *table(rows), *signatures]
 
 
 def _length_text(part):
@@ -120,12 +119,10 @@ def _length_text(part):
         values = [*bucket["scores"].values(), *(baseline[at]["scores"].values() if baseline else ())]
         counts = [bucket["words"], str(bucket["sentences"]), f"{bucket['length_ratio']:.3f}"]
         rows.append([*counts, *(f"{value:.2f}" for value in values)])
-    return [f"by words of the reference (tokenisation {part['tokenization']})", *_scoring.table(rows)]
+    return [f"by words of the reference (tokenisation {part['tokenization']})", *table(rows)]
 
 
 def _worst_text(part):
-    from t2t_lite.corpora import plain_text
-
     lines = [f"the worst {len(part['sentences'])} by {part['metric']} of the sentence"]
     for found in part["sentences"]:
         lines.append(f"line {found['line']}: {part['metric']} = {found['score']:.2f}")

@@ -1,0 +1,145 @@
+"""Scores each translation of a folder as it appears, and writes the scores for TensorBoard."""
+
+import json
+import logging
+import os
+import time
+
+import tensorflow as tf
+
+from t2t_lite import files
+from t2t_lite.errors import UserError
+from t2t_lite.evaluation import events, scores
+from t2t_lite.evaluation.score_files import read_translation, tensor2tensor_scores, warn_of_text
+from t2t_lite.files import step_files
+
+_LOGGER = logging.getLogger("t2t_lite")
+_SECONDS_OF_WRITING = 60  # a file that has not grown for so long is not being written any more
+
+
+def score_folder(
+    folder,
+    reference_path,
+    references,
+    *,
+    metrics=scores.DEFAULT_METRICS,
+    tokenize="13a",
+    variant="both",
+    event_dir=None,
+    tag_suffix="",
+    min_steps=-1,
+    wait_minutes=0,
+    report_zero=None,
+    as_json=False,
+):
+    """Scores the translations of a folder that have not been scored, until none came for `wait_minutes`.
+
+    Args:
+        folder: path of translations `…-<step>`.
+        reference_path, references: path of the first reference, and lists of str, one a reference translation.
+        metrics, tokenize: as for `corpus_scores`.
+        variant: which of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
+        event_dir: folder of TensorBoard's points and of the last step that was scored; None: none.
+        tag_suffix: str, appended to the points' tags.
+        min_steps: int, translations of fewer steps are left out; -1: those that were scored.
+        wait_minutes: int.
+        report_zero: whether the curve begins with a 0 at step 0; None: where none was scored.
+        as_json: whether to yield JSON.
+
+    Yields:
+        list of the lines to print for a translation.
+
+    Raises:
+        UserError: no such folder, a file with another number of lines, or an event_dir that cannot be written.
+    """
+    if not wait_minutes:
+        _last_file(folder)  # raises where nothing is; before anything is made
+    if event_dir:
+        files.check_outputs({"--reference": reference_path}, {"--event_dir": _last_step_path(event_dir)})
+        files.make_folder(event_dir)
+        files.check_writable(event_dir)
+    min_steps = min_steps if min_steps >= 0 else _last_step(event_dir) + 1
+    report_zero = min_steps == 0 if report_zero is None else report_zero
+    count, lines = 0, len(references[0])
+
+    def missing(file):
+        return _missing(file, reference_path, lines)
+
+    with events.EventWriter(event_dir) as writer:
+        found = step_files.follow(folder, step_files.TRANSLATIONS, min_steps, wait_minutes, missing)
+        for count, file in enumerate(found, 1):
+            translation = read_translation(file.path, reference_path, lines)
+            warn_of_text(translation, metrics, file.path)
+            points = tensor2tensor_scores(translation, references, variant)
+            of_sacrebleu = scores.corpus_scores(translation, references, metrics, tokenize)
+            if event_dir:
+                tags = {tag + tag_suffix: value for tag, value in points.items()}
+                if report_zero and count == 1:
+                    writer.add(dict.fromkeys(tags, 0.0), 0, _oldest(folder))
+                writer.add(tags, file.step, file.seconds)
+                files.write_bytes(_last_step_path(event_dir), b"%d\n" % file.step)
+            yield (_json if as_json else _text)(file, points, of_sacrebleu, is_first=count == 1)
+    if not count:
+        _LOGGER.info(f"{folder}: nothing from step {min_steps} on; the last one is of step {_last_file(folder).step}.")
+
+
+def _last_file(folder):
+    """Returns the `StepFile` of the last step. Raises `UserError` where there is none."""
+    if not tf.io.gfile.isdir(folder):
+        raise UserError(f"--translations_dir={folder}: no such folder. Check the path, or wait by --wait_minutes.")
+    found = step_files.find(folder, step_files.TRANSLATIONS)
+    if not found:
+        raise UserError(f"--translations_dir={folder}: holds no translation (a file …-<step>). Run t2t-translate-all.")
+    return found[-1]
+
+
+def _json(file, points, found, is_first):
+    line = {"translation": file.path, "step": file.step, "tensor2tensor": points, "scores": scores.by_title(found)}
+    return [json.dumps(line, ensure_ascii=False)]
+
+
+def _text(file, points, found, is_first):
+    """A table line by line: columns as wide as their titles, but at least six; signatures stand at its head."""
+    names = ["step", *points, *scores.titles(found)]
+    values = [str(file.step), *(f"{value:.2f}" for value in [*points.values(), *(s.score for s in found.values())])]
+    widths = [max(len(name), 9 if name == "step" else 6) for name in names]
+    rows = [names, values] if is_first else [values]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return [*scores.signature_lines(found), *lines] if is_first else lines
+
+
+def _missing(file, reference_path, count):
+    """Returns what a file that seems to be in the middle of being written lacks, "" for any other."""
+    text = files.read_bytes(file.path)
+    has_end = text.endswith(b"\n")
+    lines = text.count(b"\n") + (bool(text) and not has_end)
+    is_old = time.time() - file.seconds > _SECONDS_OF_WRITING
+    if is_old or lines > count or (lines == count and has_end):
+        return ""
+    return (
+        f"{file.path}: {lines} lines, {reference_path} has {count}{'' if has_end else ', the last without its end'}: "
+        "still being written. Run the same command again later, or let it wait by --wait_minutes."
+    )
+
+
+def _oldest(folder):
+    """Returns the time of a folder's oldest file: that of …-flags.txt is the start of the run."""
+    found = [tf.io.gfile.stat(os.path.join(folder, name)) for name in tf.io.gfile.listdir(folder)]
+    return min(status.mtime_nsec for status in found if not status.is_directory) / 1e9
+
+
+def _last_step(event_dir):
+    """Returns the last step that was scored, -1 for none."""
+    path = event_dir and _last_step_path(event_dir)
+    if not path or not tf.io.gfile.exists(path):
+        return -1
+    text = files.read_bytes(path).strip()
+    if not text.isdigit():
+        raise UserError(
+            f"{path}: {text[:20].decode(errors='replace')!r}, expected a step. Delete it to score all again."
+        )
+    return int(text)
+
+
+def _last_step_path(event_dir):
+    return os.path.join(event_dir, "last_evaluated_step.txt")  # tensor2tensor's name
