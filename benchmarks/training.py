@@ -99,10 +99,11 @@ def our_steps(side, size, batches):
     hparams = registry.hparams("transformer_base_v1").override_from_dict(settings).parse(SIDES[side])
     hparams.gradient_accumulation_steps = a_step if side == "accumulated" else 1
     step = new_step(hparams, a_step if side == "replicas" else 0)
-    import tensorflow as tf
+    from t2t_lite.training.feed import StepBatches
 
-    tensors = [{"inputs": tf.constant(inputs), "targets": tf.constant(targets)} for inputs, targets in batches]
-    return [lambda i=i: float(step(tensors[i : i + a_step], i)["objective"]) for i in range(0, len(batches), a_step)]
+    named = [{"inputs": inputs, "targets": targets} for inputs, targets in batches]
+    placed = [step.place(StepBatches(named[i : i + a_step], i)) for i in range(0, len(batches), a_step)]
+    return [lambda one=one: float(step(one)["objective"]) for one in placed]
 
 
 def peer_steps(side, size, batches):

@@ -71,7 +71,8 @@ class TokenEmbedding(keras.layers.Layer):
             logits = ops.cast(logits, "float32")
             return logits + ops.cast(self.bias, "float32") if self.use_bias else logits
         matrix = ops.cast(self.embeddings, self.compute_dtype)
-        ids = ops.cast(inputs, "int32")
+        # int64 as it is: TensorFlow compares int32 on the host, wherever it lies.
+        ids = inputs if keras.backend.standardize_dtype(inputs.dtype) == "int64" else ops.cast(inputs, "int32")
         check_ids(ids, self.vocab_size)
         scale = ops.where(ids == 0, 0.0, self.hidden_size**0.5)
         return ops.take(matrix, ids, axis=0) * ops.cast(scale, matrix.dtype)[..., None]

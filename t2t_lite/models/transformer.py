@@ -235,7 +235,7 @@ class Transformer(SequenceModel):
         With `return_attention_scores` also "attention": a list, one [B, heads, S, S] a layer.
         """
         self.build()
-        inputs = ops.cast(inputs, "int32")
+        inputs = ops.convert_to_tensor(inputs)
         mask = inputs != 0
         x = self.input_embedding(inputs)
         if self.config["target_space_embedding"]:
@@ -270,7 +270,7 @@ class Transformer(SequenceModel):
         Returns:
             (hidden [B, T, hidden], scores: a list, one {"self", "memory"} a layer; empty when not asked for).
         """
-        x = self.target_embedding(ops.cast(targets, "int32"))
+        x = self.target_embedding(targets)
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # the first input is the zero vector
         x = self._add_position(self.decoder_position, x)
         x = self.decoder_dropout(x, training=training)

@@ -44,6 +44,18 @@ class Replicas:
         """Whether this process writes checkpoints and logs: of several machines one does."""
         return self.cluster is None or self.cluster.is_chief
 
+    @property
+    def devices(self):
+        """Names of this machine's devices, one for each of its replicas."""
+        if self.strategy is not None:
+            return self.strategy.extended.worker_devices
+        return [device.name for device in tf.config.list_logical_devices("GPU")[:1]] or ["CPU:0"]
+
+    @property
+    def first_replica(self):
+        """Number of this machine's first replica among all."""
+        return 0 if self.cluster is None else self.cluster.index * len(self.devices)
+
     def run(self, function, *args):
         """Calls a function on every replica, whose arguments and results may have a value for each of them."""
         return function(*args) if self.strategy is None else self.strategy.run(function, args=args)

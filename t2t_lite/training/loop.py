@@ -7,18 +7,23 @@ import time
 
 import tensorflow as tf
 
-from t2t_lite.data import records
 from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
 from t2t_lite.runs.log import RunLog, lineage
 from t2t_lite.training.dev_evaluations import DevEvaluations
+from t2t_lite.training.feed import Feed
 from t2t_lite.training.memory import explaining_out_of_memory
-from t2t_lite.training.metrics import Progress, sentences_read
+from t2t_lite.training.metrics import Progress, fetch, sentences_read
 from t2t_lite.training.profiling import StepProfiler
 from t2t_lite.training.skipped_steps import SkippedSteps
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import TrainingData
 
 _LOGGER = logging.getLogger("t2t_lite")
+# Steps whose metrics stay on the device at most. Until they are fetched their batches are held, in case they are to be
+# kept for study, and no machine knows of another one's signal.
+_UNKNOWN_STEPS = 100
+_UNKNOWN_STEPS_OF_MACHINES = 10
+_BYTES_HELD = 2**26
 
 
 @dataclasses.dataclass
@@ -58,8 +63,14 @@ class TrainingLoop:
     def __post_init__(self):
         self.ended_by = None
         self._replicas, self._hparams = self.train_step.replicas, self.train_step.hparams
-        save = self.checkpoints.save_apart if self._replicas.is_chief else None
+        save = self._save_apart if self._replicas.is_chief else None
         self._skipped = SkippedSteps(self.output_dir, self.log, self._hparams.max_skipped_steps, save)
+        self._unknown = []  # (step, StepBatches, result) of steps whose metrics are still on the device
+        self._stops = False  # whether a machine wanted to stop at a step whose metrics were fetched,
+        self._is_stopping = False  # and whether all machines know it
+        bytes_a_step = self.train_step.batches_a_step * self._hparams.batch_size * 2 * 4  # both sides, int32
+        most = _UNKNOWN_STEPS_OF_MACHINES if self._replicas.cluster else _UNKNOWN_STEPS
+        self._steps_between_fetches = max(1, min(most, _BYTES_HELD // bytes_a_step))
 
     def run(self, train_steps, stopped):
         """Trains until step `train_steps`, or early stopping, or until `stopped`, a threading.Event, is set.
@@ -73,13 +84,9 @@ class TrainingLoop:
         """
         step, optimizer = int(self.step), self.train_step.optimizer
         lines = lineage(self.log.read())
-        self._progress = Progress(
-            self.log,
-            train_steps,
-            self.log_step_count_steps,
-            self.data.examples,
-            sentences_read(lines, step, int(self.batches_read)),
-        )
+        feed = Feed(self.iterator, int(self.batches_read), self.train_step, self.data.paths)
+        read = sentences_read(lines, step, int(self.batches_read))
+        self._progress = Progress(self.log, train_steps, feed, self.data.examples, read)
         is_due = step >= train_steps or (step > 0 and step % self.local_eval_frequency == 0)
         metrics, why = self.dev.catch_up(step, is_due), self.dev.reason_to_stop()
         if step >= train_steps or why:
@@ -87,29 +94,32 @@ class TrainingLoop:
             reason = f"stopped early: {why}" if why else f"step {step:,} is not before train_steps={train_steps:,}"
             _LOGGER.info(f"{reason}: nothing to train.")
             return metrics
-        saved_at, previous = time.monotonic(), None
-        with StepProfiler(self.output_dir, self.profile and self._replicas.is_chief) as profiler:
-            while step < train_steps and not why and not self._is_stopped(stopped, previous):
+        first, saved_at = step + 1, time.monotonic()
+        is_last = self._is_to_stop(stopped)
+        with StepProfiler(self.output_dir, self.profile and self._replicas.is_chief) as profiler, feed:
+            while step < train_steps and not why and not is_last:
                 profiler.before_step()
-                with records.naming_damage(*self.data.paths):
-                    batches = [next(self.iterator) for _ in range(self.train_step.batches_a_step)]
+                batches, placed = feed.take()
                 step += 1
-                with explaining_out_of_memory(step, batches, self._hparams):
-                    result = self.train_step(batches, int(self.batches_read), stopped.is_set())
-                self.step.assign(step)
-                self.batches_read.assign_add(len(batches))
-                # One step late, so that the next one is under way on a GPU while this one's flag is fetched.
-                if previous:
-                    self._skipped.watch(*previous)
-                previous = (step, batches, result)
-                if self._skipped.in_a_row or step == train_steps:
-                    self._skipped.watch(*previous)  # at once: the state is still the one that the step met
-                self._progress.add(step, batches, result, optimizer.learning_rate)
+                # All that may save a checkpoint after this step is known before it: else the stream moves on during it.
+                is_last = self._is_to_stop(stopped)
                 evaluate = step % self.local_eval_frequency == 0 or step == train_steps
                 by_time = self.save_checkpoints_secs and time.monotonic() - saved_at >= self.save_checkpoints_secs
+                if not (evaluate or by_time or is_last):
+                    feed.fetch_ahead()
+                with explaining_out_of_memory(step, batches.batches, self._hparams):
+                    result = self.train_step(placed, stopped.is_set())
+                self._unknown.append((step, batches, result))
+                self._progress.draw(step)
+                ends_window = step % self.log_step_count_steps == 0 or step == train_steps
+                is_fetched = step == first or ends_window or step % self._steps_between_fetches == 0
+                if is_fetched or evaluate or by_time or is_last:
+                    self._fetch(is_fetched)
+                if ends_window:
+                    self._progress.flush(step, optimizer.learning_rate)
                 if evaluate or by_time:
                     with self._progress.pause():
-                        self._save(step)
+                        self._save(step, batches)
                         saved_at = time.monotonic()
                         if evaluate:
                             metrics = self.dev.evaluate(step, is_last=step == train_steps) or metrics
@@ -117,23 +127,45 @@ class TrainingLoop:
         self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if why else "signal"
         if step < train_steps:
             self._progress.flush(step, optimizer.learning_rate)
-            if step != newest_step(self.output_dir):
-                self._save(step)
+            if step >= first and step != newest_step(self.output_dir):
+                self._save(step, batches)
             what = f"stopped early at step {step:,}: {why}" if why else f"stopped by a signal at step {step:,}"
             _LOGGER.info(f"{what}{'.' if why else '; the same command continues from there.'}")
         self.log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
         self._replicas.check_same(step, "last step")  # the others leave when the first one has written all
         return metrics
 
-    def _is_stopped(self, stopped, previous):
+    def _is_to_stop(self, stopped):
         """Whether a signal ends the run; of several machines all must leave it after the same step."""
-        if self._replicas.cluster is None:
-            return stopped.is_set()
-        return previous is not None and float(previous[2]["stops"]) > 0
+        return stopped.is_set() if self._replicas.cluster is None else self._is_stopping
 
-    def _save(self, step):
+    def _fetch(self, on_all_machines):
+        """Fetches the metrics of the steps since the last time, and looks at them.
+
+        Args:
+            on_all_machines: bool, whether those of a run all fetch after this step, and so know the same of each other.
+        """
+        unknown, self._unknown = self._unknown, []
+        for (step, batches, _), metrics in zip(unknown, fetch([result for *_, result in unknown]), strict=True):
+            self._skipped.watch(step, batches, metrics)
+            self._progress.add(batches, metrics)
+            self._stops |= metrics["stops"] > 0
+        if on_all_machines:
+            self._is_stopping = self._stops
+
+    def _set_position(self, step, batches):
+        """Sets what a checkpoint says of where the run is: after a step with these StepBatches."""
+        self.step.assign(step)
+        self.batches_read.assign(batches.end)
+
+    def _save_apart(self, step, batches, path):
+        self._set_position(step, batches)
+        self.checkpoints.save_apart(path)
+
+    def _save(self, step, batches):
         if not self._replicas.is_chief:
             return
+        self._set_position(step, batches)
         started = time.monotonic()
         path = self.checkpoints.save(step)
         self.log.write(
@@ -141,7 +173,7 @@ class TrainingLoop:
             step,
             path=os.path.basename(path),
             seconds=round(time.monotonic() - started, 3),
-            data_batch=int(self.batches_read),
+            data_batch=batches.end,
             sentences=self._progress.sentences,
             epochs=self._progress.epochs,
         )

@@ -5,12 +5,26 @@ import math
 import sys
 import time
 
-import numpy as np
+import tensorflow as tf
 
 from t2t_lite.console import clock
 
 _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 24  # characters
+
+
+def fetch(results):
+    """Returns what steps returned as numbers of the host, brought there by one copy.
+
+    Args:
+        results: list of dicts of float32 scalars, all with the same names.
+
+    Returns:
+        list of dicts of float.
+    """
+    names = sorted(results[0])
+    values = tf.stack([result[name] for result in results for name in names]).numpy()
+    return [dict(zip(names, row, strict=True)) for row in values.reshape(-1, len(names)).tolist()]
 
 
 class Progress:
@@ -19,7 +33,7 @@ class Progress:
     Args:
         log: RunLog.
         train_steps: int, where the run ends.
-        every: int, steps between two lines.
+        feed: Feed, asked how long the steps have waited for their batches.
         examples: int, of the training data: so many sentences are an epoch.
         sentences: int, read before.
 
@@ -27,10 +41,10 @@ class Progress:
         sentences: int, read up to now.
     """
 
-    def __init__(self, log, train_steps, every, examples=1, sentences=0):
+    def __init__(self, log, train_steps, feed, examples=1, sentences=0):
         self._log = log
         self._train_steps = train_steps
-        self._every = every
+        self._feed = feed
         self._examples = examples
         self.sentences = sentences
         self._terminal = sys.stderr.isatty()
@@ -39,8 +53,14 @@ class Progress:
         self._first = True
 
     def _reset(self):
-        self._window, self._cells, self._real, self._sentences_before = [], 0, 0, self.sentences
-        self._started, self._untimed = time.monotonic(), 0
+        self._window, self._target_tokens, self._cells, self._tokens = [], [], 0, 0
+        self._sentences_before = self.sentences
+        self._start_clock()
+
+    def _start_clock(self):
+        """Begins the time of the window's steps behind those that it has."""
+        self._untimed = len(self._window)
+        self._started, self._waited_before = time.monotonic(), self._feed.seconds_waited
 
     @property
     def epochs(self):
@@ -51,31 +71,25 @@ class Progress:
         """Context in which time does not count as training: checkpoints and evaluation."""
         return _Pause(self)
 
-    def add(self, step, batches, metrics, learning_rate):
-        """Takes one step's batches and the dict that `TrainStep` returned; writes a line when it is time."""
-        for batch in batches:
-            for ids in batch.values():
-                ids = ids.numpy()
-                self._cells += ids.size
-                self._real += int(np.count_nonzero(ids))
-            self.sentences += len(batch["targets"])
+    def add(self, batches, metrics):
+        """Takes a step's StepBatches and its metrics, a dict of float."""
         self._window.append(metrics)
+        self._target_tokens.append(batches.target_tokens)
+        self._cells += batches.cells
+        self._tokens += batches.tokens
+        self.sentences += batches.sentences
         if self._first:  # tracing takes longer than many steps: it is no part of the speed
-            float(metrics["tokens"])
-            self._started, self._untimed, self._first = time.monotonic(), 1, False
-        if step % self._every == 0 or step == self._train_steps:
-            self.flush(step, learning_rate)
-        elif self._terminal:
-            self._draw(step)
+            self._first = False
+            self._start_clock()
 
     def flush(self, step, learning_rate):
         """Writes the line of the steps since the last one; nothing when there were none."""
         if not self._window:
             return
-        sums = {key: sum(float(m[key]) for m in self._window) for key in ("objective", "nats", "tokens", "skipped")}
+        sums = {key: sum(metrics[key] for metrics in self._window) for key in ("objective", "nats", "skipped")}
         seconds = max(time.monotonic() - self._started, 1e-9)
-        tokens = max(sums["tokens"], 1.0)
-        timed = self._window[self._untimed :]
+        tokens = max(sum(self._target_tokens), 1)
+        timed = self._target_tokens[self._untimed :]
         pace = seconds / max(len(timed), 1)
         self._pace = pace if self._pace is None else 0.5 * (self._pace + pace)
         values = {
@@ -84,13 +98,14 @@ class Progress:
             "perplexity": math.exp(min(sums["nats"] / tokens, 80.0)),
             "objective": sums["objective"] / tokens,
             "learning_rate": float(learning_rate),
-            "target_tokens_per_second": sum(float(m["tokens"]) for m in timed) / seconds,
-            "target_tokens_a_step": sums["tokens"] / len(self._window),
+            "target_tokens_per_second": sum(timed) / seconds,
+            "target_tokens_a_step": sum(self._target_tokens) / len(self._window),
             "sentences_a_step": (self.sentences - self._sentences_before) / len(self._window),
-            "padding": 1.0 - self._real / max(self._cells, 1),
-            "gradient_norm": float(self._window[-1]["gradient_norm"]),
+            "padding": 1.0 - self._tokens / max(self._cells, 1),
+            "gradient_norm": self._window[-1]["gradient_norm"],
             "skipped_steps": int(sums["skipped"]),
             "seconds_a_step": pace,
+            "waiting_for_data": (self._feed.seconds_waited - self._waited_before) / seconds,
             "eta_seconds": self._seconds_left(step),
         }
         self._clear()
@@ -105,7 +120,8 @@ class Progress:
             f"loss {v['loss']:.3f} nats (perplexity {v['perplexity']:.2f})  "
             f"objective {v['objective']:.3f}  lr {v['learning_rate']:.2e}  "
             f"{v['target_tokens_per_second']:,.0f} target tokens/s  padding {100 * v['padding']:.1f}%  "
-            f"gradient {v['gradient_norm']:.2f}  skipped {v['skipped_steps']}  ETA {self._eta(step)}"
+            f"gradient {v['gradient_norm']:.2f}  skipped {v['skipped_steps']}  "
+            f"waiting for data {100 * v['waiting_for_data']:.1f}%  ETA {self._eta(step)}"
         )
 
     def _seconds_left(self, step):
@@ -114,7 +130,10 @@ class Progress:
     def _eta(self, step):
         return clock(self._seconds_left(step))
 
-    def _draw(self, step):
+    def draw(self, step):
+        """Moves the bar on a terminal."""
+        if not self._terminal:
+            return
         done = _BAR * step // self._train_steps
         eta = f"  ETA {self._eta(step)}" if self._pace else ""
         bar = "#" * done + "-" * (_BAR - done)

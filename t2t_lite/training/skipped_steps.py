@@ -20,7 +20,8 @@ class SkippedSteps:
         output_dir: str, where the last step's batches and the state that it met are kept for study.
         log: RunLog.
         most: int, steps in a row that are borne.
-        save_state: function of a path, without suffix, that writes a checkpoint there; None: another machine saves.
+        save_state: function of (step, StepBatches, path without suffix) that writes a checkpoint there, of the state as
+            it was after that step; None: another machine saves.
 
     Attributes:
         in_a_row: int, how many of the last steps that were watched were skipped.
@@ -31,23 +32,19 @@ class SkippedSteps:
         self._log = log
         self._most = most
         self._save_state = save_state
-        self._watched = 0
         self.in_a_row = 0
 
-    def watch(self, step, batches, result):
-        """Takes what `TrainStep` returned for a step; nothing happens where it has been taken before.
+    def watch(self, step, batches, metrics):
+        """Takes a step's number, StepBatches and metrics, a dict of float.
 
         Raises:
             Failure: it was one too many; the message names the folder with its batches and the state of the run.
         """
-        if step <= self._watched:
-            return
-        self._watched = step
-        if not float(result["skipped"]):
+        if not metrics["skipped"]:
             self.in_a_row = 0
             return
         self.in_a_row += 1
-        self._log.write("skipped", step, objective=str(float(result["objective"])))
+        self._log.write("skipped", step, objective=str(metrics["objective"]))
         _LOGGER.warning(f"step {step:,}: the loss or its gradient is not finite; the step is skipped.")
         if self.in_a_row < self._most:
             return
@@ -61,9 +58,9 @@ class SkippedSteps:
         )
 
     def _save(self, folder, step, batches):
-        arrays = {f"{key}_{i}": batch[key].numpy() for i, batch in enumerate(batches) for key in batch}
+        arrays = {f"{key}_{i}": ids for i, batch in enumerate(batches.batches) for key, ids in batch.items()}
         packed = io.BytesIO()  # savez seeks, which remote files cannot
         np.savez(packed, **arrays)
         tf.io.gfile.makedirs(folder)
         write_bytes(os.path.join(folder, "batches.npz"), packed.getvalue())
-        self._save_state(os.path.join(folder, f"model.ckpt-{step}"))
+        self._save_state(step, batches, os.path.join(folder, f"model.ckpt-{step}"))

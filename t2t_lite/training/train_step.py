@@ -1,11 +1,28 @@
 """One optimizer step over all replicas, exact in the global number of tokens, in one trace."""
 
+from typing import NamedTuple
+
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.layers import dropout_seed
 from t2t_lite.training.local_updates import update_locally
 from t2t_lite.training.losses import cross_entropy
+
+
+class PlacedBatches(NamedTuple):
+    """What a step takes, where it takes it.
+
+    Attributes:
+        batches: list of dicts of int64 "inputs", "targets" [rows, length]: those of this machine's replicas, each on
+            its replica's device.
+        tokens: float32 scalar, target tokens of the step over all machines, in host memory.
+        first: int64 scalar, index in the stream of the step's first batch over all machines, in host memory.
+    """
+
+    batches: list
+    tokens: tf.Tensor
+    first: tf.Tensor
 
 
 class TrainStep:
@@ -18,7 +35,8 @@ class TrainStep:
         model: keras.Model mapping {"inputs", "targets"} to logits, built under the strategy's scope.
         optimizer: Keras optimizer, built likewise.
         replicas: Replicas.
-        hparams: HParams: label_smoothing, gradient_accumulation_steps, clip_grad_norm, random_seed are used.
+        hparams: HParams: label_smoothing, gradient_accumulation_steps, clip_grad_norm, random_seed, max_skipped_steps
+            are used.
 
     Attributes:
         batches_a_step: int, how many batches of the stream a step takes.
@@ -40,11 +58,13 @@ class TrainStep:
             )
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
-        ids = tf.TensorSpec([None, None], tf.int32)
+        with tf.device("CPU:0"):  # where the branch is taken
+            self._skipped_in_a_row = tf.Variable(0, dtype=tf.int64, trainable=False, name="skipped_in_a_row")
+        ids = tf.TensorSpec([None, None], tf.int64)
         scalars = [tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.float32)]
         # One signature for all shapes: a trace of a base model takes ten seconds. Without autograph, which reads source
         # files while the program runs: they may have been replaced by then.
-        signature = [[{"inputs": ids, "targets": ids}] * self.batches_a_step, *scalars]
+        signature = [[{"inputs": ids, "targets": ids}] * (len(replicas.devices) * self.accumulation), *scalars]
         self._step = tf.function(self._traced_step, input_signature=signature, autograph=False)
         # Traced once a replica, called once a micro-batch; not inlined, or the graph would grow with the accumulation.
         self._batch_gradients = tf.function(
@@ -54,28 +74,48 @@ class TrainStep:
             experimental_attributes={"_noinline": True},
         )
 
-    def __call__(self, batches, first_batch, stop=False):
+    def place(self, batches):
+        """Copies the batches of a step to the devices of the replicas that take them.
+
+        As int64: TensorFlow keeps int32 arguments of functions in host memory, and compares int32 there, even where all
+        else is on a GPU (tensorflow/core/framework/types.h, MTypeFromDType), so that a step would begin with copies.
+
+        Args:
+            batches: StepBatches.
+
+        Returns:
+            PlacedBatches.
+        """
+        placed, each = [], self.accumulation
+        for replica, device in enumerate(self.replicas.devices, self.replicas.first_replica):
+            with tf.device(device):
+                for batch in batches.batches[replica * each : (replica + 1) * each]:
+                    placed.append({side: tf.cast(ids, tf.int64) for side, ids in batch.items()})
+        with tf.device("CPU:0"):
+            return PlacedBatches(
+                placed, tf.constant(batches.target_tokens, tf.float32), tf.constant(batches.first, tf.int64)
+            )
+
+    def __call__(self, placed, stop=False):
         """Applies one update.
 
         Args:
-            batches: list of `batches_a_step` dicts of int32 "inputs", "targets" [rows, length].
-            first_batch: int, index of the first of them in the stream.
+            placed: PlacedBatches.
             stop: bool, whether this machine wants to stop after the step.
 
         Returns:
-            dict of float32 scalars: "objective" and "nats" (sums over tokens), "tokens", "gradient_norm" (global,
-            before clipping), "skipped" (1.0 where the loss or the gradient was not finite, and nothing was changed),
-            "stops" (more than 0 where any machine wants to stop).
+            dict of float32 scalars, on the device until they are fetched: "objective" and "nats" (sums over tokens),
+            "gradient_norm" (global, before clipping), "skipped" (1.0 where the loss or the gradient was not finite, and
+            nothing was changed), "stops" (more than 0 where any machine wants to stop). After `max_skipped_steps` in a
+            row that were skipped no step changes anything.
         """
-        tokens = tf.add_n([tf.math.count_nonzero(batch["targets"], dtype=tf.float32) for batch in batches])
-        metrics = self._step(batches, tokens, tf.constant(first_batch, tf.int64), tf.constant(float(stop)))
-        return {**metrics, "tokens": tokens}
+        with tf.device("CPU:0"):
+            stop = tf.constant(float(stop))
+        return self._step(*placed, stop)
 
-    def gradients(self, batches, first_batch):
+    def gradients(self, placed):
         """Returns the global gradient of a step, a list beside the model's trainable variables; for inspection."""
-        tokens = tf.add_n([tf.math.count_nonzero(batch["targets"], dtype=tf.float32) for batch in batches])
-        arguments = batches, tokens, tf.constant(first_batch, tf.int64), tf.constant(0.0)
-        gradients, *_ = tf.function(self._global_sums, autograph=False)(*arguments)
+        gradients, *_ = tf.function(self._global_sums, autograph=False)(*placed, tf.constant(0.0))
         return [self.replicas.first(gradient) for gradient in gradients]
 
     def _traced_step(self, batches, tokens, first_batch, stop):
@@ -84,7 +124,11 @@ class TrainStep:
         gradients, metrics = self.replicas.run(self._clipped, *sums)
         # All replicas have the same sums, and so come to the same numbers: those of any will do.
         metrics = {name: self.replicas.first(value) for name, value in metrics.items()}
-        tf.cond(metrics["skipped"] > 0, lambda: None, lambda: self._apply(gradients))
+        # Those who look at the metrics come later: until then the state stays as the last of too many steps has met it.
+        in_a_row = self._skipped_in_a_row.read_value()
+        is_frozen, is_skipped = in_a_row >= max(self.hparams.max_skipped_steps, 1), metrics["skipped"] > 0
+        tf.cond(is_frozen | is_skipped, lambda: None, lambda: self._apply(gradients))
+        self._skipped_in_a_row.assign(tf.where(is_frozen, in_a_row, tf.where(is_skipped, in_a_row + 1, 0)))
         return metrics
 
     def _apply(self, gradients):
@@ -107,20 +151,23 @@ class TrainStep:
         """
 
         def on_replica(batches, tokens, first_batch, stop):
-            # Every replica gets all batches and picks its own: the id is known while tracing.
+            # Every replica is given all batches and picks its own, which are on its device: the id is known while
+            # tracing.
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group
             replica = replica if isinstance(replica, int) else int(tf.get_static_value(replica))
-            return *self._replica_gradients(replica, batches, tokens, first_batch), tf.identity(stop)
+            begin = (replica - self.replicas.first_replica) * self.accumulation
+            own = batches[begin : begin + self.accumulation]
+            return *self._replica_gradients(replica, own, tokens, first_batch), tf.identity(stop)
 
         return self.replicas.all_reduce(self.replicas.run(on_replica, batches, tokens, first_batch, stop))
 
     def _replica_gradients(self, replica, batches, tokens, first_batch):
-        """The sums over one replica's accumulated batches."""
+        """The sums over the accumulated batches of one replica, of all machines' the replica-th."""
         sums = ()
-        for i in range(replica * self.accumulation, (replica + 1) * self.accumulation):
+        for i, batch in enumerate(batches, replica * self.accumulation):
             # One after another: TensorFlow would run them side by side, and keep the activations of all.
             with tf.control_dependencies(tf.nest.flatten(sums)):
-                one = self._batch_gradients(batches[i], tokens, first_batch + i)
+                one = self._batch_gradients(batch, tokens, first_batch + i)
             sums = one if not sums else tf.nest.map_structure(tf.add, sums, one)
         return sums
 

@@ -3,12 +3,14 @@
 import math
 import types
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training import metrics
-from t2t_lite.training.metrics import Progress, sentences_read
+from t2t_lite.training.feed import StepBatches
+from t2t_lite.training.metrics import Progress, fetch, sentences_read
 
 
 @pytest.fixture
@@ -19,15 +21,18 @@ def clock(monkeypatch):
     return clock
 
 
-def batch(rows, real, width=4):
-    """So many rows with so many ids each, on both sides."""
-    ids = tf.constant([[5] * real + [0] * (width - real)] * rows)
-    return {"inputs": ids, "targets": ids}
+def batches(*sizes, width=4):
+    """A step's batches of (rows, ids a row), the same on both sides."""
+    sides = [np.array([[5] * real + [0] * (width - real)] * rows) for rows, real in sizes]
+    return StepBatches([{"inputs": ids, "targets": ids} for ids in sides], 0)
 
 
-def result(nats, objective, tokens, norm=1.0, skipped=0.0):
-    values = {"nats": nats, "objective": objective, "tokens": tokens, "gradient_norm": norm, "skipped": skipped}
-    return {name: tf.constant(value, tf.float32) for name, value in values.items()}
+def result(nats, objective, norm=1.0, skipped=0.0):
+    return {"nats": nats, "objective": objective, "gradient_norm": norm, "skipped": skipped}
+
+
+def feed(seconds_waited=0.0):
+    return types.SimpleNamespace(seconds_waited=seconds_waited)
 
 
 def lines(folder):
@@ -35,55 +40,68 @@ def lines(folder):
 
 
 def test_a_line_is_of_the_steps_since_the_last_one(tmp_path, clock):
-    progress = Progress(RunLog(str(tmp_path)), train_steps=10, every=2, examples=40, sentences=100)
+    waiting = feed()
+    progress = Progress(RunLog(str(tmp_path)), 10, waiting, examples=40, sentences=100)
     steps = [
-        ([batch(2, 4)], result(20.0, 30.0, 10.0, 5.0)),
-        ([batch(3, 2), batch(1, 1)], result(10.0, 15.0, 20.0, 7.0, 1.0)),
-        ([batch(1, 4)], result(2.0, 4.0, 1.0, 9.0)),
-        ([batch(1, 4)], result(4.0, 8.0, 1.0, 11.0)),
+        (batches((2, 4)), result(20.0, 30.0, 5.0)),
+        (batches((3, 2), (1, 1)), result(10.0, 15.0, 7.0, 1.0)),
+        (batches((1, 4)), result(2.0, 4.0, 9.0)),
+        (batches((1, 4)), result(4.0, 8.0, 11.0)),
     ]
-    for step, (batches, metrics_of_step) in enumerate(steps, 1):
+    for step, (batches_of_step, metrics_of_step) in enumerate(steps, 1):
         clock.now += 2.0
-        progress.add(step, batches, metrics_of_step, 0.1 * step)
+        waiting.seconds_waited += 0.1 * step
+        progress.add(batches_of_step, metrics_of_step)
+        if step % 2 == 0:
+            progress.flush(step, 0.1 * step)
     first, second = lines(tmp_path)
     assert (first["step"], second["step"]) == (2, 4)
     expected = {
-        "loss": 1.0, "perplexity": math.e, "objective": 1.5, "learning_rate": 0.2, "target_tokens_a_step": 15.0,
+        "loss": 2.0, "perplexity": math.exp(2.0), "objective": 3.0, "learning_rate": 0.2, "target_tokens_a_step": 7.5,
         "sentences_a_step": 3.0, "padding": 1 - 30 / 48, "gradient_norm": 7.0, "skipped_steps": 1,
-        "epochs": 106 / 40, "seconds_a_step": 2.0, "target_tokens_per_second": 10.0, "eta_seconds": 16.0,
+        "epochs": 106 / 40, "seconds_a_step": 2.0, "target_tokens_per_second": 3.5, "eta_seconds": 16.0,
+        "waiting_for_data": 0.1,  # of the second step: the first one is no part of it
     }  # fmt: skip
     assert {name: first[name] for name in expected} == pytest.approx(expected, rel=1e-5)
-    assert (second["loss"], second["padding"], second["epochs"]) == (3.0, 0.0, 108 / 40)
+    assert (second["loss"], second["padding"], second["epochs"]) == (0.75, 0.0, 108 / 40)
+    assert second["waiting_for_data"] == pytest.approx(0.7 / 4)
     assert progress.sentences == 108
 
 
 def test_the_first_step_is_no_part_of_the_speed(tmp_path, clock):
     """It is traced, which takes longer than many others."""
-    progress = Progress(RunLog(str(tmp_path)), train_steps=9, every=3)
-    for step, seconds in enumerate((60.0, 1.0, 3.0), 1):
+    progress = Progress(RunLog(str(tmp_path)), 9, feed())
+    for seconds in (60.0, 1.0, 3.0):
         clock.now += seconds
-        progress.add(step, [batch(1, 4)], result(1.0, 1.0, 8.0), 0.1)
+        progress.add(batches((2, 4)), result(1.0, 1.0))
+    progress.flush(3, 0.1)
     (line,) = lines(tmp_path)
     assert (line["seconds_a_step"], line["target_tokens_per_second"], line["eta_seconds"]) == (2.0, 4.0, 12.0)
 
 
 def test_pauses_are_no_part_of_the_speed(tmp_path, clock):
-    progress = Progress(RunLog(str(tmp_path)), train_steps=9, every=3)
-    for step in (1, 2, 3):
+    progress = Progress(RunLog(str(tmp_path)), 9, feed())
+    for _ in range(3):
         clock.now += 1.0
-        progress.add(step, [batch(1, 4)], result(1.0, 1.0, 8.0), 0.1)
+        progress.add(batches((1, 4)), result(1.0, 1.0))
         with progress.pause():
             clock.now += 50.0
+    progress.flush(3, 0.1)
     assert lines(tmp_path)[0]["seconds_a_step"] == 1.0
 
 
-def test_the_last_step_has_a_line_and_no_steps_have_none(tmp_path, clock):
-    progress = Progress(RunLog(str(tmp_path)), train_steps=3, every=2)
+def test_no_steps_have_no_line(tmp_path, clock):
+    progress = Progress(RunLog(str(tmp_path)), 3, feed())
     progress.flush(0, 0.1)
-    for step in (1, 2, 3):
-        progress.add(step, [batch(1, 4)], result(1.0, 1.0, 8.0), 0.1)
-    progress.flush(3, 0.1)
-    assert [line["step"] for line in lines(tmp_path)] == [2, 3]
+    progress.add(batches((1, 4)), result(1.0, 1.0))
+    progress.flush(1, 0.1)
+    progress.flush(1, 0.1)
+    assert [line["step"] for line in lines(tmp_path)] == [1]
+
+
+def test_metrics_are_fetched_by_name():
+    results = [{name: tf.constant(value) for name, value in (("b", n + 0.5), ("a", float(n)))} for n in range(3)]
+    assert fetch(results) == [{"a": float(n), "b": n + 0.5} for n in range(3)]
 
 
 def checkpoint(step, sentences, data_batch):

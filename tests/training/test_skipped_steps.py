@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_lite.errors import Failure
 from t2t_lite.runs.log import RunLog
+from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.skipped_steps import SkippedSteps
 
 
 def batches():
-    return [{"inputs": tf.constant([[n, 1]]), "targets": tf.constant([[n, n, 1]])} for n in (5, 6)]
+    return StepBatches([{"inputs": np.array([[n, 1]]), "targets": np.array([[n, n, 1]])} for n in (5, 6)], 0)
 
 
 def result(is_skipped):
-    return {"skipped": tf.constant(float(is_skipped)), "objective": tf.constant(np.inf if is_skipped else 2.0)}
+    return {"skipped": float(is_skipped), "objective": np.inf if is_skipped else 2.0}
 
 
 def watcher(folder, most=3, save=None):
@@ -25,7 +25,6 @@ def test_a_good_step_begins_the_count_anew(tmp_path):
     watched, counts = watcher(tmp_path), []
     for step, is_skipped in enumerate([0, 1, 1, 0, 1, 1, 0], 1):
         watched.watch(step, batches(), result(is_skipped))
-        watched.watch(step, batches(), result(is_skipped))  # a second time: nothing happens
         counts.append(watched.in_a_row)
     assert counts == [0, 1, 2, 0, 1, 2, 0]
     assert [line["step"] for line in RunLog(str(tmp_path)).read() if line["event"] == "skipped"] == [2, 3, 5, 6]
@@ -34,13 +33,14 @@ def test_a_good_step_begins_the_count_anew(tmp_path):
 @pytest.mark.parametrize("most", [1, 3])
 def test_so_many_in_a_row_end_the_run_and_leave_their_batches_and_state(tmp_path, most):
     saved = []
-    watched = watcher(tmp_path, most, saved.append)
+    watched = watcher(tmp_path, most, lambda *arguments: saved.append(arguments))
     for step in range(1, most):
         watched.watch(step, batches(), result(True))
+    last = batches()
     with pytest.raises(Failure, match=f"for {most} steps in a row, up to step {most}"):
-        watched.watch(most, batches(), result(True))
+        watched.watch(most, last, result(True))
     folder = tmp_path / f"not-finite-step-{most}"
-    assert saved == [str(folder / f"model.ckpt-{most}")]
+    assert saved == [(most, last, str(folder / f"model.ckpt-{most}"))]
     kept = np.load(folder / "batches.npz")
     assert {name: kept[name].tolist() for name in kept} == {
         "inputs_0": [[5, 1]], "targets_0": [[5, 5, 1]], "inputs_1": [[6, 1]], "targets_1": [[6, 6, 1]],

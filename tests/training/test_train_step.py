@@ -1,5 +1,6 @@
 """One step: eight replicas equal one, accumulation equals a larger batch; and mistakes in this would show."""
 
+import dataclasses
 import functools
 import math
 
@@ -9,7 +10,9 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.training.cluster import Cluster
 from t2t_lite.training.distribution import choose_replicas
+from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 
@@ -65,15 +68,15 @@ def weights(step):
     return np.concatenate([w.numpy().ravel() for w in (*step.model.trainable_variables, *averages)])
 
 
-def as_tensors(batches):
-    return [{side: tf.constant(ids) for side, ids in batch.items()} for batch in batches]
+def placed(step, batches, first=0):
+    return step.place(StepBatches(batches, first))
 
 
 def trained(step, groups):
     """Returns (weights before, weights after) one step a group of batches."""
     before, read = weights(step), 0
     for batches in groups:
-        metrics = step(as_tensors(batches), read)
+        metrics = step(placed(step, batches, read))
         assert float(metrics["skipped"]) == 0
         read += len(batches)
     return before, weights(step)
@@ -130,8 +133,8 @@ def test_gradients_of_replicas_add_up_to_those_of_the_concatenated_batch():
     batches = stream()[:2]
     two = make_step(settings(), replicas=2)
     one = make_step(settings())
-    got = two.gradients(as_tensors(batches), 0)
-    expected = one.gradients(as_tensors([concatenated(batches)]), 0)
+    got = two.gradients(placed(two, batches))
+    expected = one.gradients(placed(one, [concatenated(batches)]))
     flat = [np.concatenate([tf.convert_to_tensor(g).numpy().ravel() for g in gs]) for gs in (got, expected)]
     assert np.linalg.norm(flat[0] - flat[1]) <= 1e-5 * np.linalg.norm(flat[1])
 
@@ -140,7 +143,7 @@ class DividesByLocalTokens(TrainStep):
     """The mistake of most toolkits: each replica's mean, then the mean of the means."""
 
     def _replica_gradients(self, replica, batches, tokens, first_batch):
-        local = tf.math.count_nonzero(batches[replica]["targets"], dtype=tf.float32)
+        local = tf.math.count_nonzero(batches[0]["targets"], dtype=tf.float32)
         return super()._replica_gradients(replica, batches, local * self.replicas.count, first_batch)
 
 
@@ -161,7 +164,8 @@ class SameMasksEverywhere(TrainStep):
 def moved_between_devices(function):
     """Returns {operation: numbers} that pass from one device to an operation on another, in no collective.
 
-    The batches, which come from the host, are not counted; a variable is read on its own device.
+    Arguments are not counted, whose devices are known only in a call (test_loop.py has a trace of one); a variable is
+    read on its own device.
     """
     graph = function.graph.as_graph_def(add_shapes=True)
     moved = {}
@@ -187,6 +191,9 @@ def test_gradients_meet_in_one_collective_and_no_tensor_goes_through_one_device(
     kinds = [operation.type for operation in function.graph.get_operations()]
     assert kinds.count("CollectiveReduceV2") == 2, "one for each replica, whatever the number of variables"
     assert {size for size in moved_between_devices(function).values() if size != 1} == set()
+    nodes = [node for inner in function.graph.as_graph_def().library.function for node in inner.node_def]
+    compared = {tf.dtypes.as_dtype(node.attr["T"].type) for node in nodes if node.op in ("Equal", "NotEqual", "Less")}
+    assert tf.int64 in compared and tf.int32 not in compared, "TensorFlow compares int32 ids on the host"
     trained(step, by(4) * 9)  # 54 steps
     for weight in (*step.model.weights, *step.optimizer.variables):
         first, second = (copy.numpy() for copy in weight.value.values)
@@ -214,7 +221,7 @@ def test_a_step_that_is_not_finite_changes_nothing():
     step = make_step(settings("adam"))
     step.model.target_embedding.embeddings.assign(step.model.target_embedding.embeddings * np.inf)
     before = weights(step)
-    metrics = step(as_tensors(stream()[:1]), 0)
+    metrics = step(placed(step, stream()[:1]))
     assert float(metrics["skipped"]) == 1
     np.testing.assert_array_equal(weights(step), before)
     assert int(step.optimizer.iterations.numpy()) == 0
@@ -236,17 +243,16 @@ def test_a_gradient_that_is_not_finite_changes_nothing(more):
     hparams = settings(more=more)
     model, optimizer = Rooted(), make_optimizer(hparams, 100)
     optimizer.build(model.trainable_variables)
-    metrics = TrainStep(model, optimizer, choose_replicas(0), hparams)(as_tensors(stream()[:1]), 0)
+    step = TrainStep(model, optimizer, choose_replicas(0), hparams)
+    metrics = step(placed(step, stream()[:1]))
     assert np.isfinite(float(metrics["objective"])) and not np.isfinite(float(metrics["gradient_norm"]))
     assert float(metrics["skipped"]) == 1
     np.testing.assert_array_equal(model.root.numpy(), np.zeros(VOCAB))
 
 
 def test_masks_follow_from_the_seed_and_the_batchs_place_in_the_stream():
-    batch = as_tensors(stream()[:1]) * 2
-
     def gradient(step, place):
-        found = step.gradients(batch[: step.accumulation], place)
+        found = step.gradients(placed(step, stream()[:1] * step.accumulation, place))
         return np.concatenate([tf.convert_to_tensor(g).numpy().ravel() for g in found])
 
     step, other, accumulating = (
@@ -262,14 +268,14 @@ def test_masks_follow_from_the_seed_and_the_batchs_place_in_the_stream():
 
 def test_whether_a_machine_wants_to_stop_is_told():
     step = make_step(settings())
-    assert [float(step(as_tensors(stream()[:1]), 0, stop)["stops"]) > 0 for stop in (False, True)] == [False, True]
+    assert [float(step(placed(step, stream()[:1]), stop)["stops"]) > 0 for stop in (False, True)] == [False, True]
 
 
 def test_clipping_bounds_the_global_gradient():
     batches = stream()[:1]
     free, clipped = make_step(settings()), make_step(settings(more=",clip_grad_norm=0.01"))
     before = weights(clipped)
-    norm = float(clipped(as_tensors(batches), 0)["gradient_norm"])
+    norm = float(clipped(placed(clipped, batches))["gradient_norm"])
     # SGD at rate 1: the step is the gradient.
     assert np.linalg.norm(weights(clipped) - before) == pytest.approx(0.01, rel=1e-3)
     before, after = trained(free, [batches])
@@ -278,12 +284,48 @@ def test_clipping_bounds_the_global_gradient():
 
 
 def test_metrics_are_sums_over_real_tokens():
-    step = make_step(settings(more=",label_smoothing=0.0"))
-    batch = stream()[0]
-    metrics = step(as_tensors([batch]), 0)
-    assert float(metrics["tokens"]) == np.count_nonzero(batch["targets"])
+    step, batch = make_step(settings(more=",label_smoothing=0.0")), stream()[0]
+    arguments = placed(step, [batch])
+    metrics, tokens = step(arguments), np.count_nonzero(batch["targets"])
+    assert float(arguments.tokens) == tokens
     assert float(metrics["objective"]) == pytest.approx(float(metrics["nats"]), rel=1e-5)
-    assert float(metrics["nats"]) / float(metrics["tokens"]) == pytest.approx(np.log(VOCAB), rel=0.3)
-    smoothed = make_step(settings(more=",label_smoothing=0.5"))(as_tensors([batch]), 0)
+    assert float(metrics["nats"]) / tokens == pytest.approx(np.log(VOCAB), rel=0.3)
+    smoothed = make_step(settings(more=",label_smoothing=0.5"))(arguments)
     assert float(smoothed["nats"]) == pytest.approx(float(metrics["nats"]), rel=1e-5)
     assert float(smoothed["objective"]) < 0.9 * float(metrics["objective"])
+
+
+def test_after_too_many_skipped_steps_nothing_changes_until_they_are_noticed():
+    step = make_step(settings("adam", more=",max_skipped_steps=2"))
+    embeddings, batches = step.model.target_embedding.embeddings, stream()[:1]
+    good = embeddings.numpy()
+
+    def skips(is_finite):
+        embeddings.assign(good if is_finite else good * np.inf)
+        before = weights(step)
+        assert float(step(placed(step, batches))["skipped"]) == (not is_finite)
+        return bool((weights(step) == before).all())
+
+    assert [skips(is_finite) for is_finite in (False, True, False, False, True)] == [True, False, True, True, True]
+
+
+def test_each_batch_lies_on_the_device_of_the_replica_that_takes_it():
+    step = make_step(settings(accumulation=2), replicas=2)
+    batches = stream()[:4]
+    arguments = placed(step, batches, 7)
+    for batch, source, device in zip(arguments.batches, batches, (0, 0, 1, 1), strict=True):
+        for side in ("inputs", "targets"):
+            assert batch[side].device.endswith(f"CPU:{device}")
+            assert batch[side].dtype == tf.int64, "which TensorFlow leaves in a GPU's memory"
+            np.testing.assert_array_equal(batch[side], source[side])
+    assert int(arguments.first) == 7
+
+
+def test_of_several_machines_each_takes_its_own_batches():
+    step = make_step(settings(accumulation=2))
+    for index in (0, 1):
+        step.replicas = dataclasses.replace(step.replicas, count=2, cluster=Cluster(("a:1", "b:1"), index))
+        arguments = placed(step, stream()[:4])
+        for batch, source in zip(arguments.batches, stream()[2 * index : 2 * index + 2], strict=True):
+            np.testing.assert_array_equal(batch["targets"], source["targets"])
+        assert float(arguments.tokens) == sum(np.count_nonzero(batch["targets"]) for batch in stream()[:4])

@@ -194,11 +194,14 @@ def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkey
     assert_same(state(tmp_path, 7), state(whole[0], 7))
 
 
-def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(data_dir, tmp_path):
+@pytest.mark.parametrize("log_step_count_steps", [1, 100])
+def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(data_dir, tmp_path, log_step_count_steps):
+    """Even if that is noticed only when metrics are fetched again, at the end."""
+    when = {"local_eval_frequency": 100, "log_step_count_steps": log_step_count_steps}
     schedule = "learning_rate_schedule=constant*exp_decay,learning_rate_decay_rate=10,learning_rate_decay_steps=1"
     hparams = f"{HPARAMS},{schedule},max_skipped_steps=3"
     with pytest.raises(Failure, match=r"3 steps in a row.*not-finite-step-\d+\. "):
-        trainer(data_dir, tmp_path, hparams).train(60)
+        trainer(data_dir, tmp_path, hparams, **when).train(60)
     [folder] = [path for path in tmp_path.iterdir() if path.name.startswith("not-finite")]
     step = checkpoint_step(folder)
     skipped = [line["step"] for line in log(tmp_path) if line["event"] == "skipped"]
@@ -353,9 +356,9 @@ def taken(monkeypatch):
     """What every step takes: (index of its first batch, its batches as nested lists)."""
     steps, call = [], TrainStep.__call__
 
-    def spy(self, batches, first_batch, *more):
-        steps.append((first_batch, [nested(batch) for batch in batches]))
-        return call(self, batches, first_batch, *more)
+    def spy(self, placed, *more):
+        steps.append((int(placed.first), [nested(batch) for batch in placed.batches]))
+        return call(self, placed, *more)
 
     monkeypatch.setattr(TrainStep, "__call__", spy)
     return steps

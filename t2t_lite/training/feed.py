@@ -1,0 +1,105 @@
+"""The batches of steps, read from the stream and placed on their devices while the step before is computed."""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import functools
+import time
+
+import numpy as np
+
+from t2t_lite.data import records
+
+
+@dataclasses.dataclass(frozen=True)
+class StepBatches:
+    """The batches of one step, over all machines, in host memory.
+
+    Attributes:
+        batches: list of dicts of int32 "inputs", "targets" [rows, length].
+        first: int, index of the first of them in the stream.
+    """
+
+    batches: list
+    first: int
+
+    @property
+    def end(self):
+        """Index of the batch behind the last one."""
+        return self.first + len(self.batches)
+
+    @property
+    def sentences(self):
+        """Number of examples."""
+        return sum(len(batch["targets"]) for batch in self.batches)
+
+    @functools.cached_property
+    def target_tokens(self):
+        """Number of target ids that are not padding."""
+        return sum(_tokens(batch["targets"]) for batch in self.batches)
+
+    @property
+    def tokens(self):
+        """Number of ids of both sides that are not padding."""
+        return self.target_tokens + sum(_tokens(batch["inputs"]) for batch in self.batches)
+
+    @property
+    def cells(self):
+        """Number of ids of both sides, padding counted."""
+        return sum(np.size(ids) for batch in self.batches for ids in batch.values())
+
+
+class Feed(contextlib.AbstractContextManager):
+    """Context that hands out the batches of one step after another.
+
+    The stream is one iterator of the host, whose position a checkpoint saves. After `fetch_ahead` it stands a step
+    further than what was taken: no checkpoint may be saved before the next `take`.
+
+    Args:
+        iterator: of the stream's batches.
+        first: int, index of the next of them.
+        train_step: TrainStep, for which the batches are.
+        paths: of the record files, one of which an error names.
+
+    Attributes:
+        seconds_waited: float, how long `take` has waited for data, from the beginning.
+    """
+
+    def __init__(self, iterator, first, train_step, paths):
+        self._iterator = iterator
+        self._first = first
+        self._train_step = train_step
+        self._paths = paths
+        # A thread, since a step's call returns only when the device knows whether the gradient is finite.
+        self._thread = concurrent.futures.ThreadPoolExecutor(1)
+        self._ahead = None
+        self.seconds_waited = 0.0
+
+    def fetch_ahead(self):
+        """Begins to read and to place the next step's batches, beside what the caller goes on to do."""
+        self._ahead = self._thread.submit(self._read)
+
+    def take(self):
+        """Returns the next step's (StepBatches, PlacedBatches).
+
+        Raises:
+            UserError: the data are damaged.
+        """
+        started = time.monotonic()
+        taken = self._ahead.result() if self._ahead else self._read()
+        self._ahead = None
+        self.seconds_waited += time.monotonic() - started
+        return taken
+
+    def _read(self):
+        with records.naming_damage(*self._paths):
+            batches = StepBatches([next(self._iterator) for _ in range(self._train_step.batches_a_step)], self._first)
+        self._first = batches.end
+        return batches, self._train_step.place(batches)
+
+    def __exit__(self, *_):
+        self._thread.shutdown()
+
+
+def _tokens(ids):
+    return int(np.count_nonzero(ids))
