@@ -232,13 +232,11 @@ def _write_chunk(path, samples, groups, seed, encode):
     facts, sizes = [Facts() for _ in groups], [0] * shards
     for group, counted in enumerate(facts):
         counted.add_examples([examples[at] for at in np.flatnonzero(group_of_shard[dealt] == group)])
-    temporary = path + files.INCOMPLETE
-    with files.removed_on_failure(temporary), tf.io.TFRecordWriter(temporary) as writer:
+    with files.replacing(path) as temporary, tf.io.TFRecordWriter(temporary) as writer:
         for at in np.argsort(dealt, kind="stable").tolist():
             record = serialize(examples[at])
             writer.write(record)
             sizes[dealt[at]] += len(record) + _FRAME
-    tf.io.gfile.rename(temporary, path, overwrite=True)
     index = {"samples": len(samples), "bytes": sizes, "groups": [counted.as_json() for counted in facts]}
     files.write_bytes(f"{path}.json", json.dumps(index).encode())  # last: a chunk that has it is whole
     return index

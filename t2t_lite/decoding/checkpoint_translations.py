@@ -150,7 +150,7 @@ class CheckpointTranslations:
         flags_file = os.path.join(self.model_dir, "flags.txt")
         if tf.io.gfile.exists(flags_file):  # its time is the start of the run, as in tensor2tensor
             status = tf.io.gfile.stat(flags_file)
-            _write(self._path("flags.txt"), files.read_bytes(flags_file), status.mtime_nsec / 1e9)
+            files.write_bytes(self._path("flags.txt"), files.read_bytes(flags_file), status.mtime_nsec / 1e9)
 
     def _path(self, ending):
         return os.path.join(self.folder, f"{self.problem}-{ending}")
@@ -181,7 +181,7 @@ class CheckpointTranslations:
             shown = ", ".join(cut[:10]) + (", …" if len(cut) > 10 else "")
             _LOGGER.warning(f"{self.source_path}: too long and cut off: line {shown}")
         lines = [as_field(translation.text) + "\n" for translation in found]
-        _write(path, "".join(lines).encode(), checkpoint.seconds)
+        files.write_bytes(path, "".join(lines).encode(), checkpoint.seconds)
         _LOGGER.info(f"written: {path}")
 
 
@@ -192,13 +192,3 @@ def _check_plot(path):
     files.check_writable(folder)
     if tf.io.gfile.isdir(path):
         raise UserError(f"--plot={path}: is a folder. Expected a file to write, such as {path.rstrip('/')}/scores.png.")
-
-
-def _write(path, data, seconds):
-    """Writes a file that has its time as soon as it has its name."""
-    unfinished = f"{path}.unfinished"
-    with files.removed_on_failure(unfinished):
-        files.write_bytes(unfinished, data)
-        if os.path.exists(unfinished):  # not on remote file systems
-            os.utime(unfinished, (seconds, seconds))
-        tf.io.gfile.rename(unfinished, path, overwrite=True)

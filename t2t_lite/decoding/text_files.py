@@ -99,26 +99,23 @@ def output_file(path):
         UserError: the file cannot be written; before anything else is done.
     """
     is_there_already = is_device(path)  # renaming would replace it
-    temporary = path if is_there_already else path + files.INCOMPLETE
-    with translated(path, "write"):
-        if os.path.isdir(path):
-            raise UserError(f"{path}: is a folder. Expected a file to write.")
-        file = open_device(path, "wb") if is_there_already else files.create(temporary)
-
-    def write(text):
-        data = text.encode("utf-8")
+    with contextlib.nullcontext() if is_there_already else files.replacing(path) as temporary:
         with translated(path, "write"):
-            file.write(data)
-            if is_there_already:  # somebody is reading
-                file.flush()
+            if os.path.isdir(path):
+                raise UserError(f"{path}: is a folder. Expected a file to write.")
+            file = open_device(path, "wb") if is_there_already else files.create(temporary)
 
-    with contextlib.nullcontext() if is_there_already else files.removed_on_failure(temporary):
+        def write(text):
+            data = text.encode("utf-8")
+            with translated(path, "write"):
+                file.write(data)
+                if is_there_already:  # somebody is reading
+                    file.flush()
+
         try:
             yield write
             with translated(path, "write"):
                 file.close()
-                if not is_there_already:
-                    files.rename(temporary, path)
         finally:
             with contextlib.suppress(OSError):  # of a full disk, a second time
                 file.close()

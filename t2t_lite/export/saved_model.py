@@ -10,9 +10,9 @@ from t2t_lite.export.model_card import model_card
 from t2t_lite.export.package import write_package
 from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.export.stored_weights import StoredWeights
-from t2t_lite.export.versions import write_version
 from t2t_lite.export.warmup import write_warmup
-from t2t_lite.files import INCOMPLETE, is_pattern, write_bytes
+from t2t_lite.files import is_pattern, list_files, write_bytes
+from t2t_lite.files.folders import new_folder
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -66,7 +66,9 @@ def export_saved_model(
     weights = StoredWeights(getattr(translator.model, "models", [translator.model]), weights_dtype)
     functions = TextSignatures(translator, options, longest, weights).functions()
 
-    def write(folder):
+    numbers = [int(os.path.basename(number)) for number in list_files(export_dir, r"\d+")]
+    path = os.path.join(export_dir, str(max(numbers, default=0) + 1))
+    with new_folder(path) as folder:  # until then its name is no number, so that a server does not look at it
         tf.saved_model.save(_Tracked(translator, weights), folder, signatures=functions)
         write_package(folder, translator, weights_dtype=weights_dtype, max_input_length=longest, search=search)
         model_name = os.path.basename(os.path.abspath(export_dir))
@@ -74,15 +76,13 @@ def export_saved_model(
         card = model_card(
             translator,
             options,
-            path=folder.removesuffix(INCOMPLETE),
+            path=path,
             max_input_length=longest,
             weights_dtype=weights_dtype,
             license=license,
             command=command,
         )
         write_bytes(os.path.join(folder, "README.md"), card.encode())
-
-    path = write_version(export_dir, write)
     if is_pattern(path):
         _LOGGER.warning(
             f"{path}: TensorFlow and TensorFlow Serving take *, ?, [ and \\ in a folder's name for a pattern, and load "

@@ -185,18 +185,39 @@ class _GFileReader(io.RawIOBase):
         super().close()
 
 
-def write_bytes(path, data):
-    """Writes a file under a temporary name, then renames it: on a failure the old file is whole.
+@contextlib.contextmanager
+def replacing(path):
+    """Context of a temporary path. Its file gets the name `path` at the end; after an error it is removed.
+
+    So a reader never sees half a file, and on a failure the old one is whole.
+    """
+    temporary = check_name(path) + INCOMPLETE
+    try:
+        yield temporary
+        with translated(path, "write"):
+            rename(temporary, path)
+    except BaseException:
+        remove_if_there(temporary)
+        raise
+
+
+def write_bytes(path, data, seconds=None):
+    """Writes a whole file, as `replacing` does.
+
+    Args:
+        path: str.
+        data: bytes.
+        seconds: float, since 1970, the time that a local file has as soon as it has its name; None: now.
 
     Raises:
         UserError: it cannot be written.
         Failure: the disk is full, or fails.
     """
-    temporary = path + INCOMPLETE
-    with translated(path, "write"), removed_on_failure(temporary):
+    with translated(path, "write"), replacing(path) as temporary:
         with create(temporary) as file:
             file.write(data)
-        rename(temporary, path)
+        if seconds is not None and not is_remote(path):
+            os.utime(temporary, (seconds, seconds))
 
 
 def create(path, mode="wb"):
@@ -234,7 +255,7 @@ def remove_if_there(path):
 
 
 def copy_files(paths, folder):
-    """Copies files into a folder under their own names; each under a temporary name first."""
+    """Copies files into a folder under their own names, as `write_bytes` does."""
     for path in paths:
         write_bytes(os.path.join(folder, os.path.basename(path)), read_bytes(path))
 
@@ -244,16 +265,6 @@ def write_picture(path, figure):
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=120)
     write_bytes(path, picture.getvalue())
-
-
-@contextlib.contextmanager
-def removed_on_failure(path):
-    """Context that removes a file which it could not finish."""
-    try:
-        yield
-    except BaseException:
-        remove_if_there(path)
-        raise
 
 
 def read_json(path, schema=dict):
@@ -270,7 +281,7 @@ def read_json(path, schema=dict):
 
 
 def write_json(path, value):
-    """Writes indented JSON under a temporary name, then renames it."""
+    """Writes indented JSON, as `write_bytes` does."""
     write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 

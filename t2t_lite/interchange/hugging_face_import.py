@@ -7,10 +7,11 @@ import numpy as np
 from t2t_lite import files
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
+from t2t_lite.files.folders import check_new
 from t2t_lite.interchange import blenderbot, marian, marian_vocabulary
 from t2t_lite.interchange.hugging_face_config import ACTIVATIONS, read_config, read_tokenizer_config
 from t2t_lite.interchange.hugging_face_weights import HuggingFaceWeights
-from t2t_lite.interchange.imported_run import check_new, write_imported_run
+from t2t_lite.interchange.imported_run import write_imported_run
 
 
 def import_hugging_face(path, output_dir, *, languages=()):

@@ -1,10 +1,8 @@
 """Writes the output_dir of a model that another program has trained."""
 
 from t2t_lite import registry
-from t2t_lite.runs.saving import check_new, write_run
+from t2t_lite.runs.saving import write_run
 from t2t_lite.text.vocabulary import vocabulary_sizes
-
-__all__ = ["check_new", "write_imported_run"]
 
 PROBLEM = "translate_own"
 

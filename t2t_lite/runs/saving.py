@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.errors import Failure, UserError
-from t2t_lite.files import INCOMPLETE, copy_files, plain_folder
+from t2t_lite.errors import UserError
+from t2t_lite.files import copy_files, folders, plain_folder
 from t2t_lite.models.arguments import differing_arguments, model_hparams
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.runs.config import build_model, write_run_config
@@ -115,40 +115,13 @@ def write_run(output_dir, prepare, fill, step=0):
         UserError: `output_dir` holds something, or settings that no model can have.
         Failure: writing failed; nothing is left behind.
     """
-    output_dir = str(output_dir)
-    check_new(output_dir)
-    temporary = output_dir.rstrip("/") + INCOMPLETE
-    try:
-        if tf.io.gfile.exists(temporary):
-            tf.io.gfile.rmtree(temporary)
-        tf.io.gfile.makedirs(temporary)
-        config = prepare(temporary)
+    with folders.new_folder(output_dir) as folder:
+        config = prepare(folder)
         model = build_model(config)
         fill(model)
-        write_run_config(temporary, config)
+        write_run_config(folder, config)
         checkpoint = tf.train.Checkpoint(model=trackable_weights(model), step=tf.Variable(step, dtype=tf.int64))
-        tf.train.CheckpointManager(
-            checkpoint, plain_folder(temporary), max_to_keep=1, checkpoint_name="model.ckpt"
-        ).save(step)
-        if tf.io.gfile.exists(output_dir):
-            tf.io.gfile.rmtree(output_dir)  # it is empty
-        tf.io.gfile.rename(temporary, output_dir)
-    except BaseException as error:
-        if tf.io.gfile.exists(temporary):
-            tf.io.gfile.rmtree(temporary)
-        if isinstance(error, tf.errors.OpError | OSError):
-            raise Failure(f"{output_dir}: could not be written: {str(error).splitlines()[0]}") from error
-        raise
+        tf.train.CheckpointManager(checkpoint, plain_folder(folder), max_to_keep=1, checkpoint_name="model.ckpt").save(
+            step
+        )
     return os.path.join(output_dir, f"model.ckpt-{step}")
-
-
-def check_new(output_dir):
-    """Raises `UserError` unless `output_dir` can be made, or is an empty folder."""
-    try:
-        if not tf.io.gfile.exists(output_dir):
-            tf.io.gfile.makedirs(output_dir)
-            tf.io.gfile.rmtree(output_dir)
-        elif not tf.io.gfile.isdir(output_dir) or tf.io.gfile.listdir(output_dir):
-            raise UserError(f"--output_dir={output_dir}: holds something already. Expected a new folder.")
-    except tf.errors.OpError as error:
-        raise UserError(f"--output_dir={output_dir}: cannot be made: {str(error).splitlines()[0]}") from None

@@ -255,7 +255,7 @@ def test_only_operations_of_the_stock_server(exported):
 
 
 def test_exports_are_numbered(translator, tmp_path, monkeypatch):
-    monkeypatch.setattr(tf.saved_model, "save", lambda module, path, signatures: os.makedirs(path))
+    monkeypatch.setattr(tf.saved_model, "save", lambda module, path, signatures: None)
     folder = tmp_path / "new" / "export"
     for other in ("7", "notes", "9.incomplete"):
         (folder / other).mkdir(parents=True)
@@ -266,7 +266,7 @@ def test_exports_are_numbered(translator, tmp_path, monkeypatch):
 
 def test_a_failed_export_leaves_nothing(translator, tmp_path, monkeypatch):
     def fail(module, path, signatures):
-        os.makedirs(path)
+        pathlib.Path(path, "half").write_bytes(b"")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(tf.saved_model, "save", fail)
@@ -277,7 +277,7 @@ def test_a_failed_export_leaves_nothing(translator, tmp_path, monkeypatch):
 
 def test_mistakes(translator, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="not a folder"):
+    with pytest.raises(UserError, match="a file is in the way"):
         export_saved_model(translator, str(tmp_path / "file"))
     with pytest.raises(UserError, match="beam_size=0"):
         export_saved_model(translator, str(tmp_path / "out"), beam_size=0)

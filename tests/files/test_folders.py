@@ -38,6 +38,6 @@ def test_a_failure_leaves_nothing(tmp_path, error, seen):
 
 def test_mistakes(tmp_path):
     (tmp_path / "file").write_text("")
-    for path, words in (("file", "is a file"), ("file/folder", "cannot be written")):
+    for path, words in (("file", "is a file"), ("file/folder", "a file is in the way")):
         with pytest.raises(UserError, match=words):
             write_folder(str(tmp_path / path), lambda folder: None)

@@ -59,7 +59,7 @@ def test_every_checkpoint_is_translated_scored_and_drawn(call_command, expected,
     assert best == "best: step 200, chrF2 = 100.00: run/model.ckpt-200"
     assert plot == "plot: translations/translate_own-scores.png"
     assert (tmp_path / "translations/translate_own-scores.png").read_bytes().startswith(b"\x89PNG")
-    assert not list(tmp_path.rglob("*.unfinished*"))
+    assert not list(tmp_path.rglob("*incomplete*"))
     # A smaller TER is the better one; and what is there is not made again.
     os.utime(tmp_path / "translations/translate_own-100", (5e9, 5e9))
     again = call_command("t2t-translate-all", *FLAGS, "--reference=ref.de", "--metrics=ter", "--plot=new/plot.png")

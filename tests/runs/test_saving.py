@@ -108,7 +108,7 @@ def test_given_hyperparameters_must_be_those_of_the_model(fitted, tmp_path):
 def test_what_does_not_fit_is_named(fitted, run, tmp_path):
     model, problem, folder = fitted
     settings = {"problem": problem, "data_dir": folder}
-    with pytest.raises(UserError, match="holds something already"):
+    with pytest.raises(UserError, match="holds files already"):
         model.save_run(str(run), **settings)
     with pytest.raises(UserError, match=re.escape("the model has 9 and 9. Expected the data that it was trained on")):
         other = Transformer(9, **SMALL)
