@@ -74,7 +74,7 @@ def run(flags):
             names={name: flags[name].value for name in ("problem", "model", "hparams_set")},
             command=None if flags.decoder_command == decoder_command.DEFAULT else flags.decoder_command,
             references=flags.reference,
-            plot=(flags.plot or "") if flags.reference else None,
+            plot=flags.plot or ("" if flags.reference else None),
         ),
         {},
     )
