@@ -8,18 +8,13 @@ Over finished data it does nothing. A run that was stopped is started again by t
 nothing: it shows what is there.
 """
 
-import fnmatch
-import inspect
-import logging
 import os
-import random
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.errors import UserError
 from t2t_lite.ranges import COUNT, PAIRS, SEED, VOCAB_SIZE, Range
 
-_LOGGER = logging.getLogger("t2t_lite")
 _OWN_FLAGS = (
     "train_files", "dev_files", "test_files", "languages", "corpus_weights", "filters", "held_out", "vocab_size",
     "target_vocab_size", "vocab_from", "user_defined_symbols", "max_samples_for_vocab",
@@ -102,9 +97,8 @@ def define_flags(flags):
     flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py, imported for what it registers.")
     flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
     flags.not_yet("num_shards", 0, "Set dataset_splits in the problem.")
-    flags.not_yet("task_id", -1, "A problem is generated as a whole.")
-    flags.not_yet("task_id_start", -1, "A problem is generated as a whole.")
-    flags.not_yet("task_id_end", -1, "A problem is generated as a whole.")
+    for name in ("task_id", "task_id_start", "task_id_end"):
+        flags.not_yet(name, -1, "A problem is generated as a whole.")
     flags.no_effect("num_concurrent_processes", "use --num_workers")
 
 
@@ -115,108 +109,44 @@ def check(flags):
         raise UserError(f"{', '.join(wrong)}: not with --inspect, which shows what --data_dir holds. Leave it out.")
     if not flags.inspect and (wrong := [f"--{name}" for name in ("hparams_set", "hparams") if flags[name].present]):
         raise UserError(f"{', '.join(wrong)}: for --inspect only; the data are the same for all sets. Leave it out.")
+    if flags.beam_pipeline_options and not flags.runner:
+        raise UserError("--beam_pipeline_options: only with --runner, which says who runs the pipeline.")
 
 
 def run(flags):
     """Generates the selected problems, one after the other, or shows their data."""
-    from t2t_lite import registry
+    from t2t_lite.data.beam_pipeline import parse_options
+    from t2t_lite.data.named_problems import generate_problems, select_problems
 
-    beam_options = _beam_options(flags)
-    names = _selected(flags.problem, flags.exclude_problems, keeps_suffix=flags.inspect)
+    beam = parse_options(flags.runner, flags.beam_pipeline_options) if flags.runner else None
+    names = select_problems(flags.problem, flags.exclude_problems, keeps_suffix=flags.inspect)
     if flags.only_list:
         print("\n".join(names))
         return
+    data_dir = os.path.normpath(flags.data_dir) if "://" not in flags.data_dir else flags.data_dir
     if flags.inspect:
-        _inspect(names, flags)
-        return
-    for name in names:
-        _own_arguments(registry.problem(name), flags)  # a mistake shows before any work
-    for name in names:
-        _generate(name, flags, beam_options)
+        return _inspect(names, data_dir, flags)
+    generate_problems(
+        names,
+        data_dir,
+        flags.tmp_dir,
+        {name: flags[name].value for name in _OWN_FLAGS if flags[name].present},
+        random_seed=flags.random_seed,
+        max_cases=flags.max_cases,
+        num_workers=flags.num_workers,
+        beam=beam,
+    )
 
 
-def _selected(wanted, excluded, keeps_suffix=False):
-    """Returns the names of the problems that `--problem` selects; without `_rev` and `_copy` unless they are kept."""
-    from t2t_lite import registry
-
-    known, names = registry.list_problems(), []
-    for word in filter(None, (word.strip() for word in wanted.split(","))):
-        if keeps_suffix and not word.endswith("*"):
-            names.append(registry.problem(word).full_name)
-            continue
-        base = registry.problem(word).name if not word.endswith("*") else word
-        if base != word and base == base.rstrip("*"):
-            _LOGGER.info(f"{word}: its records are those of {base}; training reads them the other way round")
-        found = fnmatch.filter(known, base)
-        if not found:
-            raise UserError(
-                f"--problem={word}: no problem begins like this. {nearest(word.rstrip('*'), known)}".strip()
-            )
-        names += [name for name in found if name not in names]
-    names = [name for name in names if not any(part in name for part in excluded)]
-    if not names:
-        raise UserError(f"--problem={wanted}: --exclude_problems={','.join(excluded)} leaves none of them.")
-    return names
-
-
-def _own_arguments(problem, flags):
-    """Returns what of the flags about the user's own files goes to the problem's `configure`; {}: none are given."""
-    given = {name: flags[name].value for name in _OWN_FLAGS if flags[name].present}
-    accepted = inspect.signature(problem.configure).parameters if hasattr(problem, "configure") else ()
-    if wrong := [f"--{name}" for name in given if name not in accepted]:
-        only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "It brings its own data."
-        raise UserError(f"{', '.join(wrong)}: not for --problem={problem.name}. {only}")
-    return given
-
-
-def _beam_options(flags):
-    """Returns what becomes `Problem.beam_options`."""
-    if not flags.runner:
-        if flags.beam_pipeline_options:
-            raise UserError("--beam_pipeline_options: only with --runner, which says who runs the pipeline.")
-        return None
-    from t2t_lite.data import beam_pipeline
-
-    options = {"runner": flags.runner}
-    for word in filter(None, flags.beam_pipeline_options.split(",")):
-        name, _, value = word.strip().removeprefix("--").partition("=")
-        options[name] = value if "=" in word else True
-    beam_pipeline.check_options(options)
-    return options
-
-
-def _generate(name, flags, beam_options):
-    import numpy as np
-
-    from t2t_lite import files, registry
-
-    # For problems of users that draw from the global generators; anew for each, so that the order does not matter.
-    random.seed(flags.random_seed)
-    np.random.seed(flags.random_seed % 2**32)
-    problem = registry.problem(name)
-    problem.random_seed = flags.random_seed
-    problem.max_cases = flags.max_cases
-    problem.num_workers = flags.num_workers or os.cpu_count() or 1
-    problem.beam_options = beam_options
-    if arguments := _own_arguments(problem, flags):
-        problem.configure(**arguments)
-    files.make_folder(flags.tmp_dir)
-    problem.generate_data(_data_dir(flags), flags.tmp_dir)
-
-
-def _inspect(names, flags):
+def _inspect(names, data_dir, flags):
     from t2t_lite import registry
     from t2t_lite.data.inspection import inspect_data
 
     hparams = registry.hparams(flags.hparams_set).parse(flags.hparams)
     set_name = flags.hparams_set + (f" with {flags.hparams}" if flags.hparams else "")
     for name in names:
-        for paragraph in inspect_data(registry.problem(name), _data_dir(flags), hparams, set_name):
+        for paragraph in inspect_data(registry.problem(name), data_dir, hparams, set_name):
             print(f"{paragraph}\n", flush=True)
-
-
-def _data_dir(flags):
-    return os.path.normpath(flags.data_dir) if "://" not in flags.data_dir else flags.data_dir
 
 
 def main(argv=None):

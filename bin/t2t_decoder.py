@@ -12,35 +12,31 @@ output, progress to standard error. A command that was killed goes on where it w
 docs/decoding.md has it all.
 """
 
+import logging
 import os
 import sys
 
 from t2t_lite import streams
 from t2t_lite.bin import _app, _trained
+from t2t_lite.decoding.decode_hparams import DEFAULT_GRID, HELP, DecodeHParams
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import GPUS, LOGICAL_CPUS, SHARDS
 
-_DECODE_HPARAMS = (
-    "name=value,… of beam_size=4 (1: greedy), alpha=0.6 (length penalty), extra_length=50 (longest output: that of the "
-    "input and so many more pieces), batch_size=32 (sentences), return_beams, n_best, write_beam_scores, "
-    "max_input_size, sampling_method=random, sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, "
-    "num_samples, num_decodes, replace_unknown, delimiter, shards, shard_id, shards_start_offset, shard_google_format, "
-    "identity_output, log_results, length_penalty=gnmt, ends=any. A parsing problem has its own defaults: "
-    "beam_size=21, alpha=0.3, extra_length=300."
-)
+_LOGGER = logging.getLogger("t2t_lite")
+_INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
+_ONLY_OF_FILES = ("decode_reference", "prefix_file", "alignments_file")
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_integer("worker_gpu", 1, "GPUs that share the input; 1 falls back to the CPU.", limits=GPUS)
-    flags.DEFINE_integer(
-        "logical_cpus", 0, "Share the input over that many replicas on the CPU instead; 0: off.", limits=LOGICAL_CPUS
-    )
+    flags.DEFINE_integer("logical_cpus", 0, "Share the input over that many replicas on the CPU instead; 0: off.",
+                         limits=LOGICAL_CPUS)  # fmt: skip
     _trained.define_flags(flags)
     flags.DEFINE_path("decode_from_file", "", "What to translate, one sentence a line; - is standard input.")
     flags.DEFINE_path("decode_to_file", "", "Where to write; - is standard output. Default: <input>.<model>….decodes.")
     flags.DEFINE_path("decode_reference", "", "A reference translation: BLEU is shown at the end.")
-    flags.DEFINE_string("decode_hparams", "", _DECODE_HPARAMS)
+    flags.DEFINE_string("decode_hparams", "", HELP)
     flags.DEFINE_bool("decode_interactive", False, "Translate what is typed, line by line; q quits.")
     flags.DEFINE_enum("long_input", None, ["split", "truncate", "refuse"], "Lines that are too long for the model: "
                       "split them at ends of sentences, cut them off, or stop. Default: split, but truncate where "
@@ -70,29 +66,27 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for a mistake that needs no import to be seen."""
     _trained.check(flags)
-    if _wants_tuning(flags):
-        if bool(flags.decode_from_file) != bool(flags.decode_reference) or not (
-            flags.decode_from_file or flags.data_dir
-        ):
+    flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
+    inputs = [f"--{name}" for name in ("decode_interactive", "decode_from_file", "score_file") if flags[name].value]
+    if flags.tune:
+        has_file = bool(flags.decode_from_file)
+        if has_file != bool(flags.decode_reference) or not (has_file or flags.data_dir):
             raise UserError("--tune: needs a dev set: --decode_from_file and --decode_reference, or --data_dir.")
     elif flags.eval_use_test_set and (flags.decode_from_file or flags.decode_interactive or flags.score_file):
         raise UserError("--eval_use_test_set: is about the problem's records. Leave it out, or --decode_from_file.")
     elif flags.eval_use_test_set and not flags.data_dir:
         raise UserError("--eval_use_test_set: needs --data_dir, where the records are.")
-    elif not _has_input(flags) and streams.is_terminal():
+    elif not (inputs or _wants_records(flags)) and streams.is_terminal():
         raise UserError(
             "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
             "--data_dir, whose records are decoded."
         )
-    inputs = [f"--{name}" for name in ("decode_interactive", "decode_from_file", "score_file") if flags[name].value]
     if len(inputs) > 1:
         raise UserError(f"{' and '.join(inputs)}: each says what to read. Leave all but one out.")
-    unread = [
-        f"--{name}" for name in ("decode_reference", "prefix_file", "alignments_file", "mbr") if flags[name].value
-    ]
+    unread = [f"--{name}" for name in (*_ONLY_OF_FILES, "mbr") if flags[name].value]
     if flags.score_file and unread:
         raise UserError(f"{', '.join(unread)}: only of translations. Leave out, or --score_file.")
-    for name in ("decode_from_file", "decode_reference", "prefix_file", "score_file"):
+    for name in _INPUTS:
         path = flags[name].value
         shared = flags.decode_shards > 1 or "shards" in flags.decode_hparams
         if path and path != "-" and "://" not in path and not os.path.exists(path) and not shared:
@@ -103,58 +97,58 @@ def check(flags):
 
 def run(flags):
     """Translates."""
-    from t2t_lite.bin import _decode_files, _decode_records, _decode_stream, _decode_tune
+    from t2t_lite.data.problem import DatasetSplit
+    from t2t_lite.decoding import decode_files, decode_records, decode_stream, tuning
 
-    settings = _settings(flags)
-    if _wants_tuning(flags):
-        return _decode_tune.tune(flags, settings)
-    if flags.decode_interactive:
-        return _decode_stream.interact(flags, settings)
-    if flags.score_file:
-        return _decode_files.score_file(flags, settings)
-    if flags.decode_from_file not in ("", "-"):
-        return _decode_files.translate_file(flags, settings)
-    if not flags.decode_from_file and _wants_records(flags):
-        return _decode_records.translate_records(flags, settings)
-    return _decode_stream.translate_stdin(flags, settings)
+    job, output = _job(flags), flags.decode_to_file
+    split = DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
+    if flags.tune:
+        print("\n".join(tuning.tune_search(job, flags.tune, split, flags.decode_from_file, flags.decode_reference)))
+    elif flags.decode_interactive:
+        decode_stream.interact(job)
+    elif flags.score_file:
+        decode_files.score_file(job, flags.score_file, output or "-")
+    elif flags.decode_from_file not in ("", "-"):
+        decode_files.translate_file(job, flags.decode_from_file, output, flags.decode_reference, flags.prefix_file)
+    elif not flags.decode_from_file and _wants_records(flags):
+        decode_records.translate_records(job, split, output)
+    else:
+        if unread := [f"--{name}" for name in _ONLY_OF_FILES if flags[name].value]:
+            raise UserError(f"{unread[0]}: needs --decode_from_file, a file.")
+        decode_stream.translate_stdin(job, output or "-")
 
 
-def _settings(flags):
-    """Returns the DecodeHParams, those that are flags as well included."""
-    from t2t_lite.decoding.decode_hparams import DecodeHParams
+def _job(flags):
+    """Returns the DecodingJob that the flags describe."""
+    from t2t_lite.decoding.decoding_job import DecodingJob
+    from t2t_lite.training.distribution import choose_devices
 
-    settings = DecodeHParams.parse(flags.decode_hparams, defaults=_trained.decode_defaults(flags))
+    found = _trained.find(flags)
+    settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
     if flags["decode_shards"].present:
         settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id
-    of_records = not flags.decode_from_file and (_wants_records(flags) or flags.tune)
-    if settings.num_samples != -1 and not (of_records or settings.is_sampling or flags.mbr):
-        raise UserError(f"--decode_hparams: num_samples={settings.num_samples} of a line needs sampling_method=random.")
-    if not of_records:
-        settings.search_options()
     settings.check_effect(
         flags.decode_hparams,
         mbr=bool(flags.mbr),
         may_sample=flags.decode_interactive,
         scores=bool(flags.score_file),
+        of_records=bool(not flags.decode_from_file and (_wants_records(flags) or flags.tune)),
     )
-    if settings.num_decodes != 1 and not (of_records and settings.is_sampling):
-        raise UserError(
-            f"--decode_hparams: num_decodes={settings.num_decodes} needs a problem's records and "
-            "sampling_method=random; of a file there is num_samples."
-        )
-    return settings
-
-
-def _wants_tuning(flags):
-    return flags.tune not in ("", "false")
+    devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)
+    if flags["worker_gpu"].present or flags["logical_cpus"].present:
+        _LOGGER.info(description)
+    asked = ("data_dir", "long_input", "on_error", "n_best_format", "mbr", "alignments_file", "keep_timestamp")
+    return DecodingJob(
+        found,
+        settings,
+        devices=devices,
+        inputs={f"--{name}": flags[name].value for name in _INPUTS},
+        **{name: flags[name].value for name in asked},
+    )
 
 
 def _wants_records(flags):
     return bool(flags.eval_use_test_set or (flags.problem and flags.data_dir))
-
-
-def _has_input(flags):
-    return flags.decode_interactive or flags.decode_from_file or flags.score_file or _wants_records(flags)
 
 
 def main(argv=None):

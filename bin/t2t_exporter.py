@@ -87,83 +87,43 @@ def _check_settings(flags, settings):
 def run(flags):
     """Exports, and prints where to."""
     from t2t_lite.decoding.decode_hparams import DecodeHParams
-
-    settings = DecodeHParams.parse(flags.decode_hparams, defaults=_trained.decode_defaults(flags))
-    _check_settings(flags, settings)
-    translator = _trained.load_translator(flags)
-    if flags.format == "ctranslate2":
-        print(_ctranslate2(flags, translator))
-    elif flags.format == "hugging_face":
-        print(_hugging_face(flags, translator, settings))
-    else:
-        print(_saved_model(flags, translator, settings))
-
-
-def _saved_model(flags, translator, settings):
-    """Writes a SavedModel; returns its path."""
-    from t2t_lite.export.saved_model import export_saved_model
+    from t2t_lite.decoding.translator import Translator
     from t2t_lite.runs.exported import export_of
+
+    found = _trained.find(flags)
+    settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
+    _check_settings(flags, settings)
+    translator = Translator.load(found, flags.data_dir)
+    made_of = export_of(found[0].checkpoint)  # one export made from another lies beside it
+    folder = os.path.dirname(made_of or found[0].checkpoint)
+    if flags.format == "saved_model":
+        folder = os.path.abspath(folder) if made_of else os.path.join(folder, "export")
+    else:
+        folder = os.path.join(folder, flags.format)
+    given = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
+    card = {"license": flags.license, "command": shlex.join(["t2t-exporter", *given])}
+    print(_export(flags, translator, settings, flags.export_dir or folder, card))
+
+
+def _export(flags, translator, settings, folder, card):
+    """Writes the format that is asked for; returns its path."""
+    kept = {name: getattr(settings, name) for name in _SETTINGS[flags.format] if name != "max_input_size"}
+    if flags.format == "ctranslate2":
+        from t2t_lite.export.ctranslate2 import export_ctranslate2
+
+        return export_ctranslate2(translator, folder, flags.quantization or "float32", **card)
+    if flags.format == "hugging_face":
+        from t2t_lite.interchange.hugging_face import export_hugging_face
+
+        return export_hugging_face(translator, folder, **kept, **card)
+    from t2t_lite.export.saved_model import export_saved_model
 
     longest = settings.max_input_size
     if longest == -1:
         longest = min(_MAX_INPUT_LENGTH, translator.max_input_length)
-    of = export_of(translator.run.path)  # one export made from another lies beside it
-    beside = (
-        os.path.dirname(os.path.abspath(of)) if of else os.path.join(os.path.dirname(translator.run.path), "export")
-    )
     return export_saved_model(
-        translator,
-        flags.export_dir or beside,
-        beam_size=settings.beam_size,
-        alpha=settings.alpha,
-        extra_length=settings.extra_length,
-        length_penalty=settings.length_penalty,
-        ends=settings.ends,
-        max_input_length=longest,
-        weights_dtype=flags.weights_dtype,
-        license=flags.license,
-        command=_command(flags),
+        translator, folder, **kept, **card, max_input_length=longest, weights_dtype=flags.weights_dtype
     )
-
-
-def _command(flags):
-    """Returns the command as it can be typed again."""
-    given = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
-    return shlex.join(["t2t-exporter", *given])
-
-
-def _ctranslate2(flags, translator):
-    """Writes a folder for CTranslate2; returns its path."""
-    from t2t_lite.export.ctranslate2 import export_ctranslate2
-
-    return export_ctranslate2(
-        translator,
-        _new_folder(flags, translator),
-        flags.quantization or "float32",
-        license=flags.license,
-        command=_command(flags),
-    )
-
-
-def _hugging_face(flags, translator, settings):
-    """Writes a folder for Hugging Face Transformers; returns its path."""
-    from t2t_lite.interchange.hugging_face import export_hugging_face
-
-    return export_hugging_face(
-        translator,
-        _new_folder(flags, translator),
-        beam_size=settings.beam_size,
-        alpha=settings.alpha,
-        license=flags.license,
-        command=_command(flags),
-    )
-
-
-def _new_folder(flags, translator):
-    from t2t_lite.runs.exported import export_of
-
-    path = translator.run.path
-    return flags.export_dir or os.path.join(os.path.dirname(export_of(path) or path), flags.format)
 
 
 def main(argv=None):

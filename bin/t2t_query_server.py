@@ -12,7 +12,6 @@ has it all.
 """
 
 import contextlib
-import logging
 import os
 import sys
 
@@ -21,11 +20,8 @@ from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import DECODE_BATCH
 
-_LOGGER = logging.getLogger("t2t_lite")
 _TEXT = "text goes to the server as it is, and the vocabulary is in the export"
 _CLOUD = "there is no client for Google Cloud ML Engine"
-_SETTINGS = ("alpha", "extra_length", "write_beam_scores")
-_LINES_AHEAD = 256  # of standard input that are sent together, where so many are waiting
 
 
 def define_flags(flags):
@@ -87,60 +83,31 @@ def run(flags):
     """Translates, or prints the model's state."""
     from t2t_lite import files
     from t2t_lite.serving import client as query
+    from t2t_lite.serving.line_queries import LineQueries
 
+    pem_files = [flags.tls_ca_file, flags.tls_cert_file, flags.tls_key_file]
     files.check_outputs(
-        {
-            "--inputs_file": flags.inputs_file or "-",
-            "--tls": [flags.tls_ca_file, flags.tls_cert_file, flags.tls_key_file],
-        },
-        {"--outputs_file": flags.outputs_file},
+        {"--inputs_file": flags.inputs_file or "-", "--tls": pem_files}, {"--outputs_file": flags.outputs_file}
     )
-    options, with_scores = _settings(flags)
-    wants_tls = flags.tls or flags.tls_ca_file or flags.tls_cert_file or flags.tls_key_file
     client = query.open_client(
         flags.server,
         query.Servable(flags.servable_name, flags.model_version, flags.version_label),
         protocol=flags.protocol,
-        tls=query.Tls(flags.tls_ca_file, flags.tls_cert_file, flags.tls_key_file) if wants_tls else None,
+        tls=query.Tls(*pem_files) if flags.tls or any(pem_files) else None,
         timeout=flags.timeout_secs,
         retries=flags.retries,
     )
     with contextlib.closing(client):
+        queries = LineQueries(client, flags.decode_hparams, flags.batch_size)
         if flags.status:
             return _print_status(client)
-
-        def translate(texts, first=1, on_progress=None):
-            answers = client.translate(texts, batch_size=flags.batch_size, on_progress=on_progress, **options)
-            _say_what_was_cut(answers, first)
-            return answers
-
         if flags.inputs_once is not None:
-            return _show(flags.inputs_once, translate)
+            return queries.show(flags.inputs_once)
         if flags.inputs_file:
-            return _translate_file(flags, translate, with_scores)
+            return queries.translate_file(flags.inputs_file, flags.outputs_file or "-")
         if streams.is_terminal():
-            return _interact(translate)
-        return _translate_stdin(flags, translate, with_scores)
-
-
-def _settings(flags):
-    """Returns ({alpha and extra_length} or {}, whether scores are written)."""
-    from t2t_lite.config import parse_assignments
-    from t2t_lite.decoding.decode_hparams import DecodeHParams
-
-    settings = DecodeHParams.parse(flags.decode_hparams)
-    given = set(parse_assignments(flags.decode_hparams, "--decode_hparams"))
-    if fixed := sorted(given - set(_SETTINGS)):
-        raise UserError(
-            f"--decode_hparams: {', '.join(fixed)}: fixed in the export. Expected {', '.join(_SETTINGS)}; t2t-exporter "
-            "takes the others."
-        )
-    given &= {"alpha", "extra_length"}
-    if len(given) == 1:
-        raise UserError(
-            f"--decode_hparams: {given.pop()} alone: expected alpha and extra_length; the export's own are not known."
-        )
-    return {name: getattr(settings, name) for name in given}, settings.write_beam_scores
+            return queries.interact()
+        return queries.translate_stdin(flags.outputs_file or "-")
 
 
 def _print_status(client):
@@ -148,76 +115,6 @@ def _print_status(client):
     for version, state, message in versions:
         print(f"{version}\t{state}" + (f"\t{message}" if message else ""))
     return 0 if any(state == "AVAILABLE" for _, state, _ in versions) else 1
-
-
-def _translate_file(flags, translate, with_scores):
-    from t2t_lite.console import Progress
-    from t2t_lite.decoding import text_files
-
-    lines = text_files.input_lines(flags.inputs_file)
-    with _output(flags) as write:
-        progress = Progress("translating", "sentences", len(lines))
-        for answer in translate(lines, on_progress=progress.add):
-            write(_line(answer, with_scores))
-    progress.done()
-    if flags.outputs_file:
-        print(f"written: {flags.outputs_file}", file=sys.stderr)
-
-
-def _translate_stdin(flags, translate, with_scores):
-    """Answers what is there before more is read."""
-    from t2t_lite.decoding import text_files
-
-    first = 1
-    with _output(flags) as write:
-        for lines in text_files.stream_lines(streams.descriptor(), "standard input"):
-            for start in range(0, len(lines), _LINES_AHEAD):
-                chunk = lines[start : start + _LINES_AHEAD]
-                for answer in translate(chunk, first):
-                    write(_line(answer, with_scores))
-                sys.stdout.flush()
-                first += len(chunk)
-
-
-def _interact(translate):
-    from t2t_lite.corpora.plain_text import LONGEST_LINE
-    from t2t_lite.errors import Failure
-
-    for line in streams.typed_lines(">> ", LONGEST_LINE):
-        try:
-            _show(line, translate)
-        except Failure as error:  # the next question may have an answer
-            print(error, file=sys.stderr)
-
-
-def _show(text, translate):
-    from t2t_lite.decoding.text_files import as_field
-
-    (answer,) = translate([text])
-    print(f"Input: {as_field(text)}\nOutput (score {answer.score:.3f}): {_line(answer, False)}", end="", flush=True)
-
-
-def _line(answer, with_scores):
-    from t2t_lite.decoding.text_files import as_field
-
-    return as_field(answer.text) + (f"\t{answer.score:.2f}" if with_scores else "") + "\n"
-
-
-@contextlib.contextmanager
-def _output(flags):
-    from t2t_lite.decoding.text_files import output_file
-
-    if flags.outputs_file and flags.outputs_file != "-":
-        with output_file(flags.outputs_file) as write:
-            yield write
-    else:
-        yield sys.stdout.write
-
-
-def _say_what_was_cut(answers, first):
-    for number, answer in enumerate(answers, first):
-        if answer.truncated:
-            _LOGGER.warning(f"line {number}: longer than the export takes; only its beginning is translated.")
 
 
 def main(argv=None):

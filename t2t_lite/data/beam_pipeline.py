@@ -56,8 +56,20 @@ def import_beam():
     return apache_beam
 
 
-def check_options(options):
-    """Raises `UserError` for a runner that Beam does not have; says which options its Python package does not know."""
+def parse_options(runner, text):
+    """Returns what becomes `Problem.beam_options`, a dict; says which options Beam's Python package does not know.
+
+    Args:
+        runner: str, its name.
+        text: str, Beam's own options, `name=value,…`; a name alone for a switch.
+
+    Raises:
+        UserError: Beam has no such runner.
+    """
+    options = {"runner": runner}
+    for word in filter(None, text.split(",")):
+        name, _, value = word.strip().removeprefix("--").partition("=")
+        options[name] = value if "=" in word else True
     beam = import_beam()
     try:
         beam.runners.runner.create_runner(options["runner"])
@@ -70,6 +82,7 @@ def check_options(options):
     unknown = [name for name in options if name not in known]
     if unknown:
         _LOGGER.info(f"passed on to {options['runner']}, not known to Beam's Python package: {', '.join(unknown)}")
+    return options
 
 
 def _tasks(_, source, paths, chunks):

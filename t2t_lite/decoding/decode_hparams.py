@@ -26,6 +26,17 @@ _SEARCH, _SAMPLING = "argmax", ("random", "random_per_example")
 _SAMPLING_SETTINGS = {"sampling_temp", "sampling_keep_top_k", "sampling_keep_top_p", "sampling_seed"}
 _SEARCH_SETTINGS = {"alpha", "length_penalty", "ends", "return_beams"}  # beam_size=1 is how tensor2tensor is told
 
+EVALUATION_SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "batch_size")
+DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"  # what t2t-decoder --tune tries
+HELP = (
+    "name=value,… of beam_size=4 (1: greedy), alpha=0.6 (length penalty), extra_length=50 (longest output: that of the "
+    "input and so many more pieces), batch_size=32 (sentences), return_beams, n_best, write_beam_scores, "
+    "max_input_size, sampling_method=random, sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, "
+    "num_samples, num_decodes, replace_unknown, delimiter, shards, shard_id, shards_start_offset, shard_google_format, "
+    "identity_output, log_results, length_penalty=gnmt, ends=any. A parsing problem has its own defaults: "
+    "beam_size=21, alpha=0.3, extra_length=300."
+)
+
 
 @dataclasses.dataclass
 class DecodeHParams:
@@ -113,8 +124,8 @@ class DecodeHParams:
         if not self.delimiter:
             raise UserError("delimiter: expected at least one character; \\n, \\t and \\0 have their usual meaning.")
 
-    def check_effect(self, text, where="--decode_hparams", mbr=False, may_sample=False, scores=False):
-        """Warns of settings in the text that was parsed which change nothing.
+    def check_effect(self, text, where="--decode_hparams", mbr=False, may_sample=False, scores=False, of_records=False):
+        """Warns of settings in the text that was parsed which change nothing, and refuses what contradicts its use.
 
         Args:
             text: what `parse` read.
@@ -122,10 +133,20 @@ class DecodeHParams:
             mbr: whether samples are drawn to choose among.
             may_sample: whether samples may be asked for later.
             scores: whether targets are given, and only scored.
+            of_records: whether a problem's records are decoded, of which num_samples is the number.
 
         Raises:
-            UserError: it says how to sample, or how many, but nothing is sampled.
+            UserError: it says how to sample, or how many, but nothing is sampled; or too many samples of a line.
         """
+        if self.num_samples != -1 and not (of_records or self.is_sampling or mbr):
+            raise UserError(f"{where}: num_samples={self.num_samples} of a line needs sampling_method=random.")
+        if not of_records:
+            self.search_options()
+        if self.num_decodes != 1 and not (of_records and self.is_sampling):
+            raise UserError(
+                f"{where}: num_decodes={self.num_decodes} needs a problem's records and sampling_method=random; of a "
+                "file there is num_samples."
+            )
         given = [name for name in parse_assignments(text, where) if name in _SAMPLING_SETTINGS | _SEARCH_SETTINGS]
         if scores and given:
             _LOGGER.warning("%s: %s: no effect on given targets, which are only scored.", where, ", ".join(given))
@@ -142,6 +163,17 @@ class DecodeHParams:
         lost = [name for name in given if name in _SEARCH_SETTINGS]
         if (self.is_sampling or mbr) and lost:
             _LOGGER.warning("%s: %s: no effect on samples, which are drawn without a beam.", where, ", ".join(lost))
+
+    def shard_name(self, path):
+        """Returns the name of this shard's part of a file: `<path>003`, or `<path>-00003-of-00008`."""
+        if self.shards == 1 or path in ("", "-"):
+            return path
+        number = self.shard_id + self.shards_start_offset
+        return f"{path}-{number:05d}-of-{self.shards:05d}" if self.shard_google_format else f"{path}{number:03d}"
+
+    def shard_range(self, count):
+        """Returns (begin, end) of this shard's part of so many lines."""
+        return count * self.shard_id // self.shards, count * (self.shard_id + 1) // self.shards
 
     @property
     def is_sampling(self):
@@ -179,6 +211,21 @@ class DecodeHParams:
             "top_p": self.sampling_keep_top_p,
             "seed": self.sampling_seed,
         }
+
+
+def evaluation_search(text, where="--decode_hparams"):
+    """Returns what `name=value,…` sets of the search of evaluations, a dict, or None.
+
+    Raises:
+        UserError: a setting that has no meaning in evaluations, or a value out of range.
+    """
+    given, settings = parse_assignments(text, where), DecodeHParams.parse(text, where)
+    if other := [name for name in given if name not in EVALUATION_SETTINGS]:
+        raise UserError(
+            f"{where}: {other[0]} has no meaning in evaluations, only {', '.join(EVALUATION_SETTINGS)}. It has one in "
+            "t2t-decoder."
+        )
+    return {name: getattr(settings, name) for name in EVALUATION_SETTINGS if given.get(name) not in (None, "0")} or None
 
 
 def _instead(name, kinds):

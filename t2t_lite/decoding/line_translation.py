@@ -113,11 +113,16 @@ class LineTranslator:
             self._joined(of_line, [next(found) for _ in of_line], number) for number, of_line in enumerate(parts, first)
         ]
 
-    def check_lengths(self, lines):
-        """Tells `on_error` of the lines that would be refused; returns the lines, None in place of these."""
+    def check_lengths(self, lines, first=1):
+        """Tells `on_error` of the lines that would be refused; returns the lines, None in place of these.
+
+        Args:
+            lines: list of str.
+            first: int, the number of the first one, for messages.
+        """
         if self.long_input != "refuse":
             return lines
-        return [line if self._parts(line, "", number) else None for number, line in enumerate(lines, 1)]
+        return [line if self._parts(line, "", number) else None for number, line in enumerate(lines, first)]
 
     def length(self, text):
         """Returns the length of a text in ids, EOS included."""

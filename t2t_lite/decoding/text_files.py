@@ -4,8 +4,9 @@ import contextlib
 import json
 import os
 import re
+import sys
 
-from t2t_lite import files
+from t2t_lite import files, streams
 from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
@@ -14,6 +15,7 @@ from t2t_lite.files.pipes import is_device, open_device
 # What JSON does not escape by itself, and some programs take for the end of a line.
 _NOT_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LINES_AHEAD = 256
 
 
 def input_lines(path, delimiter="\n", on_bad_line=None):
@@ -95,9 +97,18 @@ def json_line(number, line, translation):
 def output_file(path):
     """Opens a file for writing text. It appears under its name when all is written; on an error it does not appear.
 
+    Args:
+        path: str; - is standard output, of which every text is flushed.
+
+    Yields:
+        function that writes a text.
+
     Raises:
         UserError: the file cannot be written; before anything else is done.
     """
+    if path == "-":
+        yield _print
+        return
     is_there_already = is_device(path)  # renaming would replace it
     with contextlib.nullcontext() if is_there_already else files.replacing(path) as temporary:
         with translated(path, "write"):
@@ -119,6 +130,23 @@ def output_file(path):
         finally:
             with contextlib.suppress(OSError):  # of a full disk, a second time
                 file.close()
+
+
+def _print(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def stdin_lines(delimiter="\n", on_bad_line=None):
+    """Yields (number of the first, lines) of standard input: what is there, at most 256 lines, before more is read.
+
+    So many are enough for full batches, and few enough for a short wait. Arguments and errors: as of `stream_lines`.
+    """
+    first = 1
+    for lines in stream_lines(streams.descriptor(), "standard input", delimiter, on_bad_line):
+        for start in range(0, len(lines), _LINES_AHEAD):
+            yield first + start, lines[start : start + _LINES_AHEAD]
+        first += len(lines)
 
 
 def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):

@@ -2,14 +2,23 @@
 
 import dataclasses
 import itertools
+import logging
+import os
 import time
 
 from t2t_lite import console
+from t2t_lite.data.problem import FILE_TAGS
+from t2t_lite.decoding.decode_files import part_of_file
+from t2t_lite.decoding.decode_hparams import DEFAULT_GRID
+from t2t_lite.decoding.decode_records import read_records
+from t2t_lite.decoding.decoding_job import LineErrors
 from t2t_lite.decoding.options import SearchOptions
-from t2t_lite.errors import UserError, located
+from t2t_lite.errors import UserError, counted, located
+from t2t_lite.evaluation import scores
 from t2t_lite.ranges import settings_of, typed_value
 
-DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"
+_LOGGER = logging.getLogger("t2t_lite")
+_METRICS = ("bleu", "chrf", "ter")  # the first says which combination is the best
 _NAMES = ("beam_size", "alpha", "extra_length", "length_penalty")
 
 
@@ -78,6 +87,62 @@ def tune(translate, score, combinations, warm_up=None):
         outputs = translate(settings)
         seconds = time.monotonic() - start
         yield Trial(settings, score(outputs), seconds)
+
+
+def tune_search(job, grid, split, source="", reference=""):
+    """Translates a dev set by each combination of a grid; logs each, and returns the lines to print.
+
+    Args:
+        job: DecodingJob.
+        grid: str, as `parse_grid` takes it.
+        split: DatasetSplit of the records, where no file is named.
+        source, reference: paths of a dev set.
+
+    Raises:
+        UserError: no such grid or dev set, or settings that are not of a search.
+    """
+    combinations = parse_grid(grid)
+    for combination in combinations:
+        dataclasses.replace(job.settings, **combination).check()
+    if job.settings.is_sampling or job.mbr:
+        raise UserError("--tune: tries settings of the search. Leave sampling_method and --mbr out.")
+    errors = LineErrors(job.on_error)
+    lines, references, name = _dev_set(job, split, source, reference, errors)
+    if not lines:
+        raise UserError(f"{name}: no sentences to translate.")
+    _LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
+
+    def translate(combination, some=lines):
+        changed = job.with_settings(dataclasses.replace(job.settings, **combination))
+        return [found.text for found in changed.line_translator(name, errors).translate(some)]
+
+    signatures = []
+
+    def score(outputs):
+        found = scores.corpus_scores(outputs, references, _METRICS)
+        signatures[:] = scores.signature_lines(found)
+        points = {scores.METRICS[metric]: round(score.score, 2) for metric, score in found.items()}
+        return points | {"BP": round(scores.brevity_penalty(outputs, references), 3)}
+
+    trials = []
+    for trial in tune(translate, score, combinations, lambda combination: translate(combination, lines[:1])):
+        trials.append(trial)
+        words = [f"{key}={value}" for key, value in (trial.settings | trial.scores).items() if key != "BP"]
+        _LOGGER.info(f"{len(trials)} of {len(combinations)}: {', '.join(words)}, {trial.seconds:.1f} s")
+    best = best_trial(trials, scores.METRICS[_METRICS[0]])
+    chosen = ",".join(f"{key}={value}" for key, value in best.settings.items())
+    return [*signatures, *table(trials), f"best: --decode_hparams={chosen}"]
+
+
+def _dev_set(job, split, source, reference, errors):
+    """Returns lines, references and what to call them."""
+    if not source:
+        return *read_records(job, split), f"the {FILE_TAGS[split]} records in {job.data_dir}"
+    lines, name, _ = part_of_file(source, job.settings, errors)
+    references, other, _ = part_of_file(reference, job.settings, None)
+    if len(lines) != len(references):
+        raise UserError(f"{other} has {counted(len(references), 'line')}, {name} has {len(lines):,}. Expected as many.")
+    return lines, references, os.path.basename(name)
 
 
 def best_trial(trials, metric="sacreBLEU"):

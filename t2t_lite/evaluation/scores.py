@@ -97,6 +97,11 @@ def make_metric(name, tokenize="13a", lowercase=False, of_sentences=False):
     return sacrebleu.metrics.TER() if name == "ter" else sacrebleu.metrics.CHRF(word_order=2 * (name == "chrf++"))
 
 
+def brevity_penalty(hypotheses, references):
+    """Returns the factor, 0 to 1, by which BLEU lowers the score of translations that are too short."""
+    return make_metric("bleu").corpus_score(*check_texts(hypotheses, references)).bp
+
+
 def titles(names):
     """Returns what is printed for metrics, such as sacreBLEU for bleu."""
     return [METRICS[name] for name in names]

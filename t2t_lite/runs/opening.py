@@ -57,10 +57,13 @@ class Found:
     Attributes:
         checkpoint: str, without suffix.
         config: dict, the contents of `hparams.json`.
+        problem: Problem.
     """
 
     checkpoint: str
     config: dict
+
+    problem = property(lambda self: registry.problem(self.config["problem"]))
 
 
 def find_run(path) -> Found:

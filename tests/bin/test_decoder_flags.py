@@ -2,17 +2,19 @@
 
 import pytest
 
-from t2t_lite.bin import _decode_files, _decode_lines, _decode_records, _decode_stream, _decode_tune, t2t_decoder
-from t2t_lite.decoding import line_translation
+from t2t_lite.bin import t2t_decoder
+from t2t_lite.decoding import decode_files, decode_records, decode_stream, decoding_job, tuning
+from t2t_lite.decoding.decode_files import Lines, made_from
+from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import make_run
 
 WAYS = {
-    "tune": (_decode_tune, "tune"),
-    "interactive": (_decode_stream, "interact"),
-    "scores": (_decode_files, "score_file"),
-    "file": (_decode_files, "translate_file"),
-    "records": (_decode_records, "translate_records"),
-    "stdin": (_decode_stream, "translate_stdin"),
+    "tune": (tuning, "tune_search"),
+    "interactive": (decode_stream, "interact"),
+    "scores": (decode_files, "score_file"),
+    "file": (decode_files, "translate_file"),
+    "records": (decode_records, "translate_records"),
+    "stdin": (decode_stream, "translate_stdin"),
 }
 
 
@@ -23,19 +25,19 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def given(made, monkeypatch, tmp_path):
-    """Calls the command; returns which way it went, with which flags and settings."""
+    """Calls the command; returns which way it went, and with which DecodingJob."""
     for name in ("in", "ref", "pairs"):
         (tmp_path / name).write_text("a\n")
     monkeypatch.chdir(tmp_path)
     calls = []
     for way, (module, function) in WAYS.items():
-        monkeypatch.setattr(module, function, lambda flags, settings, way=way: calls.append((way, flags, settings)))
+        monkeypatch.setattr(module, function, lambda job, *args, way=way: calls.append((way, job)) or "")
 
     def given(*flags):
         calls.clear()
         assert t2t_decoder.main([f"--output_dir={made}", *flags]) == 0
-        ((way, parsed, settings),) = calls
-        return way, parsed, settings
+        (call,) = calls
+        return call
 
     return given
 
@@ -50,6 +52,7 @@ def given(made, monkeypatch, tmp_path):
         (["--problem=translate_own", "--data_dir=."], "records"),
         (["--eval_use_test_set", "--data_dir=."], "records"),
         (["--problem=translate_own", "--data_dir=.", "--decode_from_file=in"], "file"),
+        (["--problem=translate_own", "--data_dir=.", "--notune"], "records"),
         (["--tune", "--data_dir=."], "tune"),
         (["--tune=beam_size=1", "--decode_from_file=in", "--decode_reference=ref"], "tune"),
     ],
@@ -60,7 +63,7 @@ def test_where_the_input_goes(given, flags, way):
 
 def test_parts_are_by_flags_or_by_settings(given):
     def part(*flags):
-        _, _, settings = given("--decode_from_file=in", *flags)
+        settings = given("--decode_from_file=in", *flags)[1].settings
         return settings.shards, settings.shard_id
 
     assert part() == (1, 0)
@@ -68,23 +71,7 @@ def test_parts_are_by_flags_or_by_settings(given):
     assert part("--decode_hparams=shards=5,shard_id=4") == (5, 4)
 
 
-@pytest.fixture
-def line_options(given, monkeypatch):
-    """The options that lines are translated with under some flags."""
-    noted = []
-    monkeypatch.setattr(line_translation, "LineTranslator", lambda *args, **options: noted.append((args, options)))
-
-    def line_options(*flags):
-        _, parsed, settings = given("--decode_from_file=in", *flags)
-        _decode_lines.line_translator(parsed, settings, "translator", "in", "errors")
-        args, options = noted.pop()
-        assert args == ("translator", settings, "in") and options.pop("on_error") == "errors"
-        return options
-
-    return line_options
-
-
-PLAIN = {"long_input": None, "utility": None, "token_scores": False, "alignments": False}
+PLAIN = {"long_input": None, "utility": None, "token_scores": False, "alignments": False, "on_error": "errors"}
 
 
 @pytest.mark.parametrize(
@@ -96,35 +83,34 @@ PLAIN = {"long_input": None, "utility": None, "token_scores": False, "alignments
         ("--alignments_file=links", "alignments", True),
     ],
 )
-def test_a_flag_reaches_the_translation_of_lines(line_options, flag, option, value):
-    assert line_options() == PLAIN
-    assert line_options(flag) == PLAIN | {option: value}
+def test_a_flag_reaches_the_translation_of_lines(given, monkeypatch, flag, option, value):
+    monkeypatch.setattr(Translator, "load", lambda *args: "translator")
+    monkeypatch.setattr(decoding_job, "LineTranslator", lambda *args, **options: (args, options))
+    for flags, expected in (([], PLAIN), ([flag], PLAIN | {option: value})):
+        _, job = given("--decode_from_file=in", *flags)
+        assert job.line_translator("in", "errors") == (("translator", job.settings, "in"), expected)
 
 
 @pytest.mark.parametrize(
     "flag",
-    ["--long_input=refuse", "--on_error=skip", "--n_best_format=json", "--mbr=chrf", "--worker_gpu=0",
-     "--logical_cpus=2", "--decode_hparams=alpha=0.1", "--decode_hparams=extra_length=3", "--decode_shards=2"],
+    ["--long_input=refuse", "--on_error=skip", "--n_best_format=json", "--mbr=chrf", "--logical_cpus=2",
+     "--decode_hparams=alpha=0.1", "--decode_hparams=extra_length=3", "--decode_shards=2"],
 )  # fmt: skip
 def test_what_was_begun_under_another_flag_is_not_gone_on_with(given, flag):
-    task = _decode_files.Task("in", ["a"], "out")
-    made_from = []
-    for flags in ([], [flag], []):
-        _, parsed, settings = given("--decode_from_file=in", *flags)
-        made_from.append(_decode_files._made_from(parsed, settings, task))
-    assert made_from[0] == made_from[2] != made_from[1]
+    task = Lines("in", ["a"], "out")
+    found = [made_from(given("--decode_from_file=in", *flags)[1], task) for flags in ([], [flag], [])]
+    assert found[0] == found[2] != found[1]
 
 
 @pytest.mark.parametrize("change", [{"lines": ["b"]}, {"prefixes": ["x"]}])
 def test_nor_of_another_input(given, change):
-    _, parsed, settings = given("--decode_from_file=in")
-    one, other = (_decode_files.Task("in", **{"lines": ["a"], "path": "out"} | more) for more in ({}, change))
-    assert _decode_files._made_from(parsed, settings, one) != _decode_files._made_from(parsed, settings, other)
+    _, job = given("--decode_from_file=in")
+    one, other = (Lines(**{"name": "in", "lines": ["a"], "path": "out"} | more) for more in ({}, change))
+    assert made_from(job, one) != made_from(job, other)
 
 
 def test_what_is_only_shown_changes_nothing(given):
-    task, found = _decode_files.Task("in", ["a"], "out"), []
-    for flags in ([], ["--decode_hparams=log_results=true"]):
-        _, parsed, settings = given("--decode_from_file=in", *flags)
-        found.append(_decode_files._made_from(parsed, settings, task))
-    assert found[0] == found[1]
+    task = Lines("in", ["a"], "out")
+    shown = ([], ["--decode_hparams=log_results=true"])
+    one, other = (made_from(given("--decode_from_file=in", *flags)[1], task) for flags in shown)
+    assert one == other

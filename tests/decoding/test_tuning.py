@@ -1,6 +1,7 @@
 import pytest
 
 from t2t_lite.decoding import tuning
+from t2t_lite.decoding.decode_hparams import DEFAULT_GRID
 from t2t_lite.decoding.tuning import Trial, parse_grid
 from t2t_lite.errors import UserError
 
@@ -12,7 +13,7 @@ def test_every_combination_comes_once():
         {"beam_size": 4, "alpha": 0.6},
     ]
     assert parse_grid("alpha=1,1,0 extra_length=9") == [{"alpha": a, "extra_length": 9} for a in (1.0, 0.0)]
-    assert len(parse_grid(tuning.DEFAULT_GRID)) == 7
+    assert len(parse_grid(DEFAULT_GRID)) == 7
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import shlex
 
 import pytest
 
-from t2t_lite.bin import _app, _decode_files, t2t_datagen, t2t_decoder
+from t2t_lite.bin import _app, t2t_datagen, t2t_decoder
 from t2t_lite.decoding.decode_hparams import _REFUSED, DecodeHParams
+from t2t_lite.decoding.decoding_job import DecodingJob
 from t2t_lite.files.resumable import ResumableFiles
 from tests.decoding.runs import SENTENCES, make_run
 
@@ -54,7 +55,7 @@ def test_the_recipe_of_back_translation(tmp_path, monkeypatch):
 
     recipe = re.search(r"<!-- recipe: back-translation -->\n```bash\n(.*?)```", PAGE, re.DOTALL)[1]
     decode, generate = [shlex.split(line) for line in recipe.replace("\\\n", " ").splitlines()]
-    monkeypatch.setattr(_decode_files, "_CHUNK", 4)
+    monkeypatch.setattr(DecodingJob, "chunk", 4)
     with monkeypatch.context() as patch:  # stopped in the middle
         patch.setattr(ResumableFiles, "finish", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):

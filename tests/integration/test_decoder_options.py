@@ -2,13 +2,15 @@
 
 import json
 import os
+import shutil
 
 import pytest
 
-from t2t_lite.bin import _decode_files, _decode_lines
 from t2t_lite.config import parse_assignments
+from t2t_lite.decoding.decoding_job import DecodingJob
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.files.resumable import ResumableFiles
+from t2t_lite.runs.opening import open_runs
 from tests.decoding.runs import SENTENCES, make_run
 
 LINES = ["the red house.", "", "a tree was new.", "old", "Grün und neu", "the red house."]
@@ -28,7 +30,7 @@ def translator(made):
 def decode(call_command, made, translator, tmp_path, monkeypatch):
     """Calls t2t-decoder on `in` with settings that are quick; returns its result and the lines of `out`."""
     (tmp_path / "in").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
-    monkeypatch.setattr(_decode_lines, "load_translator", lambda flags: translator)
+    monkeypatch.setattr(Translator, "load", lambda *args: translator)
 
     def run(*args, hparams="", status=0):
         settings = {"extra_length": "3", "beam_size": "3"} | parse_assignments(hparams, "")
@@ -168,6 +170,29 @@ def test_long_lines(decode, tmp_path):
     assert "cut off after 9 pieces: line 1, 3" in result.stderr and all(lines)
 
 
+def test_a_refused_line_of_a_part_has_its_number_in_the_file(decode, tmp_path):
+    (tmp_path / "in").write_text("old\n" * 3 + "a" * 20 + "\n")
+    part = "--decode_shards=2", "--worker_id=1", "--long_input=refuse"
+    result, _ = decode(*part, hparams="max_input_size=9", status=2)
+    assert "in, line 4: " in result.stderr
+
+
+def test_the_model_is_looked_up_once(decode, made, tmp_path, translator, monkeypatch):
+    """Beside a running trainer, a newer checkpoint may appear at any time."""
+    run = shutil.copytree(made, tmp_path / "run")
+    os.utime(run / "model.ckpt-200.index", (1000, 1000))
+
+    def load(paths, data_dir):
+        shutil.copy(run / "model.ckpt-200.index", run / "model.ckpt-300.index")
+        os.remove(run / "hparams.json")
+        assert [run.path for path in paths for run in open_runs(path)] == [f"{run}/model.ckpt-200"]
+        return translator
+
+    monkeypatch.setattr(Translator, "load", load)
+    decode(f"--output_dir={run}", "--keep_timestamp=true")
+    assert os.stat(tmp_path / "out").st_mtime == 1000
+
+
 def test_lines_that_are_not_text(decode, tmp_path):
     (tmp_path / "in").write_bytes(b"old\r\n\xff bad\n\x00\x1b\xe2\x80\xa8x\n\n\xc3\n")
     result, lines = decode("--on_error=skip")
@@ -185,7 +210,7 @@ def test_a_beam_larger_than_the_vocabulary(decode, translator):
 
 
 def test_an_exception_between_chunks_leaves_what_is_done(decode, tmp_path, monkeypatch):
-    monkeypatch.setattr(_decode_files, "_CHUNK", 2)
+    monkeypatch.setattr(DecodingJob, "chunk", 2)
     settings = "return_beams=true,write_beam_scores=true"
     _, whole = decode(hparams=settings)
     os.remove(tmp_path / "out")

@@ -7,14 +7,16 @@ import sys
 
 import pytest
 
+from t2t_lite.decoding.decoding_job import DecodingJob
 from tests.decoding.runs import SENTENCES, make_run
 
 # Kills itself in its third write, when the lines are in the file and the record does not know of them.
 KILLED = """
 import os, signal, sys
-from t2t_lite.bin import _decode_files, t2t_decoder
-from t2t_lite.decoding import resumable
-_decode_files._CHUNK = 8
+from t2t_lite.bin import t2t_decoder
+from t2t_lite.decoding.decoding_job import DecodingJob
+from t2t_lite.files import resumable
+DecodingJob.chunk = 8
 written = []
 def write_json(path, value, write=resumable.files.write_json):
     written.append(path)
@@ -40,8 +42,6 @@ def source(tmp_path):
 
 
 def test_a_killed_command_goes_on_and_ends_in_the_same_bytes(call_command, made, source, tmp_path, monkeypatch):
-    from t2t_lite.bin import _decode_files
-
     args = [f"--output_dir={made}", "--decode_from_file=in", SETTINGS]
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, *args, "--decode_to_file=out"], cwd=tmp_path, timeout=300, capture_output=True
@@ -49,7 +49,7 @@ def test_a_killed_command_goes_on_and_ends_in_the_same_bytes(call_command, made,
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert sorted(os.listdir(tmp_path)) == ["in", "out.t2t_lite_incomplete", "out.t2t_lite_incomplete.json"]
     assert (tmp_path / "out.t2t_lite_incomplete").read_text().count("\n") == 24  # of which 16 are on record
-    monkeypatch.setattr(_decode_files, "_CHUNK", 8)
+    monkeypatch.setattr(DecodingJob, "chunk", 8)
     result = call_command("t2t-decoder", *args, "--decode_to_file=out")
     assert result.status == 0 and "goes on after 16 lines" in result.stderr and "30 of 30" in result.stderr
     call_command("t2t-decoder", *args, "--decode_to_file=whole")

@@ -1,0 +1,81 @@
+"""Generates problems by their names: which ones, from whose files, with which seed."""
+
+import fnmatch
+import inspect
+import logging
+import os
+import random
+
+import numpy as np
+
+from t2t_lite import files, registry
+from t2t_lite.data.base_problem import Problem
+from t2t_lite.errors import UserError, nearest
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+def select_problems(wanted, excluded=(), keeps_suffix=False):
+    """Returns the full names of problems, a list of str.
+
+    Args:
+        wanted: str, a comma list of names and of prefixes ending in *.
+        excluded: list of str; problems whose names contain one of them are left out.
+        keeps_suffix: bool, whether `_rev` and `_copy` stay where they are asked for; their records are the base's.
+
+    Raises:
+        UserError: no such problem, or none is left.
+    """
+    known, names = registry.list_problems(), []
+    for word in filter(None, (word.strip() for word in wanted.split(","))):
+        if keeps_suffix and not word.endswith("*"):
+            names.append(registry.problem(word).full_name)
+            continue
+        base = registry.problem(word).name if not word.endswith("*") else word
+        if base != word and base == base.rstrip("*"):
+            _LOGGER.info(f"{word}: its records are those of {base}; training reads them the other way round")
+        found = fnmatch.filter(known, base)
+        if not found:
+            raise UserError(
+                f"--problem={word}: no problem begins like this. {nearest(word.rstrip('*'), known)}".strip()
+            )
+        names += [name for name in found if name not in names]
+    names = [name for name in names if not any(part in name for part in excluded)]
+    if not names:
+        raise UserError(f"--problem={wanted}: --exclude_problems={','.join(excluded)} leaves none of them.")
+    return names
+
+
+def generate_problems(
+    names, data_dir, tmp_dir, own=None, *, random_seed=Problem.random_seed, max_cases=0, num_workers=None, beam=None
+):
+    """Generates problems, one after the other.
+
+    Args:
+        names: list of str.
+        data_dir, tmp_dir: paths of the records' folder, and of that of downloads.
+        own: dict of what goes to the problems' `configure`: the user's files and the like; {} or None: nothing.
+        random_seed, max_cases: as in `Problem`.
+        num_workers: int, processes that encode; None: one per core.
+        beam: `Problem.beam_options`.
+
+    Raises:
+        UserError: a problem does not take what is given; or what its generation raises.
+    """
+    for name in names:  # a mistake shows before any work
+        problem = registry.problem(name)
+        accepted = inspect.signature(problem.configure).parameters if hasattr(problem, "configure") else ()
+        if wrong := [f"--{argument}" for argument in own or () if argument not in accepted]:
+            only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "It brings its own data."
+            raise UserError(f"{', '.join(wrong)}: not for --problem={problem.name}. {only}")
+    for name in names:
+        # For problems of users that draw from the global generators; anew for each, so that the order does not matter.
+        random.seed(random_seed)
+        np.random.seed(random_seed % 2**32)
+        problem = registry.problem(name)
+        problem.random_seed, problem.max_cases, problem.beam_options = random_seed, max_cases, beam
+        problem.num_workers = num_workers or os.cpu_count() or 1
+        if own:
+            problem.configure(**own)
+        files.make_folder(tmp_dir)
+        problem.generate_data(data_dir, tmp_dir)

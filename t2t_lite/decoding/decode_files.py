@@ -1,0 +1,223 @@
+"""Decoding from a file into a file: in chunks, so that a killed command goes on where it was."""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import sys
+
+import t2t_lite
+from t2t_lite import files
+from t2t_lite.console import Progress
+from t2t_lite.decoding import text_files
+from t2t_lite.decoding.decoding_job import LineErrors
+from t2t_lite.errors import UserError, counted
+from t2t_lite.evaluation.scores import METRICS, corpus_bleu
+from t2t_lite.files.pipes import is_device
+from t2t_lite.files.resumable import ResumableFiles
+
+
+@dataclasses.dataclass
+class Lines:
+    """What to translate, and where to.
+
+    Attributes:
+        name: str, what the lines are of, for messages.
+        lines: list of str.
+        path: str, of the output; - is standard output.
+        first: int, the number of the first line.
+        prefixes: list of str, or None.
+        references: list of str, or None: BLEU is shown at the end.
+    """
+
+    name: str
+    lines: list
+    path: str
+    first: int = 1
+    prefixes: list | None = None
+    references: list | None = None
+
+
+def translate_file(job, source, output="", reference="", prefixes=""):
+    """Translates a file.
+
+    Args:
+        job: DecodingJob.
+        source, output: paths; "" has tensor2tensor's name, beside the source.
+        reference, prefixes: paths of files with as many lines, or "".
+
+    Raises:
+        UserError: a file is missing, or has another number of lines, or a line cannot be translated.
+    """
+    path = job.settings.shard_name(output or job.default_name(source))
+    job.check_files({"--decode_to_file": path, "--alignments_file": job.settings.shard_name(job.alignments_file)})
+    errors = LineErrors(job.on_error)
+    lines, name, first = part_of_file(source, job.settings, errors)
+    task = Lines(name, lines, path, first)
+    for flag, keep, path in (("decode_reference", "references", reference), ("prefix_file", "prefixes", prefixes)):
+        if path:
+            other, other_name, _ = part_of_file(path, job.settings, None)
+            if len(other) != len(lines):
+                raise UserError(
+                    f"--{flag}={path}: {other_name} has {counted(len(other), 'line')}, {name} has {len(lines):,}. "
+                    "Expected as many."
+                )
+            setattr(task, keep, other)
+    translate_lines(job, task, errors)
+
+
+def translate_lines(job, task, errors):
+    """Translates `Lines`, and says how it went."""
+    lines_of = job.line_translator(task.name, errors)
+    task.lines = lines_of.check_lengths(task.lines, task.first)
+
+    def make(chunk, start, on_progress):
+        prefixes = task.prefixes and task.prefixes[start : start + len(chunk)]
+        outputs, translations = job.outputs(lines_of, chunk, task.first + start, prefixes, on_progress)
+        texts = [outputs] + ([[found.alignment for found in translations]] if job.alignments_file else [])
+        return texts, sum(len(found.hypotheses[0].ids) + 1 for found in translations if found.text)
+
+    paths = [task.path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
+    outputs = _write(job, paths, task, make)
+    errors.done()
+    if task.references is not None:
+        # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
+        bleu = corpus_bleu([_first_text(job, line) for line in outputs()], task.references)
+        print(f"{METRICS['bleu']} = {bleu}", file=sys.stderr)
+
+
+def score_file(job, source, output="-"):
+    """Writes for each line of a file, input and target parted by a tab, the mean loss of a target piece."""
+    path = job.settings.shard_name(output)
+    job.check_files({"--decode_to_file": path})
+    errors = LineErrors(job.on_error)
+    lines, name, first = part_of_file(source, job.settings, errors)
+    for number, line in enumerate(lines, first):
+        if line.count("\t") != 1:
+            columns = counted(line.count("\t") + 1, "column")
+            problem = f"{name}, line {number}: {columns}, expected input<TAB>target."
+            lines[number - first] = None if line == "" and job.on_error == "skip" else errors(problem)
+
+    def make(chunk, start, on_progress):
+        pairs = [line.split("\t") for line in chunk if line is not None]
+        scores = iter(job.translator.score(*map(list, zip(*pairs, strict=True))) if pairs else [])
+        found = [None if line is None else next(scores) for line in chunk]
+        on_progress(len(chunk))
+        tokens = sum(len(score.token_log_probs) for score in found if score)
+        return [["" if score is None else f"{score.per_token:.6f}" for score in found]], tokens
+
+    _write(job, [path], Lines(name, lines, path, first), make, "scoring")
+    errors.done()
+
+
+def part_of_file(path, settings, errors):
+    """Returns this command's lines of a file, the name of the file they are in, and the number of the first one."""
+    part = settings.shard_name(path)
+    if part != path and files.exists(part):
+        return text_files.input_lines(part, settings.delimiter, errors), part, 1
+    lines = text_files.input_lines(path, settings.delimiter, errors)
+    begin, end = settings.shard_range(len(lines))
+    return lines[begin:end], path, begin + 1
+
+
+def made_from(job, task):
+    """Returns all that the outputs depend on, in words that a message can name."""
+    asked = ("long_input", "on_error", "n_best_format", "mbr", "devices")
+    return {
+        "version": t2t_lite.__version__,
+        # an index holds a checksum of every weight
+        "checkpoint": [
+            hashlib.sha256(files.read_bytes(f"{found.checkpoint}.index")).hexdigest() for found in job.found
+        ],
+        "decode_hparams": {**dataclasses.asdict(job.settings), "log_results": None},
+        "flags": {name: getattr(job, name) for name in asked},
+        "input": _digest(task.lines),
+        "prefixes": _digest(task.prefixes),
+    }
+
+
+def _digest(value):
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+def _write(job, paths, task, make, title="translating"):
+    """Makes and writes the outputs of all lines, chunk by chunk.
+
+    Args:
+        job: DecodingJob.
+        paths: list of str.
+        task: Lines.
+        make: function of (lines, place of the first one, on_progress) -> (for each path a list of lines, tokens).
+        title: str, what progress says.
+
+    Returns:
+        Function that returns the list of lines of the first file.
+    """
+    keeps = task.path == "-" or is_device(task.path)  # of which nothing can be read again
+    translator, delimiter, kept = job.translator, job.settings.delimiter, []
+    written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, task))
+    chunk = job.chunk * getattr(translator, "count", 1)
+    if written.state is not None:  # what will be compiled from here on: last digits depend on it
+        _go_on_as(translator, written.state, task.path)
+    progress = Progress(title, "sentences", len(task.lines), written.done)
+    try:
+        for start in range(written.done, len(task.lines), chunk):
+            lines = task.lines[start : start + chunk]
+            end = start + len(lines)
+            texts, tokens = make(lines, start, lambda n, end=end: progress.add(min(n, end - progress.count)))
+            written.write(
+                ["".join(line + delimiter for line in of_file) for of_file in texts],
+                len(lines),
+                translator.search_history,
+            )
+            progress.add(end - progress.count, tokens)
+            kept += texts[0] if keeps else []
+        written.finish()
+    finally:
+        written.close()
+    progress.done()
+    for path in paths:
+        if path != "-":
+            if job.keep_timestamp:
+                job.take_time(path)
+            print(f"written: {path}", file=sys.stderr)
+    return (lambda: kept) if keeps else (lambda: text_files.input_lines(task.path, delimiter))
+
+
+def _go_on_as(translator, history, path):
+    """Gives a translator the history that the unfinished file says; a pool has a list of them."""
+    count = getattr(translator, "count", None)
+    if isinstance(history, dict) if count is None else isinstance(history, list) and len(history) == count:
+        translator.search_history = history
+    else:
+        raise UserError(
+            f"{path}: the record of its unfinished part is damaged. Delete {path}.t2t_lite_incomplete.json."
+        )
+
+
+class _ToStandardOutput:
+    """Has the methods of ResumableFiles; one file is standard output, where nothing can be taken up again."""
+
+    def __init__(self, paths):
+        self.done, self.state = 0, None
+        self._stack = contextlib.ExitStack()
+        self._writers = [self._stack.enter_context(text_files.output_file(path)) for path in paths]
+
+    def write(self, texts, count, state):
+        for write, text in zip(self._writers, texts, strict=True):
+            write(text)
+        self.done += count
+
+    def finish(self):
+        self._stack.close()
+
+    def close(self):
+        self._stack.__exit__(*sys.exc_info())
+
+
+def _first_text(job, line):
+    """Returns the best output in a line that was written."""
+    if job.n_best_format == "json":
+        found = json.loads(line)["hypotheses"]
+        return found[0]["text"] if found else ""
+    return line.split("\t")[0]

@@ -1,0 +1,159 @@
+"""What all ways of decoding share: the model on its devices, the settings, and what is said about lines."""
+
+import dataclasses
+import functools
+import logging
+import os
+from typing import ClassVar
+
+from t2t_lite import files
+from t2t_lite.decoding import text_files
+from t2t_lite.decoding.decode_hparams import DecodeHParams
+from t2t_lite.decoding.line_translation import LineTranslator
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.decoding.translator_pool import TranslatorPool
+from t2t_lite.errors import UserError
+from t2t_lite.runs.opening import run_files
+
+_LOGGER = logging.getLogger("t2t_lite")
+_MANY = 10  # lines that are named in one message
+
+
+class LineErrors:
+    """What becomes of a line that cannot be translated: by "stop" the end, by "skip" a warning.
+
+    Attributes:
+        count: int, lines that were skipped.
+    """
+
+    def __init__(self, on_error):
+        self._skip = on_error == "skip"
+        self.count = 0
+
+    def __call__(self, message):
+        """Raises `UserError`, or warns."""
+        if not self._skip:
+            raise UserError(f"{message} (--on_error=skip leaves its output empty.)")
+        self.count += 1
+        _LOGGER.warning(f"{message} Skipped.")
+
+    def done(self):
+        """Says how many there were."""
+        if self.count:
+            _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped: their outputs are empty.")
+
+
+@dataclasses.dataclass
+class DecodingJob:
+    """How lines become outputs.
+
+    Attributes:
+        found: list of `runs.opening.Found`, the model's checkpoints as they were looked up; several are an ensemble.
+        settings: DecodeHParams.
+        data_dir: path of the vocabulary, where it is not beside the checkpoint; of records, that of theirs.
+        devices: names of devices that share the lines; fewer than two: where TensorFlow places them.
+        inputs: {what a message calls it: path}, files that no output may replace.
+        long_input: as of `LineTranslator`.
+        on_error: "stop" or "skip", what to do at a line that cannot be translated.
+        n_best_format: "text" or "json".
+        mbr: None, or the utility by which outputs are chosen among samples.
+        alignments_file: path of the word alignments; "": none are written.
+        keep_timestamp: bool, whether outputs get the checkpoint's time.
+        chunk: int, of the class: lines that each device translates before they are written. Enough to sort by length,
+            and little work lost when killed.
+    """
+
+    found: list
+    settings: DecodeHParams
+    data_dir: str | None = None
+    devices: list = ()
+    inputs: dict = dataclasses.field(default_factory=dict)
+    long_input: str | None = None
+    on_error: str = "stop"
+    n_best_format: str = "text"
+    mbr: str | None = None
+    alignments_file: str = ""
+    keep_timestamp: bool = False
+    chunk: ClassVar = 2000
+
+    @functools.cached_property
+    def translator(self):
+        """The Translator, or a TranslatorPool over the devices; loaded when it is asked for."""
+        load = Translator.load if len(self.devices) < 2 else functools.partial(TranslatorPool.load, self.devices)
+        return load(self.found, self.data_dir)
+
+    @property
+    def config(self):
+        """The contents of the (first) model's `hparams.json`."""
+        return self.found[0].config
+
+    def check_files(self, outputs, inputs=None):
+        """Raises `UserError` where an output would overwrite an input, a file of the model or another output.
+
+        Args:
+            outputs: {flag: path, or list of paths}, those that will be written; "-" is standard output.
+            inputs: further ones, {what a message calls it: path, or list of paths}.
+        """
+        parts = {name: [path, self.settings.shard_name(path)] for name, path in self.inputs.items() if path}
+        of_model = [path for found in self.found for path in run_files(os.path.dirname(found.checkpoint))]
+        files.check_outputs(parts | {"the model's": of_model} | (inputs or {}), outputs)
+
+    def with_settings(self, settings):
+        """Returns the same job with other settings, and with the translator that is loaded."""
+        job = dataclasses.replace(self, settings=settings)
+        job.translator = self.translator
+        return job
+
+    def line_translator(self, name, errors):
+        """Returns the LineTranslator; `name` is what the lines are of."""
+        return LineTranslator(
+            self.translator,
+            self.settings,
+            name,
+            long_input=self.long_input,
+            on_error=errors,
+            utility=self.mbr,
+            token_scores=self.n_best_format == "json",
+            alignments=bool(self.alignments_file),
+        )
+
+    def outputs(self, lines_of, lines, first=1, prefixes=None, on_progress=None):
+        """Translates lines, and warns of those that were cut off or split.
+
+        Args:
+            lines_of: LineTranslator.
+            lines, first, prefixes, on_progress: as of its `translate`.
+
+        Returns:
+            (what is written for the lines, a list of str without ends; list of `LineTranslation`).
+        """
+        translations = lines_of.translate(lines, first, prefixes, on_progress)
+        numbered = list(enumerate(translations, first))
+        cut = [str(number) for number, found in numbered if found.truncated]
+        split = [f"{number} ({found.parts} parts)" for number, found in numbered if found.parts > 1]
+        for what, named in (("cut off after", cut), ("split, being longer than", split)):
+            if named:
+                shown = ", ".join(named[:_MANY]) + (f", … ({len(named):,} lines)" if len(named) > _MANY else "")
+                _LOGGER.warning(f"{lines_of.name}: {what} {lines_of.limit:,} pieces: line {shown}")
+        texts = []
+        for (number, translation), line in zip(numbered, lines, strict=True):
+            if self.n_best_format == "json":
+                texts.append(text_files.json_line(number, line or "", translation))
+            else:
+                texts.append(text_files.output_line(translation, self.settings))
+            if self.settings.log_results:
+                _LOGGER.info(f"INPUT: {text_files.as_field(line or '')}\nOUTPUT: {texts[-1]}")
+        return texts, translations
+
+    def default_name(self, path):
+        """tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`."""
+        names = [self.config["model"], self.config["hparams_set"], self.config["problem"]]
+        beam = f"beam{self.settings.beam_size}.alpha{self.settings.alpha}"
+        return ".".join([path, *filter(None, names), beam, "decodes"])
+
+    def take_time(self, path):
+        """Gives a file the time of the checkpoint; of several, of the newest one."""
+        paths = [f"{found.checkpoint}.index" for found in self.found]
+        times = [os.path.getmtime(path) for path in paths if os.path.exists(path)]
+        if times and os.path.isfile(path):
+            os.utime(path, (max(times), max(times)))

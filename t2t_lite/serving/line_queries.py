@@ -1,0 +1,91 @@
+"""Lines translated by a server: those of a file, those of standard input as they come, and what somebody types."""
+
+import logging
+import sys
+
+from t2t_lite import streams
+from t2t_lite.config import parse_assignments
+from t2t_lite.console import Progress
+from t2t_lite.corpora.plain_text import LONGEST_LINE
+from t2t_lite.decoding import text_files
+from t2t_lite.decoding.decode_hparams import DecodeHParams
+from t2t_lite.errors import Failure, UserError
+
+_LOGGER = logging.getLogger("t2t_lite")
+_OF_THE_SEARCH = ("alpha", "extra_length")
+_SETTINGS = (*_OF_THE_SEARCH, "write_beam_scores")
+
+
+class LineQueries:
+    """Sends lines to a server and writes a line for each.
+
+    Args:
+        client: what `serving.client.open_client` returns.
+        decode_hparams: str, `name=value,…` of alpha and extra_length (both or neither) and write_beam_scores.
+        batch_size: int, sentences per request.
+
+    Raises:
+        UserError: another setting, which is fixed in the export, or one that is out of range.
+    """
+
+    def __init__(self, client, decode_hparams="", batch_size=32):
+        settings = DecodeHParams.parse(decode_hparams)
+        given = set(parse_assignments(decode_hparams, "--decode_hparams"))
+        if fixed := sorted(given - set(_SETTINGS)):
+            raise UserError(
+                f"--decode_hparams: {', '.join(fixed)}: fixed in the export. Expected {', '.join(_SETTINGS)}; "
+                "t2t-exporter takes the others."
+            )
+        given &= {*_OF_THE_SEARCH}
+        if len(given) == 1:
+            raise UserError(
+                f"--decode_hparams: {given.pop()} alone: expected alpha and extra_length; the export's own are not "
+                "known."
+            )
+        self._client = client
+        self._options = {name: getattr(settings, name) for name in given} | {"batch_size": batch_size}
+        self._has_scores = settings.write_beam_scores
+
+    def show(self, text):
+        """Prints a text, its translation and the score."""
+        (answer,) = self._translate([text])
+        text, translation = map(text_files.as_field, (text, answer.text))
+        print(f"Input: {text}\nOutput (score {answer.score:.3f}): {translation}", flush=True)
+
+    def interact(self):
+        """Shows what is typed, until q or the end of input; a failure is said, for the next question may succeed."""
+        for line in streams.typed_lines(">> ", LONGEST_LINE):
+            try:
+                self.show(line)
+            except Failure as error:
+                print(error, file=sys.stderr)
+
+    def translate_file(self, path, output):
+        """Translates the lines of a file; `output` is a path, or - for standard output."""
+        lines = text_files.input_lines(path)
+        with text_files.output_file(output) as write:
+            progress = Progress("translating", "sentences", len(lines))
+            write(self._lines(lines, on_progress=progress.add))
+        progress.done()
+        if output != "-":
+            print(f"written: {output}", file=sys.stderr)
+
+    def translate_stdin(self, output):
+        """Translates standard input; what is there is answered before more is read."""
+        with text_files.output_file(output) as write:
+            for first, lines in text_files.stdin_lines():
+                write(self._lines(lines, first))
+
+    def _lines(self, lines, first=1, on_progress=None):
+        answers = self._translate(lines, first, on_progress)
+        scores = [f"\t{answer.score:.2f}" if self._has_scores else "" for answer in answers]
+        return "".join(
+            f"{text_files.as_field(answer.text)}{score}\n" for answer, score in zip(answers, scores, strict=True)
+        )
+
+    def _translate(self, texts, first=1, on_progress=None):
+        answers = self._client.translate(texts, on_progress=on_progress, **self._options)
+        for number, answer in enumerate(answers, first):
+            if answer.truncated:
+                _LOGGER.warning(f"line {number}: longer than the export takes; only its beginning is translated.")
+        return answers
