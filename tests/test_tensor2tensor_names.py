@@ -135,7 +135,7 @@ def test_flags(command, name, capsys):
         (t2t_exporter, "--beam_size=4", "--decode_hparams=beam_size=VALUE"),
         (t2t_trainer, "--batch_size=9", "--hparams=batch_size=VALUE"),
         (t2t_trainer, "--num_heads=9", "--hparams=num_heads=VALUE"),
-        (t2t_trainer, "--learning_rate=1", "learning_rate_constant is 10 times"),
+        (t2t_trainer, "--learning_rate=1", "Set learning_rate_constant to 10 times"),
         (t2t_trainer, "--dropout=0.1", "layer_prepostprocess_dropout"),
         (t2t_trainer, "--problems=a", "use --problem."),
         (t2t_trainer, "--hparams_overrides=a=1", "--hparams=name=value"),
