@@ -50,6 +50,12 @@ def printable(text):
     return line if len(line) <= 4000 else f"{line[:3000]} … {line[-900:]}"
 
 
+def first_line(error):
+    """Returns the first line of what an exception says, without the full stop; if it says nothing, its class's name."""
+    text = str(getattr(error, "strerror", None) or getattr(error, "message", None) or error).strip()
+    return text.splitlines()[0][:300].rstrip(".") if text else type(error).__name__
+
+
 def counted(number, word):
     """Returns `1 line`, `2,000 lines`: a number with its noun."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"

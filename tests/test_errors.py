@@ -2,7 +2,7 @@
 
 import pytest
 
-from t2t_lite.errors import Failure, UnknownName, UserError, counted, located, nearest, printable
+from t2t_lite.errors import Failure, UnknownName, UserError, counted, first_line, located, nearest, printable
 
 
 def test_nearest_names_the_closest_first():
@@ -52,3 +52,12 @@ def test_a_message_says_once_where_the_mistake_is(message):
     with pytest.raises(UserError) as caught, located("a/hparams.json"):
         raise UserError(message)
     assert str(caught.value) == f"a/hparams.json: {message.removeprefix('a/hparams.json: ')}"
+
+
+@pytest.mark.parametrize(
+    "error, words",
+    [(ValueError("one.\ntwo"), "one"), (ValueError("\n"), "ValueError"), (KeyError(), "KeyError"),
+     (OSError(28, "No space left on device", "a/b"), "No space left on device"), (ValueError("x" * 999), "x" * 300)],
+)  # fmt: skip
+def test_the_first_line_of_what_an_error_says(error, words):
+    assert first_line(error) == words

@@ -16,7 +16,7 @@ import urllib.request
 from t2t_lite import files
 from t2t_lite.console import Progress
 from t2t_lite.corpora import archives, plain_text, source_files
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, first_line
 from t2t_lite.files.hashes import file_sha256
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -98,8 +98,7 @@ def _naming_prepared(folder):
     except (UserError, MemoryError):
         raise
     except Exception as error:  # of its many readers: of JSON, protocol buffers, records and paths
-        cause = (getattr(error, "message", None) or str(error) or type(error).__name__).strip().splitlines()[0][:200]
-        raise UserError(f"{folder}: damaged ({cause}). Delete the folder and prepare it again.") from error
+        raise UserError(f"{folder}: damaged ({first_line(error)}). Delete the folder and prepare it again.") from error
 
 
 def read_prepared(folder, split, languages):
@@ -201,10 +200,9 @@ def _fetch(url, folder):
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         name = source_files.archive_name(url)
-        lines = str(error).splitlines() or [type(error).__name__]
         raise UserError(
-            f"{url}: the download failed ({lines[0][:200]}). Run again, or get the file by other means and put it into "
-            f"{os.path.dirname(folder)} as {name}."
+            f"{url}: the download failed ({first_line(error)}). Run again, or get the file by other means and put it "
+            f"into {os.path.dirname(folder)} as {name}."
         ) from None
 
 

@@ -13,7 +13,7 @@ from t2t_lite.decoding import decoder_command
 from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.text_files import as_field
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, first_line
 from t2t_lite.evaluation.score_files import read_translation
 from t2t_lite.files import step_files
 from t2t_lite.runs.directory import check_names
@@ -105,7 +105,7 @@ class CheckpointTranslations:
             if not any(same.items() <= line.items() for line in log.read()):
                 log.write(**same, bleu=bleu.score)
         except (tf.errors.OpError, OSError) as error:  # a folder of somebody else's, or a checkpoint that is gone
-            _LOGGER.info(f"{self.model_dir}/eval.log: the BLEU is not noted: {str(error).splitlines()[0]}")
+            _LOGGER.info(f"{self.model_dir}/eval.log: the BLEU is not noted: {first_line(error)}")
 
     def _prepare(self, checkpoint):
         """Makes the folder; before that, checks all that can be wrong with it, or with what was asked for."""

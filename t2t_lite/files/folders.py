@@ -6,7 +6,7 @@ import tempfile
 
 import tensorflow as tf
 
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.files import INCOMPLETE, is_remote
 from t2t_lite.files.file_errors import translated
 
@@ -50,8 +50,7 @@ def new_folder(path):
     except BaseException as error:
         tf.io.gfile.rmtree(temporary)
         if isinstance(error, tf.errors.OpError | OSError):
-            reason = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
-            raise Failure(f"{path}: could not be written: {[*reason.strip().splitlines(), ''][0]}") from error
+            raise Failure(f"{path}: could not be written: {first_line(error)}") from error
         raise
 
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, first_line
 from t2t_lite.runs.opening import find_checkpoint
 from t2t_lite.runs.weights import open_checkpoint
 
@@ -37,7 +37,7 @@ class Tensor2TensorCheckpoint:
             self._shapes = self._reader.get_variable_to_shape_map()
             self._dtypes = self._reader.get_variable_to_dtype_map()
         except Exception as error:  # whatever the reader raises about bytes that may come from anywhere
-            raise UserError(f"{self.path}: not a readable checkpoint: {_first_line(error)}") from error
+            raise UserError(f"{self.path}: not a readable checkpoint: {first_line(error)}") from error
         queries = [name.removesuffix("/kernel") for name in self._shapes]
         scopes = {name.removesuffix(_QUERY) for name in queries if name == _QUERY or name.endswith("/" + _QUERY)}
         if len(scopes) != 1:
@@ -76,7 +76,7 @@ class Tensor2TensorCheckpoint:
         try:
             value = np.asarray(self._reader.get_tensor(name), "float32")
         except Exception as error:
-            raise UserError(f"{self.path}: damaged: {name} cannot be read: {_first_line(error)}") from error
+            raise UserError(f"{self.path}: damaged: {name} cannot be read: {first_line(error)}") from error
         if not np.isfinite(value).all():
             raise UserError(f"{self.path}: {name} holds numbers that are not finite. Take an earlier checkpoint.")
         return value
@@ -201,7 +201,3 @@ class Tensor2TensorCheckpoint:
         """Columns of the embeddings."""
         roles = next(iter(self._embedding_names.values()))
         return self._shapes[next(iter(next(iter(roles.values())).values()))][-1]
-
-
-def _first_line(error):
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -14,7 +14,7 @@ import dataclasses
 import re
 
 from t2t_lite.corpora import plain_text
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, first_line
 from t2t_lite.parsing.tag_alignment import align, cost
 
 TOP = "TOP"
@@ -65,7 +65,7 @@ def parse_tree(text, where="tree"):
     try:
         raw = import_nltk().Tree.fromstring(text)
     except ValueError as error:
-        raise UserError(f"{where}: not a tree: {str(error).splitlines()[0]}") from None
+        raise UserError(f"{where}: not a tree: {first_line(error)}") from None
     return normalize(raw, where)
 
 

@@ -6,7 +6,7 @@ import time
 
 import tensorflow as tf
 
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.files import list_files, plain_path
 from t2t_lite.runs.checkpoint_files import (
     PREFIX,
@@ -100,7 +100,7 @@ class RunCheckpoints:
             self._remove(name)
             kept = f"The last good checkpoint is {self.latest}." if self.latest else "No checkpoint was saved before."
             raise Failure(
-                f"{self.output_dir}: the checkpoint of step {step} could not be saved: {_first_line(error)} {kept} "
+                f"{self.output_dir}: the checkpoint of step {step} could not be saved: {first_line(error)}. {kept} "
                 "Make room or permission, then run the same command again."
             ) from error
 
@@ -150,7 +150,7 @@ class RunCheckpoints:
             except UserError:
                 raise
             except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError, IndexError) as error:
-                damaged[path] = f"{path}: damaged: {_first_line(error)}"  # IndexError: the reader's "Read less bytes …"
+                damaged[path] = f"{path}: damaged: {first_line(error)}."  # IndexError: the reader's "Read less bytes …"
             except (AssertionError, ValueError, tf.errors.InvalidArgumentError) as error:
                 if not any(key.startswith("optimizer/") for key in open_checkpoint(path).get_variable_to_shape_map()):
                     raise UserError(
@@ -158,7 +158,7 @@ class RunCheckpoints:
                         f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
                     ) from error
                 raise UserError(
-                    f"{path}: does not fit this model: {_first_line(error)} "
+                    f"{path}: does not fit this model: {first_line(error)}. "
                     "Expected the settings it was trained with, or another output_dir."
                 ) from error
         if damaged:
@@ -235,7 +235,7 @@ def average_checkpoints(paths, output_path):
             reader = open_checkpoint(path)
             shapes = {n: s for n, s in reader.get_variable_to_shape_map().items() if n.startswith("model/")}
         except (tf.errors.OpError, ValueError) as error:
-            raise UserError(f"{path}: not a readable checkpoint: {_first_line(error)}") from error
+            raise UserError(f"{path}: not a readable checkpoint: {first_line(error)}.") from error
         first = first or (path, shapes)
         if shapes != first[1]:
             name = next(n for n in sorted({*shapes, *first[1]}) if shapes.get(n) != first[1].get(n))
@@ -265,13 +265,8 @@ def _read_tensor(reader, path, key):
     try:
         return reader.get_tensor(key)
     except (tf.errors.OpError, IndexError) as error:  # IndexError: the file ends too early
-        raise UserError(f"{path}: {key} cannot be read: {_first_line(error)}") from error
+        raise UserError(f"{path}: {key} cannot be read: {first_line(error)}.") from error
 
 
 def _is_float(value):
     return tf.as_dtype(value.dtype).is_floating
-
-
-def _first_line(error):
-    text = (getattr(error, "message", None) or str(error)).strip()
-    return text.splitlines()[0].rstrip(".") + "." if text else f"{type(error).__name__}."

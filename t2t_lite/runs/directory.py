@@ -5,12 +5,10 @@ import itertools
 import logging
 import os
 
-import tensorflow as tf
-
 from t2t_lite import registry
 from t2t_lite.config import HParams, parse_assignments
 from t2t_lite.errors import UserError, counted
-from t2t_lite.files import is_remote
+from t2t_lite.files import is_remote, make_folder
 from t2t_lite.files.lock import held_lock
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.config import read_run_config
@@ -44,8 +42,7 @@ def locked(output_dir):
     """
     made = list(itertools.takewhile(lambda path: not os.path.exists(path), _with_parents(output_dir)))
     try:
-        with _naming(output_dir):
-            tf.io.gfile.makedirs(output_dir)
+        make_folder(output_dir)
         with held_lock(os.path.join(output_dir, ".lock"), f"--output_dir={output_dir}: another trainer"):
             yield
     finally:
@@ -61,18 +58,6 @@ def _with_parents(path):
     while path != os.path.dirname(path):
         yield path
         path = os.path.dirname(path)
-
-
-@contextlib.contextmanager
-def _naming(output_dir):
-    """Context in which the file system's errors become a `UserError` that names the folder."""
-    try:
-        yield
-    except (OSError, tf.errors.OpError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise UserError(
-            f"--output_dir={output_dir}: cannot be written: {reason}. Choose another folder or change its permissions."
-        ) from error
 
 
 def accumulation_for(replicas, wanted, before, keep_batches=True):

@@ -10,7 +10,7 @@ from t2t_lite import registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.errors import UserError, located
+from t2t_lite.errors import UserError, first_line, located
 from t2t_lite.files import list_files
 from t2t_lite.runs import exported
 from t2t_lite.runs.checkpoint_files import checkpoint_step, newest_checkpoint, parts_of_checkpoints
@@ -224,8 +224,7 @@ def restore_weights(checkpoint, model, name="model"):
     except UserError:
         raise
     except Exception as error:  # whatever the readers raise about bytes that may come from anywhere
-        cause = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(
-            f"{checkpoint}: damaged, or a part of it is missing: {cause} "
+            f"{checkpoint}: damaged, or a part of it is missing: {first_line(error)}. "
             "Copy it again, or name an earlier one by --checkpoint_path."
         ) from error

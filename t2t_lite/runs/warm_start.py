@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, first_line
 from t2t_lite.runs import exported
 from t2t_lite.runs.opening import encoders_of, find_checkpoint, read_config_of, restore_weights
 from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value
@@ -122,4 +122,4 @@ def _read(checkpoint, name):
         matrix = saved_value(open_checkpoint(checkpoint), checkpoint, name)
         return np.asarray(matrix, "float32")  # an export may have it in bfloat16
     except (tf.errors.OpError, IndexError) as error:
-        raise UserError(f"{checkpoint}: damaged: {name} cannot be read: {str(error).splitlines()[0]}") from error
+        raise UserError(f"{checkpoint}: damaged: {name} cannot be read: {first_line(error)}") from error

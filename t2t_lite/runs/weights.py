@@ -5,7 +5,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, first_line
 from t2t_lite.files import plain_path
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -88,8 +88,7 @@ def saved_shapes(path, name="model"):
     try:
         shapes = open_checkpoint(path).get_variable_to_shape_map()
     except Exception as error:  # whatever the reader raises about bytes that may come from anywhere
-        cause = (str(error) or type(error).__name__).splitlines()[0]
-        raise Damaged(f"{path}: damaged, or a part of it is missing: {cause} Copy it again.") from error
+        raise Damaged(f"{path}: damaged, or a part of it is missing: {first_line(error)}. Copy it again.") from error
     return {weight_name(key, name): tuple(shape) for key, shape in shapes.items() if key.startswith(f"{name}/")}
 
 

@@ -9,7 +9,7 @@ import tempfile
 import unicodedata
 
 from t2t_lite import files
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 from t2t_lite.text.word_counts import count_words
 
@@ -228,4 +228,4 @@ def _users_errors(vocab_size, model_prefix):
             ) from None
         if "sentences_.empty()" in str(error):
             raise UserError(f"vocabulary {name}: there is no text to learn it from. Expected some lines.") from None
-        raise Failure(f"vocabulary {name}: SentencePiece failed: {str(error).splitlines()[0]}") from error
+        raise Failure(f"vocabulary {name}: SentencePiece failed: {first_line(error)}") from error

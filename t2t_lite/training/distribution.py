@@ -9,7 +9,7 @@ import logging
 
 import tensorflow as tf
 
-from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.errors import Failure, UserError, counted, first_line
 from t2t_lite.ranges import GPUS, LOGICAL_CPUS, typed_value
 from t2t_lite.training.cluster import (
     SECONDS_FOR_MACHINES,
@@ -234,7 +234,7 @@ def _over_workers(cluster, gpus):
         with ended_after(SECONDS_FOR_MACHINES, f"one of {others}"):
             strategy = tf.distribute.MultiWorkerMirroredStrategy()
     except (tf.errors.OpError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise UserError(
             f"TF_CONFIG: the cluster did not come up ({reason}). Expected a free port on this machine, and t2t-trainer "
             "started on all of them before anything else uses TensorFlow."

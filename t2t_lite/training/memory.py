@@ -4,7 +4,7 @@ import contextlib
 
 import tensorflow as tf
 
-from t2t_lite.errors import Failure
+from t2t_lite.errors import Failure, first_line
 
 
 @contextlib.contextmanager
@@ -36,7 +36,7 @@ def explaining_out_of_memory(step, batches, hparams):
         raise Failure(
             f"out of memory at step {step:,}: its largest batch has inputs {inputs} and targets {targets} (rows x "
             f"length), {_cells(largest):,} tokens with padding. Lower {' or '.join(ways)}{also}, and run the command "
-            f"again with --allow_hparams_change. TensorFlow says: {error.message.splitlines()[0]}"
+            f"again with --allow_hparams_change. TensorFlow says: {first_line(error)}"
         ) from error
 
 

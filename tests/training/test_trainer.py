@@ -343,7 +343,7 @@ def _enter(folder):
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="cannot be written"), locked(str(tmp_path / "file" / "run")):
+    with pytest.raises(UserError, match="a file is in the way"), locked(str(tmp_path / "file" / "run")):
         pass
 
 
