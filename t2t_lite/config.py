@@ -9,7 +9,7 @@ import re
 
 from t2t_lite.errors import UserError, located, nearest, shown
 from t2t_lite.files.safe_json import parse_json
-from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, SEED, setting, settings_of, typed_value
+from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, LOSS_SCALE, SEED, setting, settings_of, typed_value
 from t2t_lite.tensor2tensor_names import hparam_answer
 
 
@@ -94,6 +94,9 @@ class HParams:
     dtype_policy: str = setting(
         "float32", choices=("float32", "mixed_bfloat16", "bfloat16", "mixed_float16", "float16", "float64")
     )
+    # Of float16 (training/loss_scale.py): the first scale, and the good steps after which it doubles.
+    mixed_precision_optimizer_init_loss_scale: float = setting(2.0**15, limits=LOSS_SCALE)
+    loss_scale_growth_steps: int = setting(2000, 1, 2**31 - 1)
     recompute_grad: bool = False  # activations inside the layers are computed again for their gradients, not kept
     random_seed: int = setting(429459, limits=SEED)
 

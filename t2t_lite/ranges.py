@@ -75,6 +75,7 @@ EXTRA_LENGTH = Range(0, 10_000)
 GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
 LOGICAL_CPUS = Range(0, 64)  # each is a replica with its own part of the graph
+LOSS_SCALE = Range(1, 2**24)  # more than any gradient in float16 needs; the bound of NVIDIA's Apex, too
 MINUTES = Range(0, 10**7)  # 19 years
 SECONDS = Range(0, 10**8)  # 3 years
 HOURS = Range(most=10**6, above=0)

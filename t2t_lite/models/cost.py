@@ -86,12 +86,13 @@ def training_memory(model, hparams, source_length=SENTENCE, target_length=SENTEN
     tokens, vocabulary 37,000: 4.60 GB, estimate 4.72; base, sentences of 50, 8,000 ids: 4.06 GB, estimate 3.77.
     Accumulated batches are reckoned one after the other; where TensorFlow computes several at once it takes more.
 
-    weights     4 bytes per parameter; with mixed_bfloat16 2 more, for the copies in bfloat16
+    weights     4 bytes per parameter; in mixed precision 2 more, for the copies in half precision
     gradients   4 bytes per parameter, 8 with accumulation; a tied embedding's twice, for look-up and softmax
     optimizer   8 bytes per parameter with Adam, 0 with SGD, rows and columns with Adafactor; 4 more with ema_decay
-    activations what the backward pass needs (a: 4 bytes in float32, 2 in mixed_bfloat16; a mask of dropout: 1 byte):
+    activations what the backward pass needs (a: 4 bytes in float32, 2 in half precision; a mask of dropout: 1 byte):
                   attention, per query: a · 2 h (d_k + d_v) with the keys' and values' own positions, and for each head
-                    and visible position 4 for the softmax, a for the weights after dropout or in bfloat16, the mask
+                    and visible position 4 for the softmax, a for the weights after dropout or in half precision, the
+                    mask
                   feed-forward, per position: a · d_ff; 4 of them for gelu, swish and swiglu; one more with dropout, and
                     the mask
                   residual connection, per position: (8 + a) d for its normalisation, and the mask

@@ -45,7 +45,8 @@ class RunCheckpoints:
         optimizer: its built Keras optimizer.
         keep_max: int, recent checkpoints kept; None: all.
         keep_every_n_hours: float, further ones kept for good.
-        **objects: what else is saved: the data iterator and counters.
+        **objects: what else is saved: the data iterator and counters; None is left out. A "loss_scale" stays as it is
+            where the checkpoint that is restored has none.
     """
 
     def __init__(self, output_dir, model, optimizer, keep_max=20, keep_every_n_hours=10000, **objects):
@@ -58,7 +59,7 @@ class RunCheckpoints:
         self._objects = {"model": trackable({n: v.value for n, v in self._saved.items()}), "optimizer": trackable(rest)}
         if optimizer.use_ema:
             self._objects["trained"] = trackable_weights(model)
-        self._objects |= objects
+        self._objects |= {name: value for name, value in objects.items() if value is not None}
         self._checkpoint = tf.train.Checkpoint(**self._objects)
         self._keep_max = keep_max
         self._keep_seconds = 3600 * keep_every_n_hours
@@ -141,6 +142,8 @@ class RunCheckpoints:
                     raise Damaged(f"{path}: {lacking} is missing.")
                 check_fits(path, self._model)
                 wanted = {name: value for name, value in self._objects.items() if name not in skip}
+                if not holds(path, "loss_scale"):
+                    wanted.pop("loss_scale", None)  # it was not trained in float16
                 tf.train.Checkpoint(**wanted).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
                 for name, variable in self._saved.items():
                     check_finite(path, {name: tf.convert_to_tensor(variable.value)})
@@ -152,7 +155,7 @@ class RunCheckpoints:
             except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError, IndexError) as error:
                 damaged[path] = f"{path}: damaged: {first_line(error)}."  # IndexError: the reader's "Read less bytes …"
             except (AssertionError, ValueError, tf.errors.InvalidArgumentError) as error:
-                if not any(key.startswith("optimizer/") for key in open_checkpoint(path).get_variable_to_shape_map()):
+                if not holds(path, "optimizer"):
                     raise UserError(
                         f"{path}: an imported or averaged model, without what training needs to go on. Begin a new run "
                         f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
@@ -184,6 +187,11 @@ class RunCheckpoints:
     def _remove(self, name):
         for path in _parts(self.output_dir, name):
             remove(path)
+
+
+def holds(path, name):
+    """Returns whether a checkpoint has values of one of its objects, such as "optimizer"."""
+    return any(key.startswith(f"{name}/") for key in open_checkpoint(path).get_variable_to_shape_map())
 
 
 def newest_whole(folder):

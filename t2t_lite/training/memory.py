@@ -28,7 +28,7 @@ def explaining_out_of_memory(step, batches, hparams):
             f"set {setting}"
             for setting, is_set in (
                 ("recompute_grad=True", hparams.recompute_grad),
-                ("dtype_policy=mixed_bfloat16", hparams.dtype_policy == "mixed_bfloat16"),
+                ("dtype_policy=mixed_bfloat16", hparams.dtype_policy.endswith("float16")),
             )
             if not is_set
         ]

@@ -104,6 +104,7 @@ class Progress:
             "padding": 1.0 - self._tokens / max(self._cells, 1),
             "gradient_norm": self._window[-1]["gradient_norm"],
             "skipped_steps": int(sums["skipped"]),
+            **{name: value for name, value in self._window[-1].items() if name == "loss_scale"},
             "seconds_a_step": pace,
             "waiting_for_data": (self._feed.seconds_waited - self._waited_before) / seconds,
             "eta_seconds": self._seconds_left(step),
@@ -115,12 +116,13 @@ class Progress:
         self._reset()
 
     def _line(self, step, v):
+        scale = f"loss scale {v['loss_scale']:,.0f}  " if "loss_scale" in v else ""
         return (
             f"step {step:,}/{self._train_steps:,}  epoch {v['epochs']:.2f}  "
             f"loss {v['loss']:.3f} nats (perplexity {v['perplexity']:.2f})  "
             f"objective {v['objective']:.3f}  lr {v['learning_rate']:.2e}  "
             f"{v['target_tokens_per_second']:,.0f} target tokens/s  padding {100 * v['padding']:.1f}%  "
-            f"gradient {v['gradient_norm']:.2f}  skipped {v['skipped_steps']}  "
+            f"gradient {v['gradient_norm']:.2f}  skipped {v['skipped_steps']}  {scale}"
             f"waiting for data {100 * v['waiting_for_data']:.1f}%  ETA {self._eta(step)}"
         )
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import Failure
 from t2t_lite.files import write_bytes
+from t2t_lite.training.loss_scale import is_to_blame
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -24,7 +25,8 @@ class SkippedSteps:
             it was after that step; None: another machine saves.
 
     Attributes:
-        in_a_row: int, how many of the last steps that were watched were skipped.
+        in_a_row: int, how many of the last steps that were watched were skipped, but for those whose loss scale may be
+            to blame: it has been lowered.
     """
 
     def __init__(self, output_dir, log, most, save_state):
@@ -43,8 +45,15 @@ class SkippedSteps:
         if not metrics["skipped"]:
             self.in_a_row = 0
             return
+        scale = {name: value for name, value in metrics.items() if name == "loss_scale"}
+        self._log.write("skipped", step, objective=str(metrics["objective"]), **scale)
+        if scale and is_to_blame(scale["loss_scale"]):
+            _LOGGER.info(
+                f"step {step:,}: the loss or its gradient overflows float16 at loss scale {scale['loss_scale']:,.0f}; "
+                "the step is skipped and the scale is halved."
+            )
+            return
         self.in_a_row += 1
-        self._log.write("skipped", step, objective=str(metrics["objective"]))
         _LOGGER.warning(f"step {step:,}: the loss or its gradient is not finite; the step is skipped.")
         if self.in_a_row < self._most:
             return
@@ -54,7 +63,8 @@ class SkippedSteps:
         raise Failure(
             f"the loss or its gradient was not finite for {self.in_a_row} steps in a row, up to step {step}. Its "
             f"batches and the state of the run are in {folder}. Lower learning_rate_constant, raise "
-            "learning_rate_warmup_steps or set clip_grad_norm, and start again from an earlier checkpoint."
+            f"learning_rate_warmup_steps{', set dtype_policy=mixed_bfloat16' if scale else ''} or set clip_grad_norm, "
+            "and start again from an earlier checkpoint."
         )
 
     def _save(self, folder, step, batches):

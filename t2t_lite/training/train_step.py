@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_lite.errors import UserError
 from t2t_lite.layers import dropout_seed
 from t2t_lite.training.local_updates import update_locally
+from t2t_lite.training.loss_scale import is_to_blame, make_loss_scale
 from t2t_lite.training.losses import cross_entropy
 
 
@@ -40,6 +40,7 @@ class TrainStep:
 
     Attributes:
         batches_a_step: int, how many batches of the stream a step takes.
+        loss_scale: LossScale, or None: the loss needs none.
         traces: int, how often the step was traced: once, whatever the shapes.
     """
 
@@ -51,11 +52,7 @@ class TrainStep:
         self.replicas = replicas
         self.hparams = hparams
         self.accumulation = hparams.gradient_accumulation_steps
-        if "float16" in hparams.dtype_policy.replace("bfloat16", ""):
-            raise UserError(
-                f"dtype_policy={hparams.dtype_policy}: float16 needs its loss scaled, which is not proven right under "
-                "several replicas. Use mixed_bfloat16, which needs none."
-            )
+        self.loss_scale = make_loss_scale(hparams)
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
         with tf.device("CPU:0"):  # where the branch is taken
@@ -69,7 +66,7 @@ class TrainStep:
         # Traced once a replica, called once a micro-batch; not inlined, or the graph would grow with the accumulation.
         self._batch_gradients = tf.function(
             self._traced_batch,
-            input_signature=[signature[0][0], *scalars[:2]],
+            input_signature=[signature[0][0], *scalars],
             autograph=False,
             experimental_attributes={"_noinline": True},
         )
@@ -106,8 +103,9 @@ class TrainStep:
         Returns:
             dict of float32 scalars, on the device until they are fetched: "objective" and "nats" (sums over tokens),
             "gradient_norm" (global, before clipping), "skipped" (1.0 where the loss or the gradient was not finite, and
-            nothing was changed), "stops" (more than 0 where any machine wants to stop). After `max_skipped_steps` in a
-            row that were skipped no step changes anything.
+            no weight was changed), "stops" (more than 0 where any machine wants to stop); in float16 also "loss_scale",
+            the step's. After `max_skipped_steps` in a row that were skipped, by no fault of a loss scale, no step
+            changes anything.
         """
         with tf.device("CPU:0"):
             stop = tf.constant(float(stop))
@@ -115,27 +113,38 @@ class TrainStep:
 
     def gradients(self, placed):
         """Returns the global gradient of a step, a list beside the model's trainable variables; for inspection."""
-        gradients, *_ = tf.function(self._global_sums, autograph=False)(*placed, tf.constant(0.0))
-        return [self.replicas.first(gradient) for gradient in gradients]
+        gradients, *_ = tf.function(self._global_sums, autograph=False)(*placed, self._scale(), tf.constant(0.0))
+        return [self.replicas.first(gradient) / self._scale() for gradient in gradients]
 
     def _traced_step(self, batches, tokens, first_batch, stop):
         self.traces += 1
-        sums = self._global_sums(batches, tokens, first_batch, stop)
-        gradients, metrics = self.replicas.run(self._clipped, *sums)
+        scale = self._scale()
+        sums = self._global_sums(batches, tokens, first_batch, scale, stop)
+        gradients, metrics = self.replicas.run(self._clipped, *sums, scale)
         # All replicas have the same sums, and so come to the same numbers: those of any will do.
         metrics = {name: self.replicas.first(value) for name, value in metrics.items()}
         # Those who look at the metrics come later: until then the state stays as the last of too many steps has met it.
         in_a_row = self._skipped_in_a_row.read_value()
         is_frozen, is_skipped = in_a_row >= max(self.hparams.max_skipped_steps, 1), metrics["skipped"] > 0
         tf.cond(is_frozen | is_skipped, lambda: None, lambda: self._apply(gradients))
-        self._skipped_in_a_row.assign(tf.where(is_frozen, in_a_row, tf.where(is_skipped, in_a_row + 1, 0)))
+        more = 1
+        if self.loss_scale is not None:
+            metrics["loss_scale"] = scale
+            tf.cond(is_frozen, lambda: None, lambda: self.loss_scale.update(is_skipped))
+            more = tf.where(is_to_blame(scale), tf.constant(0, tf.int64), 1)
+        self._skipped_in_a_row.assign(tf.where(is_frozen, in_a_row, tf.where(is_skipped, in_a_row + more, 0)))
         return metrics
+
+    def _scale(self):
+        return tf.constant(1.0) if self.loss_scale is None else self.loss_scale.value.read_value()
 
     def _apply(self, gradients):
         self.optimizer.apply(gradients, self.model.trainable_variables)
 
-    def _clipped(self, gradients, objective, nats, stops):
-        """Returns (gradients, metrics) of one replica, from its copy of the global sums."""
+    def _clipped(self, gradients, objective, nats, stops, scale):
+        """Returns (gradients, metrics) of one replica, from its copy of the global sums and the scale of these."""
+        if self.loss_scale is not None:
+            gradients = [gradient / scale for gradient in gradients]
         norm = tf.linalg.global_norm(gradients)
         finite = tf.math.is_finite(norm) & tf.math.is_finite(objective)
         if self.hparams.clip_grad_norm > 0:
@@ -144,41 +153,41 @@ class TrainStep:
         metrics = {"objective": objective, "nats": nats, "gradient_norm": norm, "skipped": skipped, "stops": stops}
         return gradients, metrics
 
-    def _global_sums(self, batches, tokens, first_batch, stop):
+    def _global_sums(self, batches, tokens, first_batch, scale, stop):
         """Returns (gradients, objective, nats, stops), summed over replicas: each has the sums on its own device.
 
-        Objective and nats are not divided by the tokens.
+        Gradients are of the loss times the scale. Objective and nats are not, nor are they divided by the tokens.
         """
 
-        def on_replica(batches, tokens, first_batch, stop):
+        def on_replica(batches, tokens, first_batch, scale, stop):
             # Every replica is given all batches and picks its own, which are on its device: the id is known while
             # tracing.
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group
             replica = replica if isinstance(replica, int) else int(tf.get_static_value(replica))
             begin = (replica - self.replicas.first_replica) * self.accumulation
             own = batches[begin : begin + self.accumulation]
-            return *self._replica_gradients(replica, own, tokens, first_batch), tf.identity(stop)
+            return *self._replica_gradients(replica, own, tokens, first_batch, scale), tf.identity(stop)
 
-        return self.replicas.all_reduce(self.replicas.run(on_replica, batches, tokens, first_batch, stop))
+        return self.replicas.all_reduce(self.replicas.run(on_replica, batches, tokens, first_batch, scale, stop))
 
-    def _replica_gradients(self, replica, batches, tokens, first_batch):
+    def _replica_gradients(self, replica, batches, tokens, first_batch, scale):
         """The sums over the accumulated batches of one replica, of all machines' the replica-th."""
         sums = ()
         for i, batch in enumerate(batches, replica * self.accumulation):
             # One after another: TensorFlow would run them side by side, and keep the activations of all.
             with tf.control_dependencies(tf.nest.flatten(sums)):
-                one = self._batch_gradients(batch, tokens, first_batch + i)
+                one = self._batch_gradients(batch, tokens, first_batch + i, scale)
             sums = one if not sums else tf.nest.map_structure(tf.add, sums, one)
         return sums
 
-    def _traced_batch(self, batch, tokens, index):
-        """Returns (gradients, objective, nats) of one batch, the index-th of the stream."""
+    def _traced_batch(self, batch, tokens, index, scale):
+        """Returns (gradients of the loss times the scale, objective, nats) of one batch, the index-th of the stream."""
         variables = [v.value for v in self.model.trainable_variables]
         with dropout_seed(index, self.hparams.random_seed):  # of the gradient too: recompute_grad draws masks again
             with tf.GradientTape() as tape:
                 logits = self.model(batch, training=True)
                 objective, nats = cross_entropy(logits, batch["targets"], self.hparams.label_smoothing)
-                loss = objective / tokens
+                loss = objective / tokens * scale
             gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
         # The look-up's gradient is sparse, the tied softmax's dense; they add up, and reduce, only as dense ones.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]

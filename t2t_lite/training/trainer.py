@@ -15,7 +15,7 @@ from t2t_lite.config import HParams
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.files import copy_files, write_bytes
 from t2t_lite.runs import directory as run_directory
-from t2t_lite.runs.checkpoints import RunCheckpoints
+from t2t_lite.runs.checkpoints import RunCheckpoints, holds
 from t2t_lite.runs.config import build_model, read_run_config, write_run_config
 from t2t_lite.runs.ema import averaged_weights
 from t2t_lite.runs.log import RunLog
@@ -218,6 +218,7 @@ class Trainer:
             step=self._step,
             batches_read=self._batches_read,
             iterator=self._iterator,
+            loss_scale=self._train_step.loss_scale,
         )
         self._log = RunLog(self.output_dir, is_silent=not self._replicas.is_chief)
         self._dev = self._dev_evaluations()
@@ -269,6 +270,8 @@ class Trainer:
         _LOGGER.info(f"resumed at step {step}, data batch {batch}")
         if self._stream_changed:
             _LOGGER.info(f"the data begin anew, since these changed: {', '.join(self._stream_changed)}")
+        if (scale := self._train_step.loss_scale) and not holds(path, "loss_scale"):
+            _LOGGER.info(f"{path} was not trained in float16: the loss scale begins at {float(scale.value):,.0f}")
         self._log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **self._facts())
         if self._changed:
             self._log.write("hparams_change", step, changed=self._changed)

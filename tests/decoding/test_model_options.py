@@ -48,19 +48,25 @@ def test_compiled_or_not_the_translations_are_equal(options):
         assert [r.score for r in graph] == pytest.approx([r.score for r in compiled], abs=1e-4)
 
 
-MIXED = {"dtype": "mixed_bfloat16", **OPTIONS["relative"]}
+ERRORS = {"float32": 1e-5, "mixed_bfloat16": 0.05, "mixed_float16": 0.01}  # nats a token
 
 
 @pytest.mark.parametrize(
-    "options", [OPTIONS["learned"], OPTIONS["restricted"], MIXED], ids=["learned", "restricted", "relative and mixed"]
+    "kind, dtype",
+    [
+        ("learned", "float32"),
+        ("restricted", "float32"),
+        ("relative", "mixed_bfloat16"),
+        ("relative", "mixed_float16"),
+        ("restricted", "mixed_float16"),
+    ],
 )
-def test_samples_have_the_scores_and_the_attention_of_one_pass(options):
+def test_samples_have_the_scores_and_the_attention_of_one_pass(kind, dtype):
     """The pass over given targets has neither cache nor steps."""
-    model = make_model(num_decoder_layers=1, **options)
+    model, error = make_model(num_decoder_layers=1, dtype=dtype, **OPTIONS[kind]), ERRORS[dtype]
     drawn = Searcher(model, 24).search(SOURCES, SearchOptions(sampling=True, n_best=3, extra_length=8, top_p=0.9))
     pairs = [(source, result) for source, results in zip(SOURCES, drawn, strict=True) for result in results]
     given = [source for source, _ in pairs], [[*r.ids, 1] if r.ended else r.ids for _, r in pairs]
-    error = 0.05 if options is MIXED else 1e-5  # a token; bfloat16 has 8 bits
     for target, log_probs, (_, result) in zip(given[1], token_log_probs(model)(*given), pairs, strict=True):
         assert log_probs.dtype == np.float32
         assert log_probs.sum() == pytest.approx(result.score, abs=error * len(target))

@@ -122,7 +122,7 @@ def _check_subclass(layer_class, init, layer, output, inputs, call, folder):
 
 def _check_dtypes(layer_class, init, layer, output, inputs, call):
     """Mixed precision keeps float32 weights; all precisions compute the same."""
-    policies = [("mixed_bfloat16", "bfloat16", "float32", 0.1)]
+    policies = [("mixed_bfloat16", "bfloat16", "float32", 0.1), ("mixed_float16", "float16", "float32", 0.01)]
     if BACKEND == "tensorflow":  # on the others Keras' own Dense gives float32, whatever its policy
         policies.append(("float64", "float64", "float64", 1e-5))
     for policy, compute_dtype, weight_dtype, tolerance in policies:

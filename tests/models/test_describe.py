@@ -31,6 +31,7 @@ OPTIONS = {
     "relative_values": RELATIVE + ",add_relative_to_values=1,attention_dropout=0.1",
     "restricted": "self_attention_type=restricted,attention_neighborhood=16",
     "bfloat16": "dtype_policy=mixed_bfloat16,attention_dropout=0.1",
+    "float16": "dtype_policy=mixed_float16",
 }
 
 

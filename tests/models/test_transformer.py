@@ -157,8 +157,9 @@ def test_trains_through_compile_and_fit(rng):
     assert history.history["loss"][-1] < 0.5 * history.history["loss"][0]
 
 
-def test_mixed_bfloat16_gives_float32_logits(rng):
-    model = Transformer(**SMALL, dtype="mixed_bfloat16")
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_gives_float32_logits(rng, policy):
+    model = Transformer(**SMALL, dtype=policy)
     logits = model({"inputs": example(rng)[0], "targets": example(rng)[1]})
     assert keras.backend.standardize_dtype(logits.dtype) == "float32"
     assert all(w.dtype == "float32" for w in model.trainable_weights)

@@ -34,8 +34,9 @@ def test_the_largest_batch_and_what_to_lower_are_named():
     assert "OOM" in said  # TensorFlow's own words
 
 
-def test_what_is_set_or_no_help_is_not_recommended():
-    said = failure(HParams().parse("recompute_grad=True,dtype_policy=mixed_bfloat16"), (10, 9, 9))
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_what_is_set_or_no_help_is_not_recommended(policy):
+    said = failure(HParams().parse(f"recompute_grad=True,dtype_policy={policy}"), (10, 9, 9))
     assert "set " not in said and "max_length" not in said
 
 

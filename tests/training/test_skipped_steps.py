@@ -30,6 +30,17 @@ def test_a_good_step_begins_the_count_anew(tmp_path):
     assert [line["step"] for line in RunLog(str(tmp_path)).read() if line["event"] == "skipped"] == [2, 3, 5, 6]
 
 
+def test_steps_skipped_for_their_loss_scale_do_not_count_until_it_is_at_its_least(tmp_path):
+    watched = watcher(tmp_path, 2)
+    scales = (8.0, 4.0, 2.0, 1.0)
+    for step, scale in enumerate(scales, 1):
+        watched.watch(step, batches(), result(True) | {"loss_scale": scale})
+    assert watched.in_a_row == 1
+    with pytest.raises(Failure, match=r"for 2 steps in a row, up to step 5.*mixed_bfloat16"):
+        watched.watch(5, batches(), result(True) | {"loss_scale": 1.0})
+    assert [line["loss_scale"] for line in RunLog(str(tmp_path)).read()] == [*scales, 1.0]
+
+
 @pytest.mark.parametrize("most", [1, 3])
 def test_so_many_in_a_row_end_the_run_and_leave_their_batches_and_state(tmp_path, most):
     saved = []

@@ -99,7 +99,12 @@ TOLERANCE = {"sgd": 1e-5, "adam": 1e-3}
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "optimizer, replicas, more",
-    [("sgd", 8, ""), ("adam", 2, ",ema_decay=0.9"), ("sgd", 2, ",dtype_policy=mixed_bfloat16,clip_grad_norm=0.5")],
+    [
+        ("sgd", 8, ""),
+        ("adam", 2, ",ema_decay=0.9"),
+        ("sgd", 2, ",dtype_policy=mixed_bfloat16,clip_grad_norm=0.5"),
+        ("sgd", 8, ",dtype_policy=mixed_float16"),
+    ],
 )
 def test_replicas_train_as_one_that_accumulates(optimizer, replicas, more):
     groups = by(replicas)[:3]
@@ -142,23 +147,23 @@ def test_gradients_of_replicas_add_up_to_those_of_the_concatenated_batch():
 class DividesByLocalTokens(TrainStep):
     """The mistake of most toolkits: each replica's mean, then the mean of the means."""
 
-    def _replica_gradients(self, replica, batches, tokens, first_batch):
+    def _replica_gradients(self, replica, batches, tokens, *more):
         local = tf.math.count_nonzero(batches[0]["targets"], dtype=tf.float32)
-        return super()._replica_gradients(replica, batches, local * self.replicas.count, first_batch)
+        return super()._replica_gradients(replica, batches, local * self.replicas.count, *more)
 
 
 class AveragesGradients(TrainStep):
     """The mistake of a reduction by MEAN."""
 
-    def _replica_gradients(self, replica, batches, tokens, first_batch):
-        return super()._replica_gradients(replica, batches, tokens * self.replicas.count, first_batch)
+    def _replica_gradients(self, replica, batches, tokens, *more):
+        return super()._replica_gradients(replica, batches, tokens * self.replicas.count, *more)
 
 
 class SameMasksEverywhere(TrainStep):
     """The mistake of keras.layers.Dropout under MirroredStrategy."""
 
-    def _replica_gradients(self, replica, batches, tokens, first_batch):
-        return super()._replica_gradients(replica, batches, tokens, first_batch - replica)
+    def _replica_gradients(self, replica, batches, tokens, first_batch, *more):
+        return super()._replica_gradients(replica, batches, tokens, first_batch - replica, *more)
 
 
 def moved_between_devices(function):

@@ -50,7 +50,11 @@ def trainer(data_dir, output_dir, hparams=HPARAMS, **more):
 def state(output_dir, step):
     """Weights, moments and counters of a checkpoint."""
     reader = tf.train.load_checkpoint(os.path.join(output_dir, f"model.ckpt-{step}"))
-    keys = [k for k in reader.get_variable_to_shape_map() if k.startswith(("model/", "optimizer/", "batches_read"))]
+    keys = [
+        k
+        for k in reader.get_variable_to_shape_map()
+        if k.startswith(("model/", "optimizer/", "batches_read", "loss_scale"))
+    ]
     return {key: reader.get_tensor(key) for key in keys}
 
 
@@ -229,10 +233,43 @@ def test_a_max_length_beyond_the_learned_positions(data_dir, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_float16_is_refused(data_dir, tmp_path):
-    with pytest.raises(UserError, match=r"dtype_policy=mixed_float16: .* not proven right .*mixed_bfloat16"):
-        trainer(data_dir, tmp_path / "run", f"{HPARAMS},dtype_policy=mixed_float16").train(3)
-    assert not (tmp_path / "run" / "hparams.json").exists()
+FLOAT16 = HPARAMS + ",dtype_policy=mixed_float16"
+
+
+@pytest.mark.slow  # three runs
+def test_in_float16_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, tmp_path):
+    """With a scale that overflows again and again, which is no reason to end the run."""
+    hparams = FLOAT16 + ",mixed_precision_optimizer_init_loss_scale=1048576,loss_scale_growth_steps=2"
+    hparams += ",max_skipped_steps=1"
+    metrics = trainer(data_dir, tmp_path / "whole", hparams, evaluate_while_training=True).train(9)
+    for steps in (2, 9):
+        trainer(data_dir, tmp_path / "parts", hparams).train(steps)
+    assert_same(state(tmp_path / "parts", 9), state(tmp_path / "whole", 9))
+    assert np.isfinite(metrics["loss"])
+    lines = log(tmp_path / "whole")
+    skipped, shown = (
+        {line["step"]: line["loss_scale"] for line in lines if line["event"] == event}
+        for event in ("skipped", "progress")
+    )
+    assert len(skipped) > 1 and skipped[1] == pytest.approx(2**20, rel=1e-5)
+    assert max(shown.values()) > min(skipped.values()) / 2, "it has grown again"
+
+
+def test_a_run_that_changes_to_float16_begins_with_the_first_scale(data_dir, tmp_path, caplog):
+    trainer(data_dir, tmp_path).train(3)
+    with pytest.raises(UserError, match=r"dtype_policy: float32 -> mixed_float16.*--allow_hparams_change"):
+        trainer(data_dir, tmp_path, FLOAT16).train(6)
+    with caplog.at_level(logging.INFO, "t2t_lite"):
+        trainer(data_dir, tmp_path, FLOAT16, allow_hparams_change=True).train(6)
+    assert "model.ckpt-3 was not trained in float16: the loss scale begins at 32,768" in caplog.text
+    trainer(data_dir, tmp_path, allow_hparams_change=True).train(7)
+    assert "loss_scale" not in log(tmp_path)[-2], "back in float32"
+
+
+def test_weights_in_float16_are_refused(data_dir, tmp_path):
+    with pytest.raises(UserError, match=r"^dtype_policy=float16: .*Expected mixed_float16, which"):
+        trainer(data_dir, tmp_path / "run", f"{HPARAMS},dtype_policy=float16").train(3)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
