@@ -1,0 +1,178 @@
+"""Where the time of a training step goes: into matrix products, and into what else.
+
+python benchmarks/training.py make BATCHES.npz --records 'DATA/problem-train-*'
+python benchmarks/training_profile.py BATCHES.npz > result.jsonl
+
+The paper's base model, as in benchmarks/training.py, on the first of the batches, in float32 and mixed_bfloat16. All
+matrix products of the step's graph, forward and backward, are computed again alone, one at a time, with the same
+shapes, transposes and dtypes. That gives the machine's own rate, and `share` is the part of it that the step reaches:
+the time of the products alone over that of the step. Each is the shortest CPU time of `--rounds` turns, which they
+take in one process. In CPU time another process counts less than in wall time, but is still better absent.
+
+`kinds` are the step's other operations: milliseconds by TensorFlow's profiler, of each operation the shortest of the
+turns, without the operations inside it, summed by kind. Use `--threads=1`: then this is CPU time as well.
+"""
+
+import argparse
+import collections
+import glob
+import json
+import os
+import sys
+import tempfile
+import time
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks.training import SIDES, load, new_step
+from benchmarks.turns import machine
+
+# A kind is the first one of which a word is in the operation's type; MatMul covers oneDNN's fused ones.
+KINDS = {
+    "matrix products": ("MatMul",),
+    "dropout's random numbers": ("Random",),
+    "optimizer": ("Apply", "L2Loss"),
+    "look-ups": ("Gather", "Segment"),
+    "softmax, loss, sums and means": ("Softmax", "Sum", "Max", "Mean", "OneHot", "BiasAddGrad"),
+    "casts": ("Cast",),
+    "transposes and copies": ("Transpose", "Einsum", "Concat", "Pad", "Slice", "Pack", "Bitcast", "Reshape"),
+    "elementwise": ("Mul", "Add", "Sub", "Select", "Square", "Rsqrt", "Relu", "Equal", "Neg", "Div", "Log", "Assign"),
+    "other": ("",),
+}
+
+
+def kind_of(operation):
+    """Returns which of `KINDS` an operation's type belongs to."""
+    return next(kind for kind, words in KINDS.items() if any(word in operation for word in words))
+
+
+def products(model, hparams, batch):
+    """Returns the matrix products of a step on a batch.
+
+    Returns:
+        {(type, shape of a, shape of b, whether a is transposed, whether b is, dtype): how many}.
+    """
+    import tensorflow as tf
+
+    from t2t_lite.training.losses import cross_entropy
+
+    def gradients(batch):
+        with tf.GradientTape() as tape:
+            loss, _ = cross_entropy(model(batch, training=True), batch["targets"], hparams.label_smoothing)
+        return tape.gradient(loss, [v.value for v in model.trainable_variables], unconnected_gradients="zero")
+
+    signature = [{name: tf.TensorSpec(ids.shape, ids.dtype) for name, ids in batch.items()}]
+    traced = tf.function(gradients, input_signature=signature, autograph=False).get_concrete_function()
+    found = collections.Counter()
+    for op in traced.graph.get_operations():
+        if "MatMul" in op.type:
+            flags = ("transpose_a", "transpose_b") if op.type == "MatMul" else ("adj_x", "adj_y")
+            shapes = [tuple(x.shape) for x in op.inputs]
+            found[op.type, *shapes, *map(op.get_attr, flags), op.inputs[0].dtype.name] += 1
+    return found
+
+
+def operation(kind, a, b, turn_a, turn_b, dtype):
+    """Returns a function that computes one of `products`, and its floating-point operations."""
+    import tensorflow as tf
+
+    x, y = (tf.cast(tf.random.normal(shape), dtype) for shape in (a, b))
+    turned = {"transpose_a": turn_a, "transpose_b": turn_b} if kind == "MatMul" else {"adj_x": turn_a, "adj_y": turn_b}
+    names = {"a": x, "b": y} if kind == "MatMul" else {"x": x, "y": y}
+    run = lambda: getattr(tf.raw_ops, kind)(**names, **turned)  # noqa: E731
+    return run, 2 * int(tf.size(run())) * a[-2 if turn_a else -1]
+
+
+def cpu_seconds(function, *args):
+    """Calls a function; returns the CPU time of all threads."""
+    started = time.process_time()
+    function(*args)
+    return time.process_time() - started
+
+
+def self_times(folder):
+    """Returns {"name:type" of an operation: milliseconds} of a trace, without what runs inside of it."""
+    from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
+
+    (path,) = glob.glob(f"{folder}/**/*.xplane.pb", recursive=True)
+    with open(path, "rb") as file:
+        (plane,) = [plane for plane in XSpace.FromString(file.read()).planes if plane.name == "/host:CPU"]
+    found = collections.Counter()
+    for line in plane.lines:
+        if not line.name.startswith("tf_"):  # else Python's thread, which waits
+            continue
+        outer = []
+        for event in sorted(line.events, key=lambda e: (e.offset_ps, -e.duration_ps)):
+            name = plane.event_metadata[event.metadata_id].name
+            while outer and outer[-1][1] <= event.offset_ps:
+                outer.pop()
+            if outer:
+                found[outer[-1][0]] -= event.duration_ps / 1e9
+            found[name] += event.duration_ps / 1e9
+            outer.append((name, event.offset_ps + event.duration_ps))
+    return found
+
+
+def profile(side, batches, rounds):
+    """Measures one of `SIDES`; returns what is printed."""
+    from t2t_lite import registry
+
+    hparams = registry.hparams("transformer_base_v1").parse(SIDES[side])
+    step = new_step(hparams)
+    import tensorflow as tf  # after t2t_lite, which asks for oneDNN
+
+    batch = {name: tf.constant(ids) for name, ids in zip(("inputs", "targets"), batches[0], strict=True)}
+    counts = products(step.model, hparams, batch)
+    alone, flops = {}, 0
+    operations = {product: operation(*product) for product in counts}
+    for product, (_, own) in operations.items():
+        flops, alone[product] = flops + counts[product] * own, float("inf")
+    whole, times = float("inf"), {}
+    for turn in range(rounds + 2):  # two to warm up
+        seconds = cpu_seconds(lambda: float(step([batch], 0)["objective"]))
+        if turn >= 2:
+            whole = min(whole, seconds)
+        for product, (run, _) in operations.items():
+            alone[product] = min(alone[product], cpu_seconds(run))
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            with tf.profiler.experimental.Profile(folder):
+                float(step([batch], 0)["objective"])
+            for name, milliseconds in self_times(folder).items():
+                times[name] = min(times.get(name, float("inf")), milliseconds)
+    kinds = collections.Counter()
+    for name, milliseconds in times.items():
+        kinds[kind_of(name.rpartition(":")[2])] += milliseconds
+    products_seconds = sum(counts[product] * alone[product] for product in counts)
+    return {
+        "side": side,
+        "step_cpu_seconds": round(whole, 3),
+        "products_cpu_seconds": round(products_seconds, 3),
+        "share": round(products_seconds / whole, 3),
+        "products_gflops_per_cpu_second": round(flops / products_seconds / 1e9),
+        "kinds_ms": {kind: round(kinds[kind]) for kind in KINDS},
+        "products": [
+            [*product, counts[product], round(1e3 * alone[product], 2), round(flops_of / alone[product] / 1e9)]
+            for product, (_, flops_of) in operations.items()
+        ],
+    }
+
+
+def main():
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("batches")
+    parser.add_argument("--sides", default="ours,mixed")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--threads", type=int, default=0, help="of TensorFlow; 0: its own choice")
+    flags = parser.parse_args()
+    if flags.threads:
+        os.environ |= {"TF_NUM_INTRAOP_THREADS": str(flags.threads), "TF_NUM_INTEROP_THREADS": str(flags.threads)}
+    batches = load(flags.batches)
+    print(json.dumps({**machine(), "threads": flags.threads, "shapes": [ids.shape for ids in batches[0]]}), flush=True)
+    for side in flags.sides.split(","):
+        print(json.dumps(profile(side, batches, flags.rounds)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
