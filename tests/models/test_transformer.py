@@ -148,11 +148,13 @@ def test_gradient_reaches_every_weight(model, rng):
     check_gradients(lambda: model({"inputs": inputs, "targets": targets}, training=True), model.trainable_weights)
 
 
-def test_trains_through_compile_and_fit(rng):
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
+def test_trains_through_compile_and_fit(rng, policy):
     keras.utils.set_random_seed(5)
-    model = Transformer(**SMALL, dropout=0.0)
+    model = Transformer(**SMALL, dropout=0.0, dtype=policy)
     inputs, targets = example(rng)
     model.compile(optimizer=keras.optimizers.Adam(0.01), loss=SmoothedCrossEntropy(0.1))
+    assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer) == (policy == "mixed_float16")
     history = model.fit({"inputs": inputs, "targets": targets}, targets, epochs=30, batch_size=3, verbose=0)
     assert history.history["loss"][-1] < 0.5 * history.history["loss"][0]
 
