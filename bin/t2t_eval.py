@@ -8,10 +8,15 @@ A line for each checkpoint goes to standard output, metrics to TensorBoard (eval
 which another t2t-eval sees what is done. What the model is, the run's folder says.
 """
 
+import logging
+import math
 import sys
 
-from t2t_lite.bin import _app, _evaluating
-from t2t_lite.ranges import GPUS
+from t2t_lite.bin import _app
+from t2t_lite.decoding.decode_hparams import EVALUATION_SETTINGS
+from t2t_lite.ranges import COUNT, GPUS, MINUTES, Range
+
+_LOGGER = logging.getLogger("t2t_lite")
 
 _TRAINING = (
     "schedule", "train_steps", "local_eval_frequency", "eval_throttle_seconds", "save_checkpoints_secs",
@@ -22,11 +27,30 @@ _TRAINING = (
 def define_flags(flags):
     """Declares the command's flags."""
     _app.define_common_flags(flags)
-    _evaluating.define_flags(flags)
+    define_evaluation_flags(flags)
     flags.DEFINE_integer("worker_gpu", 1, "0: evaluate on the CPU, beside a trainer on the GPU.", limits=GPUS)
     for name in _TRAINING:
         flags.no_effect(name, "it is a setting of training")
     _app.define_tf1_flags(flags)
+
+
+def define_evaluation_flags(flags):
+    """Declares the flags of evaluations, which t2t-trainer has as well."""
+    flags.DEFINE_integer("eval_steps", 0, "Batches of an evaluation; 0: the whole set.", limits=COUNT)
+    flags.DEFINE_integer(
+        "eval_timeout_mins",
+        240,
+        "Where checkpoints are waited for: stop after so many minutes without a new one; 0: do not wait; -1: for ever.",
+        limits=Range(0, MINUTES.most, also=(-1,)),
+    )
+    flags.DEFINE_bool("eval_use_test_set", False, "Evaluate the test records, into eval_test/, not the dev ones.")
+    flags.DEFINE_string(
+        "decode_hparams",
+        "",
+        f"name=value,… of {', '.join(EVALUATION_SETTINGS)} for the evaluations' translations; default: the "
+        "hyperparameters eval_beam_size, eval_alpha.",
+    )
+    flags.no_effect("eval_run_autoregressive", "sentences are really translated at every evaluation", is_bool=True)
 
 
 def check(flags):
@@ -36,7 +60,46 @@ def check(flags):
 
 def run(flags):
     """Evaluates and prints."""
-    _evaluating.evaluate(flags)
+    evaluate(flags)
+
+
+def evaluate(flags, *, once=False, on_train_data=False):
+    """Evaluates the newest checkpoint of --output_dir, or each one as it appears, and prints the metrics.
+
+    Raises:
+        UserError: no checkpoint, no such records, or a flag that contradicts what the run was trained with.
+    """
+    from t2t_lite.data.problem import DatasetSplit
+    from t2t_lite.decoding.decode_hparams import evaluation_search
+    from t2t_lite.runs.config import read_run_config
+    from t2t_lite.runs.directory import check_names, parse_changes
+    from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
+    from t2t_lite.training.distribution import gpus_as_needed, hide_gpus
+
+    if config := read_run_config(flags.output_dir):
+        check_names(config, flags.problem, flags.model, flags.hparams_set)
+    if flags.worker_gpu > 1:
+        _LOGGER.warning(f"--worker_gpu={flags.worker_gpu}: an evaluation uses one device.")
+    if flags.worker_gpu == 0:
+        hide_gpus()
+    else:
+        gpus_as_needed()  # a trainer may need the rest of their memory
+    split = DatasetSplit.TRAIN if on_train_data else DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
+    evaluation = CheckpointEvaluation(
+        flags.output_dir,
+        flags.data_dir,
+        split,
+        flags.eval_steps,
+        lambda trained: parse_changes(trained, flags.hparams),
+        evaluation_search(flags.decode_hparams),
+    )
+    if once:
+        for name, value in evaluation.newest().items():
+            print(f"{name} = {value:.4f}")
+        return
+    timeout = math.inf if flags.eval_timeout_mins < 0 else 60.0 * flags.eval_timeout_mins
+    for path, metrics in evaluation.follow(timeout):
+        print(path, *(f"{name} = {value:.4f}" for name, value in metrics.items()), sep="  ", flush=True)
 
 
 def main(argv=None):

@@ -15,125 +15,53 @@ import logging
 import os
 import sys
 
-from t2t_lite.bin import _app, _describing, _evaluating, _schedules
-from t2t_lite.errors import UserError
-from t2t_lite.ranges import (
-    CHECKPOINTS_KEPT,
-    COUNT,
-    GPUS,
-    HOURS,
-    LOGICAL_CPUS,
-    METRIC_MOVE,
-    SECONDS,
-    SEED,
-    STEPS_BETWEEN,
-)
+from t2t_lite.bin import _app
+from t2t_lite.bin._schedules import EVALUATING
+from t2t_lite.bin._training_flags import check, define_flags
+from t2t_lite.bin.t2t_eval import evaluate
 
 _LOGGER = logging.getLogger("t2t_lite")
-
-
-def define_flags(flags):
-    """Declares the command's flags."""
-    _app.define_common_flags(flags)
-    flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({_schedules.help_string()}).")
-    flags.DEFINE_integer("train_steps", 250000, "Stop at this step, counted from the very beginning.", limits=COUNT)
-    flags.DEFINE_integer("local_eval_frequency", 1000, "Save and evaluate every so many steps.", limits=STEPS_BETWEEN)
-    _evaluating.define_flags(flags)
-    flags.DEFINE_integer("eval_throttle_seconds", 0, "Least time between two evaluations; 0: none.", limits=SECONDS)
-    flags.DEFINE_integer(
-        "eval_early_stopping_steps", None, "Stop when a metric has not moved so long.", limits=STEPS_BETWEEN
-    )
-    flags.DEFINE_string("eval_early_stopping_metric", "loss", "The metric of --eval_early_stopping_steps.")
-    flags.DEFINE_float("eval_early_stopping_metric_delta", 0.1, "The smallest move that counts.", limits=METRIC_MOVE)
-    flags.DEFINE_bool("eval_early_stopping_metric_minimize", None, "Whether less is better; default: the metric's own.")
-    flags.DEFINE_string("best_checkpoint_metric", None, "Of the model kept in best/; default: BLEU, or loss; or none.")
-    flags.DEFINE_bool("export_saved_model", False, "At the end export the best model, to export/best/1, 2, ….")
-    flags.DEFINE_integer("save_checkpoints_secs", 0, "Save also every so many seconds; 0: by steps.", limits=SECONDS)
-    flags.DEFINE_integer(
-        "keep_checkpoint_max", 20, "How many recent checkpoints are kept; 0: all.", limits=CHECKPOINTS_KEPT
-    )
-    flags.DEFINE_integer("keep_checkpoint_every_n_hours", 10000, "Keep one for good so often.", limits=HOURS)
-    flags.DEFINE_integer(
-        "log_step_count_steps", 100, "Print a line of progress every so many steps.", limits=STEPS_BETWEEN
-    )
-    flags.DEFINE_bool("profile", False, "Write a trace of steps 11 to 15, for TensorBoard's profiler.")
-    flags.DEFINE_bool("dbgprofile", False, "The same.")
-    flags.DEFINE_bool("deterministic", True, "Use only operations of a GPU that give the same bits every time.")
-    flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
-    flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
-    _describing.define_flags(flags)
-    flags.DEFINE_path(
-        "warm_start_from",
-        None,
-        "Begin a new run with the weights (without --hparams_set also the settings) of this checkpoint or output_dir.",
-    )
-    flags.DEFINE_bool("allow_hparams_change", False, "Continue a run with other hyperparameters; noted in its log.")
-    flags.DEFINE_integer(
-        "random_seed", None, "Seed of weights, data order and dropout; default: the set's.", limits=SEED
-    )
-    flags.DEFINE_integer("worker_gpu", 1, "GPUs to train on, of each machine; 1 falls back to the CPU.", limits=GPUS)
-    flags.DEFINE_integer(
-        "logical_cpus", 0, "Train on so many replicas on the CPU instead; 0: off.", limits=LOGICAL_CPUS
-    )
-    flags.DEFINE_integer("inter_op_parallelism_threads", 0, "Operations run at once; 0: automatic.", 0, 1024)
-    flags.DEFINE_integer("intra_op_parallelism_threads", 0, "Threads of an operation; 0: automatic.", 0, 1024)
-    flags.DEFINE_bool("generate_data", False, "Run t2t-datagen first, into --data_dir.")
-    flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Downloads of --generate_data.")
-    flags.DEFINE_pairs("hp_", into="hparams")
-    _define_planned_flags(flags)
-    _app.define_tf1_flags(flags)
-
-
-def _define_planned_flags(flags):
-    for name, default in (
-        ("hparams_range", None),
-        ("autotune_objective", None),
-        ("autotune_maximize", True),
-        ("autotune_max_trials", 10),
-        ("autotune_parallel_trials", 1),
-    ):
-        flags.not_yet(
-            name,
-            default,
-            "Start a run for each value: for x in 1 2; do t2t-trainer --hp_learning_rate_constant $x "
-            "--output_dir=run$x …; done, and compare: t2t-trainer --summary=run1,run2",
-        )
-    flags.not_yet("decode_to_file", "", "Use t2t-decoder.")
-    flags.not_yet("decode_reference", "", "Use t2t-decoder.")
-    flags.DEFINE_path("decode_from_file", "", "Only for t2t-decoder.")
-
-
-def check(flags):
-    """Raises `UserError` for flags that are missing or unknown schedules."""
-    if flags.summary:
-        return
-    _schedules.check(flags)
-    if flags.decode_from_file:
-        raise UserError(
-            f"--decode_from_file: t2t-trainer translates no files. Type instead: t2t-decoder "
-            f"--output_dir={flags.output_dir or 'OUTPUT_DIR'} --decode_from_file={flags.decode_from_file}"
-        )
-    config = os.path.join(flags.output_dir or "", "hparams.json")
-    remembers = flags.output_dir and ("://" in flags.output_dir or os.path.exists(config))
-    if flags.describe:
-        return _app.require(flags, *([] if remembers else ["hparams_set"]))
-    _describing.refuse_without_describe(flags)
-    may_train = flags.schedule in _schedules.TRAINING and not remembers
-    settings = ["problem"] if flags.warm_start_from else ["problem", "hparams_set"]
-    _app.require(flags, "data_dir", "output_dir", *(settings if may_train else []))
+_DESCRIBED = (
+    "problem", "model", "hparams_set", "output_dir", "data_dir", "vocab_size", "target_vocab_size", "train_steps",
+)  # fmt: skip
+_OF_TRAINER = (
+    "data_dir", "output_dir", "worker_gpu", "logical_cpus", "local_eval_frequency", "eval_throttle_seconds",
+    "deterministic", "save_checkpoints_secs", "keep_checkpoint_max", "keep_checkpoint_every_n_hours",
+    "log_step_count_steps", "allow_hparams_change",
+)  # fmt: skip
 
 
 def run(flags):
     """Trains, or evaluates and prints the metrics, or describes the model, or draws the curves of runs."""
     if flags.summary:
-        return _draw(flags.summary)
-    if flags.describe:
-        before = _earlier_run(flags)
-        return _describing.describe(flags, before, _hparams(flags, before))
-    if flags.schedule in _schedules.EVALUATING:
+        from t2t_lite.visualization.curves import draw_curves
+
+        path = os.path.join(flags.summary[0], "curves.png")
+        draw_curves(flags.summary, path)
+        print(path)
+    elif flags.describe:
+        _describe(flags)
+    elif flags.schedule in EVALUATING:
         on_train_data = flags.schedule.endswith("_on_train_data")
-        return _evaluating.evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data=on_train_data)
-    return _train(flags)
+        evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data=on_train_data)
+    else:
+        _train(flags)
+
+
+def _describe(flags):
+    from t2t_lite.export.description import describe_run
+    from t2t_lite.models.scaling import UTILIZATION, Rates
+    from t2t_lite.training.cluster import read_cluster
+    from t2t_lite.training.distribution import hide_gpus
+
+    before = _earlier_run(flags)
+    hparams = _hparams(flags, before)
+    hide_gpus()  # another run may fill them
+    cluster = read_cluster()
+    replicas = (flags.logical_cpus or flags.worker_gpu or 1) * (len(cluster.workers) if cluster else 1)
+    rates = Rates(flags.gpu_tflops, flags.gpu_utilization or UTILIZATION, flags.gpu_link, flags.gpu_memory)
+    given = {name: flags[name].value for name in _DESCRIBED}
+    print(describe_run(hparams, before, replicas=replicas, rates=rates, **given))
 
 
 def _train(flags):
@@ -141,32 +69,30 @@ def _train(flags):
 
     from t2t_lite import registry
     from t2t_lite.config import parse_assignments
+    from t2t_lite.data.named_problems import generate_problems, select_problems
+    from t2t_lite.decoding.decode_hparams import evaluation_search
+    from t2t_lite.export.best_model import export_best
     from t2t_lite.runs.checkpoints import newest_step
+    from t2t_lite.runs.opening import find_run
     from t2t_lite.training.early_stopping import EarlyStopping
     from t2t_lite.training.trainer import Trainer
 
-    if flags.inter_op_parallelism_threads:
-        tf.config.threading.set_inter_op_parallelism_threads(flags.inter_op_parallelism_threads)
-    if flags.intra_op_parallelism_threads:
-        tf.config.threading.set_intra_op_parallelism_threads(flags.intra_op_parallelism_threads)
+    inexact = []
+    for name in ("inter_op_parallelism_threads", "intra_op_parallelism_threads"):
+        if flags[name].value:
+            getattr(tf.config.threading, f"set_{name}")(flags[name].value)
+            inexact.append(f"--{name}: another number of threads may add in another order")
     before = _earlier_run(flags)
-    usr_dir = flags.t2t_usr_dir or before.get("usr_dir", "")
-    settings = before or _settings_of_warm_start(flags)
-    hparams = _hparams(flags, settings)
+    begins_as = flags.warm_start_from and not (before or flags.hparams_set)  # with the settings of another run
+    settings = find_run(flags.warm_start_from).config if begins_as else before
     trainer = Trainer(
         problem=flags.problem or before.get("problem"),
         model=flags.model or settings.get("model") or "transformer",
-        hparams=hparams,
+        hparams=_hparams(flags, settings),
         hparams_set=flags.hparams_set or settings.get("hparams_set"),
-        data_dir=flags.data_dir,
-        output_dir=flags.output_dir,
-        worker_gpu=flags.worker_gpu,
-        logical_cpus=flags.logical_cpus,
-        local_eval_frequency=flags.local_eval_frequency,
         eval_steps=1 if flags.schedule == "test" else flags.eval_steps,
         evaluate_while_training=flags.schedule != "train",
-        eval_throttle_seconds=flags.eval_throttle_seconds,
-        search=_evaluating.search(flags),
+        search=evaluation_search(flags.decode_hparams),
         translate_all=flags.schedule == "train_eval_and_decode",
         early_stopping=EarlyStopping(
             flags.eval_early_stopping_steps or 0,
@@ -176,116 +102,37 @@ def _train(flags):
         ),
         best_metric=flags.best_checkpoint_metric,
         profile=flags.profile or flags.dbgprofile,
-        deterministic=flags.deterministic,
-        inexact=_inexact(flags),
-        save_checkpoints_secs=flags.save_checkpoints_secs,
-        keep_checkpoint_max=flags.keep_checkpoint_max,
-        keep_checkpoint_every_n_hours=flags.keep_checkpoint_every_n_hours,
-        log_step_count_steps=flags.log_step_count_steps,
-        allow_hparams_change=flags.allow_hparams_change,
+        inexact=inexact,
         keep_batches_a_step="gradient_accumulation_steps" not in parse_assignments(flags.hparams, "--hparams"),
         warm_start_from=flags.warm_start_from or "",
-        usr_dir=usr_dir,
+        usr_dir=flags.t2t_usr_dir or before.get("usr_dir", ""),
         flags_text="".join(f"--{name}={flags[name].value}\n" for name in flags if flags[name].present),
+        **{name: flags[name].value for name in _OF_TRAINER},
     )
-    registry.problem(trainer.problem), registry.model(trainer.model)  # unknown names: before data are generated
-    if flags.generate_data and (status := _generate_data(trainer.problem, usr_dir, flags)):
-        return status
-    train_steps = flags.train_steps
-    if flags.schedule == "test":
-        train_steps = newest_step(flags.output_dir) + 1
-    trainer.train(train_steps)
+    registry.problem(trainer.problem), registry.model(trainer.model)  # unknown names: before data are made
+    if flags.generate_data:
+        generate_problems(select_problems(trainer.problem), flags.data_dir, flags.tmp_dir)
+    trainer.train(newest_step(flags.output_dir) + 1 if flags.schedule == "test" else flags.train_steps)
     if flags.export_saved_model and trainer.ended_by != "signal":
         if os.environ.get("TF_CONFIG"):
             _LOGGER.warning(
                 f"--export_saved_model: not by several machines. Type t2t-exporter --output_dir={flags.output_dir}/best"
             )
-        else:
-            _export(flags.output_dir)
-    return 0
+        elif path := export_best(flags.output_dir):
+            print(path)
 
 
 def _earlier_run(flags):
-    """Returns the `hparams.json` of the run in --output_dir, whose own problems and models are imported; or {}."""
-    from t2t_lite.runs.config import import_usr_dir, read_run_config
+    from t2t_lite.runs.config import read_earlier_run
 
-    before = (flags.output_dir and read_run_config(flags.output_dir)) or {}
-    if before and not flags.t2t_usr_dir:  # the flag's is imported already
-        import_usr_dir(flags.output_dir, before)
-    return before
-
-
-def _inexact(flags):
-    """Returns which flags let the weights depend on more than the command says, and how."""
-    names = [n for n in ("inter_op_parallelism_threads", "intra_op_parallelism_threads") if flags[n].value]
-    return [f"--{name}: another number of threads may add in another order" for name in names]
-
-
-def _export(output_dir):
-    """Exports the best model of a run, or its newest; prints where to. Not again what is exported already."""
-    import tensorflow as tf
-
-    from t2t_lite.decoding.translator import Translator
-    from t2t_lite.export.saved_model import export_saved_model
-    from t2t_lite.files import list_files
-    from t2t_lite.training.best_checkpoint import best_checkpoint
-
-    path = best_checkpoint(output_dir) or output_dir
-    translator = Translator.load(path)
-    folder = os.path.join(output_dir, "export", "best")
-    exports = [path for number in list_files(folder, r"\d+") for path in list_files(number, r"saved_model\.pb")]
-    changed = tf.io.gfile.stat(f"{translator.run.path}.index").mtime_nsec
-    if any(tf.io.gfile.stat(export).mtime_nsec >= changed for export in exports):
-        _LOGGER.info(f"{folder}: holds this model already")
-        return
-    which = "best" if path != output_dir else "newest, since there were no evaluations"
-    _LOGGER.info(f"exporting the model of step {translator.run.step:,} ({which})")
-    print(export_saved_model(translator, folder))
-
-
-def _settings_of_warm_start(flags):
-    """Returns the `hparams.json` of the run that a new one begins with, unless a set is named: then {}."""
-    from t2t_lite.runs.opening import find_checkpoint, read_config_of
-
-    if flags.hparams_set or not flags.warm_start_from:
-        return {}
-    return read_config_of(find_checkpoint(flags.warm_start_from))
+    return read_earlier_run(flags.output_dir, imports=not flags.t2t_usr_dir)  # the flag's is imported already
 
 
 def _hparams(flags, before):
-    """Returns the hyperparameters that the flags ask for, of a new run or of the one that has `before`."""
-    from t2t_lite.config import parse_assignments
     from t2t_lite.runs.directory import run_hparams
 
-    if not flags.hparams_set and not before:
-        raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
-    hparams = run_hparams(before, flags.hparams_set, flags.hparams)
-    if flags.random_seed is not None:
-        hparams.random_seed = flags.random_seed
-    if flags.gpu_automatic_mixed_precision:
-        if parse_assignments(flags.hparams, "--hparams").get("dtype_policy", "mixed_bfloat16") != "mixed_bfloat16":
-            raise UserError(
-                "--gpu_automatic_mixed_precision: --hparams has another dtype_policy. Leave out one of them."
-            )
-        hparams.dtype_policy = "mixed_bfloat16"
-    return hparams
-
-
-def _draw(output_dirs):
-    """Draws the curves of runs over one another."""
-    from t2t_lite.visualization.curves import draw_curves
-
-    path = os.path.join(output_dirs[0], "curves.png")
-    draw_curves(output_dirs, path)
-    print(path)
-
-
-def _generate_data(problem, usr_dir, flags):
-    """Runs t2t-datagen in this process; returns its exit status."""
-    from t2t_lite.bin import t2t_datagen
-
-    words = [f"--problem={problem}", f"--data_dir={flags.data_dir}", f"--tmp_dir={flags.tmp_dir}"]
-    return t2t_datagen.main(words + ([f"--t2t_usr_dir={usr_dir}"] if usr_dir else []))
+    mixed = flags.gpu_automatic_mixed_precision
+    return run_hparams(before, flags.hparams_set, flags.hparams, random_seed=flags.random_seed, mixed_precision=mixed)
 
 
 def main(argv=None):

@@ -5,6 +5,7 @@ import dataclasses
 from t2t_lite.data.translate import TranslateProblem
 from t2t_lite.decoding.alignment import UNKNOWN, pharaoh, replace_unknown, word_alignment
 from t2t_lite.decoding.long_input import join_texts, split_text
+from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.decoding.translator import Hypothesis
 from t2t_lite.errors import UserError
 
@@ -76,6 +77,7 @@ class LineTranslator:
         if self.long_input == "split" and not given:  # there is no longer sentence in training
             self.limit = min(self.limit, translator.hparams.max_length or self.limit)
         self._on_error = on_error or _raise
+        self._ids = {}  # text -> ids, of the lines in hand
         self._utility = utility
         self.compile = None
         self._options = vars(settings.search_options())
@@ -101,6 +103,7 @@ class LineTranslator:
             UserError: what `on_error` raises; an option out of range.
         """
         prefixes = prefixes or [""] * len(lines)
+        self._ids.clear()
         parts = [self._parts(*line) for line in zip(lines, prefixes, range(first, first + len(lines)), strict=True)]
         texts = [part for of_line in parts for part in of_line]
         begin = []  # the prefix is that of the first part
@@ -122,12 +125,23 @@ class LineTranslator:
         """
         if self.long_input != "refuse":
             return lines
-        return [line if self._parts(line, "", number) else None for number, line in enumerate(lines, first)]
+        kept = []
+        for number, line in enumerate(lines, first):
+            self._ids.clear()
+            kept.append(line if self._parts(line, "", number) else None)
+        return kept
 
     def length(self, text):
         """Returns the length of a text in ids, EOS included."""
-        problem = self.translator.problem
-        return len(self.translator.encoders["inputs"].encode(problem.input_text(text) if problem else text)) + 1
+        return len(self._encoded(text)) + 1
+
+    def _encoded(self, text):
+        """Returns the ids of a text, without EOS; those that are known are not made again for the translator."""
+        if text not in self._ids:
+            problem, valid = self.translator.problem, valid_unicode(text)
+            valid = problem.input_text(valid) if problem else valid
+            self._ids[text] = self.translator.encoders["inputs"].encode(valid)
+        return self._ids[text]
 
     def _parts(self, line, prefix, number):
         """Returns the texts that the line is translated as; [] where it is skipped."""
@@ -158,6 +172,7 @@ class LineTranslator:
 
     def _translate(self, texts, prefixes, on_progress):
         arguments = {"max_input_length": self.limit, "on_progress": on_progress, **self._asked, **self._attention}
+        arguments["encoded"] = [self._encoded(text) if text.strip() else [] for text in texts]
         if prefixes:
             arguments["prefixes"] = prefixes
         arguments |= self._options | {"compile": self.compile}

@@ -142,6 +142,7 @@ class Translator:
         *,
         max_input_length=None,
         prefixes=None,
+        encoded=None,
         return_attention=False,
         return_token_scores=False,
         on_progress=None,
@@ -155,6 +156,7 @@ class Translator:
                 of a learned position table.
             prefixes: list of str, as many: what each output begins with, "" or None where it is free. Its pieces are
                 forced as they are, so it should end where a word ends (the output may go on with that word).
+            encoded: None, or as many lists of ids: what `encoders["inputs"]` makes of the texts, where that is known.
             return_attention, return_token_scores: bool, whether hypotheses get their `attention`, `token_scores`;
                 each takes one more pass over what was found.
             on_progress: None, or a function that is told how many sentences each finished batch had.
@@ -171,7 +173,8 @@ class Translator:
         """
         texts, options = [self._prepared(text) for text in check_texts(texts)], self.search_options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
-        ids = {at: _encode(self.encoders["inputs"], text, at) for at, text in enumerate(texts) if text.strip()}
+        encode = functools.partial(_encode, self.encoders["inputs"])
+        ids = {at: encoded[at] if encoded else encode(text, at) for at, text in enumerate(texts) if text.strip()}
         ids = {at: pieces for at, pieces in ids.items() if pieces}  # nothing but control characters is a blank, too
         blank = Translation((Hypothesis(token_scores=[] if return_token_scores else None),))
         translations = [blank] * len(texts)

@@ -94,6 +94,19 @@ def import_usr_dir(directory, config):
     registry.import_usr_dir(path)
 
 
+def read_earlier_run(output_dir, imports=True):
+    """Returns the `hparams.json` of the run in output_dir, or {} where there is none.
+
+    Args:
+        output_dir: str or None.
+        imports: bool, whether to import the user's folder that it was trained with, see `import_usr_dir`.
+    """
+    before = (output_dir and read_run_config(output_dir)) or {}
+    if before and imports:
+        import_usr_dir(output_dir, before)
+    return before
+
+
 def build_model(config):
     """Makes the model of a run, with all its weights.
 

@@ -88,7 +88,7 @@ def accumulation_for(replicas, wanted, before, keep_batches=True):
     return batches // replicas
 
 
-def run_hparams(before, hparams_set=None, changes=""):
+def run_hparams(before, hparams_set=None, changes="", *, random_seed=None, mixed_precision=False):
     """Returns the HParams of a run: those it has, or of a new one its set's, with changes.
 
     Args:
@@ -96,13 +96,27 @@ def run_hparams(before, hparams_set=None, changes=""):
         hparams_set: str, name of the set, or None. The name that the run has stands for the values that the run has,
             not for the set's own: the same command gives the same settings again, and so does a part of it.
         changes: str, as `HParams.parse` takes them.
+        random_seed: int, instead of the set's; None: that.
+        mixed_precision: bool, whether dtype_policy is mixed_bfloat16.
 
     Raises:
-        UserError: unknown names, or values out of range.
+        UserError: unknown names, or values out of range; no set and no run to take them from.
     """
+    if not hparams_set and not before:
+        raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
     if not before or hparams_set not in (None, "", before["hparams_set"]):
-        return registry.hparams(hparams_set).parse(changes)
-    return parse_changes(HParams.from_dict(before["hparams"]), changes)
+        hparams = registry.hparams(hparams_set).parse(changes)
+    else:
+        hparams = parse_changes(HParams.from_dict(before["hparams"]), changes)
+    if random_seed is not None:
+        hparams.random_seed = random_seed
+    if mixed_precision:
+        if parse_assignments(changes, "--hparams").get("dtype_policy", "mixed_bfloat16") != "mixed_bfloat16":
+            raise UserError(
+                "--gpu_automatic_mixed_precision: --hparams has another dtype_policy. Leave out one of them."
+            )
+        hparams.dtype_policy = "mixed_bfloat16"
+    return hparams
 
 
 def parse_changes(hparams, changes):

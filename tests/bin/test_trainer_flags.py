@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from t2t_lite.bin import t2t_datagen
 from t2t_lite.config import HParams
+from t2t_lite.data import named_problems
 from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.early_stopping import EarlyStopping
@@ -308,17 +308,18 @@ def test_the_users_folder_of_a_run_is_imported_again(call, recorded, tmp_path):
     assert "my_registered_things/__init__.py, line 1: ValueError: imported" in err
 
 
-def test_generate_data_runs_t2t_datagen_before_training(call, recorded, monkeypatch, tmp_path):
-    monkeypatch.setattr(t2t_datagen, "main", lambda argv: recorded.append(argv) or 0)
+def test_data_are_generated_before_training(call, recorded, monkeypatch, tmp_path):
+    monkeypatch.setattr(named_problems, "generate_problems", lambda *args: recorded.append(args))
     folders = f"--output_dir={tmp_path / 'run'}", "--tmp_dir=downloads", "--generate_data"
     assert call(*REQUIRED, *folders)[0] == 0
-    assert recorded[1] == ["--problem=algorithmic_identity_decimal40", "--data_dir=d", "--tmp_dir=downloads"]
+    assert recorded[1] == (["algorithmic_identity_decimal40"], "d", "downloads")
     assert recorded[2][0] == "train"
 
 
-def test_nothing_is_trained_when_data_cannot_be_generated(call, recorded, monkeypatch, tmp_path):
-    monkeypatch.setattr(t2t_datagen, "main", lambda argv: 2)
-    assert call(*REQUIRED, f"--output_dir={tmp_path}", "--generate_data")[0] == 2
+def test_nothing_is_trained_when_data_cannot_be_generated(call, recorded, tmp_path):
+    (tmp_path / "file").touch()
+    status, _, err = call(*REQUIRED, f"--output_dir={tmp_path}", "--generate_data", f"--tmp_dir={tmp_path}/file")
+    assert status == 2 and f"{tmp_path}/file" in err
     assert len(recorded) == 1
 
 

@@ -238,3 +238,16 @@ def test_lines_of_json():
         "hypotheses": [{"text": "ba", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}],
     }
     assert json.loads(text_files.json_line(8, "ü", second))["truncated"]
+
+
+@pytest.mark.parametrize("long_input", ["split", "truncate"])
+def test_a_text_is_encoded_once(monkeypatch, long_input):
+    """Its ids go to the translator: encoding is a large part of the work before the search."""
+    encoded, encode = [], Characters.encode
+    monkeypatch.setattr(Characters, "encode", lambda self, text: encoded.append(text) or encode(self, text))
+    lines_of, given = make("max_input_size=5", long_input=long_input), {}
+    translate = lines_of.translator.translate
+    monkeypatch.setattr(lines_of.translator, "translate", lambda texts, **o: given.update(o) or translate(texts, **o))
+    lines_of.translate(["abc", "", "ab cd"])
+    assert "".join(map(chr, given["encoded"][0])) == "abc" and given["encoded"][1] == []
+    assert len(encoded) == len(set(encoded))

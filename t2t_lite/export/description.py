@@ -1,0 +1,71 @@
+"""What a model is made of, what its training costs and where it can be exported to (`t2t-trainer --describe`)."""
+
+import contextlib
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.export.formats import destinations_text
+from t2t_lite.models import describe
+from t2t_lite.text.vocabulary import vocabulary_sizes
+
+_VOCAB_SIZE = 37_000  # where nothing says another one: the paper's
+
+
+def describe_run(
+    hparams,
+    before,
+    *,
+    problem=None,
+    model=None,
+    hparams_set=None,
+    output_dir=None,
+    data_dir=None,
+    vocab_size=None,
+    target_vocab_size=None,
+    train_steps,
+    replicas,
+    rates,
+):
+    """Returns the description of a run that may not have begun, a text.
+
+    Args:
+        hparams: HParams.
+        before: dict, the `hparams.json` of the run in output_dir; {}: there is none.
+        problem, model, hparams_set: names; None: the run's.
+        output_dir, data_dir: paths of the run and of records, where the vocabulary may be; or None.
+        vocab_size, target_vocab_size: ids; None: those of the run, of the vocabulary, or as in the paper.
+        train_steps, replicas, rates: as of `models.describe.describe`.
+
+    Raises:
+        UserError: unknown names.
+    """
+    problem = problem and registry.problem(problem)  # an unknown name is a mistake in any case
+    name = model or before.get("model") or "transformer"
+    hparams_set = hparams_set or before.get("hparams_set") or ""
+    if vocab_size:
+        where = "--vocab_size"
+    elif before:
+        where, vocab_size = output_dir, before["vocab_size"]
+        target_vocab_size = target_vocab_size or before["target_vocab_size"]
+    elif encoders := _encoders(problem, data_dir):
+        where, (vocab_size, targets) = data_dir, vocabulary_sizes(encoders)
+        target_vocab_size = target_vocab_size or targets
+    else:
+        where, vocab_size = "assumed; --vocab_size says another", _VOCAB_SIZE
+    shapes = describe.shapes_only(registry.model(name), hparams, vocab_size, target_vocab_size)
+    both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} of the targets" if target_vocab_size else "")
+    text = describe.describe(shapes, hparams, hparams_set, train_steps, replicas, rates).text()
+    known = problem or (before and registry.problem(before["problem"]))
+    encoders = _encoders(known, before and output_dir) or _encoders(known, data_dir)
+    return (
+        f"model {name}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"
+        f"{destinations_text(shapes, encoders)}"
+    )
+
+
+def _encoders(problem, folder):
+    """Returns the problem's encoders, which decide where a model can go; None where there are none yet."""
+    if problem and folder:
+        with contextlib.suppress(UserError):
+            return problem.get_feature_encoders(folder)
+    return None
