@@ -48,16 +48,18 @@ def widened(model, factor, num_heads, num_layers, vocab_size):
     for position in (wide.encoder_position, wide.decoder_position):
         position.table.assign(np.tile(table, factor))
     for narrow_layers, wide_layers in (
-        (model.encoder_layers, wide.encoder_layers),
-        (model.decoder_layers, wide.decoder_layers),
+        (model.encoder.layers, wide.encoder.layers),
+        (model.decoder.layers, wide.decoder.layers),
     ):
         for i, layer in enumerate(wide_layers):
             if i < len(narrow_layers):
                 _fill_layer(layer, narrow_layers[i], config["num_heads"], head_copies, factor)
             else:
                 _silence(layer)
-    _fill_norm(wide.encoder_norm, model.encoder_norm, factor)
-    _fill_norm(wide.decoder_norm, model.decoder_norm, factor, factor**-0.5)  # the softmax sums `factor` equal products
+    _fill_norm(wide.encoder.final_norm, model.encoder.final_norm, factor)
+    _fill_norm(
+        wide.decoder.final_norm, model.decoder.final_norm, factor, factor**-0.5
+    )  # the softmax sums `factor` equal products
     return wide
 
 

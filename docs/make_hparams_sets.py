@@ -49,8 +49,8 @@ def row(name):
     """Returns the cells of one set; all numbers of the model are the built model's."""
     hparams = registry.hparams(name)
     model = shapes_only(registry.model("transformer"), hparams, VOCAB_SIZE)
-    attention = model.encoder_layers[0].self_attention.layer
-    depths = {len(model.encoder_layers), len(model.decoder_layers)}
+    attention = model.encoder.layers[0].self_attention.layer
+    depths = {len(model.encoder.layers), len(model.decoder.layers)}
     rates = [hparams.layer_prepostprocess_dropout, hparams.attention_dropout, hparams.relu_dropout]
     parameters, paper = describe(model, hparams).parameters, PAPER.get(name)
     return (

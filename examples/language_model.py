@@ -50,7 +50,6 @@ class LanguageModel(keras.Model):
 
     def __init__(self, vocab_size, hidden_size=64, num_heads=4, num_layers=2):
         super().__init__()
-        self.cache_shape = (num_heads, LENGTH, hidden_size // num_heads)
         self.embedding = TokenEmbedding(vocab_size, hidden_size)
         self.position = SinusoidalPositionEmbedding()
         self.blocks = [TransformerDecoderLayer(num_heads, 4 * hidden_size, dropout=0.0) for _ in range(num_layers)]
@@ -72,8 +71,7 @@ class LanguageModel(keras.Model):
 
     def sample(self, prompt, seed):
         """Continues ids [batch, length]. Returns (ids [batch, LENGTH], the steps' logits [batch, LENGTH, vocab])."""
-        empty = ops.zeros((len(prompt), *self.cache_shape))
-        caches = [block.init_cache(None, empty, empty) for block in self.blocks]
+        caches = [block.init_cache(None, len(prompt), LENGTH) for block in self.blocks]
         ids, steps, seeds = ops.zeros((len(prompt), 1), "int32"), [], keras.random.SeedGenerator(seed)
         for position in range(LENGTH):
             logits, caches = self.step(ids[:, -1], position, caches)

@@ -14,7 +14,7 @@ _MODULES = {
     "t2t_lite.layers": (
         "Dropout", "FeedForward", "LayerNormalization", "LearnedPositionEmbedding", "MultiHeadAttention",
         "RelativeAttention", "Residual", "RestrictedAttention", "SinusoidalPositionEmbedding", "TokenEmbedding",
-        "TransformerDecoderLayer", "TransformerEncoderLayer",
+        "TransformerDecoderLayer", "TransformerEncoderLayer", "TransformerStack",
     ),
     "t2t_lite.layers.dropout": ("ScopedSeed",),
     "t2t_lite.models.transformer": ("Transformer",),

@@ -43,4 +43,6 @@ class TalkingHeadsAttention(MultiHeadAttention):
 class TalkingHeadsTransformer(Transformer):
     """The Transformer with talking heads in every attention."""
 
-    attention_class = TalkingHeadsAttention
+    def attention(self, role, index, **options):
+        """Makes the attention of one layer."""
+        return TalkingHeadsAttention(**options)

@@ -100,16 +100,16 @@ def model_spec(model, tokens):
             side.position_encodings.encodings = _positions(position, config)
     if config["target_space_embedding"]:  # one more vector at every position
         spec.encoder.position_encodings.encodings += _array(model.target_space)
-    for layer, theirs in zip(model.encoder_layers, spec.encoder.layer, strict=True):
+    for layer, theirs in zip(model.encoder.layers, spec.encoder.layer, strict=True):
         _fill_self_attention(layer.self_attention, theirs.self_attention)
         _fill_feed_forward(layer.feed_forward, theirs.ffn)
-    for layer, theirs in zip(model.decoder_layers, spec.decoder.layer, strict=True):
+    for layer, theirs in zip(model.decoder.layers, spec.decoder.layer, strict=True):
         _fill_self_attention(layer.self_attention, theirs.self_attention)
         _fill_cross_attention(layer.cross_attention, theirs.attention)
         _fill_feed_forward(layer.feed_forward, theirs.ffn)
     if config["norm"] == "pre":
-        _fill_norm(model.encoder_norm, spec.encoder.layer_norm)
-        _fill_norm(model.decoder_norm, spec.decoder.layer_norm)
+        _fill_norm(model.encoder.final_norm, spec.encoder.layer_norm)
+        _fill_norm(model.decoder.final_norm, spec.decoder.layer_norm)
     spec.register_source_vocabulary(tokens["inputs"])
     spec.register_target_vocabulary(tokens["targets"])
     spec.config.unk_token, spec.config.bos_token = tokens["targets"][UNK_ID], tokens["targets"][0]

@@ -43,7 +43,7 @@ def obstacles(format_name, model, encoders=None):
     if format_name == "saved_model":
         return []
     found = []
-    if type(model) is not Transformer or model.attention_class is not None:
+    if type(model) is not Transformer:
         kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"a {type(model).__name__}"
         found.append(f"it is {kind}, expected model=transformer, one model (t2t-avg-all averages checkpoints into one)")
     else:

@@ -99,7 +99,7 @@ def shares_embeddings(config):
 
 def parts(model):
     """Yields the Parts of all layers of both stacks."""
-    stacks = (("encoder", model.encoder_layers), ("decoder", model.decoder_layers))
+    stacks = (("encoder", model.encoder.layers), ("decoder", model.decoder.layers))
     for stack, number, layer in ((s, i, layer) for s, layers in stacks for i, layer in enumerate(layers)):
         prefix = f"model.{stack}.layers.{number}"
         attentions = [("self_attn", layer.self_attention)]

@@ -91,7 +91,7 @@ def _fill(model, checkpoint, embeddings):
     if model.config["position"] == "learned":
         for side, layer in (("inputs", model.encoder_position), ("targets", model.decoder_position)):
             layer.table.assign(checkpoint.read(f"{side}_positional_embedding"))
-    for stack, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
+    for stack, layers in (("encoder", model.encoder.layers), ("decoder", model.decoder.layers)):
         for number, layer in enumerate(layers):
             scope = f"{stack}/layer_{number}"
             _fill_attention(layer.self_attention, checkpoint, f"{scope}/self_attention")
@@ -102,7 +102,7 @@ def _fill(model, checkpoint, embeddings):
                 dense.kernel.assign(checkpoint.read(f"{scope}/ffn/{name}/kernel"))
                 dense.bias.assign(checkpoint.read(f"{scope}/ffn/{name}/bias"))
             _fill_norm(layer.feed_forward.normalization, checkpoint, f"{scope}/ffn")
-    for norm, scope in ((model.encoder_norm, "encoder"), (model.decoder_norm, "decoder")):
+    for norm, scope in ((model.encoder.final_norm, "encoder"), (model.decoder.final_norm, "decoder")):
         if norm is not None:
             _fill_norm(norm, checkpoint, scope)
 

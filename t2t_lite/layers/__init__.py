@@ -1,13 +1,14 @@
 """Keras layers of the Transformer; all maths in `keras.ops`."""
 
 from t2t_lite.layers.attention import MultiHeadAttention, causal_mask, masked_softmax
-from t2t_lite.layers.dropout import Dropout, dropout_seed, number_dropouts
+from t2t_lite.layers.dropout import Dropout, dropout_seed
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
 from t2t_lite.layers.relative_attention import RelativeAttention
 from t2t_lite.layers.residual import Residual
 from t2t_lite.layers.restricted_attention import RestrictedAttention
+from t2t_lite.layers.stack import TransformerStack, number_dropouts
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.layers.transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer
 
@@ -24,6 +25,7 @@ __all__ = [
     "TokenEmbedding",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
+    "TransformerStack",
     "causal_mask",
     "dropout_seed",
     "masked_softmax",

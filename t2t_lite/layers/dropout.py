@@ -95,19 +95,3 @@ class Dropout(keras.layers.Layer):
     def get_config(self):
         """Returns the constructor's arguments."""
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}
-
-
-def number_dropouts(model):
-    """Gives each `Dropout` of a model its own index, in order of construction; call it once the model is built.
-
-    Returns:
-        The number of dropout layers.
-    """
-    generators = [
-        layer.seed_generator
-        for layer in model._flatten_layers()
-        if isinstance(layer, Dropout) and layer.seed_generator is not None
-    ]
-    for index, generator in enumerate(generators):
-        generator.index = index
-    return len(generators)

@@ -1,5 +1,7 @@
 """The encoder's and the decoder's layer (paper, section 3.1)."""
 
+import types
+
 import keras
 from keras import ops
 
@@ -8,20 +10,19 @@ from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.keras_names import GLOROT, activation_config, initializer_config
 from t2t_lite.layers.outputs import OutputsOnRequest
-from t2t_lite.layers.relative_attention import RelativeAttention
 from t2t_lite.layers.residual import Residual
-from t2t_lite.layers.restricted_attention import RestrictedAttention
 
-_INITIALIZERS = {"kernel_initializer": GLOROT, "bias_initializer": "zeros"}
+_INITIALIZERS = ("kernel_initializer", "bias_initializer")
+_SUB_LAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
 class _TransformerLayer(OutputsOnRequest, keras.layers.Layer):
-    """What encoder and decoder layers share: their options and how their sub-layers are made."""
+    """What encoder and decoder layers share: their sub-layers, given or made from the short form, and their config."""
 
     def __init__(
         self,
-        num_heads,
-        filter_size,
+        num_heads=None,
+        filter_size=None,
         key_dim=None,
         value_dim=None,
         dropout=0.1,
@@ -31,95 +32,84 @@ class _TransformerLayer(OutputsOnRequest, keras.layers.Layer):
         norm_epsilon=1e-5,
         attention_bias=False,
         activation="relu",
-        max_relative_position=None,
-        add_relative_to_values=False,
-        neighborhood=None,
-        attention_class=None,
         kernel_initializer=GLOROT,
         bias_initializer="zeros",
+        self_attention=None,
+        feed_forward=None,
+        cross_attention=None,
         **kwargs,
     ):
         options = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
-        self.options = {**options, "attention_class": _registered(attention_class)}
+        # In an object, where Keras does not look: a layer's place is in its residual connection alone.
+        self.given = types.SimpleNamespace(**{name: options.pop(name) for name in _SUB_LAYERS})
+        self.options = options
         self.supports_masking = True
         check_rates(dropout=dropout, attention_dropout=attention_dropout, relu_dropout=relu_dropout)
-        if sum(option is not None for option in (max_relative_position, neighborhood, attention_class)) > 1:
-            raise ValueError(
-                "At most one of `max_relative_position`, `neighborhood` and `attention_class` can be given: received "
-                f"{max_relative_position}, {neighborhood} and {attention_class}."
-            )
-        if add_relative_to_values and max_relative_position is None:
-            raise ValueError("`add_relative_to_values` needs `max_relative_position`: received None.")
         # Made here, not in build: a bad option is refused where it is written.
-        self.self_attention = self._residual(self._attention(for_self=True), "self_attention")
-        network = FeedForward(
-            filter_size,
-            relu_dropout,
-            activation,
-            kernel_initializer,
-            bias_initializer,
-            dtype=self.dtype_policy,
-            name="network",
-        )
-        self.feed_forward = self._residual(network, "feed_forward")
+        self.self_attention = self._residual(self_attention or self._attention(), "self_attention")
+        self.feed_forward = self._residual(feed_forward or self._network(), "feed_forward")
 
     def _residual(self, layer, name):
         o = self.options
         return Residual(layer, o["norm"], o["dropout"], o["norm_epsilon"], dtype=self.dtype_policy, name=name)
 
-    def _attention(self, for_self):
+    def _attention(self):
+        """Returns the attention of the short form."""
         o = self.options
-        common = {
-            "num_heads": o["num_heads"],
-            "key_dim": o["key_dim"],
-            "value_dim": o["value_dim"],
-            "dropout": o["attention_dropout"],
-            "use_bias": o["attention_bias"],
-            "dtype": self.dtype_policy,
-            "name": "attention",
-            # Only where it is asked for: an `attention_class` of a user's may not know of it.
-            **{name: o[name] for name, default in _INITIALIZERS.items() if o[name] != default},
-        }
-        if for_self and o["max_relative_position"] is not None:
-            return RelativeAttention(
-                max_relative_position=o["max_relative_position"],
-                add_relative_to_values=o["add_relative_to_values"],
-                **common,
-            )
-        if for_self and o["neighborhood"] is not None:
-            return RestrictedAttention(neighborhood=o["neighborhood"], **common)
-        return (o["attention_class"] or MultiHeadAttention)(**common)
+        _check_given("num_heads", o["num_heads"], "self_attention")
+        return MultiHeadAttention(
+            num_heads=o["num_heads"],
+            key_dim=o["key_dim"],
+            value_dim=o["value_dim"],
+            dropout=o["attention_dropout"],
+            use_bias=o["attention_bias"],
+            dtype=self.dtype_policy,
+            name="attention",
+            **{name: o[name] for name in _INITIALIZERS},
+        )
+
+    def _network(self):
+        """Returns the feed-forward network of the short form."""
+        o = self.options
+        _check_given("filter_size", o["filter_size"], "feed_forward")
+        return FeedForward(
+            o["filter_size"],
+            o["relu_dropout"],
+            o["activation"],
+            dtype=self.dtype_policy,
+            name="network",
+            **{name: o[name] for name in _INITIALIZERS},
+        )
 
     def get_config(self):
-        """Returns the constructor's arguments; `attention_class` by its registered name."""
-        attention_class = self.options["attention_class"]
-        name = None if attention_class is None else keras.saving.get_registered_name(attention_class)
-        return {
-            **super().get_config(),
-            **self.options,
-            "activation": activation_config(self.options["activation"]),
-            "attention_class": name,
-            **{name: initializer_config(self.options[name]) for name in _INITIALIZERS},
-        }
+        """Returns the constructor's arguments, layers serialized."""
+        config = {**super().get_config(), **self.options, "activation": activation_config(self.options["activation"])}
+        for name in _INITIALIZERS:
+            config[name] = initializer_config(config[name])
+        given = {name: getattr(self.given, name) for name in _SUB_LAYERS}
+        return config | {n: keras.saving.serialize_keras_object(layer) for n, layer in given.items() if layer}
 
-
-def _registered(attention_class):
-    """Returns a class, given it or the name under which Keras knows it."""
-    if not isinstance(attention_class, str):
-        return attention_class
-    found = keras.saving.get_registered_object(attention_class)
-    if found is None:
-        raise ValueError(
-            f"`attention_class` {attention_class!r} is not registered: decorate the class with "
-            "@keras.saving.register_keras_serializable() and import its module first."
+    @classmethod
+    def from_config(cls, config):
+        """Makes the layer and those that were given to it."""
+        return cls(
+            **{k: keras.saving.deserialize_keras_object(v) if k in _SUB_LAYERS else v for k, v in config.items()}
         )
-    return found
+
+
+def _check_given(name, value, instead):
+    if value is None:
+        raise ValueError(f"`{name}` is missing: give it, or the layer `{instead}`.")
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class TransformerEncoderLayer(_TransformerLayer):
     """Self-attention and feed-forward network, each in its residual connection.
+
+    The sub-layers can be given as layers: `TransformerEncoderLayer(self_attention=RelativeAttention(8, 16),
+    feed_forward=FeedForward(2048))`. What is not given is made from the short form, the arguments up to the
+    initializers.
 
     Args:
         num_heads: int, h.
@@ -132,15 +122,13 @@ class TransformerEncoderLayer(_TransformerLayer):
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
         activation: "relu", "gelu", "swish", "swiglu", or what else `FeedForward` takes.
-        max_relative_position: int: self-attention with relative positions, see `RelativeAttention`; None: without.
-        add_relative_to_values: bool, of `RelativeAttention`.
-        neighborhood: int, r: self-attention restricted to r positions, see `RestrictedAttention`; None: to none.
-        attention_class: a subclass of `MultiHeadAttention` to use instead, or the name under which it is registered
-            with Keras (which saving needs).
-        kernel_initializer, bias_initializer: of all dense layers: see `keras.layers.Dense`.
+        kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
+        self_attention: a layer called as `MultiHeadAttention` is, instead of the short form's.
+        feed_forward: a layer called with [B, S, hidden] and `training`, instead of the short form's.
 
     Raises:
-        ValueError: an option is out of its range, or several kinds of attention are asked for at once.
+        ValueError: an option is out of its range, or neither `num_heads` nor `self_attention` (neither `filter_size`
+            nor `feed_forward`) is given.
     """
 
     def build(self, inputs_shape):
@@ -163,9 +151,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         """
         if mask is not None:
             batch, length, _ = ops.shape(inputs)
-            attention_mask = merge_masks(
-                (batch, self.options["num_heads"], length, length), attention_mask, False, mask
-            )
+            attention_mask = merge_masks((batch, None, length, length), attention_mask, False, mask)
         attended = self.self_attention(
             inputs, attention_mask=attention_mask, return_attention_scores=return_attention_scores, training=training
         )
@@ -182,7 +168,8 @@ class TransformerEncoderLayer(_TransformerLayer):
 class TransformerDecoderLayer(_TransformerLayer):
     """Masked self-attention, attention to the encoder's output, feed-forward network.
 
-    Args: as `TransformerEncoderLayer`; `max_relative_position` and `neighborhood` are of the self-attention alone.
+    Args: as `TransformerEncoderLayer`, and
+        cross_attention: a layer called as `MultiHeadAttention` is, instead of the short form's.
     """
 
     def build(self, inputs_shape, memory_shape=None):
@@ -190,18 +177,18 @@ class TransformerDecoderLayer(_TransformerLayer):
         self.self_attention.build(inputs_shape)
         self.cross_attention = None
         if memory_shape is not None:
-            self.cross_attention = self._residual(self._attention(for_self=False), "cross_attention")
+            self.cross_attention = self._residual(self.given.cross_attention or self._attention(), "cross_attention")
             self.cross_attention.build(inputs_shape, memory_shape)
         self.feed_forward.build(inputs_shape)
 
-    def init_cache(self, memory, empty_key, empty_value):
+    def init_cache(self, memory, batch, slots):
         """Returns the cache of this layer for `call`: the memory projected once, and no past.
 
         Args:
             memory: [B, S, hidden], the encoder's output; None for a layer without cross-attention.
-            empty_key, empty_value: [B, heads, slots, key_dim or value_dim], zeros.
+            batch, slots: int B, and how many positions (times beams) there is room for.
         """
-        cache = {"self": {"key": empty_key, "value": empty_value}}
+        cache = {"self": self.self_attention.layer.empty_cache(batch, slots)}
         if memory is not None:
             cache["memory"] = self.cross_attention.layer.memory_cache(memory)
         return cache

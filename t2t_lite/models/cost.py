@@ -45,9 +45,9 @@ def forward_flops(model, source_length=SENTENCE, target_length=SENTENCE):
         Flops.
     """
     source = target = 0
-    for layer in model.encoder_layers:
+    for layer in model.encoder.layers:
         source += _block_flops(layer, source_length)[0]
-    for layer in model.decoder_layers:
+    for layer in model.decoder.layers:
         own, memory = _block_flops(layer, target_length, source_length)
         source, target = source + memory, target + own
     return Flops(source, target + 2 * model.softmax.vocab_size * model.softmax.hidden_size)
@@ -113,12 +113,15 @@ def training_memory(model, hparams, source_length=SENTENCE, target_length=SENTEN
     embedding = math.prod(model.softmax.embeddings.shape) if tied else 0
     compute = 4 if model.compute_dtype == "float32" else 2
     hidden_size = model.softmax.hidden_size
-    layers = [_layer_memory(layer, hidden_size, source_length, 0, compute) for layer in model.encoder_layers]
+    layers = [_layer_memory(layer, hidden_size, source_length, 0, compute) for layer in model.encoder.layers]
     layers += [
-        _layer_memory(layer, hidden_size, target_length, source_length, compute) for layer in model.decoder_layers
+        _layer_memory(layer, hidden_size, target_length, source_length, compute) for layer in model.decoder.layers
     ]
     kept = max(layers) + len(layers) * compute * hidden_size if hparams.recompute_grad else sum(layers)
-    for dropout, norm in ((model.encoder_dropout, model.encoder_norm), (model.decoder_dropout, model.decoder_norm)):
+    for dropout, norm in (
+        (model.encoder_dropout, model.encoder.final_norm),
+        (model.decoder_dropout, model.decoder.final_norm),
+    ):
         kept += hidden_size * (compute + (dropout.rate > 0))
         kept += (8 + compute) * hidden_size if norm is not None else 0
     return {

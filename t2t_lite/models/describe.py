@@ -10,6 +10,7 @@ import keras
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import counted
+from t2t_lite.layers import TransformerStack
 from t2t_lite.models.cost import PAPER, SENTENCE, Flops, forward_flops, training_memory
 from t2t_lite.models.scaling import Rates, all_reduced_bytes, largest_batch_size, sent_bytes, step_time
 from t2t_lite.models.transformer import Transformer
@@ -149,7 +150,8 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, ra
 
 def _parts(model):
     """Returns the model's layers with weights; neighbours of the same class and shapes in one Part."""
-    layers = [layer for layer in model.layers if layer.trainable_weights]
+    outer = [layer.parts if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
+    layers = [layer for parts in outer for layer in parts if layer.trainable_weights]
     found, inside = [], {id(w) for layer in layers for w in layer.trainable_weights}
     for _, alike in itertools.groupby(layers, key=lambda layer: (type(layer), _weights(layer))):
         alike = list(alike)

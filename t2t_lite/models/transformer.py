@@ -8,10 +8,14 @@ from t2t_lite.layers import (
     Dropout,
     LayerNormalization,
     LearnedPositionEmbedding,
+    MultiHeadAttention,
+    RelativeAttention,
+    RestrictedAttention,
     SinusoidalPositionEmbedding,
     TokenEmbedding,
     TransformerDecoderLayer,
     TransformerEncoderLayer,
+    TransformerStack,
     number_dropouts,
 )
 from t2t_lite.layers.checks import check_rates, check_sizes
@@ -24,8 +28,7 @@ from t2t_lite.registry import register_model
 _POSITIONS = ("sinusoidal", "learned", "none")
 _LAYER_OPTIONS = (
     "num_heads", "filter_size", "key_dim", "value_dim", "dropout", "attention_dropout", "relu_dropout", "norm",
-    "norm_epsilon", "attention_bias", "activation", "max_relative_position", "add_relative_to_values", "neighborhood",
-    "kernel_initializer", "bias_initializer",
+    "norm_epsilon", "attention_bias", "activation", "kernel_initializer", "bias_initializer",
 )  # fmt: skip
 
 
@@ -66,9 +69,7 @@ class Transformer(SequenceModel):
             again (`keras.remat`): less memory, more time, the same numbers but for rounding.
         kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
 
-    Attributes:
-        attention_class: class attribute: a subclass of `MultiHeadAttention` that all layers use instead; set it in a
-            subclass of this model.
+    Another kind of attention: override `attention` in a subclass.
 
     Raises:
         ValueError: an argument is out of its range; the message has its name and value.
@@ -79,8 +80,6 @@ class Transformer(SequenceModel):
         >>> model({"inputs": keras.ops.ones((1, 3), "int32"), "targets": keras.ops.ones((1, 4), "int32")}).shape
         (1, 4, 20)
     """
-
-    attention_class = None
 
     def __init__(
         self,
@@ -128,10 +127,15 @@ class Transformer(SequenceModel):
         check_rates(dropout=dropout)
         if position not in _POSITIONS:
             raise ValueError(f"`position` must be one of {', '.join(_POSITIONS)}: received position={position!r}.")
+        if None not in (max_relative_position, neighborhood):
+            raise ValueError(
+                "At most one of `max_relative_position` and `neighborhood` can be given: received "
+                f"{max_relative_position} and {neighborhood}."
+            )
+        if add_relative_to_values and max_relative_position is None:
+            raise ValueError("`add_relative_to_values` needs `max_relative_position`: received None.")
         self.vocab_size = vocab_size
         self.target_vocab_size = target_vocab_size or vocab_size
-        layer_options = {name: config[name] for name in _LAYER_OPTIONS}
-        layer_options |= {"attention_class": self.attention_class, "dtype": self.dtype_policy}
         one_matrix = tie_embeddings and target_vocab_size is None
         bias = {"use_bias": softmax_bias}  # the softmax's, whatever else its matrix is
         self.input_embedding = (
@@ -153,14 +157,54 @@ class Transformer(SequenceModel):
         self.decoder_position = self._position("decoder_position")
         self.encoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="encoder_dropout")
         self.decoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="decoder_dropout")
-        self.encoder_layers = [
-            TransformerEncoderLayer(**layer_options, name=f"encoder_{i}") for i in range(num_encoder_layers)
-        ]
-        self.decoder_layers = [
-            TransformerDecoderLayer(**layer_options, name=f"decoder_{i}") for i in range(num_decoder_layers)
-        ]
-        self.encoder_norm = self._final_norm("encoder_norm") if norm == "pre" else None
-        self.decoder_norm = self._final_norm("decoder_norm") if norm == "pre" else None
+        self.encoder = self._stack("encoder", TransformerEncoderLayer, num_encoder_layers)
+        self.decoder = self._stack("decoder", TransformerDecoderLayer, num_decoder_layers)
+
+    def _stack(self, name, layer_class, num_layers):
+        c = self.config
+        short_form = {option: c[option] for option in _LAYER_OPTIONS}
+        layers = []
+        for i in range(num_layers):
+            own = {"self_attention": self.attention(name, i, **self._attention_options())}
+            if layer_class is TransformerDecoderLayer:
+                own["cross_attention"] = self.attention("memory", i, **self._attention_options())
+            layers.append(layer_class(**short_form, **own, dtype=self.dtype_policy, name=f"{name}_{i}"))
+        norm = LayerNormalization(epsilon=c["norm_epsilon"], dtype=self.dtype_policy, name=f"{name}_norm")
+        final_norm = norm if c["norm"] == "pre" else None
+        return TransformerStack(layers, final_norm, c["recompute_grad"], dtype=self.dtype_policy, name=name)
+
+    def _attention_options(self):
+        c = self.config
+        return {
+            "num_heads": c["num_heads"],
+            "key_dim": c["key_dim"],
+            "value_dim": c["value_dim"],
+            "dropout": c["attention_dropout"],
+            "use_bias": c["attention_bias"],
+            "kernel_initializer": c["kernel_initializer"],
+            "bias_initializer": c["bias_initializer"],
+            "dtype": self.dtype_policy,
+            "name": "attention",
+        }
+
+    def attention(self, role, index, **options):
+        """Makes the attention of one layer. Override it for kinds of your own.
+
+        Args:
+            role: "encoder" or "decoder", self-attention there, or "memory", from the decoder to the encoder's output.
+            index: int, number of the layer in its stack.
+            **options: arguments of `MultiHeadAttention`.
+
+        Returns:
+            A layer called as `MultiHeadAttention` is.
+        """
+        c = self.config
+        if role != "memory" and c["max_relative_position"] is not None:
+            relative = {name: c[name] for name in ("max_relative_position", "add_relative_to_values")}
+            return RelativeAttention(**relative, **options)
+        if role != "memory" and c["neighborhood"] is not None:
+            return RestrictedAttention(neighborhood=c["neighborhood"], **options)
+        return MultiHeadAttention(**options)
 
     def _embedding(self, size, name, use_bias=False):
         return TokenEmbedding(size, self.config["hidden_size"], use_bias=use_bias, dtype=self.dtype_policy, name=name)
@@ -171,9 +215,6 @@ class Transformer(SequenceModel):
         if self.config["position"] == "sinusoidal":
             return SinusoidalPositionEmbedding(self.config["position_layout"], dtype=self.dtype_policy, name=name)
         return None
-
-    def _final_norm(self, name):
-        return LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
 
     @classmethod
     def from_hparams(cls, hparams, vocab_size, target_vocab_size=None, **kwargs):
@@ -204,13 +245,11 @@ class Transformer(SequenceModel):
                 embedding.build()
         if self.config["target_space_embedding"]:
             self.target_space = self.add_weight(name="target_space", shape=shape[-1:], initializer="zeros")
-        for layer in (self.encoder_position, self.decoder_position, self.encoder_norm, self.decoder_norm):
+        for layer in (self.encoder_position, self.decoder_position):
             if layer is not None:
                 layer.build(shape)
-        for layer in self.encoder_layers:
-            layer.build(shape)
-        for layer in self.decoder_layers:
-            layer.build(shape, shape)
+        self.encoder.build(shape)
+        self.decoder.build(shape, shape)
         number_dropouts(self)
         self.built = True
 
@@ -242,21 +281,11 @@ class Transformer(SequenceModel):
             x = x + ops.cast(self.target_space, x.dtype)  # at padding too, which is masked
         x = self._add_position(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
-        scores = []
-        for layer in self.encoder_layers:
-            x = self._run(
-                layer,
-                x,
-                attention_mask=mask[:, None, :],
-                return_attention_scores=return_attention_scores,
-                training=training,
-            )
-            if return_attention_scores:
-                x, weights = x
-                scores.append(weights)
-        if self.encoder_norm is not None:
-            x = self.encoder_norm(x)
-        return {"hidden": x, "mask": mask, **({"attention": scores} if return_attention_scores else {})}
+        options = {"attention_mask": mask[:, None, :], "training": training}
+        if not return_attention_scores:
+            return {"hidden": self.encoder(x, **options), "mask": mask}
+        x, scores = self.encoder(x, return_attention_scores=True, **options)
+        return {"hidden": x, "mask": mask, "attention": scores}
 
     def decode(self, targets, memory, training=None, return_attention_scores=False):
         """Decodes given targets, shifted right.
@@ -274,22 +303,10 @@ class Transformer(SequenceModel):
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # the first input is the zero vector
         x = self._add_position(self.decoder_position, x)
         x = self.decoder_dropout(x, training=training)
-        scores = []
-        for layer in self.decoder_layers:
-            x = self._run(
-                layer,
-                x,
-                memory["hidden"],
-                memory_mask=memory["mask"][:, None, :],
-                return_attention_scores=return_attention_scores,
-                training=training,
-            )
-            if return_attention_scores:
-                x, weights = x
-                scores.append(weights)
-        if self.decoder_norm is not None:
-            x = self.decoder_norm(x)
-        return x, scores
+        options = {"memory_mask": memory["mask"][:, None, :], "training": training}
+        if not return_attention_scores:
+            return self.decoder(x, memory["hidden"], **options), []
+        return self.decoder(x, memory["hidden"], return_attention_scores=True, **options)
 
     def logits(self, hidden, matrix=None):
         """[..., hidden] -> float32 [..., target_vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
@@ -312,12 +329,6 @@ class Transformer(SequenceModel):
             "memory": [s["memory"] for s in scores],
         }
 
-    def _run(self, layer, *hidden, **options):
-        """Calls a layer of a stack."""
-        if not (self.config["recompute_grad"] and options["training"]):
-            return layer(*hidden, **options)
-        return keras.remat(lambda *hidden: layer(*hidden, **options))(*hidden)
-
     def _add_position(self, layer, x, position=None):
         return x if layer is None else layer(x, position=position)
 
@@ -338,14 +349,7 @@ class Transformer(SequenceModel):
             {"beams": {"ancestry" int32 [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
         """
         batch = ops.shape(memory["hidden"])[0]
-        layers = []
-        for layer in self.decoder_layers:
-            attention = layer.self_attention.layer
-            empty = [
-                ops.zeros((batch, attention.num_heads, max_length * beam_size, size), self.compute_dtype)
-                for size in (attention.query_size, attention.value_size)
-            ]
-            layers.append(layer.init_cache(memory["hidden"], *empty))
+        layers = self.decoder.init_cache(memory["hidden"], batch, max_length * beam_size)
         return {
             "beams": {"ancestry": ops.zeros((batch, beam_size, max_length), "int32")},
             "shared": self.softmax.reverse_matrix(),
@@ -374,19 +378,14 @@ class Transformer(SequenceModel):
         x = self.target_embedding(ops.reshape(ids, (batch, beam)))
         x = ops.where(position > 0, x, ops.zeros_like(x))
         x = self._add_position(self.decoder_position, x, position)
-        layers = []
-        for layer, layer_cache in zip(self.decoder_layers, cache["fixed"]["layers"], strict=True):
-            x, layer_cache = layer(
-                x,
-                attention_mask=mask,
-                memory_mask=cache["fixed"]["memory_mask"][:, None, :],
-                cache=layer_cache,
-                position=position,
-                training=False,
-            )
-            layers.append(layer_cache)
-        if self.decoder_norm is not None:
-            x = self.decoder_norm(x)
+        x, layers = self.decoder(
+            x,
+            attention_mask=mask,
+            memory_mask=cache["fixed"]["memory_mask"][:, None, :],
+            cache=cache["fixed"]["layers"],
+            position=position,
+            training=False,
+        )
         logits = self.logits(ops.reshape(x, (batch * beam, self.config["hidden_size"])), cache["shared"])
         fixed = {**cache["fixed"], "layers": layers}
         return logits, {**cache, "beams": {"ancestry": ancestry}, "fixed": fixed}

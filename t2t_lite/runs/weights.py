@@ -17,7 +17,7 @@ def named_weights(model):
     The names do not depend on what else was made in this process: Keras calls a layer that has no name of its own
     `dense` at first, `dense_7` later; here such numbers count from 0 in the model, and a single one has none.
     """
-    paths = [weight.path.split("/")[1:] for weight in model.weights]  # without the model's own name
+    paths = [_without_stacks(weight.path.split("/")[1:]) for weight in model.weights]  # without the model's own name
     variants = {}
     for part in (part for path in paths for part in path):
         numbered = variants.setdefault(_base(part), [])
@@ -35,6 +35,11 @@ def named_weights(model):
             raise ValueError(f"Two weights of {model.name} are called {name}. Give their layers names of their own.")
         named[name] = weight
     return named
+
+
+def _without_stacks(parts):
+    """Leaves out the names of stacks, which their layers' names begin with: `encoder/encoder_0` is `encoder_0`."""
+    return [part for part, inner in zip(parts, [*parts[1:], ""], strict=True) if not inner.startswith(f"{part}_")]
 
 
 def _base(part):

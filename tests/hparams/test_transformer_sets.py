@@ -129,10 +129,10 @@ def test_every_set_is_checked_here():
 @pytest.mark.parametrize("name", TABLE_3)
 def test_the_papers_sets_are_rows_of_its_table(name):
     hparams, built = registry.hparams(name), model(name)
-    attentions = [layer.self_attention.layer for layer in built.encoder_layers + built.decoder_layers]
-    attentions += [layer.cross_attention.layer for layer in built.decoder_layers]
+    attentions = [layer.self_attention.layer for layer in built.encoder.layers + built.decoder.layers]
+    attentions += [layer.cross_attention.layer for layer in built.decoder.layers]
     [head] = {(a.query_size, a.value_size) for a in attentions}
-    depth = {len(built.encoder_layers), len(built.decoder_layers)}
+    depth = {len(built.encoder.layers), len(built.decoder.layers)}
     assert (
         *depth,
         hparams.hidden_size,

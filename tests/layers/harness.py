@@ -56,7 +56,7 @@ def _make(layer_class, init, **options):
     def copy(value):
         if isinstance(value, keras.Layer):
             return type(value).from_config({**value.get_config(), **options})
-        return value
+        return [copy(part) for part in value] if isinstance(value, list) else value
 
     return layer_class(**{name: copy(value) for name, value in init.items()}, **options)
 

@@ -79,7 +79,7 @@ PADDING = np.arange(5) < np.array([[4], [5]])
     [
         (lambda: layers.TransformerEncoderLayer(2, 16), {}),
         (lambda: layers.TransformerEncoderLayer(2, 16), {"mask": PADDING}),
-        (lambda: layers.TransformerEncoderLayer(2, 16, neighborhood=2), {}),
+        (lambda: layers.TransformerEncoderLayer(self_attention=layers.RestrictedAttention(2, 2), filter_size=16), {}),
         (lambda: layers.TransformerDecoderLayer(2, 16), {"memory": MEMORY}),
         (lambda: layers.Residual(layers.MultiHeadAttention(2)), {}),
         (lambda: layers.MultiHeadAttention(2), {}),
@@ -111,12 +111,28 @@ def test_an_initializer_reaches_every_dense_layer():
     assert copy.get_config() == layer.get_config() and copy.get_config()["activation"] == "softplus"
 
 
-def test_an_attention_class_need_not_know_of_initializers():
-    class Plain(layers.MultiHeadAttention):
-        def __init__(self, num_heads, key_dim, value_dim, dropout, use_bias, dtype, name):
-            super().__init__(num_heads, key_dim, value_dim, dropout, use_bias, dtype=dtype, name=name)
+def composed(**options):
+    return {
+        "self_attention": layers.RelativeAttention(2, 3),
+        "feed_forward": layers.FeedForward(16, activation="swiglu"),
+        "norm": "pre",
+        **options,
+    }
 
-    assert layers.TransformerEncoderLayer(2, 16, attention_class=Plain)(X).shape == X.shape
+
+def test_layers_composed_of_layers(tmp_path):
+    """What is given is used, saved with the layer, and nothing else is made."""
+    encoder, _ = check_layer(layers.TransformerEncoderLayer, composed(), X, 4 + 1 + 2 + 6 + 2, tmp_path)
+    assert encoder.self_attention.layer.max_relative_position == 3
+    cross = composed(cross_attention=layers.MultiHeadAttention(4))
+    decoder, _ = check_layer(layers.TransformerDecoderLayer, cross, X, 5 + 2 + 6 + 2 + 4 + 2, tmp_path, memory=MEMORY)
+    assert decoder.cross_attention.layer.num_heads == 4
+
+
+@pytest.mark.parametrize("given, missing", [({"filter_size": 16}, "num_heads"), ({"num_heads": 2}, "filter_size")])
+def test_what_neither_form_gives_is_named(given, missing):
+    with pytest.raises(ValueError, match=missing):
+        layers.TransformerEncoderLayer(**given)
 
 
 @pytest.mark.parametrize("layer", [layers.TransformerEncoderLayer, layers.TransformerDecoderLayer])
@@ -135,10 +151,6 @@ def test_an_attention_class_need_not_know_of_initializers():
         {"norm_epsilon": 0.0},
         {"activation": "tangent"},
         {"kernel_initializer": "glorot"},
-        {"max_relative_position": 0},
-        {"neighborhood": 0},
-        {"neighborhood": -2},
-        {"attention_class": "tests>Unknown"},
     ],
     ids=str,
 )

@@ -142,7 +142,7 @@ def test_activation_and_initializers_are_saved(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(array(loaded(BATCH)), expected)
-    kernel = model.decoder_layers[0].cross_attention.layer.key_projection.kernel
+    kernel = model.decoder.layers[0].cross_attention.layer.key_projection.kernel
     assert np.unique(array(kernel)).tolist() == [np.float32(0.1)]
 
 

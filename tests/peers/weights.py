@@ -60,7 +60,7 @@ def marian_state(model, array=ops.convert_to_numpy):
         state |= _dense(f"{prefix}.fc1", layer.feed_forward.layer.inner, array)
         state |= _dense(f"{prefix}.fc2", layer.feed_forward.layer.outer, array)
         state |= _norm(f"{prefix}.final_layer_norm", layer.feed_forward, array)
-    for side, norm in (("encoder", model.encoder_norm), ("decoder", model.decoder_norm)):
+    for side, norm in (("encoder", model.encoder.final_norm), ("decoder", model.decoder.final_norm)):
         if norm is not None:
             state |= {
                 f"model.{side}.layer_norm.weight": array(norm.gamma),
@@ -115,15 +115,15 @@ def torch_state(model, array=ops.convert_to_numpy):
         state |= _dense(f"{prefix}.linear2", layer.feed_forward.layer.outer, array)
         for number, residual in enumerate([*(a for _, a in sub_layers), layer.feed_forward], start=1):
             state |= _norm(f"{prefix}.norm{number}", residual, array)
-    for side, norm in (("encoder", model.encoder_norm), ("decoder", model.decoder_norm)):
+    for side, norm in (("encoder", model.encoder.final_norm), ("decoder", model.decoder.final_norm)):
         if norm is not None:
             state |= {f"{side}.norm.weight": array(norm.gamma), f"{side}.norm.bias": array(norm.beta)}
     return state
 
 
 def _layers(model):
-    yield from (("encoder", layer, i) for i, layer in enumerate(model.encoder_layers))
-    yield from (("decoder", layer, i) for i, layer in enumerate(model.decoder_layers))
+    yield from (("encoder", layer, i) for i, layer in enumerate(model.encoder.layers))
+    yield from (("decoder", layer, i) for i, layer in enumerate(model.decoder.layers))
 
 
 def _cross(layer, name):

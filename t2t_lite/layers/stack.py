@@ -1,0 +1,144 @@
+"""Layers one after another: the encoder, or the decoder."""
+
+import collections
+
+import keras
+
+from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.outputs import OutputsOnRequest
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class TransformerStack(OutputsOnRequest, keras.layers.Layer):
+    """Runs encoder or decoder layers one after another (paper, section 3.1).
+
+    Args:
+        layers: list of `TransformerEncoderLayer`, of `TransformerDecoderLayer`, or of layers called as these are.
+        final_norm: a layer applied to the last output, which pre-norm stacks need; None: none.
+        recompute: bool: in training, the activations inside each layer are not kept for the gradient but computed
+            again (`keras.remat`): less memory, more time, the same numbers but for rounding.
+
+    Example:
+        >>> stack = TransformerStack([TransformerEncoderLayer(num_heads=2, filter_size=16) for _ in range(3)])
+        >>> stack(keras.ops.ones((1, 5, 8))).shape
+        (1, 5, 8)
+    """
+
+    def __init__(self, layers, final_norm=None, recompute=False, **kwargs):
+        super().__init__(**kwargs)
+        self.layers = list(layers)
+        self.final_norm = final_norm
+        self.recompute = recompute
+        self.supports_masking = True
+
+    @property
+    def parts(self):
+        """The layers, and the final normalization where there is one: a list."""
+        return [*self.layers, *([] if self.final_norm is None else [self.final_norm])]
+
+    def build(self, inputs_shape, memory_shape=None):
+        """Builds the layers; `memory_shape`: of the encoder's output, for layers that attend to it."""
+        shapes = [shape for shape in (inputs_shape, memory_shape) if shape is not None]
+        for layer in self.layers:
+            if not layer.built:  # one that comes from a file is
+                layer.build(*shapes)
+        if self.final_norm is not None and not self.final_norm.built:
+            self.final_norm.build(inputs_shape)
+
+    def init_cache(self, memory, batch, slots):
+        """Returns the cache for `call`, a list with one entry per layer: see `TransformerDecoderLayer.init_cache`."""
+        return [layer.init_cache(memory, batch, slots) for layer in self.layers]
+
+    def call(
+        self,
+        inputs,
+        memory=None,
+        attention_mask=None,
+        memory_mask=None,
+        cache=None,
+        position=None,
+        return_attention_scores=False,
+        return_hidden_states=False,
+        training=None,
+        mask=None,
+    ):
+        """Runs all layers.
+
+        Args:
+            inputs: [B, T, hidden].
+            memory, attention_mask, memory_mask, position, mask: passed to each layer where given: see
+                `TransformerEncoderLayer.call` and `TransformerDecoderLayer.call`.
+            cache: from `init_cache` or an earlier call.
+            return_attention_scores: bool.
+            return_hidden_states: bool.
+            training: bool.
+
+        Returns:
+            [B, T, hidden]; with `return_attention_scores` also a list with the scores of each layer; with a `cache`
+            also the new cache; with `return_hidden_states` also a list [B, T, hidden] of the inputs and of each
+            layer's output, before the final normalization; as a tuple when there is more than the output.
+        """
+        given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "position": position, "mask": mask}
+        options = {name: value for name, value in given.items() if value is not None}
+        options |= {"return_attention_scores": return_attention_scores, "training": training}
+        x, states, scores, new_cache = inputs, [inputs], [], []
+        for i, layer in enumerate(self.layers):
+            own = options if cache is None else {**options, "cache": cache[i]}
+            output = self._run(layer, own, *(tensor for tensor in (x, memory) if tensor is not None))
+            x, *rest = output if isinstance(output, tuple) else (output,)
+            if cache is not None:
+                new_cache.append(rest.pop())
+            scores += rest
+            states.append(x)
+        if self.final_norm is not None:
+            x = self.final_norm(x)
+        wanted = {"scores": return_attention_scores, "cache": cache is not None, "states": return_hidden_states}
+        found = {"scores": scores, "cache": new_cache, "states": states}
+        results = (x, *(found[name] for name, is_wanted in wanted.items() if is_wanted))
+        return results if len(results) > 1 else x
+
+    def _run(self, layer, options, *hidden):
+        if not (self.recompute and options["training"]):
+            return layer(*hidden, **options)
+        return keras.remat(lambda *hidden: layer(*hidden, **options))(*hidden)
+
+    def compute_output_shape(self, inputs_shape, memory_shape=None):
+        """Returns `inputs_shape`."""
+        return inputs_shape
+
+    def get_config(self):
+        """Returns the constructor's arguments, layers serialized."""
+        serialize = keras.saving.serialize_keras_object
+        norm = None if self.final_norm is None else serialize(self.final_norm)
+        layers = [serialize(layer) for layer in self.layers]
+        return {**super().get_config(), "layers": layers, "final_norm": norm, "recompute": self.recompute}
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the stack and its layers."""
+        made = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("layers", "final_norm")}
+        return cls(**{**config, **made})
+
+
+def number_dropouts(model):
+    """Gives each `Dropout` of a model an index of its own; call it once the model is built.
+
+    The order follows from how the model is made, not from what else was made before. It is Keras' own
+    (`_flatten_layers`, which visits a layer's parts from the last to the first), but for the layers of a stack, which
+    come one after another.
+
+    Returns:
+        The number of dropout layers.
+    """
+    generators, seen, queue = [], set(), collections.deque(model._layers)
+    while queue:
+        layer = queue.popleft()
+        if id(layer) in seen:
+            continue
+        seen.add(id(layer))
+        if isinstance(layer, Dropout) and layer.seed_generator is not None:
+            generators.append(layer.seed_generator)
+        queue.extendleft(reversed(layer._layers) if isinstance(layer, TransformerStack) else layer._layers)
+    for index, generator in enumerate(generators):
+        generator.index = index
+    return len(generators)

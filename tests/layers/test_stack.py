@@ -1,0 +1,84 @@
+"""A stack is its layers one after another, with or without a cache, and is saved with them."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import layers
+from tests.layers.equations import array
+from tests.layers.harness import MEMORY, X, check_layer
+
+
+def encoder_layers(count=2, **options):
+    return [layers.TransformerEncoderLayer(2, 16, **options) for _ in range(count)]
+
+
+@pytest.fixture
+def decoder():
+    stack = layers.TransformerStack([layers.TransformerDecoderLayer(2, 16, norm="pre") for _ in range(2)])
+    stack.build(X.shape, MEMORY.shape)
+    return stack
+
+
+def test_contract(tmp_path):
+    options = {"layers": encoder_layers(), "final_norm": layers.LayerNormalization()}
+    check_layer(layers.TransformerStack, options, X, 2 * (4 + 2 + 4 + 2) + 2, tmp_path)
+
+
+def test_it_runs_its_layers_in_turn_and_shows_every_state():
+    parts, norm = encoder_layers(3), layers.LayerNormalization()
+    output, scores, states = layers.TransformerStack(parts, norm)(
+        X, return_attention_scores=True, return_hidden_states=True
+    )
+    x = X
+    for part, weights, before in zip(parts, scores, states, strict=False):
+        np.testing.assert_array_equal(array(before), array(x))
+        x, expected = part(x, return_attention_scores=True)
+        np.testing.assert_allclose(array(weights), array(expected), atol=1e-6)
+    np.testing.assert_allclose(array(states[-1]), array(x), atol=1e-6)
+    np.testing.assert_allclose(array(output), array(norm(x)), atol=1e-6)
+
+
+def test_steps_with_a_cache_give_the_full_pass(decoder):
+    cache = decoder.init_cache(MEMORY, len(X), X.shape[1])
+    steps = []
+    for position in range(X.shape[1]):
+        seen = ops.arange(X.shape[1])[None, None] <= position
+        x, cache = decoder(X[:, [position]], attention_mask=seen, cache=cache, position=position)
+        steps.append(array(x))
+    np.testing.assert_allclose(np.concatenate(steps, axis=1), array(decoder(X, MEMORY)), atol=1e-5)
+
+
+def test_recomputed_activations_change_nothing():
+    kept = layers.TransformerStack(encoder_layers(dropout=0.3))
+    expected = array(kept(X))
+    again = layers.TransformerStack.from_config({**kept.get_config(), "recompute": True})
+    again.build(X.shape)
+    again.set_weights(kept.get_weights())
+    np.testing.assert_allclose(array(again(X)), expected, atol=1e-6)
+    for stack in (kept, again):
+        layers.number_dropouts(stack)
+    with layers.dropout_seed(5, 1):
+        np.testing.assert_allclose(array(again(X, training=True)), array(kept(X, training=True)), atol=1e-6)
+
+
+def test_dropouts_are_numbered_as_if_the_model_held_the_layers_itself():
+    """Runs that were begun before there were stacks continue with their masks."""
+
+    class Flat(keras.Model):
+        def __init__(self, parts, stacked):
+            super().__init__()
+            self.first = layers.Dropout(0.1)
+            self.parts = layers.TransformerStack(parts) if stacked else parts
+            self.last = layers.Dropout(0.1)
+
+    found = []
+    for stacked in (True, False):
+        parts = encoder_layers(3, attention_dropout=0.1)
+        for part in parts:
+            part.build(X.shape)
+        layers.number_dropouts(Flat(parts, stacked))
+        residuals = [getattr(part, name) for part in parts for name in ("self_attention", "feed_forward")]
+        found.append([residual.dropout.seed_generator.index for residual in residuals])
+    assert found[0] == found[1] and len(set(found[0])) == 6
