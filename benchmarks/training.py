@@ -9,8 +9,9 @@ All sides train the same model (the paper's base, 37,000 ids, one matrix for bot
 same real batches, padding included and hidden by masks: dropout 0.1, label smoothing 0.1, Adam, float32; the update
 is included. Every side is a process of its own, warmed up on all batches, and the sides take turns: a turn is
 every batch once. Ratios are medians over neighbouring turns. `--sides` adds variants: `mixed` is ours under
-mixed_bfloat16, `recompute` ours with recompute_grad, `torch_unmasked` PyTorch without its padding masks; `accumulated`
-takes all batches in one step, one after the other, and `replicas` in one step, each on a logical CPU of its own.
+mixed_bfloat16, `recompute` ours with recompute_grad, `compiled` ours with --xla_compile, `torch_unmasked` PyTorch
+without its padding masks; `accumulated` takes all batches in one step, one after the other, and `replicas` in one step,
+each on a logical CPU of its own.
 
 `endure` takes 10,000 steps of a tiny model over a stream whose batches have ever new shapes, and prints for each 500 of
 them the median CPU time of a step a token, the process' memory, what of it is in use, and how often it is traced.
@@ -38,6 +39,7 @@ SIDES = {
     "ours": "",
     "mixed": "dtype_policy=mixed_bfloat16",
     "recompute": "recompute_grad=True",
+    "compiled": "",
     "accumulated": "",
     "replicas": "",
 }
@@ -74,7 +76,7 @@ def load(path):
     return [(arrays[f"inputs_{i}"], arrays[f"targets_{i}"]) for i in range(len(arrays) // 2)]
 
 
-def new_step(hparams, logical_cpus=0):
+def new_step(hparams, logical_cpus=0, xla_compile=False):
     """Returns the TrainStep of a new model on the CPU."""
     from t2t_lite.runs.config import build_model
     from t2t_lite.training.distribution import choose_replicas
@@ -87,7 +89,7 @@ def new_step(hparams, logical_cpus=0):
         model = build_model(config)
         optimizer = make_optimizer(hparams, 100_000)
         optimizer.build(model.trainable_variables)
-    return TrainStep(model, optimizer, replicas, hparams)
+    return TrainStep(model, optimizer, replicas, hparams, xla_compile)
 
 
 def our_steps(side, size, batches):
@@ -98,7 +100,7 @@ def our_steps(side, size, batches):
     settings = {**SIZES[size], "layer_prepostprocess_dropout": DROPOUT, "label_smoothing": SMOOTHING}
     hparams = registry.hparams("transformer_base_v1").override_from_dict(settings).parse(SIDES[side])
     hparams.gradient_accumulation_steps = a_step if side == "accumulated" else 1
-    step = new_step(hparams, a_step if side == "replicas" else 0)
+    step = new_step(hparams, a_step if side == "replicas" else 0, side == "compiled")
     from t2t_lite.training.feed import StepBatches
 
     named = [{"inputs": inputs, "targets": targets} for inputs, targets in batches]

@@ -49,6 +49,9 @@ def define_flags(flags):
     flags.DEFINE_bool("profile", False, "Write a trace of steps 11 to 15, for TensorBoard's profiler.")
     flags.DEFINE_bool("dbgprofile", False, "The same.")
     flags.DEFINE_bool("deterministic", True, "Use only operations of a GPU that give the same bits every time.")
+    flags.DEFINE_bool(
+        "xla_compile", None, "Compile training with XLA, with batches of at most 16 shapes; default: off, or the run's."
+    )
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
     _define_describing_flags(flags)

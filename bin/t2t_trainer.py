@@ -26,7 +26,7 @@ _DESCRIBED = (
 )  # fmt: skip
 _OF_TRAINER = (
     "data_dir", "output_dir", "worker_gpu", "logical_cpus", "local_eval_frequency", "eval_throttle_seconds",
-    "deterministic", "save_checkpoints_secs", "keep_checkpoint_max", "keep_checkpoint_every_n_hours",
+    "deterministic", "xla_compile", "save_checkpoints_secs", "keep_checkpoint_max", "keep_checkpoint_every_n_hours",
     "log_step_count_steps", "allow_hparams_change",
 )  # fmt: skip
 

@@ -96,7 +96,7 @@ TF1_SWITCHES = {
     "use_guarantee_const_getter": _TPU,
     "use_tpu": _TPU,
     "use_tpu_estimator": _TPU,
-    "xla_compile": "the shapes of a training step change from batch to batch; decoding is compiled by itself",
+    "xla_compile": "it is a flag of t2t-trainer; decoding is always compiled",
 }
 TF1_VALUES = {
     "cloud_mlengine_master_type": _CLOUD,

@@ -21,18 +21,19 @@ class dropout_seed:
     Args:
         batch_index: integer scalar tensor, below 2^31.
         run_seed: int.
+        in_xla: bool, whether TensorFlow compiles the forward pass with XLA; in float32 the masks are the same.
     """
 
-    def __init__(self, batch_index, run_seed=0):
-        self.words = (batch_index, run_seed)
+    def __init__(self, batch_index, run_seed=0, in_xla=False):
+        self.words, self.in_xla = (batch_index, run_seed), in_xla
 
     def __enter__(self):
-        self._outer = getattr(_scope, "words", None)
-        _scope.words = self.words
+        self._outer = getattr(_scope, "words", None), getattr(_scope, "in_xla", False)
+        _scope.words, _scope.in_xla = self.words, self.in_xla
         return self
 
     def __exit__(self, *_):
-        _scope.words = self._outer
+        _scope.words, _scope.in_xla = self._outer
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -85,7 +86,8 @@ class Dropout(keras.layers.Layer):
     def call(self, inputs, training=False):
         """Returns a tensor of the shape and dtype of `inputs`."""
         if training and self.rate > 0:
-            return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
+            dropout = _dropout_in_xla if getattr(_scope, "in_xla", False) else keras.random.dropout
+            return dropout(inputs, self.rate, seed=self.seed_generator)
         return inputs
 
     def compute_output_shape(self, input_shape):
@@ -95,3 +97,16 @@ class Dropout(keras.layers.Layer):
     def get_config(self):
         """Returns the constructor's arguments."""
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}
+
+
+def _dropout_in_xla(inputs, rate, seed):
+    """`keras.random.dropout`, with the mask that it has where XLA does not compile it; TensorFlow only.
+
+    The random bits are the same. But XLA makes a float of the upper 23 of 32, and TensorFlow of the lower ones.
+    """
+    import tensorflow as tf
+
+    words = tf.cast(seed.next(), tf.int32)
+    bits = tf.random.stateless_uniform(tf.shape(inputs), words, minval=None, maxval=None, dtype=tf.uint32)
+    uniform = tf.bitcast(bits & 0x7FFFFF | 0x3F800000, tf.float32) - 1.0  # the mantissa of a number from 1 to 2
+    return tf.where(uniform >= rate, inputs * (1 / (1 - rate)), tf.zeros([], inputs.dtype))

@@ -28,6 +28,7 @@ _SCHEMA = {
     "usr_dir": str,
     "hparams": dict,
     "batches_a_step?": int,
+    "xla_compile?": bool,
 }
 _MOST_BATCHES = 2**31
 

@@ -27,8 +27,8 @@ _FIXED = (
     "attention_neighborhood", "optimizer", "optimizer_adafactor_beta1", "optimizer_adafactor_factored",
     "ema_decay",
 )  # fmt: skip
-# Those that decide the order of the data: after a change the stream begins anew.
-STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed")
+# Settings that decide the order of the data: after a change the stream begins anew.
+STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile")
 
 
 @contextlib.contextmanager
@@ -214,6 +214,9 @@ def changed_hparams(output_dir, config, allow_change):
     changed = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
     if before["hparams_set"] != config["hparams_set"]:
         changed["hparams_set"] = [before["hparams_set"], config["hparams_set"]]
+    compiled = [facts.get("xla_compile", False) for facts in (before, config)]
+    if compiled[0] != compiled[1]:
+        changed["xla_compile"] = compiled
     if before.get("batches_a_step") == config["batches_a_step"]:
         changed.pop("gradient_accumulation_steps", None)
     elif "batches_a_step" in before:

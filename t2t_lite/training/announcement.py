@@ -27,6 +27,11 @@ def announce(config, data, model, replicas, accumulation, output_dir, gives_up=(
     left_out = f" ({data.dropped:,} longer than {data.max_length} ids are left out)" if data.dropped else ""
     kept = "" if accumulation == hparams["gradient_accumulation_steps"] else ", to keep the batches of a step"
     exactly = f"but for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives the same bits"
+    compiled = []
+    if data.ladder:
+        each = "" if replicas_count == 1 else ", on each replica"
+        shapes = f"{len(data.ladder.shapes)} shapes (rows x inputs x targets)"
+        compiled = [f"XLA compiles {shapes}, each when it first comes{each}: {data.ladder}"]
     for line in (
         replicas.description,
         f"problem {config['problem']}: {data.examples:,} training examples{left_out}",
@@ -35,6 +40,7 @@ def announce(config, data, model, replicas, accumulation, output_dir, gives_up=(
         f"batches: up to {hparams['batch_size']:,} tokens a replica, "
         f"{hparams['batch_size'] * replicas_count * accumulation:,} tokens a step (all replicas): "
         f"{counted(replicas_count, 'replica')}, accumulation {accumulation}{kept}",
+        *compiled,
         f"seed {hparams['random_seed']}: reproducible, {exactly}",
         f"output: {output_dir}",
     ):

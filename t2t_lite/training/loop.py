@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
 from t2t_lite.runs.log import RunLog, lineage
+from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.dev_evaluations import DevEvaluations
 from t2t_lite.training.feed import Feed
 from t2t_lite.training.memory import explaining_out_of_memory
@@ -32,6 +33,7 @@ class TrainingLoop:
 
     Args:
         train_step: TrainStep.
+        compilations: Compilations, of its shapes.
         data: TrainingData.
         iterator: iterator of the data's batches, at `batches_read`.
         step: tf.Variable, int64 scalar, steps done.
@@ -47,6 +49,7 @@ class TrainingLoop:
     """
 
     train_step: TrainStep
+    compilations: Compilations
     data: TrainingData
     iterator: tf.data.Iterator
     step: tf.Variable
@@ -107,7 +110,8 @@ class TrainingLoop:
                 by_time = self.save_checkpoints_secs and time.monotonic() - saved_at >= self.save_checkpoints_secs
                 if not (evaluate or by_time or is_last):
                     feed.fetch_ahead()
-                with explaining_out_of_memory(step, batches.batches, self._hparams):
+                compiling = self.compilations.watched(step, batches.batches)
+                with explaining_out_of_memory(step, batches.batches, self._hparams), compiling:
                     result = self.train_step(placed, stopped.is_set())
                 self._unknown.append((step, batches, result))
                 self._progress.draw(step)

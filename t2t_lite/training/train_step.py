@@ -37,6 +37,8 @@ class TrainStep:
         replicas: Replicas.
         hparams: HParams: label_smoothing, gradient_accumulation_steps, clip_grad_norm, random_seed, max_skipped_steps
             are used.
+        xla_compile: bool, whether XLA compiles the gradient of a batch: once for each shape, on each replica, when it
+            first comes.
 
     Attributes:
         batches_a_step: int, how many batches of the stream a step takes.
@@ -44,13 +46,14 @@ class TrainStep:
         traces: int, how often the step was traced: once, whatever the shapes.
     """
 
-    def __init__(self, model, optimizer, replicas, hparams):
+    def __init__(self, model, optimizer, replicas, hparams, xla_compile=False):
         self.model = model
         self.optimizer = optimizer
         if replicas.strategy is not None:
             update_locally(optimizer, replicas.strategy)
         self.replicas = replicas
         self.hparams = hparams
+        self.xla_compile = xla_compile
         self.accumulation = hparams.gradient_accumulation_steps
         self.loss_scale = make_loss_scale(hparams)
         self.batches_a_step = replicas.count * self.accumulation
@@ -68,6 +71,7 @@ class TrainStep:
             self._traced_batch,
             input_signature=[signature[0][0], *scalars],
             autograph=False,
+            jit_compile=xla_compile or None,  # False would keep it out of a caller's compilation
             experimental_attributes={"_noinline": True},
         )
 
@@ -115,6 +119,23 @@ class TrainStep:
         """Returns the global gradient of a step, a list beside the model's trainable variables; for inspection."""
         gradients, *_ = tf.function(self._global_sums, autograph=False)(*placed, self._scale(), tf.constant(0.0))
         return [self.replicas.first(gradient) / self._scale() for gradient in gradients]
+
+    def compile_for(self, shape):
+        """Compiles the gradient of a batch of padding.
+
+        Args:
+            shape: rows, width of the inputs, width of the targets.
+
+        Raises:
+            tf.errors.OpError: XLA cannot compile the model.
+        """
+        rows, *widths = map(int, shape)
+        batch = {side: tf.zeros([rows, n], tf.int64) for side, n in zip(("inputs", "targets"), widths, strict=True)}
+
+        def on_replica():  # not the function itself, which `strategy.run` would take to one device
+            return self._batch_gradients(batch, tf.constant(1.0), tf.constant(0, tf.int64), tf.constant(1.0))
+
+        tf.function(lambda: self.replicas.run(on_replica), autograph=False)()
 
     def _traced_step(self, batches, tokens, first_batch, stop):
         self.traces += 1
@@ -183,7 +204,8 @@ class TrainStep:
     def _traced_batch(self, batch, tokens, index, scale):
         """Returns (gradients of the loss times the scale, objective, nats) of one batch, the index-th of the stream."""
         variables = [v.value for v in self.model.trainable_variables]
-        with dropout_seed(index, self.hparams.random_seed):  # of the gradient too: recompute_grad draws masks again
+        # Of the gradient too: recompute_grad draws masks again.
+        with dropout_seed(index, self.hparams.random_seed, in_xla=self.xla_compile):
             with tf.GradientTape() as tape:
                 logits = self.model(batch, training=True)
                 objective, nats = cross_entropy(logits, batch["targets"], self.hparams.label_smoothing)

@@ -24,6 +24,7 @@ from t2t_lite.tensor2tensor_names import without_multistep
 from t2t_lite.training.announcement import announce
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
+from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.dev_evaluations import DevEvaluations, check_metrics, write_translations
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.early_stopping import EarlyStopping
@@ -68,6 +69,8 @@ class Trainer:
         log_step_count_steps: int, steps between progress lines.
         profile: bool, write a trace of some steps for TensorBoard's profiler.
         deterministic: bool, have GPUs use only operations that give the same bits every time.
+        xla_compile: bool, compile the gradient of a batch with XLA, and pad batches to at most 16 shapes; None: what
+            output_dir remembers, False in a new run.
         inexact: tuple of str, what else of the caller's makes the run not repeatable, to be said in the log.
         allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
         keep_batches_a_step: bool, whether a run resumed on another number of replicas accumulates so many batches that
@@ -106,6 +109,7 @@ class Trainer:
     log_step_count_steps: int = ranges.setting(100, limits=ranges.STEPS_BETWEEN)
     profile: bool = False
     deterministic: bool = True
+    xla_compile: bool | None = None
     inexact: tuple = ()
     allow_hparams_change: bool = False
     keep_batches_a_step: bool = True
@@ -139,6 +143,7 @@ class Trainer:
             self._compare()
             path, damaged = self._restore()
             self._announce()
+            self._compilations.check()
             self._settle(path, damaged, warm_start_facts)
             loop = self._loop()
             with stop_on_signal() as stopped, self._replicas.naming_lost_worker():
@@ -180,11 +185,14 @@ class Trainer:
             tf.config.experimental.enable_op_determinism()
         # The first weights are drawn from it; the order of the data has its own seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
-        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir)
+        before = read_run_config(self.output_dir)
+        if self.xla_compile is None:
+            self.xla_compile = (before or {}).get("xla_compile", False)
+        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, self.xla_compile)
         check_metrics(data.problem, self.hparams, self.early_stopping, self.best_metric, self.evaluate_while_training)
         # As many batches as leave an earlier run's steps what they were.
         count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
-        wanted, before = self.hparams.gradient_accumulation_steps, read_run_config(self.output_dir)
+        wanted = self.hparams.gradient_accumulation_steps
         self._accumulation = run_directory.accumulation_for(count, wanted, before, keep)
         self._config = {
             "problem": self.problem,
@@ -196,6 +204,7 @@ class Trainer:
             "usr_dir": os.path.abspath(self.usr_dir) if self.usr_dir else "",
             "hparams": self.hparams.values(),
             "batches_a_step": count * self._accumulation,
+            "xla_compile": self.xla_compile,
         }
 
     def _build(self, train_steps):
@@ -205,7 +214,7 @@ class Trainer:
             self._optimizer = make_optimizer(self.hparams, train_steps)
             self._optimizer.build(self._model.trainable_variables)
         hparams = self.hparams.override_from_dict({"gradient_accumulation_steps": self._accumulation})
-        self._train_step = TrainStep(self._model, self._optimizer, self._replicas, hparams)
+        self._train_step = TrainStep(self._model, self._optimizer, self._replicas, hparams, self.xla_compile)
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
         self._iterator = iter(self._data.batches)
@@ -221,6 +230,7 @@ class Trainer:
             loss_scale=self._train_step.loss_scale,
         )
         self._log = RunLog(self.output_dir, is_silent=not self._replicas.is_chief)
+        self._compilations = Compilations(self._train_step, self._data.ladder, self._log, self.model)
         self._dev = self._dev_evaluations()
 
     def _compare(self):
@@ -287,6 +297,7 @@ class Trainer:
     def _loop(self):
         return TrainingLoop(
             self._train_step,
+            self._compilations,
             self._data,
             self._iterator,
             self._step,

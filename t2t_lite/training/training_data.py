@@ -8,6 +8,7 @@ from t2t_lite import registry
 from t2t_lite.data import batching, split_facts
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.data.width_ladder import WidthLadder
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
@@ -27,6 +28,7 @@ class TrainingData:
         dropped: int, those outside of them.
         max_length: int, the upper limit, in ids with EOS.
         batches: tf.data.Dataset, the endless stream of one replica's batches.
+        ladder: WidthLadder of the shapes that the batches have; None: they have any.
     """
 
     problem: Problem
@@ -39,15 +41,17 @@ class TrainingData:
     dropped: int
     max_length: int
     batches: tf.data.Dataset
+    ladder: WidthLadder | None
 
 
-def open_training_data(problem, hparams, data_dir):
+def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
     """Returns the TrainingData of a run; writes nothing.
 
     Args:
         problem: str, its name.
         hparams: HParams.
         data_dir: str, where t2t-datagen wrote.
+        fixed_shapes: bool, whether the batches have few shapes, as XLA wants them.
 
     Raises:
         UserError: an unknown problem, data that are not there or do not belong together, or limits of length that leave
@@ -72,8 +76,12 @@ def open_training_data(problem, hparams, data_dir):
             f"max_length={longest} ids. Change these hyperparameters."
         )
     sizes = vocab_size, target_vocab_size or vocab_size
-    batches = batching.problem_batches(problem, hparams, paths, encoders, sizes)
+    ladder = None
+    if fixed_shapes:
+        _, facts = split_facts.find_facts(problem, data_dir, DatasetSplit.TRAIN)
+        ladder = batching.problem_ladder(problem, hparams, paths, encoders, facts or split_facts.read_facts(paths))
+    batches = batching.problem_batches(problem, hparams, paths, encoders, sizes, ladder)
     dev_paths, *_ = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL, reads_records=True)
     return TrainingData(
-        problem, encoders, vocab_size, target_vocab_size, paths, dev_paths, examples, dropped, longest, batches
+        problem, encoders, vocab_size, target_vocab_size, paths, dev_paths, examples, dropped, longest, batches, ladder
     )

@@ -1,0 +1,96 @@
+"""XLA compiles a program for each shape of batch: says when, and what it cannot compile."""
+
+import contextlib
+import logging
+import re
+import time
+
+import tensorflow as tf
+
+from t2t_lite.data.width_ladder import shape_text
+from t2t_lite.errors import UserError
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+# What XLA raises. InternalError, which it also does at times, is that of a lost machine, too.
+_NOT_COMPILED = tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.FailedPreconditionError
+_TRACE = re.compile(
+    r"Graph execution error|Detected at node|File \"|Stack trace|<stack traces|The op is created|\[\[|tf2xla"
+)
+
+
+class Compilations:
+    """Watches the shapes that come to a step which XLA compiles.
+
+    Args:
+        train_step: TrainStep.
+        ladder: WidthLadder of the batches, or None where XLA compiles nothing: then nothing is done.
+        log: RunLog.
+        model: str, name of the model, for messages.
+    """
+
+    def __init__(self, train_step, ladder, log, model):
+        self._train_step, self._ladder, self._log, self._model = train_step, ladder, log, model
+        self._met = set()  # (replica, shape): each replica has a program of its own
+        self._first = None
+
+    def check(self):
+        """Compiles the first shape, which every replica then has, and so finds out whether XLA can compile the model.
+
+        Raises:
+            UserError: it cannot.
+        """
+        if self._ladder is None:
+            return
+        shape, started = tuple(self._ladder.shapes[0].tolist()), time.monotonic()
+        with self._explaining():
+            self._train_step.compile_for(shape)
+        self._met = {(replica, shape) for replica in range(self._train_step.replicas.count)}
+        self._first = shape, time.monotonic() - started
+
+    @contextlib.contextmanager
+    def watched(self, step, batches):
+        """Context around a step: logs the shapes that were new, and its seconds.
+
+        Args:
+            step: int, the update under way.
+            batches: list of dicts of "inputs", "targets" [rows, length]: all of the step.
+
+        Raises:
+            UserError: XLA cannot compile the model for one of them.
+        """
+        if self._first:
+            self._say(step - 1, [self._first[0]], self._first[1])
+            self._first = None
+        found = [(*batch["inputs"].shape, batch["targets"].shape[1]) for batch in batches if self._ladder]
+        met = {(i // self._train_step.accumulation, shape) for i, shape in enumerate(found)}
+        new = sorted({shape for _, shape in met - self._met})
+        started = time.monotonic()
+        with self._explaining() if new else contextlib.nullcontext():
+            yield
+        self._met |= met
+        if new:
+            self._say(step, new, time.monotonic() - started)
+
+    def _say(self, step, shapes, seconds):
+        shapes = ", ".join(map(shape_text, shapes))
+        _LOGGER.info(f"step {step:,}: XLA compiled {shapes} (rows x inputs x targets) in {seconds:.1f} s")
+        self._log.write("compile", step, shapes=shapes, seconds=round(seconds, 3))
+
+    @contextlib.contextmanager
+    def _explaining(self):
+        try:
+            yield
+        except _NOT_COMPILED as error:
+            kinds = sorted(set(re.findall(r"No registered '(\w+)' OpKernel", error.message)))
+            lines = (line.strip() for line in re.sub(r"\{\{.*?\}\}", "", error.message).splitlines())
+            message = next(
+                (line.rstrip(".") for line in lines if line and not _TRACE.match(line)), "no reason is given"
+            )
+            reason = f"it has no operation {', '.join(kinds)}" if kinds else message
+            node = re.search(r"\{\{node (\S+?)\}\}", error.message)
+            reason += f" (at {node[1]})" if node else ""
+            raise UserError(
+                f"--xla_compile: XLA cannot compile model {self._model}: {reason}. Train it with --noxla_compile, or "
+                "write the model without it."
+            ) from error

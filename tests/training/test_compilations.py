@@ -1,0 +1,218 @@
+"""Training compiled by XLA: equal to uncompiled training, one program for each shape, and what cannot be compiled."""
+
+import json
+import os
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.errors import UserError
+from t2t_lite.layers import Dropout, dropout_seed
+from t2t_lite.text.vocabulary import TextEncoder
+from t2t_lite.training.distribution import choose_replicas
+from t2t_lite.training.feed import StepBatches
+from t2t_lite.training.optimizers import make_optimizer
+from t2t_lite.training.train_step import TrainStep
+from t2t_lite.training.trainer import Trainer
+from tests.training.log_schema import assert_documented
+
+VOCAB = 30
+LENGTHS = (4, 9)  # XLA takes seconds for each: two shapes
+
+
+@registry.register_problem("compilations_two_lengths")
+class TwoLengths(Problem):
+    """Copies of 4 or 9 ids."""
+
+    dataset_splits = [{"split": s, "shards": 2} for s in (DatasetSplit.TRAIN, DatasetSplit.EVAL)]  # noqa: RUF012
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        rng = np.random.default_rng(0)
+        for n in range(90):
+            ids = [*rng.integers(3, VOCAB, LENGTHS[n % 2] - 1).tolist(), 1]
+            yield {"inputs": ids, "targets": ids}
+
+    def feature_encoders(self, data_dir):
+        return dict.fromkeys(("inputs", "targets"), TextEncoder(VOCAB))
+
+
+class Small(keras.Model):
+    """The least that has a dropout, an embedding and logits: XLA compiles it in a moment."""
+
+    def __init__(self, vocab_size):
+        super().__init__()
+        self.embedding = keras.layers.Embedding(vocab_size, 8)
+        self.dropout = Dropout(0.3)
+        self.logits = keras.layers.Dense(vocab_size)
+
+    @classmethod
+    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
+        return cls(vocab_size)
+
+    def call(self, features, training=False):
+        return self.logits(self.dropout(self.embedding(features["targets"]), training=training))
+
+
+@registry.register_model("compilations_small")
+class RegisteredSmall(Small):
+    """Compiles."""
+
+
+@registry.register_model("compilations_python")
+class WithPython(Small):
+    """Calls Python, which XLA cannot."""
+
+    def call(self, features, training=False):
+        logits = super().call(features, training)
+        return tf.ensure_shape(tf.numpy_function(np.copy, [logits], tf.float32), logits.shape) + logits
+
+
+@registry.register_model("compilations_wide")
+class FailsWhenWide(Small):
+    """Has an operation that cannot be compiled beyond a width."""
+
+    def call(self, features, training=False):
+        logits = super().call(features, training)
+        width = tf.shape(features["targets"])[1]
+        return logits + tf.reduce_sum(tf.reshape(tf.zeros([width]), [tf.minimum(width, LENGTHS[0])]))
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("data"))
+    registry.problem("compilations_two_lengths").generate_data(folder, folder)
+    return folder
+
+
+def trainer(data_dir, output_dir, model="compilations_small", **more):
+    return Trainer(
+        problem="compilations_two_lengths",
+        model=model,
+        hparams=HParams(batch_size=36, gradient_accumulation_steps=more.pop("accumulation", 1)),
+        hparams_set="transformer_tiny",
+        data_dir=data_dir,
+        output_dir=str(output_dir),
+        **{"local_eval_frequency": 3, "evaluate_while_training": False, "xla_compile": True, **more},
+    )
+
+
+def events(output_dir, event):
+    with open(os.path.join(output_dir, "train.log")) as file:
+        lines = [json.loads(line) for line in file]
+    assert_documented(lines)
+    return [line for line in lines if line["event"] == event]
+
+
+def weights(output_dir, step):
+    reader = tf.train.load_checkpoint(os.path.join(output_dir, f"model.ckpt-{step}"))
+    keys = [key for key in sorted(reader.get_variable_to_shape_map()) if key.startswith(("model/", "optimizer/"))]
+    return np.concatenate([np.ravel(reader.get_tensor(key)) for key in keys]).astype("float64")
+
+
+def make_step(hparams, xla_compile, replicas=1):
+    chosen = choose_replicas(0, replicas)
+    keras.utils.set_random_seed(1)
+    with chosen.scope():
+        model = registry.model("transformer").from_hparams(hparams, VOCAB)
+        optimizer = make_optimizer(hparams, 100)
+        optimizer.build(model.trainable_variables)
+    return TrainStep(model, optimizer, chosen, hparams, xla_compile)
+
+
+def flat(tensors):
+    return np.concatenate([tf.convert_to_tensor(tensor).numpy().ravel() for tensor in tensors])
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (16, 9, 33)])
+def test_masks_are_those_of_the_uncompiled_layer(shape):
+    layer, inputs = Dropout(0.3), tf.ones(shape)
+
+    def dropped(index, in_xla):
+        with dropout_seed(index, 5, in_xla):
+            return layer(inputs, training=True)
+
+    compiled = tf.function(lambda index: dropped(index, True), jit_compile=True)
+    plain = tf.function(lambda index: dropped(index, False))
+    for index in range(3):
+        np.testing.assert_allclose(compiled(tf.constant(index)), plain(tf.constant(index)), rtol=1e-6)
+
+
+@pytest.mark.slow  # XLA takes most of the time
+def test_the_compiled_step_equals_the_uncompiled_one():
+    hparams = registry.hparams("transformer_tiny").parse(
+        "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,ffn_activation=gelu,optimizer=sgd,"
+        "attention_dropout=0.3,relu_dropout=0.3,layer_prepostprocess_dropout=0.3,learning_rate_schedule=constant,"
+        "learning_rate_constant=0.1"
+    )
+    rng = np.random.default_rng(0)
+    batches = [
+        {side: rng.integers(3, VOCAB, (5, width)).astype("int32") for side in ("inputs", "targets")}
+        for width in LENGTHS
+    ]
+    steps = [make_step(hparams, xla_compile) for xla_compile in (False, True)]
+    for place, batch in enumerate(batches):
+        plain, compiled = (flat(step.gradients(step.place(StepBatches([batch], place)))) for step in steps)
+        assert np.linalg.norm(compiled - plain) <= 1e-5 * np.linalg.norm(plain)
+    before = flat(steps[0].model.trainable_variables)
+    for number in range(10):
+        for step in steps:
+            step(step.place(StepBatches([batches[number % 2]], number)))
+    plain, compiled = (flat(step.model.trainable_variables) for step in steps)
+    assert np.linalg.norm(compiled - plain) <= 1e-5 * np.linalg.norm(plain - before)
+    assert steps[1].traces == 1
+
+
+def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit(data_dir, tmp_path, caplog):
+    caplog.set_level("INFO", "t2t_lite")
+    trainer(data_dir, tmp_path / "whole").train(9)
+    assert "XLA compiles 2 shapes (rows x inputs x targets)" in caplog.text
+    assert "9 x 4 x 4, 4 x 9 x 9" in caplog.text
+    compiled = events(tmp_path / "whole", "compile")
+    assert sorted(line["shapes"] for line in compiled) == ["4 x 9 x 9", "9 x 4 x 4"]
+    trainer(data_dir, tmp_path / "stopped").train(4)
+    resumed = trainer(data_dir, tmp_path / "stopped", xla_compile=None)  # it is remembered
+    resumed.train(9)
+    assert resumed.xla_compile
+    np.testing.assert_array_equal(weights(tmp_path / "whole", 9), weights(tmp_path / "stopped", 9))
+
+
+def test_replicas_train_as_one_that_accumulates(data_dir, tmp_path):
+    trainer(data_dir, tmp_path / "one", accumulation=2).train(3)
+    trainer(data_dir, tmp_path / "two", logical_cpus=2).train(3)
+    one, two = weights(tmp_path / "one", 3), weights(tmp_path / "two", 3)
+    assert np.linalg.norm(one - two) <= 1e-5 * np.linalg.norm(one)
+
+
+def test_a_run_does_not_change_to_it_unnoticed(data_dir, tmp_path, caplog):
+    caplog.set_level("INFO", "t2t_lite")
+    trainer(data_dir, tmp_path, xla_compile=False).train(2)
+    with pytest.raises(UserError, match=r"xla_compile: False -> True\. .*--allow_hparams_change"):
+        trainer(data_dir, tmp_path).train(4)
+    trainer(data_dir, tmp_path, allow_hparams_change=True).train(4)
+    assert "the data begin anew, since these changed: xla_compile" in caplog.text
+    (change,) = events(tmp_path, "hparams_change")
+    assert change["changed"] == {"xla_compile": [False, True]}
+
+
+def test_a_model_that_cannot_be_compiled_is_refused_before_anything_is_written(data_dir, tmp_path):
+    with pytest.raises(
+        UserError, match=r"^--xla_compile: .* model compilations_python: it has no operation PyFunc \(.*--noxla_compile"
+    ) as refused:
+        trainer(data_dir, tmp_path / "run", "compilations_python").train(3)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_shape_that_cannot_be_compiled_ends_the_run_by_its_checkpoint(data_dir, tmp_path):
+    with pytest.raises(
+        UserError, match=r"XLA cannot compile model compilations_wide: Input to reshape .* \(at .*Reshape\)"
+    ):
+        trainer(data_dir, tmp_path, "compilations_wide", local_eval_frequency=1).train(20)
+    saved = events(tmp_path, "checkpoint")
+    assert not saved or (tmp_path / f"{saved[-1]['path']}.index").exists()
