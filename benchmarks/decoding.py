@@ -14,11 +14,12 @@ Every side is a process of its own, warmed up on all sentences, and gets the sam
 first. Sides take turns: a turn is all sentences once. All search with beam 4, no length penalty (alpha 0: the only one
 that all define alike) and at most 50 ids more than a sentence's own (the peers: than their batch's longest). Tokens are
 counted without EOS. `ours` is what Translator does by default when it is warm, `graph` is never compiled, which is what
-serving runs, `xla` always. `ct2_async` is CTranslate2 with as many batches at once as there are cores, a thread each,
-which is what ours do with the batches of one call, two at once (`ct2`: one batch at a time, on all cores). `latency`
-gives one sentence after the other, and prints milliseconds. `compare` writes each side's outputs and says how many
-sentences are the same, and where not, what the model itself thinks of both. `cold` times whole processes on a folder
-of size "trained": `t2t-decoder` on the text, and Hugging Face's side, which gets the sentences as ids.
+serving runs, `xla` always, `bf16` is `ours` in bfloat16. Ours search two batches of a call at once;
+`ours_async` and `bf16_async` with a thread each, as t2t-decoder does for a file. `ct2_async` is CTranslate2 with as
+many batches at once as there are cores, a thread each (`ct2`: one batch at a time, on all cores). `latency` gives one
+sentence after the other, and prints milliseconds. `compare` writes each side's outputs and says how many sentences are
+the same, and where not, what the model itself thinks of both. `cold` times whole processes on a folder of size
+"trained": `t2t-decoder` on the text, and Hugging Face's side, which gets the sentences as ids.
 """
 
 import argparse
@@ -94,10 +95,17 @@ def our_search(folder, side):
 
     import t2t_lite.models  # noqa: F401  (registers the class for Keras)
     from t2t_lite.decoding.options import SearchOptions
-    from t2t_lite.decoding.searcher import Searcher
+    from t2t_lite.decoding.searcher import Searcher, use_a_thread_per_search
 
+    if side.endswith("_async"):
+        use_a_thread_per_search()
     model = keras.saving.load_model(os.path.join(folder, "ours.keras"))
-    searcher, default = Searcher(model), side == "ours"
+    if side.startswith("bf16"):
+        exact, model = model, type(model).from_config({**model.get_config(), "dtype": "bfloat16"})
+        model.build()
+        for weight, value in zip(model.weights, exact.weights, strict=True):
+            weight.assign(keras.ops.cast(value, weight.dtype))
+    searcher, default = Searcher(model), side in ("ours", "ours_async", "bf16", "bf16_async")
 
     def search(sources, batch_size):
         compiled = batch_size == 1 if default else side == "xla"

@@ -35,8 +35,8 @@ def make(folder, run, text, size, lines):
     import tensorflow as tf
 
     from benchmarks.wide_models import widened
+    from t2t_lite.files import copy_files
     from t2t_lite.runs.config import build_model, write_run_config
-    from t2t_lite.runs.directory import copy_vocabulary
     from t2t_lite.runs.opening import open_run
     from t2t_lite.runs.weights import named_weights, trackable_weights
 
@@ -52,7 +52,7 @@ def make(folder, run, text, size, lines):
     assert not values
     os.makedirs(os.path.join(folder, "run"))
     write_run_config(os.path.join(folder, "run"), config)
-    copy_vocabulary(opened.vocabulary_files, os.path.join(folder, "run"))
+    copy_files(opened.vocabulary_files, os.path.join(folder, "run"))
     tf.train.Checkpoint(model=trackable_weights(model)).write(os.path.join(folder, "run", "model.ckpt-1"))
     with open(text, encoding="utf-8", newline="\n") as file:
         sentences = file.read().split("\n")[:-1][:lines]

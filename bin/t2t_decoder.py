@@ -20,7 +20,7 @@ from t2t_lite import streams
 from t2t_lite.bin import _app, _trained
 from t2t_lite.decoding.decode_hparams import DEFAULT_GRID, HELP, DecodeHParams
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import GPUS, LOGICAL_CPUS, SHARDS
+from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS
 
 _LOGGER = logging.getLogger("t2t_lite")
 _INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
@@ -37,6 +37,8 @@ def define_flags(flags):
     flags.DEFINE_path("decode_to_file", "", "Where to write; - is standard output. Default: <input>.<model>….decodes.")
     flags.DEFINE_path("decode_reference", "", "A reference translation: BLEU is shown at the end.")
     flags.DEFINE_string("decode_hparams", "", HELP)
+    flags.DEFINE_enum("compute_dtype", None, COMPUTE_DTYPES, "bfloat16: faster on CPUs with AVX512-BF16 or AMX, 8 "
+                      "significant bits; elsewhere float32 is used. Default: as the model was trained.")  # fmt: skip
     flags.DEFINE_bool("decode_interactive", False, "Translate what is typed, line by line; q quits.")
     flags.DEFINE_enum("long_input", None, ["split", "truncate", "refuse"], "Lines that are too long for the model: "
                       "split them at ends of sentences, cut them off, or stop. Default: split, but truncate where "
@@ -137,13 +139,22 @@ def _job(flags):
     devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)
     if flags["worker_gpu"].present or flags["logical_cpus"].present:
         _LOGGER.info(description)
-    asked = ("data_dir", "long_input", "on_error", "n_best_format", "mbr", "alignments_file", "keep_timestamp")
+    asked = (
+        "data_dir",
+        "long_input",
+        "on_error",
+        "n_best_format",
+        "mbr",
+        "alignments_file",
+        "keep_timestamp",
+        "compute_dtype",
+    )
     return DecodingJob(
         found,
         settings,
         devices=devices,
         inputs={f"--{name}": flags[name].value for name in _INPUTS},
-        **{name: flags[name].value for name in asked},
+        **{name: flags[name].value for name in (*asked, "keep_timestamp")},
     )
 
 

@@ -17,6 +17,7 @@ import sys
 
 from t2t_lite.bin import _app, _trained
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import COMPUTE_DTYPES
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MAX_INPUT_LENGTH = 512
@@ -49,8 +50,8 @@ def define_flags(flags):
     flags.DEFINE_enum(
         "weights_dtype",
         "float32",
-        ["float32", "bfloat16"],
-        "Type that weights are stored in; bfloat16 is half the size.",
+        COMPUTE_DTYPES,
+        "Type of the weights; bfloat16 is half the size, and computes in bfloat16, for servers whose CPU has it.",
     )
     flags.DEFINE_string("license", "", "The model's licence, such as CC-BY-4.0, for the README.md in the export.")
     flags.no_effect("as_text", "exports are always written as saved_model.pb", is_bool=True)
@@ -93,7 +94,9 @@ def run(flags):
     found = _trained.find(flags)
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
     _check_settings(flags, settings)
-    translator = Translator.load(found, flags.data_dir)
+    # In the dtype that the export is to have, whatever this machine is fast in.
+    dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
+    translator = Translator.load(found, flags.data_dir, dtype, check_device=False)
     made_of = export_of(found[0].checkpoint)  # one export made from another lies beside it
     folder = os.path.dirname(made_of or found[0].checkpoint)
     if flags.format == "saved_model":
@@ -121,9 +124,7 @@ def _export(flags, translator, settings, folder, card):
     longest = settings.max_input_size
     if longest == -1:
         longest = min(_MAX_INPUT_LENGTH, translator.max_input_length)
-    return export_saved_model(
-        translator, folder, **kept, **card, max_input_length=longest, weights_dtype=flags.weights_dtype
-    )
+    return export_saved_model(translator, folder, **kept, **card, max_input_length=longest)
 
 
 def main(argv=None):

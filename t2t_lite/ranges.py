@@ -81,6 +81,7 @@ SECONDS = Range(0, 10**8)  # 3 years
 HOURS = Range(most=10**6, above=0)
 STEPS_BETWEEN = Range(1, 10**9)
 CHECKPOINTS_KEPT = Range(0, 10**6)
+COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
 METRIC_MOVE = Range(0, 10**6)
 SHARE = Range(most=1, above=0)

@@ -11,10 +11,13 @@ from t2t_lite import files
 from t2t_lite.console import Progress
 from t2t_lite.decoding import text_files
 from t2t_lite.decoding.decoding_job import LineErrors
+from t2t_lite.decoding.searcher import use_a_thread_per_search
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.scores import METRICS, corpus_bleu
 from t2t_lite.files.pipes import is_device
 from t2t_lite.files.resumable import ResumableFiles
+
+_MANY_BATCHES = 8  # of which the last one, searched alone, is a small part
 
 
 @dataclasses.dataclass
@@ -63,6 +66,8 @@ def translate_file(job, source, output="", reference="", prefixes=""):
                     "Expected as many."
                 )
             setattr(task, keep, other)
+    if len(lines) >= _MANY_BATCHES * job.settings.search_options().batch_size and len(job.devices) < 2:
+        use_a_thread_per_search()
     translate_lines(job, task, errors)
 
 
@@ -122,7 +127,7 @@ def part_of_file(path, settings, errors):
 
 def made_from(job, task):
     """Returns all that the outputs depend on, in words that a message can name."""
-    asked = ("long_input", "on_error", "n_best_format", "mbr", "devices")
+    asked = ("long_input", "on_error", "n_best_format", "mbr", "devices", "compute_dtype")
     return {
         "version": t2t_lite.__version__,
         # an index holds a checksum of every weight

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from t2t_lite import files
 from t2t_lite.decoding import text_files
+from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.decode_hparams import DecodeHParams
 from t2t_lite.decoding.line_translation import LineTranslator
 from t2t_lite.decoding.translator import Translator
@@ -59,6 +60,7 @@ class DecodingJob:
         mbr: None, or the utility by which outputs are chosen among samples.
         alignments_file: path of the word alignments; "": none are written.
         keep_timestamp: bool, whether outputs get the checkpoint's time.
+        compute_dtype: as of `Translator.load`.
         chunk: int, of the class: lines that each device translates before they are written. Enough to sort by length,
             and little work lost when killed.
     """
@@ -74,13 +76,14 @@ class DecodingJob:
     mbr: str | None = None
     alignments_file: str = ""
     keep_timestamp: bool = False
+    compute_dtype: str | None = None
     chunk: ClassVar = 2000
 
     @functools.cached_property
     def translator(self):
         """The Translator, or a TranslatorPool over the devices; loaded when it is asked for."""
         load = Translator.load if len(self.devices) < 2 else functools.partial(TranslatorPool.load, self.devices)
-        return load(self.found, self.data_dir)
+        return load(self.found, self.data_dir, usable_dtype(self.compute_dtype))
 
     @property
     def config(self):

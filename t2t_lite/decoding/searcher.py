@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import math
@@ -273,6 +274,19 @@ def _results(hypotheses, n_best):
         ]
         for ids, scores, ended in zip(*(tensor.numpy()[:, :n_best] for tensor in hypotheses), strict=True)
     ]
+
+
+def use_a_thread_per_search():
+    """Gives each operation one thread, for a process that searches many batches; before TensorFlow's first operation.
+
+    Two searches then keep two cores busy without waiting for one another's threads (measured on two cores alone: 1.1
+    times as fast in float32, 1.25 in bfloat16). A batch that comes alone is slower. On more cores, on a GPU, where the
+    user has chosen a number of threads, or once TensorFlow runs, nothing changes.
+    """
+    chosen = os.environ.get("TF_NUM_INTRAOP_THREADS") or tf.config.threading.get_intra_op_parallelism_threads()
+    if os.cpu_count() == 2 and not chosen and not tf.config.list_physical_devices("GPU"):
+        with contextlib.suppress(RuntimeError):  # TensorFlow runs already
+            tf.config.threading.set_intra_op_parallelism_threads(1)
 
 
 def _side_by_side(run, *arguments):

@@ -9,6 +9,7 @@ from t2t_lite.backend import check_tensorflow
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.beam_search import EOS_ID
+from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.ensemble import Ensemble, check_ensemble
 from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
@@ -97,23 +98,29 @@ class Translator:
         self._searcher = Searcher(model, max_position=hparams.max_position if learned else None)
 
     @classmethod
-    def load(cls, path, data_dir=None):
+    def load(cls, path, data_dir=None, compute_dtype=None, check_device=True):
         """Loads a trained model, or several as an ensemble, which averages their probabilities.
 
         Args:
             path: an output_dir (its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
                 export of t2t-exporter; or a list of them, of the same problem and vocabulary.
             data_dir: where the vocabulary is, if it is not beside the checkpoint.
+            compute_dtype: "bfloat16": weights, kept keys and values, and matrix products have 8 significant bits;
+                softmax, normalisation and scores are float32. Or "float32"; None: as the model was trained.
+            check_device: bool, whether "bfloat16" becomes "float32", with a warning, where this machine would be slow
+                in it; False for an export, which others serve.
 
         Raises:
             UserError: nothing there, or it does not fit together.
         """
         from t2t_lite.runs.opening import open_runs
 
+        dtype = usable_dtype(compute_dtype, check_device)
+
         paths = path if isinstance(path, list | tuple) else [path]
         if not paths:
             raise UserError("No checkpoint to load: expected one, or several for an ensemble.")
-        runs = [run for path in paths for run in open_runs(path, data_dir)]
+        runs = [run for path in paths for run in open_runs(path, data_dir, dtype)]
         check_ensemble(runs)
         first = runs[0]
         model = first.model if len(runs) == 1 else Ensemble([run.model for run in runs])

@@ -14,8 +14,9 @@ from t2t_lite.training.best_checkpoint import FOLDER as BEST
 
 _COSTS = {
     "float32": "float32, as trained",
-    "bfloat16": "bfloat16: half the size on disk; 8 significant bits, so that scores differ in the third digit and a "
-    "sentence in some hundreds may be translated otherwise. They are cast at each call",
+    "bfloat16": "bfloat16: half the size on disk; 8 significant bits in weights and matrix products, so that scores "
+    "differ in the third digit and some sentences may be translated otherwise. For GPUs and for CPUs with AVX512-BF16 "
+    "or AMX: others are slower in it than in float32",
 }
 _SIGNATURES = """\
 | signature | inputs | outputs |
@@ -62,7 +63,7 @@ def model_card(translator, options, *, path, max_input_length, weights_dtype, li
         **_what_it_is(translator, license),
         "search": f"beam {options.beam_size}, alpha {options.alpha:g} ({options.length_penalty}), ends {options.ends}, "
         f"at most the input's length + {options.extra_length} pieces; inputs are cut to {max_input_length} pieces",
-        "weights": _COSTS[weights_dtype],
+        "weights": _COSTS.get(weights_dtype, f"{weights_dtype}, as trained"),
         "made by": f"t2t_lite {t2t_lite.__version__}, TensorFlow {tf.__version__}",
     }
     name = _problem_name(translator)

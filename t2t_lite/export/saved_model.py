@@ -9,10 +9,11 @@ from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.export.model_card import model_card
 from t2t_lite.export.package import write_package
 from t2t_lite.export.signatures import TextSignatures
-from t2t_lite.export.stored_weights import StoredWeights
 from t2t_lite.export.warmup import write_warmup
 from t2t_lite.files import is_pattern, list_files, write_bytes
 from t2t_lite.files.folders import new_folder
+from t2t_lite.runs.exported import model_names
+from t2t_lite.runs.weights import named_weights, nested
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -27,7 +28,6 @@ def export_saved_model(
     length_penalty="gnmt",
     ends="any",
     max_input_length=512,
-    weights_dtype="float32",
     license="",
     command="",
 ):
@@ -43,12 +43,12 @@ def export_saved_model(
     opens an export too.
 
     Args:
-        translator: Translator, of one model or an ensemble.
+        translator: Translator, of one model or an ensemble. The export stores weights, and computes, in its dtypes: see
+            `Translator.load`, compute_dtype.
         export_dir: str, a folder; made if need be.
         beam_size, alpha, extra_length, length_penalty, ends: see `SearchOptions`; fixed in the export, but for what
             `with_options` takes.
         max_input_length: int, longest input in ids, EOS included.
-        weights_dtype: "float32", or "bfloat16": half the size on disk.
         license: str, the model's licence, for its card.
         command: str, the command that makes this export, for its card.
 
@@ -63,13 +63,14 @@ def export_saved_model(
     search |= {"length_penalty": length_penalty, "ends": ends}
     options = SearchOptions(**search)
     longest = translator.checked_length(max_input_length)
-    weights = StoredWeights(getattr(translator.model, "models", [translator.model]), weights_dtype)
-    functions = TextSignatures(translator, options, longest, weights).functions()
+    models = getattr(translator.model, "models", [translator.model])
+    weights_dtype = models[0].variable_dtype
+    functions = TextSignatures(translator, options, longest).functions()
 
     numbers = [int(os.path.basename(number)) for number in list_files(export_dir, r"\d+")]
     path = os.path.join(export_dir, str(max(numbers, default=0) + 1))
     with new_folder(path) as folder:  # until then its name is no number, so that a server does not look at it
-        tf.saved_model.save(_Tracked(translator, weights), folder, signatures=functions)
+        tf.saved_model.save(_Tracked(translator, models), folder, signatures=functions)
         write_package(folder, translator, weights_dtype=weights_dtype, max_input_length=longest, search=search)
         model_name = os.path.basename(os.path.abspath(export_dir))
         write_warmup(folder, translator.encoders["inputs"], longest, model_name)
@@ -94,8 +95,8 @@ def export_saved_model(
 class _Tracked(tf.Module):
     """What the functions need beside their graph. The model itself is not in it: no Python code goes along."""
 
-    def __init__(self, translator, weights):
+    def __init__(self, translator, models):
         super().__init__()
-        for name, tree in weights.trees.items():
-            setattr(self, name, tree)
+        for name, model in zip(model_names(len(models)), models, strict=True):
+            setattr(self, name, nested({path: weight.value for path, weight in named_weights(model).items()}))
         self.resources = [resource for encoder in translator.encoders.values() for resource in encoder.tf_resources]

@@ -53,15 +53,13 @@ class TextSignatures:
         translator: Translator.
         options: SearchOptions; its beam size and length penalty are fixed, alpha and extra_length are defaults.
         max_input_length: int, longest input in ids, EOS included.
-        weights: StoredWeights of the translator's models.
     """
 
-    def __init__(self, translator, options, max_input_length, weights):
+    def __init__(self, translator, options, max_input_length):
         self._model = decodable(translator.model)
         self._whole_model = translator.model
         self._encoders = translator.encoders
         self._options = options
-        self._weights = weights
         self._longest = {"inputs": max_input_length, "targets": max_input_length}
         self._longest_output = None
         if translator.hparams.pos == "emb":
@@ -204,17 +202,16 @@ class TextSignatures:
 
     def _search(self, n_best, ids, limit, alpha):
         options = self._options
-        with self._weights.in_use():
-            found = beam_search(
-                self._model,
-                ids,
-                limit,
-                beam_size=options.beam_size,
-                alpha=alpha,
-                length_penalty=options.length_penalty,
-                n_best=n_best,
-                ends=options.ends,
-            )
+        found = beam_search(
+            self._model,
+            ids,
+            limit,
+            beam_size=options.beam_size,
+            alpha=alpha,
+            length_penalty=options.length_penalty,
+            n_best=n_best,
+            ends=options.ends,
+        )
         return {"ids": found.ids, "scores": found.scores}
 
     def _log_probs(self, sources, targets):
@@ -226,13 +223,12 @@ class TextSignatures:
             some = log_probs_of_targets(self._whole_model, sources[at : at + rows], targets[at : at + rows])
             return at + rows, tf.concat([found, some], 0)
 
-        with self._weights.in_use():
-            _, found = tf.while_loop(
-                lambda at, found: at < tf.shape(targets)[0],
-                score_rows,
-                (tf.constant(0), tf.zeros((0, width))),
-                shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, None])),
-            )
+        _, found = tf.while_loop(
+            lambda at, found: at < tf.shape(targets)[0],
+            score_rows,
+            (tf.constant(0), tf.zeros((0, width))),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, None])),
+        )
         return found
 
     def _pieces(self, side, ids):

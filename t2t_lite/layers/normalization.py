@@ -24,5 +24,6 @@ class LayerNormalization(keras.layers.LayerNormalization):
         x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
         centred = x - ops.mean(x, axis=-1, keepdims=True)
         variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-        outputs = centred * ops.rsqrt(variance + self.epsilon) * self.gamma + self.beta
+        gamma, beta = ops.cast(self.gamma, x.dtype), ops.cast(self.beta, x.dtype)
+        outputs = centred * ops.rsqrt(variance + self.epsilon) * gamma + beta
         return ops.cast(outputs, self.compute_dtype)

@@ -67,6 +67,7 @@ class TokenEmbedding(keras.layers.Layer):
             matrix = self.reverse_matrix() if matrix is None else matrix
             # One product of two dimensions: the batched form is slower, and its gradient much slower.
             rows = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, self.hidden_size))
+            matrix = ops.transpose(matrix) if self._is_bfloat16 else matrix
             logits = ops.reshape(ops.matmul(rows, matrix), (*ops.shape(inputs)[:-1], self.vocab_size))
             logits = ops.cast(logits, "float32")
             return logits + ops.cast(self.bias, "float32") if self.use_bias else logits
@@ -78,12 +79,18 @@ class TokenEmbedding(keras.layers.Layer):
         return ops.take(matrix, ids, axis=0) * ops.cast(scale, matrix.dtype)[..., None]
 
     def reverse_matrix(self):
-        """Returns the matrix of `reverse`, [hidden, vocab_size] of the compute dtype, to be made once for many calls.
+        """Returns the matrix of `reverse`, of the compute dtype, to be made once for many calls.
 
-        Where rows are few, as in a step of decoding, products are up to 1.4 times as fast on a CPU (measured) when the
-        matrix is not transposed in each of them.
+        It is [hidden, vocab_size]: where rows are few, as in a step of decoding, products are up to 1.4 times as fast
+        on a CPU (measured) when the matrix is not transposed in each of them. In bfloat16 it is [vocab_size, hidden]:
+        there oneDNN packs it for each product, and reads pairs of neighbours for it (measured: 1.2 times as fast).
         """
-        return ops.transpose(ops.cast(self.embeddings, self.compute_dtype))
+        matrix = ops.cast(self.embeddings, self.compute_dtype)
+        return matrix if self._is_bfloat16 else ops.transpose(matrix)
+
+    @property
+    def _is_bfloat16(self):
+        return self.compute_dtype == "bfloat16"
 
     def compute_mask(self, inputs, mask=None):
         """Returns bool [...], True where the id is not padding, None without `mask_zero`; of hidden states `mask`."""

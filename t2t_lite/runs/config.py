@@ -108,17 +108,19 @@ def read_earlier_run(output_dir, imports=True):
     return before
 
 
-def build_model(config):
+def build_model(config, dtype_policy=None):
     """Makes the model of a run, with all its weights.
 
     Args:
         config: as `write_run_config` takes it.
+        dtype_policy: str, another one than the run was trained with; None: that one.
 
     Raises:
         UserError: unknown model or hyperparameters without meaning for it.
     """
     check_tensorflow("A run")
     hparams = HParams.from_dict(config["hparams"])
+    hparams.dtype_policy = dtype_policy or hparams.dtype_policy
     model_class = registry.model(config["model"])
     model = model_class.from_hparams(hparams, config["vocab_size"], config["target_vocab_size"])
     if not model.built or not model.weights:

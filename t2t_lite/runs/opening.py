@@ -89,8 +89,11 @@ def open_run(path, data_dir=None) -> Run:
     return run
 
 
-def open_runs(path, data_dir=None) -> list[Run]:
-    """As `open_run`, but an export of an ensemble gives several; `path` may also be what `find_run` returned."""
+def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
+    """As `open_run`, but an export of an ensemble gives several; `path` may also be what `find_run` returned.
+
+    With a `dtype_policy` the models have that one, whatever they were trained with; `Run.hparams` says the latter.
+    """
     check_tensorflow("A trained model")
     found = path if isinstance(path, Found) else find_run(path)
     checkpoint, config = found.checkpoint, found.config
@@ -102,7 +105,12 @@ def open_runs(path, data_dir=None) -> list[Run]:
     def run(config, step, name="model"):
         check_size(checkpoint, config, name)
         with located(os.path.join(folder, FILE_NAME)):
-            model = build_model(config)
+            model = build_model(config, dtype_policy)
+        if dtype_policy and model.compute_dtype != dtype_policy:
+            raise UserError(
+                f"model={config['model']}: computes in {model.compute_dtype}, whatever dtype_policy={dtype_policy} "
+                "says. Leave compute_dtype out, or let its from_hparams read dtype_policy."
+            )
         restore_weights(checkpoint, model, name)
         hparams = HParams.from_dict(config["hparams"])
         return Run(model, problem, hparams, encoders, step, checkpoint, config, vocabulary)

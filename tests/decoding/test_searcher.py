@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -188,3 +190,27 @@ def test_prefixes_go_with_their_sentences(compile):
         ((_, ids, _), *_) = numpy_search(ScriptedModel(spread=1.0), source, len(source) + 12, 4, 0.6, prefix=prefix)
         assert hypothesis.ids == [i for i in ids if i != 1]
         assert hypothesis.ids[: len(prefix)] == prefix
+
+
+_THREADS = """
+import os
+import tensorflow as tf
+from t2t_lite.decoding.searcher import use_a_thread_per_search
+threads = tf.config.threading
+for cores, asked, chosen in (2, "", 0), (2, "", 3), (2, "5", 0), (4, "", 0):
+    os.cpu_count = lambda: cores
+    os.environ["TF_NUM_INTRAOP_THREADS"] = asked
+    threads.set_intra_op_parallelism_threads(chosen)
+    use_a_thread_per_search()
+    print(threads.get_intra_op_parallelism_threads(), end=" ")
+tf.constant(1)
+os.cpu_count, os.environ["TF_NUM_INTRAOP_THREADS"] = lambda: 2, ""
+use_a_thread_per_search()  # too late, and no error
+print(threads.get_intra_op_parallelism_threads())
+"""
+
+
+@pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="about CPUs")
+def test_searches_on_two_cores_have_a_thread_each_where_nobody_chose_otherwise():
+    result = subprocess.run([sys.executable, "-c", _THREADS], capture_output=True, text=True)
+    assert result.stdout.split() == ["1", "3", "0", "0", "0"], result.stderr

@@ -1,8 +1,5 @@
 """The functions of an export around a model that is written by hand: one id a byte."""
 
-import contextlib
-import types
-
 import pytest
 import tensorflow as tf
 
@@ -14,7 +11,6 @@ from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import PlainModel, ScriptedModel
 
 ENCODERS = {"inputs": ByteTextEncoder(), "targets": ByteTextEncoder()}
-WEIGHTS = types.SimpleNamespace(in_use=contextlib.nullcontext)  # it has none that are stored
 
 
 class Scripted(ScriptedModel):
@@ -27,7 +23,7 @@ class Scripted(ScriptedModel):
 def made(longest=64, hparams=None, end_bias=0.0, **options):
     model = Scripted(vocab_size=258, spread=1.0, end_bias=end_bias, longest=160)
     translator = Translator(model, ENCODERS, hparams or HParams())
-    return translator, TextSignatures(translator, SearchOptions(**options), longest, WEIGHTS)
+    return translator, TextSignatures(translator, SearchOptions(**options), longest)
 
 
 @pytest.fixture(scope="module")

@@ -163,3 +163,12 @@ def test_a_vocabulary_of_another_run(call_command, assert_user_error, made, sour
     vocabulary.write_bytes(other if other != vocabulary.read_bytes() else other + b"\x00")
     result = call_command("t2t-decoder", "--output_dir=run", "--decode_from_file=in.en", "--decode_to_file=out")
     assert_user_error(result, vocabulary.name)
+
+
+def test_bfloat16_where_the_cpu_is_slow_in_it_is_float32(call_command, made, source, monkeypatch):
+    command = ["t2t-decoder", f"--output_dir={made}", FAST, f"--decode_from_file={source}", "--decode_to_file=-"]
+    expected = call_command(*command)
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
+    result = call_command(*command, "--compute_dtype=bfloat16", "--logical_cpus=2")
+    assert result.stdout == expected.stdout
+    assert result.stderr.count("float32 is used") == 1

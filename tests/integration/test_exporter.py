@@ -50,9 +50,9 @@ def test_every_setting_reaches_the_export(call_command, made, monkeypatch):
         options.pop("command"), options.pop("license")
     assert given == [
         {"beam_size": 4, "alpha": 0.6, "extra_length": 50, "length_penalty": "gnmt", "ends": "any",
-         "max_input_length": 512, "weights_dtype": "float32"},
+         "max_input_length": 512},
         {"beam_size": 7, "alpha": 0.3, "extra_length": 9, "length_penalty": "power", "ends": "top",
-         "max_input_length": 33, "weights_dtype": "float32"},
+         "max_input_length": 33},
     ]  # fmt: skip
 
 
@@ -67,7 +67,8 @@ def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_p
     assert call_command("t2t-exporter", *flags).stdout == "x\n"
     ((translator, folder), options) = given.pop()
     assert [run.step for run in translator.runs] == [100, 200] and folder == f"{made}/export"
-    assert (options["weights_dtype"], options["license"], options["beam_size"]) == ("bfloat16", "CC BY 4.0", 2)
+    assert {model.variable_dtype for model in translator.model.models} == {"bfloat16"}
+    assert (options["license"], options["beam_size"]) == ("CC BY 4.0", 2)
     command = shlex.split(options["command"])
     assert command[0] == "t2t-exporter" and sorted(command[1:]) == sorted(flags)
 

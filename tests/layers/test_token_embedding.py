@@ -44,7 +44,6 @@ def test_a_matrix_made_before_gives_the_same_logits(dtype):
     layer = layers.TokenEmbedding(9, 8, use_bias=True, dtype=dtype)
     layer.build()
     matrix = layer.reverse_matrix()
-    assert matrix.shape == (8, 9)
     for x in (X, X[:, 0]):
         np.testing.assert_array_equal(array(layer(x, reverse=True, matrix=matrix)), array(layer(x, reverse=True)))
 
