@@ -1,6 +1,6 @@
-"""BPE-dropout (Provilkov et al. 2020, algorithm 1): a sentence is cut into other pieces each time it is read.
+"""BPE-dropout (Provilkov et al. 2020, algorithm 1): samples a new segmentation each time a sentence is read.
 
-Works on the ids of many sentences at once: SentencePiece's own sampling takes text, one sentence a call, and no seed.
+It works on the ids of many sentences at once. SentencePiece's own sampling takes one text per call and no seed.
 """
 
 import numpy as np
@@ -14,17 +14,18 @@ _MIX = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: spreads keys over a tab
 
 
 class BpeDropout:
-    """Cuts sentences anew: at each step of BPE every merge that could be made is left out with some probability.
+    """Segments sentences again, skipping each possible merge of each BPE step with a given probability.
 
-    A word begins at a piece that begins with a blank, as long as no piece has a blank further inside; else it is the
-    whole sentence. Bytes, symbols of the user's and special ids stay as they are, and no merge goes across them.
+    Words are segmented independently. A word begins at a piece that begins with a space. If some piece has a space
+    further inside, the whole sentence is one word. Bytes, user-defined symbols and special ids do not change, and
+    merges never cross them.
 
     Args:
         encoder: a `SentencePieceEncoder` of a BPE model.
-        probability: of leaving out a merge, from 0 (SentencePiece's own pieces) to 1 (characters).
+        probability: probability of skipping a merge, from 0 (SentencePiece's own pieces) to 1 (characters).
 
     Raises:
-        UserError: another encoder, another kind of model, or no probability.
+        UserError: for another encoder, another type of model, or a probability out of range.
 
     Example:
         >>> dropout = BpeDropout(encoder, 0.1)                                              # doctest: +SKIP
@@ -55,15 +56,15 @@ class BpeDropout:
         self._read_merges(normal, np.array([p.score for p in proto.pieces]))
 
     def __call__(self, ids, lengths, draw):
-        """Cuts sentences anew.
+        """Samples a segmentation of each sentence.
 
         Args:
-            ids: int [n], the sentences' ids one after the other.
-            lengths: int [sentences], how many ids each has.
-            draw: `numpy.random.Generator`.
+            ids: int [n], the ids of all sentences, concatenated.
+            lengths: int [sentences], the number of ids of each sentence.
+            draw: `numpy.random.Generator`; its state determines the result.
 
         Returns:
-            (ids int32 [m], lengths int64 [sentences]) of the same text; the same generator gives the same.
+            (ids int32 [m], lengths int64 [sentences]) of the same text.
         """
         counts = self._counts[ids]
         ends = np.cumsum(counts)
@@ -88,30 +89,30 @@ class BpeDropout:
         return found, np.bincount(sentence, sizes, lengths.size).astype(np.int64)
 
     def _first_left_out(self, merges, draw):
-        """Draws in how many steps of each word the best merge is made, before it is left out for the first time.
+        """Samples for each word the number of steps before the best merge is skipped for the first time.
 
-        Words where that is not before the last merge keep their pieces, as two in three do at a probability of 0.1.
+        Words in which no merge is skipped keep their pieces: two in three with a probability of 0.1.
 
         Args:
-            merges: int [words], the steps that SentencePiece made.
+            merges: int [words], the number of merges that SentencePiece made.
 
         Returns:
-            (steps int64 [words], whether the word's pieces stay bool [words]).
+            (steps int64 [words], bool [words]: whether the word's pieces stay the same).
         """
-        if self._probability in (0, 1):  # without short cuts
+        if self._probability in (0, 1):  # no shortcut applies
             return np.full(merges.size, -1), np.zeros(merges.size, bool)
         steps = np.log1p(-draw.random(merges.size)) / np.log1p(-self._probability)  # geometric, when rounded down
         steps = np.minimum(steps, merges.max(initial=0)).astype(np.int64)
         return steps, steps >= merges
 
     def _merge(self, symbols, begins, sizes, calm, draw):
-        """Merges the symbols of all words, one merge a step in each word that is not done.
+        """Merges the symbols of all words, one merge per step in each unfinished word.
 
-        From the longest words downwards, those that have come down to `size` symbols go on together with those that
-        begin with so many: all words of a step are of one size.
+        All words of a step have the same number of symbols. The loop starts with the longest words; at each size, the
+        words that have been merged down to it continue together with those that start with it.
 
         Returns:
-            (the symbols that are left, word after word, sizes [words]).
+            (remaining symbols of all words, concatenated; sizes [words]).
         """
         order = np.argsort(-sizes, kind="stable")
         bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))  # of each size, descending
@@ -123,7 +124,7 @@ class BpeDropout:
             added = symbols[begins[new][:, None] + np.arange(size)]
             words = np.concatenate([words, new])
             table = np.concatenate([table.reshape(-1, size), added])
-            # Beside each symbol, the rank of its merge with the next one.
+            # For each symbol, the rank of its merge with the next one.
             ranks = np.concatenate([ranks.reshape(-1, size), self._ranks_within(added)])
             calm = np.concatenate([calm, all_calm[new]])
             chosen = self._choose(ranks, calm, draw)
@@ -141,14 +142,14 @@ class BpeDropout:
         return found, sizes
 
     def _choose(self, ranks, calm, draw):
-        """Returns the column of each row's best merge that is not left out, or one that holds `_NEVER`.
+        """Returns the column of each row's best merge that is not skipped, or one that holds `_NEVER`.
 
-        `calm` says for each row in how many steps the best merge is made yet; in the one after them it is left out.
+        `calm` is the number of steps per row in which the best merge is still made; it is skipped in the next one.
         """
-        chosen = ranks.argmin(axis=1)  # the leftmost of equal ones, as SentencePiece
+        chosen = ranks.argmin(axis=1)  # the leftmost of equal ones, as in SentencePiece
         if self._probability == 0:
             return chosen
-        # How many of the best are left out before one is not: a geometric variable, one draw a word.
+        # The number of best merges that are skipped: a geometric variable, sampled once per word.
         chance = np.where(calm > 0, 1.0, draw.random(len(ranks)))
         chance[calm == 0] *= self._probability
         rows = np.flatnonzero(chance < self._probability)
@@ -162,12 +163,12 @@ class BpeDropout:
         return chosen
 
     def _apply(self, table, ranks, chosen, size):
-        """Merges symbol `chosen` of each row with the next one; rows of `size` symbols, flat, become one shorter."""
+        """Merges symbol `chosen` of each row with the next one; the flat rows of `size` symbols become one shorter."""
         at = np.arange(chosen.size) * size + chosen
         merged = self._merged[self._find(table[at], table[at + 1])]
         table[at] = merged
-        # Id 0, padding, merges with nothing. Where there is no left neighbour, the last column of the row before, or
-        # of the very last row, is written: it stays `_NEVER`.
+        # Padding (id 0) merges with nothing. Without a left neighbour, the write goes to the last column of the
+        # previous row (or of the very last row), which stays `_NEVER`.
         left = np.where(chosen > 0, table[at - 1], 0)
         right = np.where(chosen + 2 < size, np.take(table, at + 2, mode="clip"), 0)
         ranks[at - 1] = self._ranks[self._find(left, merged)]
@@ -184,7 +185,7 @@ class BpeDropout:
     # Tables.
 
     def _read_characters(self, pieces, normal):
-        """Tables of the characters of a piece; what is not made of characters with ids of their own is one symbol."""
+        """Makes tables of each piece's characters. A piece with a character that has no id is one symbol."""
         characters = [
             [normal[c] for c in piece] if piece in normal and all(c in normal for c in piece) else [i]
             for i, piece in enumerate(pieces)
@@ -198,7 +199,7 @@ class BpeDropout:
         self._characters = np.array([i for ids in characters for i in ids], np.int32)
 
     def _read_merges(self, normal, scores):
-        """A hash table (linear probing) of all pairs of pieces that make a piece: its rank by score, and its id."""
+        """Makes a hash table (linear probing) from all pairs of pieces that form a piece to its score's rank and id."""
         ranks = np.unique(-scores, return_inverse=True)[1].tolist()
         pairs = [
             (normal[piece[:cut]], normal[piece[cut:]], i)
@@ -219,7 +220,7 @@ class BpeDropout:
         self._keys = np.array(keys)
 
     def _find(self, left, right):
-        """Returns where pairs are in the table; those that do not merge get an empty place."""
+        """Returns the positions of pairs in the table; a pair that does not merge gets an empty position."""
         key = left.astype(np.int64) * self._size + right
         slot = ((key.astype(np.uint64) * np.uint64(_MIX)) >> np.uint64(self._shift)).astype(np.int64)
         found = self._keys[slot]

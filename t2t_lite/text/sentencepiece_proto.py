@@ -1,14 +1,14 @@
-"""SentencePiece's model file as a protocol buffer (sentencepiece_model.proto): what of it is looked at or changed.
+"""SentencePiece's model file as a protocol buffer (sentencepiece_model.proto): only the fields read or changed here.
 
-All else is kept as it is. The sentencepiece package has such a module too, but the one of its current versions
-works with the newest protobuf only, which Apache Beam does not allow.
+All other fields are preserved. The sentencepiece package has such a module too, but its current versions
+work only with the newest protobuf, which Apache Beam does not allow.
 """
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 _OPTIONAL, _REPEATED = "LABEL_OPTIONAL", "LABEL_REPEATED"
 
-# message: [(name, number, type, label, default)]; a type that is a name here is that message or enum
+# message: [(name, number, type, label, default)]; the type may be one of these messages or enums
 _MESSAGES = {
     "TrainerSpec": [
         ("model_type", 3, "ModelType", _OPTIONAL, "UNIGRAM"),
@@ -52,10 +52,10 @@ _ENUMS = {
 
 
 def _make():
-    """Returns the classes of the two messages that others use; the rest are their parts."""
+    """Returns the classes of the two messages that other modules use; the others are parts of them."""
     file = descriptor_pb2.FileDescriptorProto(name="t2t_lite_sentencepiece.proto", package="t2t_lite", syntax="proto2")
     made = {}
-    for name in sorted(_MESSAGES):  # a message before those in it
+    for name in sorted(_MESSAGES):  # outer messages first
         outer, _, inner = name.rpartition(".")
         made[name] = made[outer].nested_type.add(name=inner) if outer else file.message_type.add(name=name)
     for name, message in made.items():

@@ -1,7 +1,7 @@
-"""tensor2tensor's subwords inside a TensorFlow graph: the ids and texts of `SubwordTextEncoder`, for exports.
+"""tensor2tensor's subwords inside a TensorFlow graph, for exports: the same ids and texts as `SubwordTextEncoder`.
 
-Operations are TensorFlow's and tensorflow-text's, which TensorFlow Serving has. The greedy search is that of WordPiece
-with one vocabulary for beginnings and continuations.
+It uses operations of TensorFlow and tensorflow-text, which TensorFlow Serving includes. The greedy search is WordPiece
+with the same vocabulary for beginnings and continuations of words.
 """
 
 import functools
@@ -11,24 +11,24 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
-_DIGITS = 7  # of the largest number of a character
+_DIGITS = 7  # of the largest code point
 _UNDEFINED = "\u3013"
 _ESCAPE = r"\\\\|\\u|\\[0-9]+;"
 
 
 class SubwordGraph:
-    """Makes ids of texts and texts of ids, in a graph.
+    """Converts texts to ids and ids to texts in a graph.
 
     Args:
         pieces: list of str, by id.
-        ids: {piece: id} of those that texts are spelled with.
+        ids: {piece: id} of the pieces that are used for texts.
         alphabet: set of characters that are not escaped.
     """
 
     def __init__(self, pieces, ids, alphabet):
         self._pieces = pieces
         self._longest = max(map(len, ids))
-        # The second is for tokens that no pieces spell: characters without a piece of their own are escaped there.
+        # The second is for tokens that no sequence of pieces spells: it escapes characters that are not pieces.
         self._alphabets = [
             np.sort([ord(c) for c in found if c != "\n"]) for found in (alphabet, {*filter(_is_one, ids)})
         ]
@@ -57,7 +57,7 @@ class SubwordGraph:
             spelled.append(self._wordpiece.tokenize(tokens))
         usual, instead = spelled
         is_spelled = tf.reduce_min(usual, axis=1) > 0
-        # Padding's entry, 0, is what WordPiece gives where nothing fits.
+        # Where nothing fits, WordPiece returns the entry of padding, 0.
         ids = tf.ragged.stack([usual, instead], axis=1)  # [tokens, 2, (pieces)]
         chosen = tf.gather(ids, tf.where(is_spelled, 0, 1), batch_dims=1)
         chosen = tf.RaggedTensor.from_value_rowids(
@@ -128,6 +128,9 @@ def _in_ranges(codes):
 
 @functools.cache
 def _ranges():
-    """The characters at which letters and numbers begin and end, in turns: Python's own table, not that of ICU."""
+    """Returns the code points at which ranges of letters and numbers alternately begin and end.
+
+    They come from Python's own Unicode table, which differs from ICU's.
+    """
     known = np.array([unicodedata.category(chr(i))[0] in "LN" for i in range(0x110000)], np.int8)
     return np.flatnonzero(np.diff(known, prepend=0)).astype("int32")

@@ -1,7 +1,7 @@
 """tensor2tensor's own subwords, for models that were trained with them (its data_generators/text_encoder.py).
 
-A text is cut where letters and numbers meet other characters. Each of these tokens is escaped, gets `_` as its end, and
-is spelled by pieces: the longest one that fits, from the left. Such vocabularies are read, not learned.
+A text is split where letters and numbers meet other characters. Each of these tokens is escaped, ends in `_`, and is
+spelled by pieces: always the longest that fits, from the left. Such vocabularies can be read, but not learned.
 """
 
 import functools
@@ -16,22 +16,22 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, TextEncoder, tf_visible
 ENDING = ".subwords"
 _ESCAPES = frozenset("\\_u;0123456789")
 _RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # as newer and older versions wrote them
-_UNDEFINED = "\u3013"  # what the escape of a number that is no character becomes
+_UNDEFINED = "\u3013"  # stands for an escaped number that is not a code point
 _MOST_TOKENS = 2**18
 
 
 class SubwordTextEncoder(TextEncoder):
-    r"""Ids of the pieces in a `.subwords` file, one a line, mostly in quotes; the first two are padding's and EOS'.
+    r"""Ids of the pieces in a `.subwords` file.
 
-    `\` is escaped as `\\`, `_` as `\u`, a character that no piece has by its number: `\9731;`. So every text has ids.
-    An entry that is empty is never used for a text: it stands for a row of the model's matrices that no piece belongs
-    to.
+    The file has one piece per line, usually in quotes; the first two lines are padding and EOS. `\` is escaped as `\\`,
+    `_` as `\u`, and a character that occurs in no piece by its code point (`\9731;`), so every text can be encoded. An
+    empty entry is never used for text; it stands for a row of the model's matrices without a piece.
 
     Args:
-        path: of the file; any file system that `tf.io.gfile` knows.
+        path: path of the file, on any file system that `tf.io.gfile` supports.
 
     Raises:
-        UserError: no such file, or not such a vocabulary.
+        UserError: the file does not exist, or is not such a vocabulary.
     """
 
     def __init__(self, path):
@@ -58,13 +58,13 @@ class SubwordTextEncoder(TextEncoder):
             if len(self._tokens) >= _MOST_TOKENS:
                 self._tokens.clear()
             ids = self._spell(escape(token, self._alphabet))
-            if ids is None:  # a character that is only in longer pieces, where tensor2tensor gives up
+            if ids is None:  # a character that occurs only in longer pieces, on which tensor2tensor fails
                 ids = self._spell(escape(token, {piece for piece in self._ids if len(piece) == 1}))
             self._tokens[token] = ids
         return self._tokens[token]
 
     def _spell(self, escaped):
-        """Returns ids of the longest pieces from the left, or None where none fits."""
+        """Returns the ids of the longest pieces from the left, or None if none fits at some point."""
         ids, start = [], 0
         while start < len(escaped):
             for end in range(min(len(escaped), start + self._longest), start, -1):
@@ -78,7 +78,7 @@ class SubwordTextEncoder(TextEncoder):
         return ids
 
     def pieces(self, ids):
-        """Returns the vocabulary's entry for every id; `<unused_90>` for one that no text is spelled with."""
+        """Returns the vocabulary's entry for every id, and such as `<unused_90>` for one that no text uses."""
         ids = [int(i) for i in ids]
         shown = super().pieces(ids)
         unused = (i not in (PAD_ID, EOS_ID) and self._ids.get(piece) != i for i, piece in zip(ids, shown, strict=True))
@@ -89,7 +89,7 @@ class SubwordTextEncoder(TextEncoder):
         return self._graph.encode(strings)
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
+        """In a graph: int32 [batch, length] -> string [batch]; each row ends before its first EOS, without padding."""
         import tensorflow as tf
 
         ids = tf_visible(ids)
@@ -121,7 +121,7 @@ def read_pieces(content, path):
     """Returns the pieces in the bytes of a `.subwords` file, a list of str.
 
     Raises:
-        UserError: not such a vocabulary; `path` is named.
+        UserError: the bytes are not such a vocabulary; the message names `path`.
     """
     try:
         lines = content.decode("utf-8").removesuffix("\n").split("\n")
@@ -149,7 +149,7 @@ def _unquoted(line):
 
 
 def tokenize(text):
-    """Cuts a string between letters or numbers and anything else; a blank between two of these tokens is left out."""
+    """Splits a string between letters or numbers and other characters, dropping single spaces between tokens."""
     tokens, start = [], 0
     known = [is_alphanumeric(character) for character in text]
     for at in range(1, len(text)):
@@ -161,7 +161,7 @@ def tokenize(text):
 
 
 def detokenize(tokens):
-    """Joins what `tokenize` has cut: a blank between two tokens of letters and numbers."""
+    """Joins the tokens of `tokenize`, with a space between two tokens of letters or numbers."""
     joined, before = [], False
     for token in tokens:
         alphanumeric = is_alphanumeric(token[0])
@@ -177,13 +177,13 @@ def is_alphanumeric(character):
 
 
 def escape(token, alphabet):
-    r"""Returns a token in characters of the alphabet, closed by `_`, which is nowhere else."""
+    r"""Returns a token in characters of the alphabet, with `_` at its end and nowhere else."""
     token = token.replace("\\", "\\\\").replace("_", "\\u")
     return "".join(c if c in alphabet and c != "\n" else f"\\{ord(c)};" for c in token) + "_"
 
 
 def unescape(token):
-    """Returns the token that was escaped, given without its closing `_`."""
+    """Reverses `escape`; `token` lacks the final `_`."""
     return re.sub(r"\\u|\\\\|\\([0-9]+);", _character, token)
 
 
@@ -192,5 +192,5 @@ def _character(match):
         return "_" if match[0] == "\\u" else "\\"
     digits = match[1].lstrip("0")
     number = int(digits or "0") if len(digits) <= 7 else -1
-    # tensor2tensor makes lone surrogates of theirs, which no file can hold.
+    # tensor2tensor turns such numbers into lone surrogates, which cannot be written to a file.
     return chr(number) if 0 <= number < 0xD800 or 0xDFFF < number <= 0x10FFFF else _UNDEFINED

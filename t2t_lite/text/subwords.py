@@ -1,4 +1,4 @@
-"""Learns a SentencePiece vocabulary from text, or takes over one that another tool has learned."""
+"""Learns a SentencePiece vocabulary from text, or adopts one that another tool has learned."""
 
 import contextlib
 import io
@@ -15,18 +15,18 @@ from t2t_lite.text.word_counts import count_words
 
 LONGEST_SYMBOL = 100
 _LOGGER = logging.getLogger("t2t_lite")
-# What "identity" makes blanks of; a NUL cannot be written in such a rule.
+# Characters that "identity" turns into spaces; such a rule cannot contain NUL.
 _BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 
 
 def is_symbol(symbol):
-    """Whether a string can be a piece of the user's own: UTF-8 without blanks or control characters, not endless."""
+    """Returns whether a string can be a user-defined symbol: short text without spaces or control characters."""
     is_odd = re.search(r"[\s\u2581]", symbol) or any(unicodedata.category(c) in ("Cc", "Cs") for c in symbol)
     return 0 < len(symbol) <= LONGEST_SYMBOL and not is_odd
 
 
 class TooManyPieces(UserError):
-    """A vocabulary's size that the text cannot fill; `largest` is the one that it can."""
+    """The text cannot fill a vocabulary of this size; `largest` is the largest possible size."""
 
     def __init__(self, message, largest):
         super().__init__(message)
@@ -38,37 +38,36 @@ def train_sentencepiece(
 ):
     """Trains a BPE vocabulary with byte fallback and writes `<model_prefix>.model` and `.vocab`.
 
-    The same lines in the same order give the same files, whatever the machine. A character among the rarest 0.01 % of
-    the text gets no piece of its own; it is spelled by the pieces of its UTF-8 bytes, so nothing is ever unknown.
+    The same lines in the same order give the same files on every machine. The characters that make up the rarest 0.01 %
+    of the text get no pieces of their own. They are spelled by the pieces of their UTF-8 bytes, so nothing is unknown.
 
-    No piece reaches over a blank, so the words and how often they occur are all that is needed: the pieces are those
-    that SentencePiece learns from the lines, in memory for the different words alone. When these are more than some
-    10 million characters together (800,000 words), the rarest are left out, and a log line says so: see
-    `count_words`.
+    No piece contains a space between words, so word counts are enough to learn the same pieces that SentencePiece
+    learns from the lines, in memory for the distinct words only. If these have more than about 10 million characters in
+    total (800,000 words), the rarest are left out, and the log says so: see `count_words`.
 
     Args:
         lines: iterable of strings, one sentence each; those of more than 4,192 bytes are left out.
-        model_prefix: path without its ending; any file system that `tf.io.gfile` knows.
-        vocab_size: number of pieces, the special ones and 256 bytes included.
+        model_prefix: path without extension, on any file system that `tf.io.gfile` supports.
+        vocab_size: number of pieces, including the special ones and 256 bytes.
         character_coverage: share of the text's characters that get pieces of their own.
-        normalization: "identity" (control characters and line separators become blanks, all else stays), or one of
-            SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of blanks become one.
-        user_defined_symbols: strings without blanks that are always one piece, with the ids from 3 on.
+        normalization: "identity" (control characters and line separators become spaces, all else stays), or one of
+            SentencePiece's rules: "nfkc", "nmt_nfkc", or these with `_cf` (lower case). Runs of spaces become one.
+        user_defined_symbols: strings without spaces that are always one piece, with the ids from 3 on.
 
     Raises:
-        UserError: `vocab_size` is too large or too small for the text (the limit is named), there is no text, or a
-            symbol has a blank, occurs twice or is reserved.
+        UserError: `vocab_size` is too large or too small for the text (the message gives the limit), there is no text,
+            or a symbol contains a space, occurs twice or is reserved.
     """
     import sentencepiece
 
-    # A tab separates words from counts below, so it separates words here, whatever the normalisation.
+    # Tabs separate words from counts below, so they must separate words here, whatever the normalisation.
     separators = {code: " " for code in _BLANKS} if normalization == "identity" else {9: " "}
     _check_symbols(user_defined_symbols, model_prefix, separators)
     counts = count_words(lines, separators)
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, _users_errors(vocab_size, model_prefix):
         sentencepiece.SentencePieceTrainer.train(
-            # Taken out one by one, so that a word is not in memory twice; SentencePiece sorts them.
+            # Words are removed one by one, so that none is in memory twice; SentencePiece sorts them.
             sentence_iterator=("{}\t{}".format(*counts.popitem()) for _ in range(len(counts))),
             input_format="tsv",
             model_writer=model,
@@ -91,11 +90,11 @@ def train_sentencepiece(
 def adopt_sentencepiece(path, model_prefix):
     """Copies any SentencePiece model to `<model_prefix>.model` and writes its `.vocab`.
 
-    Other special ids become padding 0, EOS 1 and unknown 2, as `with_usual_ids` describes. A model without byte
-    fallback stays one: a log line says that it has unknown characters.
+    Special ids are changed to padding 0, EOS 1 and unknown 2, as `with_usual_ids` describes. A model without byte
+    fallback stays without it; the log says that it has unknown characters.
 
     Raises:
-        UserError: no such file, or not a SentencePiece model.
+        UserError: the file does not exist, or is not a SentencePiece model.
     """
     model = with_usual_ids(files.read_bytes(path), path)
     if not parse_sentencepiece(model, path).trainer_spec.byte_fallback:
@@ -106,15 +105,16 @@ def adopt_sentencepiece(path, model_prefix):
 def with_usual_ids(model, path):
     """Returns the bytes of a SentencePiece model with padding 0, EOS 1 and unknown 2.
 
-    A model that has these is returned as it is. Otherwise the three are put first, and added where they are missing;
-    the other pieces follow in their order. Texts are cut into the same pieces, whose ids are other ones.
+    A model that already has these ids is returned unchanged. Otherwise the three pieces are moved to the front, or
+    added if they are missing, and the other pieces follow in their order. Texts are segmented into the same pieces, but
+    with different ids.
 
     Args:
         model: bytes of a `.model` file.
         path: its name, for errors.
 
     Raises:
-        UserError: not a SentencePiece model.
+        UserError: `model` is not a SentencePiece model.
     """
     proto = parse_sentencepiece(model, path)
     kind, spec = proto.SentencePiece.Type, proto.trainer_spec
@@ -124,7 +124,7 @@ def with_usual_ids(model, path):
     for role in ("pad", "eos"):
         name = getattr(spec, f"{role}_piece")
         if name not in control:
-            while name in names:  # a piece of text is called like this
+            while name in names:  # an ordinary piece has this name
                 name = f"<{name}>"
             setattr(spec, f"{role}_piece", name)
         special.append(proto.SentencePiece(piece=name, score=0, type=kind.CONTROL))
@@ -137,14 +137,14 @@ def with_usual_ids(model, path):
     bos_id = ids[spec.bos_piece] if spec.bos_piece in control else -1
     spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD_ID, EOS_ID, UNK_ID, bos_id
     spec.vocab_size = len(pieces)
-    pieces = [proto.SentencePiece.FromString(piece.SerializeToString()) for piece in pieces]  # they were parts of it
+    pieces = [proto.SentencePiece.FromString(piece.SerializeToString()) for piece in pieces]  # copies: see `del`
     del proto.pieces[:]
     proto.pieces.extend(pieces)
     return proto.SerializeToString(deterministic=True)
 
 
 def parse_sentencepiece(model, path):
-    """Returns a ModelProto. Raises `UserError` unless SentencePiece can load the model."""
+    """Returns a ModelProto. Raises `UserError` if SentencePiece cannot load the model."""
     import sentencepiece
 
     from t2t_lite.text import sentencepiece_proto
@@ -165,11 +165,11 @@ def _write(model, model_prefix):
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     table = "".join(f"{processor.id_to_piece(i)}\t{processor.get_score(i):g}\n" for i in range(processor.vocab_size()))
     files.write_bytes(f"{model_prefix}.vocab", table.encode())
-    files.write_bytes(f"{model_prefix}.model", model)  # last: it is the one that counts as there
+    files.write_bytes(f"{model_prefix}.model", model)  # last: its existence means that the vocabulary is complete
 
 
 def _check_symbols(symbols, model_prefix, separators):
-    """Raises `UserError` for symbols that cannot be pieces, or only by reaching over words."""
+    """Raises `UserError` for symbols that cannot be pieces, or that would span several words."""
     for number, symbol in enumerate(symbols):
         if not symbol or any(c in " \u2581\r\n" or ord(c) in separators for c in symbol):
             found, expected = "has a blank or is empty", "symbols without blanks, such as <2de>"
@@ -188,7 +188,7 @@ def _check_symbols(symbols, model_prefix, separators):
 
 
 def _normalization(name, folder):
-    """Returns SentencePiece's options. The rule is kept in the model file, so serving normalises as training did."""
+    """Returns SentencePiece's options. The model file contains the rule, so serving normalises as training did."""
     if name != "identity":
         return {"normalization_rule_name": name}
     path = os.path.join(folder, "rule.tsv")
@@ -198,7 +198,7 @@ def _normalization(name, folder):
 
 
 def _without_traces(model):
-    """Takes out of a model the name of the rule's temporary file (the rule is in it, compiled) and of the format."""
+    """Removes the name of the rule's temporary file (the model has the compiled rule) and of the input format."""
     from t2t_lite.text import sentencepiece_proto
 
     proto = sentencepiece_proto.ModelProto.FromString(model)
@@ -209,7 +209,7 @@ def _without_traces(model):
 
 @contextlib.contextmanager
 def _users_errors(vocab_size, model_prefix):
-    """Turns SentencePiece's errors about the text and the size into ones for users."""
+    """Turns SentencePiece's errors about the text and the vocabulary's size into errors for users."""
     name = os.path.basename(model_prefix)
     flag = "--target_vocab_size" if ".targets." in name else "--vocab_size"
     try:
@@ -227,5 +227,5 @@ def _users_errors(vocab_size, model_prefix):
                 f"alone need {match[1]}: use a {flag} well above {match[1]}."
             ) from None
         if "sentences_.empty()" in str(error):
-            raise UserError(f"vocabulary {name}: there is no text to learn it from. Expected some lines.") from None
+            raise UserError(f"vocabulary {name}: no text to learn from. Expected at least one line.") from None
         raise Failure(f"vocabulary {name}: SentencePiece failed: {first_line(error)}") from error

@@ -16,7 +16,7 @@ PAD_ID = 0
 EOS_ID = 1
 UNK_ID = 2
 
-_BLANK = "\u2581"  # what SentencePiece writes for a blank
+_BLANK = "\u2581"  # SentencePiece's symbol for a space
 _MOST_WORDS = 2**18
 # SHA-256 of SentencePiece's compiled rules: none ("identity"), and ours of `_normalization`.
 _RULES_OF_CHARACTERS = {
@@ -26,13 +26,13 @@ _RULES_OF_CHARACTERS = {
 
 
 class TextEncoder:
-    """Ids of numbers separated by blanks: "1 2 3" <-> [3, 4, 5].
+    """Ids of numbers separated by spaces: "1 2 3" <-> [3, 4, 5].
 
     Args:
-        vocab_size: number of ids, the reserved ones (padding and EOS) included.
+        vocab_size: number of ids, including the reserved ones (padding and EOS).
 
     Attributes:
-        unknown_id: what a text outside the vocabulary becomes; None: there is none.
+        unknown_id: id for text outside the vocabulary, or None.
     """
 
     num_reserved_ids = 2
@@ -43,11 +43,11 @@ class TextEncoder:
 
     @functools.cached_property
     def fingerprint(self):
-        """SHA-256 (hex) of the vocabulary file; where there is no file, of the encoder's definition."""
+        """SHA-256 (hex) of the vocabulary file, or of the encoder's definition if it has no file."""
         return hashlib.sha256(f"{type(self).__name__} {self.vocab_size}".encode()).hexdigest()
 
     def encode(self, text):
-        """Returns the ids of a string, without EOS. Raises `UserError` where the text is not in the vocabulary."""
+        """Returns the ids of a string, without EOS. Raises `UserError` for text outside the vocabulary."""
         ids = []
         for word in text.split():
             number = int(word) + self.num_reserved_ids if re.fullmatch(r"[0-9]{1,9}", word) else -1
@@ -58,11 +58,11 @@ class TextEncoder:
         return ids
 
     def decode(self, ids, strip_extraneous=False):
-        """Returns the string of ids: stops at the first EOS and leaves padding out.
+        """Returns the text of ids up to the first EOS, without padding.
 
         Args:
             ids: ints.
-            strip_extraneous: as in tensor2tensor; the same result either way.
+            strip_extraneous: accepted for tensor2tensor's sake; it has no effect.
 
         Raises:
             ValueError: an id outside the vocabulary.
@@ -70,7 +70,7 @@ class TextEncoder:
         return self._join(self._visible(ids))
 
     def decode_list(self, ids):
-        """Returns one string an id, padding and EOS included (tensor2tensor's name for `pieces`)."""
+        """Returns one string per id, including padding and EOS (tensor2tensor's name for `pieces`)."""
         return self.pieces(ids)
 
     def pieces(self, ids):
@@ -79,7 +79,7 @@ class TextEncoder:
         return [names[i] if i in names else self._piece(i) for i in map(int, ids)]
 
     def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; what is no number is left out."""
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; skips all but numbers."""
         import tensorflow as tf
 
         words = tf.strings.split(strings)
@@ -98,11 +98,11 @@ class TextEncoder:
 
     @property
     def tf_resources(self):
-        """What `tf_encode` and `tf_decode` need beside the graph, for an export to track: mostly nothing."""
+        """Resources of `tf_encode` and `tf_decode` that an export must track; usually none."""
         return []
 
     def _visible(self, ids):
-        """The ids that show: up to the first EOS, without padding, checked against the vocabulary's size."""
+        """Returns the ids before the first EOS, without padding, after checking them against the vocabulary's size."""
         found = []
         for i in map(int, ids):
             if i == EOS_ID:
@@ -140,7 +140,7 @@ class ByteTextEncoder(TextEncoder):
         return tf.cast(numbers, tf.int32) + self.num_reserved_ids
 
     def tf_decode(self, ids):
-        """In a graph: int32 [batch, length] -> string [batch]; bytes that are no UTF-8 become U+FFFD."""
+        """In a graph: int32 [batch, length] -> string [batch]; invalid UTF-8 becomes U+FFFD."""
         import tensorflow as tf
 
         ids = tf_visible(ids)
@@ -157,13 +157,13 @@ class ByteTextEncoder(TextEncoder):
 
 
 class TokenTextEncoder(TextEncoder):
-    """Ids of whole words listed in a file, one a line (`VocabType.TOKEN`).
+    """Ids of whole words listed in a file, one per line (`VocabType.TOKEN`).
 
-    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as tensor2tensor writes them.
+    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor.
 
     Args:
-        path: of the file; any file system that `tf.io.gfile` knows.
-        replace_oov: the entry that words outside the vocabulary become; None: such a word is an error.
+        path: path of the file, on any file system that `tf.io.gfile` supports.
+        replace_oov: entry that replaces words outside the vocabulary; if None, such a word is an error.
     """
 
     def __init__(self, path, replace_oov=None):
@@ -172,11 +172,11 @@ class TokenTextEncoder(TextEncoder):
         try:
             self._words = self._file.decode("utf-8").removesuffix("\n").split("\n")
         except UnicodeDecodeError as error:
-            raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one word a line.") from None
+            raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one word per line.") from None
         self._ids = {word: i for i, word in enumerate(self._words)}
         self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
         if len(self._ids) != len(self._words) or len(self._words) <= self.num_reserved_ids:
-            raise UserError(f"{path}: an entry occurs twice, or there are none. Expected one word a line.")
+            raise UserError(f"{path}: an entry occurs twice, or there are none. Expected one word per line.")
         if replace_oov is not None and self.unknown_id is None:
             raise UserError(f"{path}: the entry {replace_oov!r} for unknown words is not in it. Add it as a line.")
         super().__init__(len(self._words))
@@ -187,7 +187,7 @@ class TokenTextEncoder(TextEncoder):
         return hashlib.sha256(self._file).hexdigest()
 
     def encode(self, text):
-        """Returns the ids of the blank-separated words. Raises `UserError` for an unknown one without `replace_oov`."""
+        """Returns the ids of the space-separated words. Raises `UserError` for unknown words without `replace_oov`."""
         ids = [self._ids.get(word, self.unknown_id) for word in text.split()]
         if None in ids:
             raise UserError(
@@ -212,7 +212,7 @@ class TokenTextEncoder(TextEncoder):
 
     @property
     def tf_resources(self):
-        """The table of words."""
+        """The lookup table of words."""
         return [self._table]
 
     @functools.cached_property
@@ -220,7 +220,7 @@ class TokenTextEncoder(TextEncoder):
         import tensorflow as tf
 
         default = -1 if self.unknown_id is None else self.unknown_id
-        with tf.init_scope():  # outside of any function that is being traced: an export has to track it
+        with tf.init_scope():  # outside of any function that is being traced, so that an export can track it
             words = tf.lookup.KeyValueTensorInitializer(self._words, range(self.vocab_size), value_dtype=tf.int32)
             return tf.lookup.StaticHashTable(words, default)
 
@@ -232,10 +232,10 @@ class SentencePieceEncoder(TextEncoder):
     """Ids of a SentencePiece model file with padding 0, EOS 1 and unknown 2.
 
     Args:
-        path: of the `.model` file; any file system that `tf.io.gfile` knows.
+        path: path of the `.model` file, on any file system that `tf.io.gfile` supports.
 
     Raises:
-        UserError: no such file, not a SentencePiece model, or one with other special ids.
+        UserError: the file does not exist, is not a SentencePiece model, or has other special ids.
     """
 
     num_reserved_ids = 3
@@ -249,8 +249,8 @@ class SentencePieceEncoder(TextEncoder):
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             self._processor.LoadFromSerializedProto(self._model)
-            self._processor.id_to_piece(list(range(self._processor.vocab_size())))  # a piece may be no text
-        except (RuntimeError, ValueError):  # ValueError: the message itself is no text
+            self._processor.id_to_piece(list(range(self._processor.vocab_size())))  # a piece may be invalid UTF-8
+        except (RuntimeError, ValueError):  # ValueError: the error message is invalid UTF-8
             raise UserError(
                 f"{path}: not a SentencePiece model ({len(self._model):,} bytes). "
                 "Copy the file again, or delete it and run t2t-datagen."
@@ -260,8 +260,8 @@ class SentencePieceEncoder(TextEncoder):
         if found != (PAD_ID, EOS_ID, UNK_ID):
             raise UserError(
                 f"{path}: ids of padding, end of sentence and unknown are {found}. Expected "
-                f"{(PAD_ID, EOS_ID, UNK_ID)}: t2t-datagen --vocab_from={path} takes it over with these, in another "
-                "data_dir; or spm_train --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
+                f"{(PAD_ID, EOS_ID, UNK_ID)}: convert it by t2t-datagen --vocab_from={path} in another "
+                "data_dir, or use spm_train --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
             )
         super().__init__(p.vocab_size())
         self._words = _Words(self._processor)
@@ -279,11 +279,11 @@ class SentencePieceEncoder(TextEncoder):
 
     @functools.cached_property
     def _is_by_word(self):
-        """Whether a text's ids are those of its words, one after the other: words that come again need no search.
+        """Whether words can be encoded one by one, so that the ids of frequent words can be cached.
 
-        So it is when no piece goes beyond a blank and the normalisation looks at single characters, as it does in the
-        models that `train_sentencepiece` makes. Not for unigram models: their scores are summed up over the whole text,
-        and rounding decides between pieces that are equally good.
+        This holds if no piece spans a space and the normalisation acts on single characters, as in the models of
+        `train_sentencepiece`. It does not hold for unigram models, whose scores are summed over the whole text, so that
+        rounding decides between equally good segmentations.
         """
         from t2t_lite.text import sentencepiece_proto
 
@@ -321,18 +321,18 @@ class SentencePieceEncoder(TextEncoder):
 
     @property
     def _tokenizer(self):
-        # Not kept: a tokenizer holds a resource of the graph or eager context it was made in.
+        # Not cached: a tokenizer holds a resource of the graph or eager context that it was made in.
         import tensorflow as tf
         import tensorflow_text
 
-        # A loaded SavedModel shares resources by their nodes' names: under one name the input's vocabulary would write
-        # the outputs too, or the other way round, whichever came first.
+        # A loaded SavedModel shares resources by node name. With one name for both vocabularies, whichever was created
+        # first would be used for inputs and outputs.
         name = f"vocabulary_{self.fingerprint[:16]}"
         return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
 
 
 def vocabulary_sizes(encoders):
-    """Returns (ids of the inputs, ids of the targets or None where both sides have the same vocabulary).
+    """Returns the sizes of the inputs' and the targets' vocabulary; None for the targets if they share one.
 
     Args:
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
@@ -342,7 +342,7 @@ def vocabulary_sizes(encoders):
 
 
 class _Words(dict):
-    """Ids of words that were met."""
+    """A cache of the ids of words."""
 
     def __init__(self, processor):
         super().__init__()
@@ -356,7 +356,7 @@ class _Words(dict):
 
 
 def tf_visible(ids):
-    """In a graph: int32 [batch, length] -> ragged without the first EOS of a row, all behind it, and all padding."""
+    """In a graph: int32 [batch, length] -> ragged rows that end before their first EOS, without padding."""
     import tensorflow as tf
 
     is_end = tf.cast(ids == EOS_ID, tf.int32)

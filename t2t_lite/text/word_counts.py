@@ -1,4 +1,4 @@
-"""Counts the words of a text in bounded memory: all that subwords are learned from."""
+"""Counts the words of a text in bounded memory; subwords are learned from these counts."""
 
 import collections
 import itertools
@@ -10,28 +10,28 @@ import numpy as np
 _LOGGER = logging.getLogger("t2t_lite")
 
 _BLOCK = 2**14  # lines counted at once
-MOST_COUNTED = 40_000_000  # characters of different words while counting; at most some 600 MB
-# Likewise in the end. SentencePiece takes some 65 bytes for each, and up to 120 where sentences have no blanks.
+MOST_COUNTED = 40_000_000  # characters of distinct words while counting; at most about 600 MB
+# The same limit at the end. SentencePiece needs about 65 bytes per character, and up to 120 without spaces.
 MOST_KEPT = 10_000_000
 _LONGEST_LINE = 4192  # bytes; SentencePiece's own limit (max_sentence_length)
-_RESERVED = "\u2585"  # SentencePiece leaves out lines with its character for the unknown
+_RESERVED = "\u2585"  # SentencePiece skips lines with its symbol for unknown characters
 _MOST_STOOD_FOR = 16
 
 
 def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_KEPT):
-    """Returns {word: how often it occurs} of a text, without the lines that SentencePiece would leave out.
+    """Returns {word: count} of a text, without the lines that SentencePiece would skip.
 
-    A text of so many different words that they do not fit in memory loses its rarest ones. That is done while counting
-    too (lossy counting: a count can be too low by what its word had when it was last dropped). Of the words that are
-    seen equally often, and fit only in part, an even sample is kept: which ones, their checksums decide. Each of the
-    sample counts for those that were left out as well, up to 16 times. So the result depends on the lines alone.
+    If the distinct words do not fit in memory, the rarest are dropped, also while counting (lossy counting: a count can
+    be too low by the count that its word had when it was last dropped). If only some of the words with the same count
+    fit, a uniform sample of them is kept, selected by checksum. Each word of the sample also counts for those that were
+    left out, up to 16 times. The result depends only on the lines.
 
     Args:
         lines: iterable of strings.
-        separators: {code point: " "} of what separates words beside the blank.
-        most_counted: characters of different words, each with the blank before it, above which the rarest are dropped
-            while counting.
-        most_kept: likewise in the end.
+        separators: {code point: " "} for the characters other than the space that separate words.
+        most_counted: number of characters of distinct words, each with the space before it, above which the rarest
+            are dropped while counting.
+        most_kept: the same limit at the end.
     """
     counts, limits = collections.Counter(), {}
     size = left_out = too_long = 0
@@ -43,7 +43,7 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
         text = " ".join(line if line.isprintable() else line.translate(separators) for line in fits)
         counts.update(text.split(" "))
         counts.pop("", None)
-        size += len(text) + 1  # no more than that: it is counted when it may matter
+        size += len(text) + 1  # an upper bound; the exact size is computed only above the limit
         if size > most_counted and (size := _size(counts)) > most_counted:
             counts, dropped, _ = _most_frequent(counts, most_counted // 2, limits)
             size, left_out = _size(counts), left_out + dropped
@@ -55,7 +55,7 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
     if left_out:
         _LOGGER.info(
             f"vocabulary: learned from the {len(counts):,} most frequent of {'over ' * (left_out > dropped)}"
-            f"{different:,} different words; the rarer ones do not fit in memory"
+            f"{different:,} distinct words; the rarer ones do not fit in memory"
         )
         _stand_for(counts, least or min(counts.values()), left_out)
     return counts
@@ -66,9 +66,9 @@ def _size(counts):
 
 
 def _most_frequent(counts, room, limits):
-    """Returns the words that fit in `room`, the characters of the occurrences dropped, and the least count kept.
+    """Returns the words that fit in `room`, the characters of the dropped occurrences, and the lowest count kept.
 
-    `limits` maps a count to the checksum below which its words are sampled, from earlier calls too.
+    `limits` maps a count to the checksum below which its words are kept; it is updated across calls.
     """
     seen = np.fromiter(counts.values(), np.int64, len(counts))
     sizes = np.fromiter(map(len, counts), np.int64, len(counts)) + 1
@@ -83,7 +83,7 @@ def _most_frequent(counts, room, limits):
     order = np.argsort(checksums, kind="stable")
     room -= together[first - 1] if first else 0
     first_too_much = np.searchsorted(np.cumsum(sizes[is_tie][order]), room, side="right")
-    # Never above the limit of before: beyond it, only the words of a later part of the text would be in the sample.
+    # Never above an earlier limit: beyond it, the sample would contain only words from a later part of the text.
     limits[least] = min(limits.get(least, 2**32), int(checksums[order[first_too_much]]))
     stays = seen > least
     stays[is_tie] = checksums < limits[least]
@@ -96,7 +96,7 @@ def _checksum(word):
 
 
 def _stand_for(counts, least, left_out):
-    """Raises the counts of the words seen `least` times by what was left out."""
+    """Raises the counts of the words seen `least` times to account for the words that were left out."""
     sample = [word for word, count in counts.items() if count == least]
     share = left_out / max(1, least * (len(sample) + sum(map(len, sample))))
     for word in sample:

@@ -103,7 +103,7 @@ def test_the_most_frequent_words_fit(caplog):
     with caplog.at_level(logging.INFO, "t2t_lite"):
         kept = count_words(lines, {}, most_kept=len("the of a ") + 1)
     assert kept == {"the": 9, "a": 7, "of": 5}
-    assert "learned from the 3 most frequent of 5 different words" in caplog.text
+    assert "learned from the 3 most frequent of 5 distinct words" in caplog.text
 
 
 def test_what_is_seen_equally_often_is_sampled_evenly_and_counts_for_the_rest():
