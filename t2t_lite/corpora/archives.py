@@ -1,7 +1,7 @@
-"""Files inside `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` and `.zip` archives, read in a stream.
+"""Reads files inside `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` and `.zip` archives as streams.
 
-Nothing is written to disk, and no archive is held in memory: a tar is read from its beginning to the member, so two
-members that are wanted side by side are two streams of one archive.
+Nothing is written to disk, and no archive is held in memory. A tar is read from its beginning to the member, so reading
+two members in parallel takes two streams of the archive.
 """
 
 import bz2
@@ -24,7 +24,7 @@ from t2t_lite import files
 from t2t_lite.errors import Failure, UserError, counted, nearest
 
 _BLOCK = 1 << 20
-_DECOMPRESSORS = {  # 31: zlib, largest window, with gzip's header and check sum
+_DECOMPRESSORS = {  # 31: zlib, largest window, with gzip's header and checksum
     ".gz": lambda: zlib.decompressobj(31),
     ".bz2": bz2.BZ2Decompressor,
     ".xz": lzma.LZMADecompressor,
@@ -34,17 +34,17 @@ _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZi
 
 
 def is_archive(path):
-    """Returns whether a name has the ending of an archive."""
+    """Returns whether a path has the extension of an archive."""
     return path.endswith((".zip", *_TAR_ENDINGS))
 
 
 class Member:
-    """A file inside an archive, for `corpora.read_lines` and its like; opened anew at each reading.
+    """A file inside an archive, for `plain_text.read_lines` and similar functions; it can be opened several times.
 
     Args:
-        archive: path of the archive; any file system that `tf.io.gfile` knows.
-        name: of the member. One that ends in `.gz`, `.bz2` or `.xz` is unpacked while reading.
-        url: where the archive comes from; named in errors.
+        archive: path of the archive, on any file system that `tf.io.gfile` supports.
+        name: name of the member. It is decompressed while reading if it ends in `.gz`, `.bz2` or `.xz`.
+        url: where the archive comes from, for error messages.
     """
 
     def __init__(self, archive, name, url=""):
@@ -55,11 +55,11 @@ class Member:
 
     @contextlib.contextmanager
     def open(self):
-        """Gives a buffered binary file.
+        """Opens the member as a buffered binary file (context manager).
 
         Raises:
-            UserError: no such member (the nearest are named), one that is no plain file, an unsafe name in the archive,
-                or the archive is damaged or cut short; also while reading, inside the `with`.
+            UserError: the member does not exist (similar names are suggested) or is not a regular file, the archive
+                contains an unsafe name, or it is damaged or truncated. Reading inside the `with` can raise it, too.
         """
         with _naming_damage(self, self.url):
             walk = _walk(self.archive, posixpath.normpath(self.name), self.url)
@@ -68,7 +68,7 @@ class Member:
 
 
 class OpenMember:
-    """A member that the walk through an archive has come to; to be read before the next one is asked for."""
+    """The current member of a pass through an archive; it must be read before the next one is requested."""
 
     def __init__(self, archive, name, url, file):
         self.archive, self.name, self.url, self._file = archive, name, url, file
@@ -78,49 +78,49 @@ class OpenMember:
 
     @contextlib.contextmanager
     def open(self):
-        """Gives the file; once only."""
+        """Opens the file (context manager); possible only once."""
         ending = os.path.splitext(self.name)[1]
         with _naming_damage(self, self.url), self._file as file, _plain(file, ending) as plain:
             yield plain
 
 
 def matching_members(archive, pattern, url=""):
-    """Yields an `OpenMember` for every member whose name matches a pattern such as `data/*train.gz`, in their order.
+    """Yields an `OpenMember` for every member whose name matches a pattern such as `data/*train.gz`, in order.
 
     Raises:
-        UserError: as `Member.open`; or no member matches.
+        UserError: as `Member.open`, or if no member matches.
     """
     with _naming_damage(archive, url):
         yield from _walk(archive, posixpath.normpath(pattern), url, fnmatch.fnmatchcase)
 
 
 def _plain(file, ending):
-    """`unpacked` where the ending is one of a packing, else the file itself; to be closed, or left, by `with`.
+    """Returns `unpacked` for the extension of a compressed file, otherwise the file itself; to be used by `with`.
 
-    See `_Reader` for why it is not left to the garbage collector.
+    See `_Reader` for why it must not be left to the garbage collector.
     """
     return unpacked(file, ending) if ending in _DECOMPRESSORS else contextlib.nullcontext(file)
 
 
 def unpacked(file, ending):
-    """Returns a buffered file of what a binary file holds, packed as `ending` says: ".gz", ".bz2" or ".xz".
+    """Returns a buffered file that decompresses a binary file; `ending` is ".gz", ".bz2" or ".xz".
 
-    Reading raises `EOFError` where the packed data end too early; `zlib.error`, `lzma.LZMAError` or `OSError` where
+    Reading raises `EOFError` if the compressed data are truncated, and `zlib.error`, `lzma.LZMAError` or `OSError` if
     they are damaged.
     """
     return _Reader(_Unpacker(file, _DECOMPRESSORS[ending]), buffer_size=_BLOCK)
 
 
 class _Reader(io.BufferedReader):
-    """Is closed by those who use it, never by the garbage collector."""
+    """A reader that its users close, never the garbage collector."""
 
     def __del__(self):
-        # It would close the unpacker, which waits for a thread, in whatever thread and under whatever lock it runs.
+        # Closing waits for a thread, and the garbage collector can run in any thread and under any lock.
         pass
 
 
 class _Unpacker(io.RawIOBase):
-    """Unpacks forward in large blocks, one block ahead in a thread: the two sides of a corpus use two cores."""
+    """Decompresses large blocks, one block ahead in a thread, so that the two sides of a corpus use two cores."""
 
     def __init__(self, file, make_decompressor):
         self._file, self._make_decompressor = file, make_decompressor
@@ -142,11 +142,11 @@ class _Unpacker(io.RawIOBase):
         return count
 
     def _unpack(self):
-        """Returns one more block, None at the end. Packed files may be several, one behind the other."""
+        """Returns the next block, or None at the end. The file may consist of several concatenated compressed files."""
         packed = self._packed or self._file.read(_BLOCK // 4)
         self._packed = b""
         if self._decompressor.eof:
-            packed = packed.lstrip(b"\0")  # padding, as tapes have it
+            packed = packed.lstrip(b"\0")  # padding, as on tapes
             if packed:
                 self._decompressor = self._make_decompressor()
         if not packed:
@@ -165,17 +165,17 @@ class _Unpacker(io.RawIOBase):
         super().close()
 
     def __del__(self):
-        pass  # as `_Reader`; a pool that is collected ends its thread
+        pass  # as in `_Reader`; a pool ends its thread when it is collected
 
 
 def _walk(archive, wanted, url, matches=operator.eq):
-    """Yields the wanted members, opened. Raises `UserError` where there is none."""
+    """Yields the wanted members, opened. Raises `UserError` if there are none."""
     seen, found = [], False
     for name, is_file, open_file in (_walk_zip if archive.endswith(".zip") else _walk_tar)(archive):
         clean = posixpath.normpath(name)
         if clean.startswith(("/", "../")) or clean == "..":
             raise UserError(
-                f"{archive}: its member {name} points out of the archive. Expected names inside it; nothing was "
+                f"{archive}: its member {name} points outside of the archive. Expected names inside it; nothing was "
                 f"written. {_again(url)}"
             )
         if matches(clean, wanted):
@@ -199,7 +199,7 @@ def _walk_tar(archive):
         plain = _Tail(file)
         with tarfile.open(fileobj=plain, mode="r|", bufsize=_BLOCK) as tar:
             for member in tar:
-                # A buffer of our own: the one that tarfile gives asks it for 8 KiB at a time.
+                # A buffer of our own, because tarfile's reads only 8 KiB at a time.
                 yield (
                     member.name,
                     member.isfile(),
@@ -207,12 +207,12 @@ def _walk_tar(archive):
                 )
             while plain.read(_BLOCK):
                 pass
-        if plain.tail.strip(b"\0"):  # tarfile takes an end between two members for the end of the archive
+        if plain.tail.strip(b"\0"):  # tarfile does not notice if the archive is truncated between two members
             raise EOFError("it ends too early")
 
 
 class _Tail:
-    """Passes reads on and keeps the last bytes of them."""
+    """Forwards reads and remembers the last bytes read."""
 
     def __init__(self, file):
         self._file, self.tail = file, b""
@@ -233,18 +233,18 @@ def _walk_zip(archive):
 
 
 def _again(url):
-    return f"Delete the archive and get it again{f' from {url}' if url else ''}."
+    return f"Delete the archive and download it again{f' from {url}' if url else ''}."
 
 
 @contextlib.contextmanager
 def _naming_damage(source, url):
-    """Turns what the readers raise about damaged archives into `UserError`s."""
+    """Turns the errors of damaged archives into `UserError`s."""
     try:
         yield
     except (*_DAMAGE, OSError, RuntimeError) as error:
-        # zipfile raises RuntimeError for a password, NotImplementedError for a packing it lacks; bz2 a bare OSError.
-        # EINVAL: an index that points before the beginning of its file.
+        # zipfile raises RuntimeError for a password and NotImplementedError for an unknown compression; bz2 raises a
+        # bare OSError. EINVAL: an index that points before the beginning of its file.
         if isinstance(error, Failure) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise
         cause = str(error) or type(error).__name__
-        raise UserError(f"{source}: damaged or cut short ({cause}). {_again(url)}") from None
+        raise UserError(f"{source}: damaged or truncated ({cause}). {_again(url)}") from None

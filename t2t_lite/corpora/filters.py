@@ -1,6 +1,6 @@
-"""Filters of sentence pairs: what a corpus holds that is no translation, or not of these languages.
+"""Filters that remove sentence pairs which are not translations, or not in the expected languages.
 
-All count characters, not words: Chinese, Japanese and Thai put no blanks between words.
+Lengths are in characters, not words, because Chinese, Japanese and Thai do not separate words by spaces.
 """
 
 import itertools
@@ -14,25 +14,25 @@ from t2t_lite.files.hashes import SeenHashes, hash64
 
 _LARGEST = 10**9
 _DEFAULTS = {"too_long": 1000, "length_ratio": 3.0}
-ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "duplicate")  # cheap ones first
-# Short sentences differ in length for no fault: "Hi." is "Grüß Gott!". Of 156,611 English-German pairs of Tatoeba 19
-# are beyond 3 to 1, nearly all of them translations; 17 are no more than this many characters beyond.
+ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "duplicate")  # cheapest first
+# Correct translations of short sentences can differ in length: "Hi." is "Grüß Gott!". Of the 156,611 English-German
+# pairs of Tatoeba, 19 exceed a ratio of 3, nearly all of them correct; 17 exceed it by no more characters than this.
 _ALLOWANCE = 10
 _BLOCK = 2**14  # pairs whose hashes are looked up together
 
 
 def parse_filters(words):
-    """Returns {name: its number, or True}, in their order, of words such as "length_ratio=3", "duplicate" and "all".
+    """Returns {name: threshold, or True} in the order of `ORDER`, from "length_ratio=3", "duplicate", "all" etc.
 
     Raises:
-        UserError: an unknown name, a number that is none or out of range, or a filter that comes twice.
+        UserError: a name is unknown or occurs twice, or a threshold is invalid or out of range.
     """
     flag, found = f"--filters={','.join(words)}", {}
     for word in words:
         name, equals, number = word.strip().partition("=")
         if name not in (*ORDER, "all"):
             raise UserError(
-                f"{flag}: {name!r} is no filter. {nearest(name, ORDER)} Expected some of {', '.join(ORDER)}, or all."
+                f"{flag}: {name!r} is no filter. {nearest(name, ORDER)} Expected any of {', '.join(ORDER)}, or all."
             )
         if equals and name not in _DEFAULTS:
             raise UserError(f"{flag}: {name} takes no number. Expected --filters={name}.")
@@ -41,7 +41,7 @@ def parse_filters(words):
         found[name] = _number(flag, name, number) if equals else _DEFAULTS.get(name, True)
     if found.pop("all", False):
         found = {**dict.fromkeys(ORDER, True), **_DEFAULTS, **found}
-    return {name: found[name] for name in ORDER if name in found and name != "empty"}  # that one is always on
+    return {name: found[name] for name in ORDER if name in found and name != "empty"}  # which is always on
 
 
 def _number(flag, name, text):
@@ -56,20 +56,20 @@ def _number(flag, name, text):
 
 
 class PairFilter:
-    """Leaves pairs out, and counts them under the first filter that does, in the order of `ORDER`.
+    """Removes pairs, and counts each under the first filter in `ORDER` that removes it.
 
-    * empty: a side is blank. Always on.
-    * too_long: either side has more characters than its number (1000).
-    * length_ratio: the longer side has more characters than its number (3) times those of the shorter one, plus 10.
-    * copied: both sides are equal, ignoring case and blanks at their ends.
-    * wrong_script: of either side's letters fewer than half are of a script of its language.
-    * duplicate: the same pair has passed this object before. Of 40 million different pairs, one is taken for another
-      with a probability of 1 in 20,000: 64-bit hashes are compared, and 8 bytes a pair kept.
+    * empty: a side is empty or only spaces. Always on.
+    * too_long: either side has more characters than the threshold (1000).
+    * length_ratio: the longer side has more than threshold (3) · n + 10 characters, if the shorter one has n.
+    * copied: both sides are equal, ignoring case and surrounding spaces.
+    * wrong_script: on either side, fewer than half of the letters belong to a script of its language.
+    * duplicate: the same pair has passed this object before. This compares 64-bit hashes and stores 8 bytes per pair;
+      among 40 million different pairs, the probability of any mistake is 1 in 20,000.
 
     Args:
-        wanted: as `parse_filters` returns it.
-        languages: codes of (inputs, targets); for wrong_script alone.
-        removed: Counter that what is left out is added to.
+        wanted: as returned by `parse_filters`.
+        languages: codes of (inputs, targets); used only by wrong_script.
+        removed: Counter to which the removed pairs are added.
 
     Raises:
         UserError: the scripts of a language are not known.
@@ -77,12 +77,12 @@ class PairFilter:
 
     def __init__(self, wanted, languages, removed):
         self._tests = [(name, test) for name, test in _tests(wanted, languages) if test]
-        removed.update(dict.fromkeys(wanted, 0))  # what has removed nothing is reported, too
+        removed.update(dict.fromkeys(wanted, 0))  # filters that remove nothing are reported, too
         self._seen = SeenHashes() if wanted.get("duplicate") else None
         self._removed = removed
 
     def __call__(self, pairs):
-        """Yields those of the {"inputs": str, "targets": str} that stay, in their order."""
+        """Yields the pairs {"inputs": str, "targets": str} that are not removed, in order."""
         passed = self._passing(pairs)
         return passed if self._seen is None else self._new(passed)
 
@@ -112,7 +112,7 @@ def pair_hash(pair, purpose=""):
 
 
 def _tests(wanted, languages):
-    """Yields (name, function of (inputs, targets) that says whether to leave them out; None: not wanted)."""
+    """Yields (name, function of (inputs, targets) that returns whether to remove them; None if not wanted)."""
     longest, ratio = wanted.get("too_long"), wanted.get("length_ratio")
     yield "empty", lambda inputs, targets: not inputs or not targets or inputs.isspace() or targets.isspace()
     yield "too_long", longest and (lambda inputs, targets: len(inputs) > longest or len(targets) > longest)
@@ -132,20 +132,20 @@ def _is_copied(inputs, targets):
 
 
 class _WrongScript:
-    """Says whether fewer than half of a text's letters are of a script of the language."""
+    """Tests whether fewer than half of a text's letters belong to a script of the language."""
 
     def __init__(self, language):
         self._votes = _Votes(scripts.scripts_of(language))
 
     def __call__(self, text):
         votes = self._votes
-        if votes.harmless.issuperset(text):  # nearly always, and ten times quicker than to add up
+        if votes.harmless.issuperset(text):  # usually true, and ten times as fast as the sum
             return False
         return sum(map(votes.__getitem__, text)) < 0
 
 
 class _Votes(dict):
-    """Character -> 1: a letter of one of the scripts; -1: of another; 0: no letter. `harmless` are those without -1."""
+    """Character -> 1 for a letter of one of the scripts, -1 of another, 0 for no letter; `harmless`: not -1."""
 
     def __init__(self, own):
         super().__init__()

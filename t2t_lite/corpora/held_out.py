@@ -1,7 +1,7 @@
-"""Draws the pairs that are kept from training to evaluate on, sentence by sentence.
+"""Selects the pairs that are held out from training for evaluation.
 
-A pair is held out if the hash of its inputs is below a bound. So all translations of a sentence are on one side, and
-neither copies of pairs nor the order of the files matter.
+A pair is held out if the hash of its inputs is below a bound. So all translations of a sentence stay together, and
+neither repeated pairs nor the order of the files matter.
 """
 
 import heapq
@@ -15,20 +15,20 @@ _ALL = 2**64
 
 
 def is_held_out(pair, bound, seed):
-    """Says whether a {"inputs", "targets"} is held out."""
+    """Returns whether a pair {"inputs", "targets"} is held out."""
     return _group(pair, seed) < bound
 
 
 def find_bound(pairs, count, seed):
-    """Returns (bound, number of different pairs below it), for about `count` pairs and at most a tenth of all.
+    """Returns (bound, number of distinct pairs below it), for about `count` pairs and at most a tenth of all.
 
-    The pairs of one sentence stay together, so the number is the nearest to that which whole sentences give; at least
-    one sentence is held out. Memory is needed for `count` pairs.
+    The pairs of one sentence stay together, so the number is as close to `count` as whole sentences allow. At least
+    one sentence is held out. The memory needed is proportional to `count`.
 
     Args:
         pairs: iterable of {"inputs", "targets"}.
         count: int, 1 or more.
-        seed: int; another one draws others.
+        seed: int that determines the selection.
     """
     groups, largest, held, total, bound = {}, [], 0, 0, _ALL  # hash of a sentence -> hashes of its pairs
     for pair in pairs:
@@ -54,6 +54,6 @@ def find_bound(pairs, count, seed):
 
 
 def _group(pair, seed):
-    """The hash of a pair's inputs, ignoring case, punctuation and blanks; of the inputs themselves if that is all."""
+    """Returns the hash of a pair's inputs, ignoring case, punctuation and spaces unless nothing else is left."""
     inputs = pair["inputs"]
     return hash64(_IGNORED.sub("", inputs.casefold()) or inputs, f"held out {seed}")

@@ -1,8 +1,8 @@
-"""Plain text in lines: one sentence a line, two files that go together or one of two columns.
+"""Plain text with one sentence per line, in two parallel files or in one file of two columns.
 
-A line ends at LF (or CR LF), and nowhere else: U+2028 and its like do not split one. Control characters become blanks.
-Files ending in `.gz`, `.bz2` and `.xz` are unpacked while reading; every path goes through `tf.io.gfile`. A source is
-the path of a file, or a member of an archive (`archives.Member`).
+A line ends at LF (or CR LF) and nowhere else, so U+2028 and the like do not split lines. Control characters become
+spaces. Files ending in `.gz`, `.bz2` and `.xz` are decompressed while reading. Every path goes through `tf.io.gfile`. A
+source is the path of a file, or a member of an archive (`archives.Member`).
 """
 
 import contextlib
@@ -20,18 +20,20 @@ from t2t_lite.files.file_errors import translated
 _PACKINGS = (".gz", ".bz2", ".xz")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = "\ufeff"
-LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can hold a huge one
+LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can contain a huge one
 
 
 def read_lines(path, on_bad_line=None):
-    """Yields the lines of a text file, without their ends.
+    """Yields the lines of a text file, without line ends.
 
     Args:
-        path: of the file; or a source of another kind, with `open()` as `archives.Member` has it.
-        on_bad_line: None, or a function that is told, in a message, of each line that is not UTF-8 and yielded as "".
+        path: path of the file, or another source with an `open()` like that of `archives.Member`.
+        on_bad_line: None, or a function that gets a message about each line that is not UTF-8; such a line is yielded
+            as "".
 
     Raises:
-        UserError: no such file, not readable, empty, damaged, or not UTF-8 (the line is named).
+        UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the
+            line).
     """
     number = 0
     with _naming_errors(path), _open(path) as file:
@@ -48,12 +50,12 @@ def read_lines(path, on_bad_line=None):
                 line = ""
             yield line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
     if not number:
-        raise UserError(f"{path}: the file is empty. Expected one sentence a line.")
+        raise UserError(f"{path}: the file is empty. Expected one sentence per line.")
 
 
 def too_long(name, number):
-    """Returns the error for line `number` of the text `name`, which holds more than `LONGEST_LINE` bytes."""
-    return UserError(f"{name}, line {number}: more than {LONGEST_LINE:,} bytes. Expected a sentence a line.")
+    """Returns the error for line `number` of the text `name`, which has more than `LONGEST_LINE` bytes."""
+    return UserError(f"{name}, line {number}: more than {LONGEST_LINE:,} bytes. Expected one sentence per line.")
 
 
 def not_utf8(name, number, error):
@@ -65,16 +67,16 @@ def not_utf8(name, number, error):
 
 
 def clean(line):
-    """Returns the line with control characters and line separators as blanks, and none at its ends."""
-    # Most lines are printable, which is ten times quicker to see.
+    """Returns the line with control characters and line separators as spaces, and without surrounding spaces."""
+    # Most lines are printable, which is ten times as fast to test.
     return line.strip() if line.isprintable() else CONTROL.sub(" ", line).strip()
 
 
 def read_pairs(inputs_path, targets_path):
-    """Yields {"inputs": str, "targets": str} from two files whose lines go together.
+    """Yields {"inputs": str, "targets": str} from two parallel files.
 
     Raises:
-        UserError: as `read_lines`; or one file has more lines: both counts are named.
+        UserError: as `read_lines`, or if one file has more lines; the message gives both counts.
     """
     sides = read_lines(inputs_path), read_lines(targets_path)
     for number, (inputs, targets) in enumerate(itertools.zip_longest(*sides), 1):
@@ -84,12 +86,12 @@ def read_pairs(inputs_path, targets_path):
 
 
 def unequal(inputs_path, targets_path, is_inputs_shorter, number, sides, unit="lines"):
-    """Returns the error for two files of which one ends before its line `number`; counts the rest of the other."""
+    """Returns the error for two files of which one ends before line `number`; counts the rest of the other."""
     longer, shorter = (targets_path, inputs_path) if is_inputs_shorter else (inputs_path, targets_path)
     count = number + sum(1 for _ in sides[is_inputs_shorter])
     return UserError(
-        f"{longer} has {count:,} {unit}, {shorter} has {number - 1:,}. Expected as many: each of one is the "
-        "translation of the same one of the other."
+        f"{longer} has {count:,} {unit}, {shorter} has {number - 1:,}. Expected equally many, each the "
+        "translation of the one with the same number."
     )
 
 
@@ -97,13 +99,15 @@ def read_tsv(path, inputs_column=0, targets_column=1, num_columns=2):
     """Yields {"inputs": str, "targets": str} from two tab-separated columns.
 
     Args:
-        path: of the file.
-        inputs_column: number of the column, from 0.
-        targets_column: number of the column, from 0.
-        num_columns: how many each line must have; None: any number that reaches the two.
+        path: path of the file.
+        inputs_column: index of the inputs' column, from 0.
+        targets_column: index of the targets' column, from 0.
+        num_columns: required number of columns per line; None: any number that includes the two.
+
+    Blank lines are skipped.
 
     Raises:
-        UserError: as `read_lines`; or a line with another number of columns. Blank lines are left out.
+        UserError: as `read_lines`, or if a line has another number of columns.
     """
     needed = max(inputs_column, targets_column) + 1
     for number, line in enumerate(read_lines(path), 1):
@@ -119,7 +123,7 @@ def read_tsv(path, inputs_column=0, targets_column=1, num_columns=2):
 
 
 def read_corpus(paths):
-    """Yields the pairs of one `.tsv` file (packed or not), or of two files of lines."""
+    """Yields the pairs of one `.tsv` file, which may be compressed, or of two parallel files."""
     return read_tsv(*paths) if len(paths) == 1 else read_pairs(*paths)
 
 
@@ -139,7 +143,7 @@ def _open(source):
 
 @contextlib.contextmanager
 def _naming_errors(path):
-    """Turns the many ways in which reading fails into `UserError`s that name the file."""
+    """Turns the errors of reading into `UserError`s that name the file."""
     try:
         with translated(str(path)):
             yield

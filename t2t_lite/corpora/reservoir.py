@@ -8,23 +8,23 @@ import tempfile
 
 import numpy as np
 
-_BLOCK = 2**13  # pairs whose places are drawn at once
+_BLOCK = 2**13  # pairs whose places are sampled at once
 _LENGTHS = struct.Struct("<II")  # bytes of the two strings
 
 
 class Reservoir:
-    """Draws evenly from a stream whose length nobody knows (Vitter 1985, algorithm R); the text is not in memory.
+    """Samples uniformly from a stream of unknown length (Vitter 1985, algorithm R), without holding text in memory.
 
-    A pair that is drawn goes to the end of a temporary file in the system's folder for these (`TMPDIR`); where it is
-    there is all that is remembered, 8 bytes a pair. Pairs that later ones replace stay in the file: of n pairs,
-    k (1 + ln(n / k)) are written to draw k.
+    Sampled pairs are appended to a temporary file in the system's folder (`TMPDIR`); only their offsets are kept in
+    memory, 8 bytes per pair. Pairs that are replaced later remain in the file: to sample k of n pairs,
+    k (1 + ln(n / k)) are written.
 
     Args:
-        most: pairs to draw; None or 0: all.
+        most: number of pairs to sample; None or 0: all.
         seed: any int or string; the same stream and seed give the same sample.
 
     Attributes:
-        seen: pairs of the stream.
+        seen: number of pairs in the stream so far.
 
     Example:
         >>> with Reservoir(2, seed=1) as drawn:
@@ -50,7 +50,7 @@ class Reservoir:
         return len(self._offsets)
 
     def fill(self, pairs):
-        """Draws from an iterable of (str, str). Raises `OSError` with the folder's name when the disk is full."""
+        """Samples from an iterable of (str, str). Raises `OSError` with the folder's name if the disk is full."""
         end, pairs = self._file.seek(0, 2), iter(pairs)
         while block := list(itertools.islice(pairs, _BLOCK)):
             for pair, place in zip(block, self._places(len(block)), strict=True):
@@ -71,17 +71,17 @@ class Reservoir:
             raise
 
     def _places(self, count):
-        """Returns where each of the next `count` pairs goes: None where it is not drawn."""
+        """Returns the place of each of the next `count` pairs, or None for a pair that is not sampled."""
         numbers = np.arange(self.seen, self.seen + count)
         self.seen += count
         if self._most is None:
             return numbers.tolist()
-        # The pair of number i stays with probability most / (i + 1).
+        # Pair number i is sampled with probability most / (i + 1).
         drawn = np.where(numbers < self._most, numbers, self._draw.integers(0, numbers + 1))
         return [place if place < self._most else None for place in drawn.tolist()]
 
     def __iter__(self):
-        """Yields the pairs that were drawn, in the order of the stream."""
+        """Yields the sampled pairs in the order of the stream."""
         at = -1
         for offset in np.sort(np.array(self._offsets, np.int64)).tolist():
             if offset != at:

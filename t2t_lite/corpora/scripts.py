@@ -1,6 +1,6 @@
-"""Which script a letter is of, and in which scripts a language is written.
+"""The script of a letter, and the scripts in which a language is written.
 
-Scripts are called by the first word of their letters' Unicode names: LATIN, CYRILLIC, CJK (Han), DEVANAGARI …
+A script is named by the first word of its letters' Unicode names: LATIN, CYRILLIC, CJK (Han), DEVANAGARI …
 """
 
 import functools
@@ -8,7 +8,7 @@ import unicodedata
 
 from t2t_lite.errors import UserError
 
-# Language codes of ISO 639; most of two letters, and of three where text is common. Several scripts: any of them.
+# ISO 639 language codes: those of two letters, and frequent ones of three. Any of several scripts is accepted.
 _LANGUAGES = {
     "LATIN": """
         aa af ak an ast ay bar bi bm br ca ceb ch co cs csb cy da de dsb ee en eo es et eu ff fi fil fj fo fr fur fy ga
@@ -54,7 +54,7 @@ _LANGUAGES = {
     "ARABIC DEVANAGARI": "ks sd",
     "GURMUKHI ARABIC": "pa",
 }
-# ISO 15924, as in sr-Latn.
+# ISO 15924 codes, as in sr-Latn.
 _SUBTAGS = {
     "latn": "LATIN", "cyrl": "CYRILLIC", "arab": "ARABIC", "deva": "DEVANAGARI", "hebr": "HEBREW", "grek": "GREEK",
     "armn": "ARMENIAN", "geor": "GEORGIAN", "ethi": "ETHIOPIC", "beng": "BENGALI", "tibt": "TIBETAN", "thaa": "THAANA",
@@ -65,7 +65,7 @@ _SUBTAGS = {
     "nkoo": "NKO", "syrc": "SYRIAC", "java": "JAVANESE",
 }  # fmt: skip
 _WIDTHS = {"FULLWIDTH", "HALFWIDTH"}
-# First words of letters' names that say no script, or are at home in any text: ª º µ Ω ℝ ⁿ ʼ.
+# First words of letters' names that are not a script, or of letters that occur in any text: ª º µ Ω ℝ ⁿ ʼ.
 _ANYWHERE = {
     "FEMININE", "MASCULINE", "MICRO", "OHM", "KELVIN", "ANGSTROM", "EULER", "DOUBLE-STRUCK", "BLACK-LETTER", "SCRIPT",
     "INFORMATION", "MATHEMATICAL", "SUPERSCRIPT", "SUBSCRIPT", "MODIFIER", "ARABIC-INDIC", "ALEF", "BET", "GIMEL",
@@ -76,10 +76,10 @@ def scripts_of(language):
     """Returns the set of scripts that a language is written in.
 
     Args:
-        language: a code such as "de", "zh_TW", or with its script (ISO 15924), "sr-Latn", which then decides.
+        language: a code such as "de" or "zh_TW". A script (ISO 15924), as in "sr-Latn", takes precedence.
 
     Raises:
-        UserError: the table does not have it.
+        UserError: the language is not in the table.
     """
     base, *subtags = language.replace("_", "-").lower().split("-")
     for subtag in subtags:
@@ -94,7 +94,7 @@ def scripts_of(language):
 
 
 def script_of(character):
-    """Returns the script of a letter; "" for what is no letter, or belongs to no one script."""
+    """Returns the script of a letter, or "" for other characters and for letters of no particular script."""
     if not character.isalpha():
         return ""
     words = [word for word in unicodedata.name(character, "").split() if word not in _WIDTHS]

@@ -15,9 +15,9 @@ _ID = {name: re.compile(rf"\b{name}\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE) fo
 
 
 def unescape(text):
-    """Returns the text with SGML's five named entities and the numbered ones as characters.
+    """Replaces SGML's five named entities and numeric ones by characters.
 
-    Only these: the files are not HTML, and `html.unescape` also takes words such as `&copy` without a semicolon.
+    `html.unescape` is not used: the files are not HTML, and it also replaces words such as `&copy` without a semicolon.
     """
     return _ENTITY.sub(_character, text) if "&" in text else text
 
@@ -31,10 +31,10 @@ def _character(match):
 
 
 def read_segments(source):
-    """Yields ((id of the document, id of the segment), text) in the order of the file; ids are strings, "" if absent.
+    """Yields ((document id, segment id), text) in the order of the file; ids are strings, "" if missing.
 
     Args:
-        source: as `plain_text.read_lines`.
+        source: as for `plain_text.read_lines`.
 
     Raises:
         UserError: as `scan_segments`.
@@ -47,11 +47,11 @@ def scan_segments(source, container):
     """Yields (attributes of the container, its number, attributes of the segment, text) for every `<seg>` of a file.
 
     Args:
-        source: as `plain_text.read_lines`.
-        container: compiled pattern of the tag around the segments; its first group is the attributes.
+        source: as for `plain_text.read_lines`.
+        container: compiled pattern of the tag around the segments; its first group matches the attributes.
 
     Raises:
-        UserError: as `plain_text.read_lines`; a segment without an end; or no segment at all.
+        UserError: as `plain_text.read_lines`, or if a segment is not closed or there is none.
     """
     attributes, containers, found, number = "", 0, False, 0
     lines = enumerate(plain_text.read_lines(source), 1)
@@ -64,7 +64,9 @@ def scan_segments(source, container):
             while not (end := _SEG_END.search(line, position)):
                 number, more = next(lines, (0, None))
                 if more is None or _SEG.search(_SEG_END.split(more)[0]):
-                    raise UserError(f"{source}, line {begun}: a segment without </seg>. Expected one. Get it again.")
+                    raise UserError(
+                        f"{source}, line {begun}: a segment without </seg>. Expected one. Download the file again."
+                    )
                 line = f"{line[position:]} {more}"
                 position = 0
             yield attributes, containers, tag[1], unescape(line[position : end.start()])
@@ -83,10 +85,10 @@ def _attribute(name, text):
 
 
 def read_segment_pairs(inputs_source, targets_source):
-    """Yields {"inputs": str, "targets": str} of two `.sgm` files whose documents and segments go together.
+    """Yields {"inputs": str, "targets": str} from two parallel `.sgm` files.
 
     Raises:
-        UserError: as `read_segments`; or the ids differ, or one file has more segments: the first difference is named.
+        UserError: as `read_segments`, or if ids or numbers of segments differ; the message names the first difference.
     """
     sides = read_segments(inputs_source), read_segments(targets_source)
     for number, (inputs, targets) in enumerate(itertools.zip_longest(*sides), 1):

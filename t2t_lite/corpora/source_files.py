@@ -1,4 +1,4 @@
-"""The entries of tensor2tensor's `source_data_files`: where their files are, and the pairs in them."""
+"""Finds and reads the files that the entries of tensor2tensor's `source_data_files` name."""
 
 import fnmatch
 import os
@@ -12,30 +12,29 @@ def read_members(folder, members, url=""):
     """Yields the pairs of one entry of tensor2tensor's `source_data_files`.
 
     Args:
-        folder: where the files are looked for: the members unpacked, under their own names, else the archive under the
+        folder: folder with the files: either the extracted members under their own names, or the archive under the
             last part of the URL. Nothing is written to it.
         members: (inputs file, targets file), ("tsv", inputs column, targets column, file or pattern), or ("tmx", file).
-            Files that both end in `.sgm` hold segments (`sgml.read_segments`).
-        url: where the archive comes from.
+            If both files end in `.sgm`, they contain segments (`sgml.read_segments`).
+        url: URL of the archive.
 
     Raises:
-        UserError: a file is not there, or as `read_pairs`, `read_tsv`, `sgml.read_segment_pairs`, `tmx.read_pairs` and
-            `archives.Member`.
+        UserError: a file does not exist; or as `read_pairs`, `read_tsv`, `sgml.read_segment_pairs`, `tmx.read_pairs`
+            and `archives.Member`.
     """
     sources = find_members(folder, members, url)
     if sources is None:
         archive = archive_name(url)
         missing = os.path.join(folder, archive if archives.is_archive(archive) else members[-1])
-        raise UserError(
-            f"{missing}: no such file.{f' Get it from {url} and put it there.' if '://' in url else ' Put it there.'}"
-        )
+        raise UserError(f"{missing}: no such file.{f' Download it from {url}.' if '://' in url else ' Put it there.'}")
     return _read_sources(members, sources)
 
 
 def find_members(folder, members, url):
-    """Returns the sources of an entry of `source_data_files`, or None where they are not all in `folder`.
+    """Returns the sources of an entry of `source_data_files`, or None if some are missing in `folder`.
 
-    A source is a path or an `archives.Member`; of the "tsv" form all paths that match, or (archive, pattern, url).
+    A source is a path or an `archives.Member`. The result for the "tsv" form is all matching paths, or
+    (archive, pattern, url).
     """
     import tensorflow as tf
 
@@ -69,5 +68,5 @@ def _read_sources(members, sources):
 
 
 def archive_name(url):
-    """Returns the name under which the file behind a URL is kept: its last part, without a query."""
+    """Returns the name under which a URL's file is stored: its last part, without a query."""
     return os.path.basename(url).partition("?")[0]

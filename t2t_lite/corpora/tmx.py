@@ -1,4 +1,4 @@
-"""Translation memories (`.tmx`): `<tu>` with a `<seg>` for each language."""
+"""Reads translation memories (`.tmx`): units `<tu>` with one `<seg>` per language."""
 
 import re
 
@@ -9,15 +9,15 @@ _UNIT = re.compile(r"<tu\b([^>]*)>", re.IGNORECASE)
 
 
 def read_pairs(source):
-    """Yields {"inputs": str, "targets": str} for every unit: its first segment, its second one.
+    """Yields {"inputs": str, "targets": str} for every unit, from its first and second segment.
 
-    As in tensor2tensor it is the order that counts, not the languages that the file names, and entities are decoded.
+    As in tensor2tensor, the order of the segments counts, not the languages in the file. Entities are decoded.
 
     Args:
-        source: as `plain_text.read_lines`.
+        source: as for `plain_text.read_lines`.
 
     Raises:
-        UserError: as `sgml.scan_segments`; or a unit that has not two segments.
+        UserError: as `sgml.scan_segments`, or if a unit does not have two segments.
     """
     unit, texts = 0, []
     for _, number, _, text in sgml.scan_segments(source, _UNIT):

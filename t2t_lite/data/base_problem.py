@@ -15,15 +15,15 @@ class Problem:
     """A data set and its vocabulary. Subclasses write `generate_encoded_samples` and `feature_encoders`.
 
     Args:
-        was_reversed: inputs and targets change places (`<name>_rev`); the files are the base problem's.
-        was_copy: targets are a copy of the inputs (`<name>_copy`), after any reversal.
+        was_reversed: whether inputs and targets are swapped (`<name>_rev`); the files are the base problem's.
+        was_copy: whether targets are a copy of the inputs (`<name>_copy`), after any reversal.
 
     Attributes:
         name: the registered name, without suffixes; set by the registry.
-        random_seed: what generation draws from; the same seed gives the same files.
-        max_cases: largest number of examples in a split, 0: no limit.
-        num_workers: processes that encode; the files do not depend on it.
-        beam_options: options of an Apache Beam pipeline that generates instead, {"runner": …}; None: this machine.
+        random_seed: seed of generation; the same seed gives the same files.
+        max_cases: maximum number of examples per split, 0: no limit.
+        num_workers: number of processes that encode; it does not affect the files.
+        beam_options: options {"runner": …} of an Apache Beam pipeline for generation; None: generate on this machine.
     """
 
     name = "problem"
@@ -55,30 +55,30 @@ class Problem:
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": ids, "targets": ids}, both ending in 1.
 
-        With `is_generate_per_split` it is called for every split, otherwise once, for `DatasetSplit.TRAIN`, and what
-        it yields is dealt over the shards of all splits.
+        With `is_generate_per_split` it is called for every split. Otherwise it is called once, for
+        `DatasetSplit.TRAIN`, and its examples are distributed over the shards of all splits.
         """
         raise NotImplementedError(
             f"{type(self).__name__}: write generate_encoded_samples, or generate_samples of text."
         )
 
     def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
-        """Returns (iterable of samples, function that makes examples of a list of them; None where they are examples).
+        """Returns (iterable of samples, function that turns a list of them into examples).
 
-        Generation calls the function in several processes, so it must survive pickling.
+        The function is None if the samples are examples. It runs in several processes, so it must be picklable.
         """
         return self.generate_encoded_samples(data_dir, tmp_dir, dataset_split), None
 
     def feature_encoders(self, data_dir):
-        """Returns {"inputs": encoder, "targets": encoder} as the files hold them (`_rev` does not count here)."""
+        """Returns {"inputs": encoder, "targets": encoder} as in the files, regardless of `_rev`."""
         raise NotImplementedError(f"{type(self).__name__}: write feature_encoders.")
 
     def vocabulary_files(self, data_dir):
-        """Returns the paths of the files that `feature_encoders` reads; copies of them elsewhere serve as well."""
+        """Returns the paths of the files that `feature_encoders` reads; copies in another folder also work."""
         return []
 
     def learned_files(self, data_dir):
-        """Returns the paths of those vocabulary files that generation makes itself, and may make anew."""
+        """Returns the paths of the vocabulary files that generation makes and may overwrite."""
         return []
 
     def source_files(self):
@@ -86,16 +86,16 @@ class Problem:
         return {}
 
     def generation_settings(self):
-        """Returns what the generated files depend on, as JSON values; a change is refused over finished files."""
+        """Returns settings that the generated files depend on, as JSON; finished files refuse a change of these."""
         return {}
 
     # Generation.
 
     def generate_data(self, data_dir, tmp_dir, task_id=-1):
-        """Writes vocabulary, shards and manifest into `data_dir`; over finished output it does nothing.
+        """Writes vocabulary, shards and manifest into `data_dir`. Does nothing if they are finished.
 
         Raises:
-            UserError: bad input, or `data_dir` holds the output of another request (the difference is named).
+            UserError: the input is invalid, or `data_dir` contains the output of another request.
         """
         from t2t_lite.data import generation
 
@@ -104,7 +104,7 @@ class Problem:
         generation.generate(self, data_dir, tmp_dir)
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Called before anything is written: check input files, make the vocabulary. Override to add to it."""
+        """Checks input files and makes the vocabulary before anything else is written. Override it to add to it."""
 
     # Names of files.
 
@@ -125,7 +125,7 @@ class Problem:
         return self.data_filepaths(DatasetSplit.TEST, data_dir, num_shards, shuffled)
 
     def data_filepaths(self, dataset_split, output_dir, num_shards, shuffled):
-        """Returns `<problem>[-unshuffled]-<split>-00000-of-00010` and so on; unshuffled ones exist only for a while."""
+        """Returns `<problem>[-unshuffled]-<split>-00000-of-00010` and so on; unshuffled files are temporary."""
         base = self.dataset_filename() + ("" if shuffled else "-unshuffled")
         name = os.path.join(output_dir, f"{base}-{FILE_TAGS[dataset_split]}")
         return [f"{name}-{shard:05d}-of-{num_shards:05d}" for shard in range(num_shards)]
@@ -133,7 +133,7 @@ class Problem:
     def filepattern(self, data_dir, mode, shard=None):
         """Returns the pattern of a mode's shards: "train", "eval", "infer" (the dev set) or "test".
 
-        An override may name other files. Only the last part is a pattern: the folder's name is taken as it is.
+        An override may name other files. Only the last part is a pattern; the folder's name is taken literally.
         """
         tag = {"train": "train", "eval": "dev", "infer": "dev", "test": "test"}[mode]
         number = "" if shard is None else f"-{shard:05d}"
@@ -143,7 +143,7 @@ class Problem:
         """Returns the sorted paths of a split's finished shards.
 
         Raises:
-            UserError: there are none, or the set is incomplete; the message names pattern and next command.
+            UserError: there are none, or the set is incomplete; the message gives the pattern and the next command.
         """
         from t2t_lite.data import records
 
@@ -151,7 +151,7 @@ class Problem:
         return records.find_shards(folder, name, f"t2t-datagen --problem={self.name} --data_dir={data_dir}")
 
     def has_shards(self, data_dir, dataset_split):
-        """Returns whether there is a shard of a split, be the set complete or not."""
+        """Returns whether there is any shard of a split, even if the set is incomplete."""
         folder, name = self._shard_pattern(data_dir, dataset_split)
         return any(files.list_files(folder, fnmatch.translate(name)))
 
@@ -166,10 +166,10 @@ class Problem:
         return os.path.join(data_dir, f"{self.dataset_filename()}-manifest.json")
 
     def manifest(self, data_dir):
-        """Returns the manifest (counts by split, vocabulary, seed), or {} where a problem wrote its files itself.
+        """Returns the manifest (counts by split, vocabulary, seed), or {} if a problem wrote its files itself.
 
         Raises:
-            UserError: it is damaged.
+            UserError: the manifest is damaged.
         """
         from t2t_lite.data.manifests import read_manifest
 
@@ -177,7 +177,7 @@ class Problem:
         return read_manifest(path) if files.exists(path) else {}
 
     def check_data(self, data_dir):
-        """Raises `UserError` where the vocabulary in `data_dir` is not the one that the records were made with."""
+        """Raises `UserError` if the vocabulary in `data_dir` is not the one that the records were made with."""
         expected = self.manifest(data_dir).get("vocabulary", {})
         for feature, encoder in self.feature_encoders(data_dir).items():
             sha256 = expected.get(feature, {}).get("sha256", encoder.fingerprint)
@@ -206,7 +206,7 @@ class Problem:
         return (inputs, inputs) if self.was_copy else (inputs, targets)
 
     def get_feature_encoders(self, data_dir=None):
-        """Returns {"inputs": encoder, "targets": encoder} as a model sees them: `_rev` and `_copy` count. Cached."""
+        """Returns {"inputs": encoder, "targets": encoder} as a model sees them, after `_rev` and `_copy`. Cached."""
         if data_dir not in self._encoders:
             self._encoders[data_dir] = self.preprocess_example(self.feature_encoders(data_dir))
         return self._encoders[data_dir]
@@ -229,36 +229,36 @@ class Problem:
         return dataset.map(self.preprocess_example) if self.was_reversed or self.was_copy else dataset
 
     def input_text(self, text):
-        """Returns what of a text given for decoding is encoded; the text itself unless a problem says otherwise."""
+        """Preprocesses a text before it is encoded for decoding; by default returns it unchanged."""
         return text
 
     def output_text(self, inputs, outputs, encoders):
-        """Returns what is shown of a decoded text; the text itself unless a problem says otherwise.
+        """Postprocesses a decoded text; by default returns it unchanged.
 
         Args:
-            inputs: str, the text that was decoded from.
-            outputs: str, what the targets' vocabulary gives for the ids.
-            encoders: {"inputs", "targets"}, as `get_feature_encoders` returns them.
+            inputs: str, the input text.
+            outputs: str, the ids decoded by the targets' vocabulary.
+            encoders: {"inputs", "targets"}, as returned by `get_feature_encoders`.
         """
         return outputs
 
     def choose_output(self, inputs, outputs, encoders):
-        """Returns which output of a search is put first: the best-scored one unless a problem says otherwise.
+        """Reranks the outputs of a search: returns the index of the best one, by default that with the best score.
 
-        Decoding and the evaluation in training ask it where `chooses_output` is true.
+        Decoding and the evaluation during training call it if `chooses_output` is true.
 
         Args:
-            inputs, encoders: as `output_text`.
-            outputs: list of str, at least one: what the targets' vocabulary gives for each hypothesis, best first.
+            inputs, encoders: as for `output_text`.
+            outputs: list of str, at least one: the hypotheses decoded by the targets' vocabulary, best first.
 
         Returns:
-            int, a place in `outputs`.
+            int, an index into `outputs`.
         """
         return 0
 
     def max_length(self, model_hparams):
-        """Returns the largest length of a training example, in ids with EOS, on either side.
+        """Returns the maximum length of a training example, in ids with EOS, on either side.
 
-        That is `max_length`, or `batch_size` where it is 0; never more than `batch_size`, which is one row's room.
+        This is `max_length`, or `batch_size` if `max_length` is 0 or larger, since a row must fit into a batch.
         """
         return min(model_hparams.max_length or model_hparams.batch_size, model_hparams.batch_size)

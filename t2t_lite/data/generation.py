@@ -1,8 +1,8 @@
 """Writes a problem's vocabulary, shards and manifest, once.
 
-A manifest with the request alone is written first, under a name that ends in `.begun`; the full one comes when all
-else is there. So a manifest means finished data, and what was begun tells how to go on: the same request goes on with
-the vocabulary and the chunks that are there, another one begins anew. Either way the files come out the same.
+A manifest that contains only the request is written first, under a name that ends in `.begun`. The full manifest is
+written last, so its existence means that the data are finished. If generation was interrupted, the same request resumes
+with the existing vocabulary and chunks, and another request starts over. The resulting files are the same either way.
 """
 
 import hashlib
@@ -22,14 +22,15 @@ from t2t_lite.errors import UserError
 from t2t_lite.files.lock import held_lock
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FORMAT = 2  # raise it when the same request gives other files
+_FORMAT = 2  # to be increased when the same request gives different files
 
 
 def generate(problem, data_dir, tmp_dir):
-    """Writes the data of `problem` into `data_dir`; over the finished output of the same request it does nothing.
+    """Writes the data of `problem` into `data_dir`. Does nothing if the same request is already finished there.
 
     Raises:
-        UserError: `data_dir` holds the output of another request (the difference is named), or the input is bad.
+        UserError: `data_dir` contains the output of another request (the message names the difference), or the input
+            is invalid.
     """
     files.check_outputs(problem.source_files(), {"--data_dir": _outputs(problem, data_dir)})
     request = make_request(problem)
@@ -37,7 +38,7 @@ def generate(problem, data_dir, tmp_dir):
         return
     files.make_folder(data_dir)
     with held_lock(_lock_path(problem, data_dir), f"{data_dir}: another t2t-datagen of {problem.name}"):
-        if _is_done(problem, data_dir, request):  # a killed one had come so far, or another one until now
+        if _is_done(problem, data_dir, request):  # by a killed process before it cleaned up, or by one just finished
             _end(problem, data_dir)
         else:
             files.check_writable(data_dir)
@@ -75,7 +76,7 @@ def _write_all(problem, data_dir, tmp_dir, request):
 
 
 def make_request(problem):
-    """Returns what the files depend on, as JSON values."""
+    """Returns everything that the files depend on, as JSON values."""
     return {
         "format": _FORMAT,
         "problem": problem.name,
@@ -87,11 +88,11 @@ def make_request(problem):
 
 
 def find_finished(problem, data_dir, request):
-    """Returns the manifest of finished data, or None where there is none or a file is missing.
+    """Returns the manifest of finished data, or None if there is none or a file is missing.
 
     Raises:
-        UserError: `data_dir` holds finished data of another request (the first difference is named), or a shard has
-            another size than when it was written.
+        UserError: `data_dir` contains finished data of another request (the message names the first difference), or
+            the size of a shard has changed since it was written.
     """
     manifest = problem.manifest(data_dir)
     if not manifest:
@@ -100,7 +101,7 @@ def find_finished(problem, data_dir, request):
     for key in request:
         if there.get(key) != request[key]:
             raise UserError(
-                f"{data_dir} holds {problem.name} with {key} = {_shown(there.get(key))}, asked for is {key} = "
+                f"{data_dir} contains {problem.name} with {key} = {_shown(there.get(key))}, but you requested {key} = "
                 f"{_shown(request[key])}. Choose another --data_dir, or delete its files."
             )
     for split, facts in manifest["splits"].items():
@@ -120,10 +121,10 @@ def _shown(value):
 
 
 def _begin(problem, data_dir, request):
-    """Notes the request; what is there and not of its making is removed.
+    """Writes the request down and removes the unfinished output of another request.
 
     Raises:
-        UserError: there are records that no request of ours has left, finished or not.
+        UserError: there are records that t2t-datagen did not write.
     """
     learned, shards = _leftovers(problem, data_dir)
     begun = {
@@ -137,11 +138,11 @@ def _begin(problem, data_dir, request):
         begun["vocabulary_was_there"] = before["vocabulary_was_there"]
         if before == begun:
             return
-        _LOGGER.info(f"{problem.name}: {data_dir} holds the unfinished output of another request; it is replaced")
+        _LOGGER.info(f"{problem.name}: replacing the unfinished output of another request in {data_dir}")
         shards += [] if before["vocabulary_was_there"] else learned
     elif not problem.manifest(data_dir) and (records := [path for path in shards if ".chunk-" not in path]):
         raise UserError(
-            f"{records[0]}: records that t2t-datagen has not written. Choose another --data_dir, or delete them."
+            f"{records[0]}: t2t-datagen did not write these records. Choose another --data_dir, or delete them."
         )
     for path in shards:
         tf.io.gfile.remove(path)
@@ -149,7 +150,7 @@ def _begin(problem, data_dir, request):
 
 
 def _end(problem, data_dir):
-    """Removes what only an unfinished generation needs."""
+    """Removes the files that only an unfinished generation needs."""
     if tf.io.gfile.exists(_begun_path(problem, data_dir)):
         for split in problem.dataset_splits:
             sharding.remove_chunks(problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True))
@@ -165,7 +166,7 @@ def _begun_path(problem, data_dir):
 
 
 def _source(problem):
-    """Returns the SHA-256 of the problem's module: what an older one has begun must not be continued."""
+    """Returns the SHA-256 of the problem's module: output that other code began must not be continued."""
     try:
         return hashlib.sha256(inspect.getsource(inspect.getmodule(type(problem))).encode()).hexdigest()
     except (OSError, TypeError):
@@ -173,7 +174,7 @@ def _source(problem):
 
 
 def _leftovers(problem, data_dir):
-    """Returns the vocabulary's files, and the shards and chunks that are there."""
+    """Returns the existing vocabulary files, and the existing shards and chunks."""
     learned = [path for path in problem.learned_files(data_dir) if tf.io.gfile.exists(path)]
     name, tags = re.escape(problem.dataset_filename()), "|".join(FILE_TAGS.values())
     shard = rf"{name}-(unshuffled-)?({tags})-\d{{5}}-of-\d{{5}}"
@@ -181,7 +182,7 @@ def _leftovers(problem, data_dir):
 
 
 def _outputs(problem, data_dir):
-    """Returns the paths that generation writes, or removes if they are there."""
+    """Returns the paths that generation writes or removes."""
     learned, leftovers = _leftovers(problem, data_dir)
     paths = [problem.manifest_path(data_dir), _begun_path(problem, data_dir), *leftovers, *learned]
     paths += [*problem.learned_files(data_dir), *problem.vocabulary_files(data_dir)]
@@ -202,7 +203,7 @@ def _write_splits(problem, data_dir, tmp_dir):
 
 
 def _write(problem, data_dir, tmp_dir, shards):
-    """Writes one stream of examples over the shards of one split, or of all; returns {split: facts}."""
+    """Distributes one stream of examples over the shards of one or all splits; returns {split: facts}."""
     split = next(iter(shards)) if problem.is_generate_per_split else DatasetSplit.TRAIN
     progress = Progress(f"{problem.name}: {' and '.join(map(FILE_TAGS.get, shards))}", "examples")
     paths = [path for split_paths in shards.values() for path in split_paths]
@@ -230,12 +231,12 @@ def _write(problem, data_dir, tmp_dir, shards):
 
 
 class Source:
-    """The samples of one stream, opened by whoever reads them: here, or on another machine.
+    """The samples of one stream, which are opened where they are read: here or on another machine.
 
     Args:
         problem: Problem.
         data_dir, tmp_dir: str.
-        split: of `DatasetSplit`.
+        split: a name in `DatasetSplit`.
     """
 
     def __init__(self, problem, data_dir, tmp_dir, split):
@@ -246,14 +247,14 @@ class Source:
     def open(self):
         """Returns (iterator of samples, function that encodes a list of them, or None).
 
-        The iterator raises `UserError` in the end when there was no sample.
+        The iterator raises `UserError` at its end if there was no sample.
         """
         self._problem.removed.clear()
         samples, encode = self._problem.samples_to_encode(*self._folders, self._split)
         return self._some(itertools.islice(samples, self._problem.max_cases or None)), encode
 
     def removed(self):
-        """Returns {reason: samples that were left out}, once all have been read."""
+        """Returns {reason: number of samples left out}, once all have been read."""
         return dict(sorted(self._problem.removed.items()))
 
     def _some(self, samples):

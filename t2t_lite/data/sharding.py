@@ -1,8 +1,9 @@
-"""Deals a stream of samples over shuffled shards: in bounded memory, in several processes, and to be continued.
+"""Distributes a stream of samples over shuffled shards, in bounded memory, in several processes, and resumably.
 
-The stream is cut into chunks. Each is encoded and dealt to the shards by itself, and kept in a file beside them; then
-every shard is put together from its part of all chunks, and shuffled in memory. Where a sample goes follows from the
-seed and its place in the stream alone: neither the number of processes nor an interruption changes a byte.
+The stream is split into chunks. Each chunk is encoded, its samples are assigned to shards, and the result is kept in a
+file beside the shards. Then each shard is assembled from its parts of all chunks and shuffled in memory. The position
+of a sample depends only on the seed and its place in the stream, so neither the number of processes nor an interruption
+changes a byte.
 """
 
 import collections
@@ -30,31 +31,31 @@ from t2t_lite.data.split_facts import Facts, check_examples
 from t2t_lite.errors import UserError
 from t2t_lite.quiet_import import import_tensorflow
 
-CHUNK_FORMAT = 2  # raise it when chunks of an earlier version cannot be continued with
+CHUNK_FORMAT = 2  # to be increased when chunks of an earlier version can no longer be used
 _CHUNK = 2**14  # samples
-_FRAME = 16  # bytes that a TFRecord adds: length, its checksum, the data's checksum
+_FRAME = 16  # bytes that a TFRecord adds: the length, its checksum, the data's checksum
 
 
 def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=None):
-    """Writes samples over shards, in an order that is shuffled by `seed`.
+    """Writes samples to shards in an order shuffled by `seed`.
 
-    A chunk or shard that is there is taken as written by an earlier call with the same arguments. The chunks stay, for
-    whoever must still note what was written: see `remove_chunks`. After an error in the samples they are removed.
+    An existing chunk or shard is assumed to come from an earlier call with the same arguments. The chunks remain until
+    the caller has recorded the results and calls `remove_chunks`. An error in the samples removes them.
 
     Args:
         samples: iterable of {"inputs": ids, "targets": ids}; with `encode`, of anything that can be pickled.
-        paths: of the shards; memory is needed for the bytes of one, in each process.
+        paths: paths of the shards; each process needs memory for one shard.
         seed: any int or string; the same samples, number of paths and seed give the same files.
-        encode: function of a list of samples that returns a list of {"inputs": ids, "targets": ids}; it must survive
-            pickling.
-        num_workers: int, processes beside this one; 1: this one does it all, as it does for a single chunk.
+        encode: function of a list of samples that returns a list of {"inputs": ids, "targets": ids}; it must be
+            picklable.
+        num_workers: int, processes beside this one; with 1, or with a single chunk, this process does all the work.
         groups: list of numbers of shards that are counted together, in the order of `paths`; None: all of them.
 
     Returns:
-        For each group what `split_facts` describes: "examples", "tokens", …, "bytes".
+        For each group, the facts described in `split_facts`: "examples", "tokens", …, "bytes".
 
     Raises:
-        UserError: the samples are not those that earlier chunks were made of, or an id is below 0.
+        UserError: the samples differ from those that earlier chunks were made from, or an id is below 0.
     """
     chunks = Chunks(paths, seed, groups or [len(paths)])
     for path in _chunk_files(paths, files.INCOMPLETE):
@@ -69,7 +70,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
 
 
 class Chunks:
-    """What is to be done, as tasks (function, *arguments) that may run in any process, and what was written.
+    """The remaining work as tasks (function, *arguments) that can run in any process, and the facts of the results.
 
     Args:
         paths, seed, groups: see `write_shards`.
@@ -83,7 +84,7 @@ class Chunks:
         self._sizes = []  # of each chunk: bytes for each shard
 
     def tasks(self, samples, encode):
-        """Yields one task a chunk, whose result goes to `add`."""
+        """Yields one task per chunk, whose result goes to `add`."""
         samples = iter(samples)
         for number in itertools.count():
             chunk = list(itertools.islice(samples, _CHUNK))
@@ -96,13 +97,13 @@ class Chunks:
                 yield _write_chunk, path, chunk, self._groups, f"{self._seed} {number}", encode
 
     def add(self, index):
-        """Takes the results of `tasks`, in their order."""
+        """Adds the results of `tasks`, in order."""
         self._sizes.append(index["bytes"])
         for group, found in zip(self._facts, index["groups"], strict=True):
             group.add_json(found)
 
     def shard_tasks(self):
-        """Yields one task a shard, once all chunks are written and added."""
+        """Yields one task per shard, once all chunks are written and added."""
         offsets = [list(itertools.accumulate(of_chunk, initial=0)) for of_chunk in self._sizes]
         for shard, path in enumerate(self._paths):
             parts = [
@@ -112,7 +113,7 @@ class Chunks:
             yield _write_shard, path, parts, f"{self._seed} {os.path.basename(path)}"
 
     def facts(self):
-        """Returns what `write_shards` does."""
+        """Returns the result of `write_shards`."""
         sizes = iter([sum(of_chunk[shard] for of_chunk in self._sizes) for shard in range(len(self._paths))])
         return [
             {**group.as_json(), "bytes": list(itertools.islice(sizes, shards))}
@@ -122,9 +123,9 @@ class Chunks:
 
 @contextlib.contextmanager
 def chunks_removed_on_failure(paths):
-    """Context that removes the chunks beside the shards `paths` after an error, but for a full disk.
+    """Context that removes the chunks beside the shards `paths` after an error, except if the disk is full.
 
-    What is finished then serves when there is room again.
+    In that case, the finished chunks can be used when there is space again.
     """
     try:
         yield
@@ -135,7 +136,7 @@ def chunks_removed_on_failure(paths):
 
 
 def remove_chunks(paths):
-    """Removes what `write_shards` has left beside the shards `paths`."""
+    """Removes the chunks of `write_shards` beside the shards `paths`."""
     for path in _chunk_files(paths):
         with contextlib.suppress(tf.errors.OpError):
             tf.io.gfile.remove(path)
@@ -156,7 +157,7 @@ def _is_disk_full(error):
 
 
 class _Runner:
-    """Calls functions, here or in other processes, never far ahead of what is finished."""
+    """Calls functions in this or other processes, with a bounded number of tasks in progress."""
 
     def __init__(self, num_workers, stack):
         self._num_workers = num_workers
@@ -164,9 +165,9 @@ class _Runner:
         self._pool = None
 
     def all(self, tasks, starts_processes=True):
-        """Yields the results of all (function, *arguments), in their order; the first one runs in this process.
+        """Yields the results of all (function, *arguments), in order. The first one runs in this process.
 
-        So do all others unless `starts_processes`, or earlier tasks have done so: it takes seconds.
+        So do the others, unless `starts_processes` is set or processes already run: starting them takes seconds.
         """
         waiting = collections.deque()
         for number, (function, *arguments) in enumerate(tasks):
@@ -189,19 +190,19 @@ class _Runner:
 
 
 def _start_worker():
-    """Prepares a process that encodes, and has it end with the one that started it, however that ends."""
+    """Prepares a worker process, and makes it exit when its parent exits, however that happens."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     import_tensorflow()
 
 
 def _end_with_parent():
-    # A killed parent closes no pipe that other workers hold open as well: they would wait for tasks for ever.
+    # When a parent is killed, other workers still hold its pipes open: without this, all would wait for tasks forever.
     multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
     os._exit(1)
 
 
 def read_index(path, shards, groups):
-    """Returns what is in a chunk, as `_write_chunk` noted it. Raises `UserError` where that is damaged."""
+    """Returns the facts of a chunk that `_write_chunk` recorded. Raises `UserError` if they are damaged."""
     index = files.read_json(f"{path}.json", {"samples": int, "bytes": [int], "groups": [dict]})
     if len(index["bytes"]) != shards or len(index["groups"]) != groups or min(index["bytes"]) < 0:
         raise UserError(f"{path}.json: damaged: not of {shards} shards. Run t2t-datagen again: it begins anew.")
@@ -223,7 +224,7 @@ def _read_index(path, samples, shards, groups):
 
 
 def _write_chunk(path, samples, groups, seed, encode):
-    """Writes a file of TFRecords, sorted by shard, and what is in it."""
+    """Writes a file of TFRecords sorted by shard, and a file with its facts."""
     examples = samples if encode is None else encode(samples)
     check_examples(examples)
     shards = sum(groups)
@@ -243,14 +244,14 @@ def _write_chunk(path, samples, groups, seed, encode):
 
 
 def _deal(count, shards, seed):
-    """Returns the shard of each example: in every run of as many examples as shards, each shard once."""
+    """Returns the shard of each example; each block of as many examples as shards uses every shard once."""
     draw = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()))
     rounds = draw.permuted(np.tile(np.arange(shards), (-(-count // shards), 1)), axis=1)
     return rounds.reshape(-1)[:count]
 
 
 def _write_shard(path, parts, seed):
-    """Puts a shard together of (path of a chunk, first byte, number of bytes)."""
+    """Assembles a shard from (path of a chunk, first byte, number of bytes)."""
     if tf.io.gfile.exists(path):
         return
     records = []
@@ -263,7 +264,7 @@ def _write_shard(path, parts, seed):
 
 
 def _split(data, chunk, size):
-    """Returns the TFRecords in some bytes, each with its frame. Raises `UserError` where they are cut off."""
+    """Returns the TFRecords in some bytes, each with its frame. Raises `UserError` if they are truncated."""
     records, begin = [], 0
     while begin < size:
         end = begin + _FRAME + (struct.unpack_from("<Q", data, begin)[0] if begin + _FRAME <= len(data) else size)

@@ -1,4 +1,4 @@
-"""Problems of text: samples are strings, a vocabulary makes ids of them (tensor2tensor's text_problems.py)."""
+"""Text problems: samples are strings, which a vocabulary encodes as ids (tensor2tensor's text_problems.py)."""
 
 import contextlib
 import functools
@@ -24,18 +24,18 @@ class Text2TextProblem(Problem):
 
     Attributes:
         vocab_type: VocabType.
-        approx_vocab_size: pieces of the vocabulary, which both sides share.
-        approx_target_vocab_size: pieces of the targets' own vocabulary; `approx_vocab_size` is then that of the inputs.
-            None: one vocabulary.
-        vocab_size_is_approximate: whether text that cannot fill these sizes gets the largest ones that it can; else it
-            is an error.
-        additional_reserved_tokens: strings that are one piece wherever they are.
-        existing_vocabularies: {"inputs": path, "targets": path} of SentencePiece models, or `.subwords` files of
-            tensor2tensor, to take over instead of learning; the same path twice: one vocabulary.
-        max_samples_for_vocab: samples that a vocabulary is learned from, drawn evenly from all; None: all.
-        use_vocab_from_other_problem: a problem whose vocabulary serves here too.
-        oov_token: of `VocabType.TOKEN`: what unknown words become; None: they are an error.
-        inputs_prefix, targets_prefix: put before each text.
+        approx_vocab_size: number of pieces in the shared vocabulary.
+        approx_target_vocab_size: number of pieces in the targets' own vocabulary, in which case `approx_vocab_size`
+            applies to the inputs. None: both sides share one vocabulary.
+        vocab_size_is_approximate: whether text that cannot fill these sizes gets the largest possible vocabularies;
+            otherwise this is an error.
+        additional_reserved_tokens: strings that are always one piece.
+        existing_vocabularies: {"inputs": path, "targets": path} of SentencePiece models, or of tensor2tensor's
+            `.subwords` files, to use instead of learning; with the same path twice, both sides share a vocabulary.
+        max_samples_for_vocab: number of samples to learn a vocabulary from, sampled uniformly; None: all.
+        use_vocab_from_other_problem: a problem whose vocabulary is used.
+        oov_token: with `VocabType.TOKEN`, the entry that replaces unknown words; None: they are an error.
+        inputs_prefix, targets_prefix: strings that are prepended to each text.
     """
 
     vocab_type = VocabType.SUBWORD
@@ -99,17 +99,17 @@ class Text2TextProblem(Problem):
         return self.approx_target_vocab_size is not None
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Makes the vocabulary, or both."""
+        """Makes the vocabulary or vocabularies."""
         self.get_or_create_vocab(data_dir, tmp_dir)
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
-        """Returns the encoder of the inputs, mostly that of both sides; vocabularies that are not there are made.
+        """Returns the encoder of the inputs, which is usually shared; makes missing vocabularies first.
 
-        They are learned from the training samples, or taken over where there are `existing_vocabularies`.
+        They are learned from the training samples, or adopted from `existing_vocabularies`.
 
         Raises:
-            UserError: no such file and `force_get` is set; a size that the text cannot give; the file there is not the
-                one to take over.
+            UserError: the file does not exist and `force_get` is set, the text cannot fill the vocabulary's size, or an
+                existing file differs from the vocabulary to adopt.
         """
         if self.vocab_type == VocabType.CHARACTER:
             return vocabulary.ByteTextEncoder()
@@ -148,7 +148,7 @@ class Text2TextProblem(Problem):
                 )
 
     def _learn_vocabularies(self, paths, data_dir, tmp_dir):
-        """Learns what goes to `paths`, by side."""
+        """Learns the vocabularies `paths`, by side."""
         sizes = {"inputs": self.approx_vocab_size, "targets": self.approx_vocab_size}
         if not self._has_two_vocabularies:
             self._learn(lambda: self.generate_text_for_vocab(data_dir, tmp_dir), paths["inputs"], sizes["inputs"])
@@ -160,7 +160,7 @@ class Text2TextProblem(Problem):
                 self._learn(lambda at=at: (pair[at] for pair in drawn), path, sizes[side])
 
     def _learn(self, lines, path, size):
-        """Learns a vocabulary of the lines that a function returns, which may be called twice."""
+        """Learns a vocabulary from the lines that a function returns; the function may be called twice."""
         _LOGGER.info(f"learning a vocabulary of {size} pieces: {path}")
         prefix, symbols = path.removesuffix(".model"), self.additional_reserved_tokens
         try:
@@ -174,13 +174,13 @@ class Text2TextProblem(Problem):
             subwords.train_sentencepiece(lines(), prefix, error.largest, user_defined_symbols=symbols)
 
     def generate_text_for_vocab(self, data_dir, tmp_dir):
-        """Yields the lines that the one vocabulary is learned from: both sides of the samples that are drawn."""
+        """Yields the lines to learn a shared vocabulary from: both sides of the sampled pairs."""
         with self._draw_samples(data_dir, tmp_dir) as drawn:
             for pair in drawn:
                 yield from pair
 
     def samples_for_vocab(self, data_dir, tmp_dir):
-        """Returns the samples of which `max_samples_for_vocab` are drawn: the training samples."""
+        """Returns the samples from which `max_samples_for_vocab` are selected: the training samples."""
         return self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
 
     @contextlib.contextmanager
@@ -192,9 +192,9 @@ class Text2TextProblem(Problem):
             yield drawn
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": ids, "targets": ids} ending in 1; pairs with a blank side are left out and counted.
+        """Yields {"inputs": ids, "targets": ids} ending in 1; pairs with an empty side are left out and counted.
 
-        Where it is not overridden, generation encodes the samples itself, in several processes.
+        Unless it is overridden, generation encodes the samples itself, in several processes.
         """
         encode = self._sample_encoder(data_dir)
         for sample in self._nonblank_samples(data_dir, tmp_dir, dataset_split):
@@ -226,10 +226,10 @@ class Text2TextProblem(Problem):
         return functools.partial(_encode, self.feature_encoders(data_dir), prefixes)
 
     def feature_encoders(self, data_dir):
-        """Returns the vocabularies in `data_dir`, twice the same where both sides share one.
+        """Returns the vocabularies in `data_dir`; if both sides share one, it is returned twice.
 
         Raises:
-            UserError: one is not there.
+            UserError: a vocabulary does not exist.
         """
         if len(set(self.vocab_filenames.values())) > 1:
             return self._subword_encoders(data_dir, None, force_get=True)
@@ -251,7 +251,7 @@ class Text2TextProblem(Problem):
         return self.vocabulary_files(data_dir) if is_own else []
 
     def generation_settings(self):
-        """Returns the vocabularies' names and what they are made of; see `Problem.generation_settings`."""
+        """Returns the vocabularies' names and sources; see `Problem.generation_settings`."""
         if self.vocab_type == VocabType.CHARACTER:
             return {"vocabulary": None}
         names = list(dict.fromkeys(self.vocab_filenames.values()))

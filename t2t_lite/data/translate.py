@@ -23,14 +23,14 @@ _LOGGER = logging.getLogger("t2t_lite")
 class TranslateProblem(Text2TextProblem):
     """Sentences in two languages, by default from files that `source_data_files` names.
 
-    The files are looked for in `tmp_dir`, as archives or unpacked; then as the tensorflow-datasets set
-    `prepared_dataset`, where one has been prepared; else they are downloaded to `tmp_dir`.
+    The files are looked for in `tmp_dir`, as archives or extracted. Otherwise they are read from the
+    tensorflow-datasets set `prepared_dataset`, if it has been prepared, or downloaded to `tmp_dir`.
 
     Attributes:
         prepared_dataset: name of a tensorflow-datasets set with the same pairs, such as "wmt14_translate/de-en"; its
-            features are called as `language_pair` says.
+            features have the names in `language_pair`.
         archive_checksums: {url: (bytes, SHA-256 in hex)} of published archives.
-        datatypes_to_clean: tensor2tensor's cleaner is not here; a problem that sets it is refused.
+        datatypes_to_clean: refused if set, because tensor2tensor's cleaner does not exist here.
     """
 
     is_generate_per_split = True
@@ -41,9 +41,10 @@ class TranslateProblem(Text2TextProblem):
     def source_data_files(self, dataset_split):
         """Returns the corpora of a split, [[url, members], …], as in tensor2tensor.
 
-        The URL is that of a `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` or `.zip` archive, or names one that is in
-        `tmp_dir`, or the one file itself. Members are (inputs file, targets file), both in `.sgm` form or plain;
-        ("tsv", inputs column, targets column, file or pattern); or ("tmx", file). All may be packed (gzip, bzip2, xz).
+        The URL is that of a `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` or `.zip` archive, the name of one in
+        `tmp_dir`, or the URL of a single file. Members are (inputs file, targets file), both `.sgm` or both plain text;
+        ("tsv", inputs column, targets column, file or pattern); or ("tmx", file). All may be compressed (gzip, bzip2,
+        xz).
         """
         raise NotImplementedError(f"{type(self).__name__}: write source_data_files, or generate_samples.")
 
@@ -86,7 +87,7 @@ class TranslateProblem(Text2TextProblem):
         progress.done()
 
     def _find_prepared(self, sources, tmp_dir):
-        """Returns the folder of the prepared set where that is to be read: `tmp_dir` lacks a file of `sources`."""
+        """Returns the folder of the prepared set if it is needed because `tmp_dir` lacks a file of `sources`."""
         if not self.prepared_dataset or downloads.are_there(sources, tmp_dir):
             return None
         splits = [PREPARED[part["split"]] for part in self.dataset_splits]

@@ -1,17 +1,18 @@
 """Labelled bracketing: precision, recall and F1 of trees, by the rules of evalb with COLLINS.prm.
 
-A tree's brackets are (label, first word, last word + 1) of its phrases, after these rules:
+A tree's brackets are (label, first word, last word + 1) of its phrases, under these rules:
 
-* labels lose function and index (NP-SBJ is NP); TOP, ROOT and S1 are no brackets; ADVP and PRT count as equal;
-* traces (-NONE-) and punctuation (tags `,` `:` ` `` ` `''` `.`) are no words; a phrase of nothing else is no bracket;
-* a bracket of the prediction matches one of the gold tree's at most, and the other way round.
+* Function labels and indices are removed (NP-SBJ becomes NP). TOP, ROOT and S1 are ignored. ADVP and PRT are equal.
+* Traces (-NONE-) and punctuation (tags `,` `:` ` `` ` `''` `.`) are not counted as words, nor is a phrase of only
+  these counted as a bracket.
+* A bracket of the prediction matches at most one of the gold tree, and vice versa.
 
-Precision, recall and tagging accuracy are of sums over all sentences. A blank prediction is skipped. One that is no
-tree, or of other words, is an error. Both are counted and, as in evalb, left out of the sums.
+Precision, recall and tagging accuracy are computed from sums over all sentences. A blank prediction is skipped. A
+prediction that is not a tree, or has other words, is an error. Both are counted but, as in evalb, left out of the sums.
 
-One rule differs. evalb deletes punctuation by each tree's own tags, so a comma tagged as a noun makes the lengths
-differ ("Length unmatch") and the sentence is left out, its wrong brackets with it. Here the gold tags say which words
-are punctuation, in both trees, and such sentences count; `Result.unmatched_punctuation` says how many there are.
+One rule differs. evalb deletes punctuation by each tree's own tags. If a comma is tagged as a noun, the lengths differ
+("Length unmatch"), and the sentence is left out together with its wrong brackets. Here the gold tags decide which words
+are punctuation in both trees, and such sentences count; `Result.unmatched_punctuation` is their number.
 """
 
 import collections
@@ -27,14 +28,15 @@ _SAME_LABEL = {"PRT": "ADVP"}
 
 @dataclasses.dataclass
 class Result:
-    """Counts over sentences, and the figures that follow from them (percent; 0 where there is nothing to divide by).
+    """Counts over sentences, and the percentages computed from them (0 instead of a division by 0).
 
     Attributes:
-        sentences: all of them; errors, skipped: those left out of what follows.
+        sentences: number of sentences.
+        errors, skipped: numbers of sentences that the following counts leave out.
         gold, predicted, matched: numbers of brackets.
-        complete: sentences whose brackets all match.
-        words, right_tags: words without punctuation, and those whose predicted tag is the gold one.
-        unmatched_punctuation: sentences where the two trees disagree on which words are punctuation.
+        complete: number of sentences in which all brackets match.
+        words, right_tags: number of words without punctuation, and of those that have the gold tag.
+        unmatched_punctuation: number of sentences in which the two trees disagree on which words are punctuation.
     """
 
     sentences: int = 0
@@ -64,18 +66,18 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
 
     Args:
         gold: list of normalised nltk Trees.
-        predicted: list of as many: a normalised Tree, None for what is no tree, or "" for a blank line.
-        cutoff: the longest sentences, in words with punctuation, of the second result.
+        predicted: list of the same length: a normalised Tree, None for an invalid tree, or "" for a blank line.
+        cutoff: maximum length of the sentences in the second result, in words including punctuation.
 
     Returns:
-        (Result of all sentences, Result of those up to `cutoff`, list of str: what was wrong, sentence by sentence).
+        (Result of all sentences, Result of those up to `cutoff`, list of str: the problems found in sentences).
 
     Raises:
-        UserError: there are no trees, or not as many.
+        UserError: there are no trees, or the lists differ in length.
     """
     if len(gold) != len(predicted):
         raise UserError(
-            f"{counted(len(gold), 'gold tree')}, {counted(len(predicted), 'prediction')}: expected one for each."
+            f"{counted(len(gold), 'gold tree')}, {counted(len(predicted), 'prediction')}: expected one for each tree."
         )
     if not gold:
         raise UserError("no trees to score. Expected at least one.")
@@ -91,7 +93,7 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
 
 
 def score_tree(gold, predicted):
-    """Returns (Result, what was wrong or "") of one sentence; arguments as in `score_trees`."""
+    """Returns (Result, problem or "") of one sentence; arguments as in `score_trees`."""
     if predicted == "":
         return Result(sentences=1, skipped=1), "blank, skipped"
     if predicted is None:
@@ -119,7 +121,7 @@ def score_tree(gold, predicted):
 
 
 def read_predictions(path):
-    """Returns the trees of a file with one a line: a normalised Tree, None for what is no tree, "" for a blank line."""
+    """Reads a file of one tree per line: a normalised Tree, None for an invalid tree, or "" for a blank line."""
     from t2t_lite.corpora import plain_text
 
     return [_prediction(plain_text.clean(line)) for line in plain_text.read_lines(path)]
@@ -145,7 +147,7 @@ def _words_and_tags(tree):
 
 
 def _brackets(tree, is_word):
-    """Returns the Counter of (label, begin, end); places count the words that `is_word` keeps."""
+    """Returns the Counter of (label, begin, end), where positions count only the words selected by `is_word`."""
     places = [0]
     for kept in is_word:
         places.append(places[-1] + kept)

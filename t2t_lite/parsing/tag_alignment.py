@@ -1,18 +1,18 @@
-"""Which tag of a parser's output is of which word, where they are not as many.
+"""Aligns the tags of a parser's output with the words if their numbers differ.
 
-One tag that a model leaves out early would move all later ones to the wrong words. So tags and words are aligned, as in
-an edit distance: a tag that the training trees have for this word costs nothing, another one 1.5, a tag or a word that
-is left alone 1.
+If a model omits one tag, all later tags would otherwise belong to the wrong words. Tags and words are therefore aligned
+as for an edit distance: pairing a word with a tag that it has in the training trees costs 0, pairing it with another
+tag costs 1.5, and leaving a tag or a word unpaired costs 1.
 """
 
 import collections
 
 OTHER_TAG, ALONE = 1.5, 1.0
-RARE = ""  # the entry of words that training does not have: the tags of those that it has once
+RARE = ""  # the entry for words that are not in the training trees: the tags of those that occur once
 
 
 def learn_tags(pairs):
-    """Returns {word: its tags, most frequent first} of (word, tag) pairs; the entry "" is for all other words."""
+    """Returns {word: tags, most frequent first} from (word, tag) pairs; the entry "" is for all other words."""
     counts = collections.defaultdict(collections.Counter)
     for word, tag in pairs:
         counts[word][tag] += 1
@@ -21,12 +21,12 @@ def learn_tags(pairs):
 
 
 def align(tags, words, known):
-    """Returns (tag or None, word or None) pairs in order, at the least cost; of equal ones the first pairs the most.
+    """Returns (tag or None, word or None) pairs in order, at the lowest cost; ties are paired as early as possible.
 
     Args:
         tags: list of str.
         words: list of str.
-        known: what `learn_tags` returns; {}: nothing is known, and what is too many stays alone at the end.
+        known: result of `learn_tags`; with {}, surplus tags or words are left unpaired at the end.
     """
     allowed = [set(known.get(word, known.get(RARE, ()))) for word in words]
     rows, columns = len(tags), len(words)
@@ -55,7 +55,7 @@ def align(tags, words, known):
 
 
 def cost(pairs, known):
-    """Returns what an alignment costs, float; arguments as `align` returns and takes them."""
+    """Returns the cost of an alignment, float; the arguments are the result of `align` and its `known`."""
     return sum(
         ALONE if tag is None or word is None else OTHER_TAG * (tag not in known.get(word, known.get(RARE, ())))
         for tag, word in pairs

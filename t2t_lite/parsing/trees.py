@@ -4,10 +4,10 @@
                                                                 tokens S NP DT NN /NP VP VBZ /VP . /S
 
 The tokens are those of tensor2tensor (data_generators/wsj_parsing.py, after Vinyals et al. 2015): a phrase opens with
-its label and closes with `/label`; a part of speech stands for one word. So words need not be written again, and any
-sequence of tokens can be made into a tree over the words of the input, see `build_tree`.
+its label and closes with `/label`, and a part of speech stands for one word. So the output need not repeat the words,
+and any sequence of tokens can be made into a tree over the words of the input (see `build_tree`).
 
-Trees are nltk's `Tree`. Files are read with nltk too: `pip install t2t_lite[parsing]`.
+Trees are nltk's `Tree`, and nltk reads the files: `pip install t2t_lite[parsing]`.
 """
 
 import dataclasses
@@ -18,15 +18,15 @@ from t2t_lite.errors import UserError, first_line
 from t2t_lite.parsing.tag_alignment import align, cost
 
 TOP = "TOP"
-OUTER_LABELS = ("", "ROOT", "S1", TOP)  # what treebanks call the bracket around a sentence
+OUTER_LABELS = ("", "ROOT", "S1", TOP)  # labels that treebanks use for the bracket around a sentence
 EMPTY_TAG = "-NONE-"
-UNKNOWN_TAG = "NN"  # of a word that an output has no tag for: the most frequent one of English
-DEEPEST = 200  # brackets in brackets; the Penn Treebank has fewer than 40, and Python's stack ends at 1000 calls
+UNKNOWN_TAG = "NN"  # for words without a tag in the output: the most frequent tag of English
+DEEPEST = 200  # nested brackets; the Penn Treebank has fewer than 40, and Python allows 1000 nested calls
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
 
 
 def import_nltk():
-    """Returns the module `nltk.tree`. Raises `UserError` that says how to install it."""
+    """Returns the module `nltk.tree`. Raises `UserError` with the command that installs it."""
     try:
         import nltk.tree
     except ImportError:
@@ -38,30 +38,30 @@ def import_nltk():
 
 
 def read_trees(path):
-    """Yields (normalised Tree, number of the line it begins in) of a file of brackets, plain or packed.
+    """Yields (normalised Tree, number of its first line) from a file of brackets, which may be compressed.
 
-    A tree may span lines and a line may hold several, as in the Penn Treebank's `.mrg` files.
+    A tree may span lines and a line may contain several trees, as in the Penn Treebank's `.mrg` files.
 
     Raises:
-        UserError: as `plain_text.read_lines`; brackets that do not match, text outside of them, a tree without words,
-            or a word without a part of speech. The file and the line are named.
+        UserError: as `plain_text.read_lines`, or if brackets do not match, there is text outside of them, a tree has no
+            words, or a word has no part of speech. The message names the file and the line.
     """
     count = 0
     for text, line in _bracketed(path):
         yield parse_tree(text, f"{path}, line {line}"), line
         count += 1
     if not count:
-        raise UserError(f"{path}: no tree in it. Expected brackets such as (S (NP (NNP Kim)) (VP (VBZ sleeps))).")
+        raise UserError(f"{path}: contains no tree. Expected brackets such as (S (NP (NNP Kim)) (VP (VBZ sleeps))).")
 
 
 def parse_tree(text, where="tree"):
-    """Returns the normalised Tree of one string of brackets. Raises `UserError`; `where` heads its message."""
+    """Returns the normalised Tree of one string of brackets. Raises `UserError`, whose message begins with `where`."""
     depth = longest = 0
     for character in text:
         depth += (character == "(") - (character == ")")
         longest = max(longest, depth)
     if longest > DEEPEST:
-        raise UserError(f"{where}: {longest} brackets in one another. Expected at most {DEEPEST}.")
+        raise UserError(f"{where}: {longest} nested brackets. Expected at most {DEEPEST}.")
     try:
         raw = import_nltk().Tree.fromstring(text)
     except ValueError as error:
@@ -70,7 +70,7 @@ def parse_tree(text, where="tree"):
 
 
 def to_line(tree):
-    """Returns a Tree on one line, single blanks between its parts."""
+    """Returns a Tree as one line with single spaces between its parts."""
     if isinstance(tree, str):
         return tree
     return f"({' '.join([tree.label(), *map(to_line, tree)])})"
@@ -92,7 +92,7 @@ def _bracketed(path):
             depth -= 1
             if depth < 0:
                 raise UserError(
-                    f"{path}, line {number}: a closing bracket too many. Expected one for each opening one."
+                    f"{path}, line {number}: unmatched closing bracket. Expected one for each opening bracket."
                 )
             if not depth:
                 yield " ".join([*parts, line[start : match.end()]]), begin
@@ -111,7 +111,7 @@ def _bracketed(path):
 def _check_outside(text, path, number):
     if text.strip():
         raise UserError(
-            f"{path}, line {number}: {text.split()[0]!r} stands outside of brackets. Expected trees such as "
+            f"{path}, line {number}: {text.split()[0]!r} is outside of brackets. Expected trees such as "
             "(S (NP (NNP Kim)) (VP (VBZ sleeps)))."
         )
 
@@ -120,17 +120,17 @@ def _check_outside(text, path, number):
 
 
 def normalize(tree, where="tree"):
-    """Returns a copy `(TOP …)` without what parsers do not learn, as is usual since Collins (1997).
+    """Returns a copy `(TOP …)` reduced to what parsers learn, as is usual since Collins (1997).
 
-    Function labels and indices go (NP-SBJ-1 and NP=2 become NP; of ADVP|PRT the first stays), empty elements go (-NONE-
-    and phrases that hold nothing else), and the outer bracket, whatever its label, becomes TOP.
+    Function labels and indices are removed (NP-SBJ-1 and NP=2 become NP; ADVP|PRT becomes ADVP), and so are empty
+    elements (-NONE- and phrases that contain nothing else). The outer bracket becomes TOP, whatever its label.
 
     Args:
         tree: nltk Tree.
-        where: what to call it in errors.
+        where: its name in error messages.
 
     Raises:
-        UserError: no words, a word without a part of speech, or a label that is empty or begins with /.
+        UserError: there are no words, a word has no part of speech, or a label is empty or begins with /.
     """
     children = [tree]
     while len(children) == 1 and not isinstance(children[0], str) and children[0].label() in OUTER_LABELS:
@@ -142,12 +142,12 @@ def normalize(tree, where="tree"):
 
 
 def strip_label(label):
-    """Returns a label without function, index and alternative: NP-SBJ-1 -> NP; -LRB- and its like stay."""
+    """Returns a label without function, index and alternative: NP-SBJ-1 -> NP. Labels such as -LRB- do not change."""
     return label if label.startswith("-") else re.split(r"[-=|]", label, maxsplit=1)[0] or label
 
 
 def _normalized(tree, where):
-    """Returns the copy of an inner node, or None where nothing of it is left."""
+    """Returns the normalised copy of an inner node, or None if it is empty."""
     if isinstance(tree, str):
         raise UserError(
             f"{where}: the word {tree!r} has no part of speech of its own. Expected ({UNKNOWN_TAG} {tree})."
@@ -162,7 +162,7 @@ def _normalized(tree, where):
 
 
 def is_word(node):
-    """Whether a node is a part of speech with its word."""
+    """Returns whether a node is a part of speech with its word."""
     return len(node) == 1 and isinstance(node[0], str)
 
 
@@ -188,7 +188,7 @@ def linearize(tree):
 
 
 def escape_words(text):
-    """Returns the words of a text, blank-separated, with brackets as treebanks write them: ( is -LRB-."""
+    """Returns the space-separated words of a text, with brackets as in treebanks: ( becomes -LRB-."""
     return [re.sub(r"[()]", lambda match: _BRACKETS[match[0]], word) for word in text.split()]
 
 
@@ -201,21 +201,21 @@ class _Phrase:
 def build_tree(tokens, words, phrases=(), known_tags=None):
     """Returns the Tree `(TOP …)` of a sequence of tokens over exactly these words, whatever the tokens are.
 
-    A sequence that `is_valid` gives just its tree. Any other one is repaired:
+    If `is_valid`, the sequence gives its own tree. Any other sequence is repaired:
 
-    1. Tags and words are aligned (`t2t_lite.parsing.tag_alignment`). A tag without a word is left out. A word without a
-       tag gets its most frequent one, or NN, and comes behind the word before it; at the end, into the innermost open
-       phrase, or to the end of the last phrase where none is open.
-    2. `/X` closes the innermost open X and all that is open inside it; where no X is open it is left out.
-    3. What is open at the end is closed; a phrase without words is left out, and so is one that would be the 199th
-       inside of another.
+    1. Tags and words are aligned (`t2t_lite.parsing.tag_alignment`). A tag without a word is dropped. A word without a
+       tag gets its most frequent tag, or NN, and follows the previous word. At the end of the sentence, it goes into
+       the innermost open phrase, or to the end of the last phrase if none is open.
+    2. `/X` closes the innermost open X and everything open inside it. If no X is open, it is ignored.
+    3. Phrases that are open at the end are closed. A phrase is dropped if it has no words, or if it would be nested
+       inside 198 others.
 
     Args:
         tokens: list of str.
         words: list of str, at least one.
-        phrases: labels that open a phrase, beside those that some `/X` among the tokens closes; needed to tell
-            phrases that are never closed from tags.
-        known_tags: what `tag_alignment.learn_tags` returns of the training trees; None: nothing is known.
+        phrases: labels that open a phrase, in addition to those that some `/X` among the tokens closes. They are needed
+            to distinguish phrases that are never closed from tags.
+        known_tags: result of `tag_alignment.learn_tags` for the training trees, or None.
     """
     phrases, known_tags = set(phrases) | _closed(tokens), known_tags or {}
     pairs = list(reversed(_tagged(tokens, words, phrases, known_tags)))
@@ -253,22 +253,22 @@ def build_tree(tokens, words, phrases=(), known_tags=None):
 
 
 def misfit(tokens, words, phrases, known_tags):
-    """Returns how badly the tags of a sequence fit the words, float; 0: each word gets one that training has for it.
+    """Returns how badly the tags of a sequence fit the words, float; 0 if each word gets a tag known from training.
 
-    It is the cost (`t2t_lite.parsing.tag_alignment`) of the pairs that `build_tree`, which has the same arguments,
-    makes.
+    This is the cost (`t2t_lite.parsing.tag_alignment`) of the alignment that `build_tree` makes from the same
+    arguments.
     """
     return cost(_tagged(tokens, words, set(phrases) | _closed(tokens), known_tags), known_tags)
 
 
 def _tagged(tokens, words, phrases, known_tags):
-    """Returns the (tag or None, word or None) pairs: in order where there are as many of both, else aligned."""
+    """Returns (tag or None, word or None) pairs: in order if their numbers agree, otherwise aligned."""
     tags = [token for token in tokens if token not in phrases and not _is_closing(token)]
     return align(tags, words, known_tags if len(tags) != len(words) else {})
 
 
 def is_valid(tokens, num_words, phrases=()):
-    """Whether the tokens are a tree over that many words as they stand: brackets match, no phrase is empty."""
+    """Returns whether the tokens form a tree over `num_words` words: brackets match and no phrase is empty."""
     phrases = set(phrases) | _closed(tokens)
     stack, count, previous = [], 0, None
     for token in tokens:

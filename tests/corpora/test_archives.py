@@ -82,7 +82,7 @@ def test_a_missing_member_is_answered_with_the_nearest(tmp_path, ending):
     with pytest.raises(UserError, match=r"no member europarl-v7.de-en.en. Nearest: training/europarl-v7.de-en.en") as e:
         read(archive, "europarl-v7.de-en.en", "http://h/c.tgz")
     assert str(e.value).startswith(archive)
-    assert str(e.value).endswith("Delete the archive and get it again from http://h/c.tgz.")
+    assert str(e.value).endswith("Delete the archive and download it again from http://h/c.tgz.")
     with pytest.raises(UserError, match=r"no member zzz. It holds 2 files, first training/europarl-v7.de-en.en"):
         read(archive, "zzz")
 
@@ -91,7 +91,9 @@ def test_a_missing_member_is_answered_with_the_nearest(tmp_path, ending):
 @pytest.mark.parametrize("ending", (".tgz", ".zip"))
 def test_names_that_lead_out_of_the_archive_are_refused(tmp_path, ending, name):
     archive = pack(tmp_path, ending, {name: b"root\n", "a.en": b"x\n"})
-    with pytest.raises(UserError, match=r"its member .* points out of the archive. Expected names inside it; nothing"):
+    with pytest.raises(
+        UserError, match=r"its member .* points outside of the archive. Expected names inside it; nothing"
+    ):
         read(archive, "a.en")
 
 
@@ -116,7 +118,8 @@ def test_archives_that_are_cut_short(tmp_path, ending, share):
     with open(archive, "r+b") as file:
         file.truncate(int(os.path.getsize(archive) * share))
     with pytest.raises(
-        UserError, match=r"corpus.*: damaged or cut short \(.+\). Delete the archive and get it again from http://h/x"
+        UserError,
+        match=r"corpus.*: damaged or truncated \(.+\). Delete the archive and download it again from http://h/x",
     ):
         read(archive, "a.en", "http://h/x")
 
@@ -125,20 +128,20 @@ def test_a_tar_that_ends_between_two_members_is_cut_short(tmp_path):
     archive = pack(tmp_path, ".tar", {"b.en": b"x" * 512, "a.en": b"x\n"})
     with open(archive, "r+b") as file:
         file.truncate(1024)
-    with pytest.raises(UserError, match="cut short"):
+    with pytest.raises(UserError, match="truncated"):
         read(archive, "a.en")
 
 
 def test_other_damage(tmp_path):
     inner = gzip.compress(packing.lines(TEXT))
     archive = pack(tmp_path, ".tar", {"a.en.gz": inner[:-20]})
-    with pytest.raises(UserError, match=r"corpus.tar, member a.en.gz: damaged or cut short \(it ends too early\)"):
+    with pytest.raises(UserError, match=r"corpus.tar, member a.en.gz: damaged or truncated \(it ends too early\)"):
         read(archive, "a.en.gz")
     pack(tmp_path, ".tar", {"a.en.gz": b"no gzip\n"})
-    with pytest.raises(UserError, match=r"member a.en.gz: damaged or cut short"):
+    with pytest.raises(UserError, match=r"member a.en.gz: damaged or truncated"):
         read(archive, "a.en.gz")
     (tmp_path / "corpus.tgz").write_bytes(b"<html>404</html>")
-    with pytest.raises(UserError, match=r"corpus.tgz.*damaged or cut short"):
+    with pytest.raises(UserError, match=r"corpus.tgz.*damaged or truncated"):
         read(str(tmp_path / "corpus.tgz"), "a.en")
     locked = io.BytesIO()
     with zipfile.ZipFile(locked, "w") as packed:
@@ -147,7 +150,7 @@ def test_other_damage(tmp_path):
     data[6] |= 1  # the bit that says: encrypted; in the member's head and in the index
     data[data.index(b"PK\x01\x02") + 8] |= 1
     (tmp_path / "locked.zip").write_bytes(data)
-    with pytest.raises(UserError, match=r"locked.zip.*damaged or cut short \(.*password"):
+    with pytest.raises(UserError, match=r"locked.zip.*damaged or truncated \(.*password"):
         read(str(tmp_path / "locked.zip"), "a.en")
 
 

@@ -178,7 +178,7 @@ def test_parse_filters():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["duplicates"], "--filters=duplicates: 'duplicates' is no filter. Nearest: duplicate. Expected some of empty"),
+        (["duplicates"], "--filters=duplicates: 'duplicates' is no filter. Nearest: duplicate. Expected any of empty"),
         (
             ["length_ratio=three"],
             "length_ratio=three: expected a number from 1 to 1,000,000,000, such as length_ratio=3.",

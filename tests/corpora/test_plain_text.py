@@ -71,7 +71,7 @@ def test_unequal_files_are_refused_with_both_counts(tmp_path, en, de, found):
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("empty", b"", "empty: the file is empty. Expected one sentence a line"),
+        ("empty", b"", "empty: the file is empty. Expected one sentence per line"),
         # mtime: processes that share the tests have to name them alike
         ("empty.gz", gzip.compress(b"", mtime=0), "empty.gz: the file is empty"),
         ("latin1", "gut\ngröße\n".encode("latin1"), "latin1, line 2: byte 0xf6 at position 2 is not UTF-8"),
@@ -93,7 +93,7 @@ def test_missing_files_and_folders_are_named(tmp_path):
         list(plain_text.read_lines(str(tmp_path / "none")))
     with pytest.raises(UserError, match="is a folder"):
         list(plain_text.read_lines(str(tmp_path)))
-    with pytest.raises(UserError, match=r"y.tgz: no such file. Get it from http://x/y.tgz and put it there"):
+    with pytest.raises(UserError, match=r"y.tgz: no such file. Download it from http://x/y.tgz"):
         list(source_files.read_members(str(tmp_path), ("none.en", "none.de"), "http://x/y.tgz"))
 
 

@@ -43,7 +43,7 @@ def test_two_files_go_together_by_their_ids(tmp_path):
 @pytest.mark.parametrize(
     ("inputs", "targets", "message"),
     [
-        (packing.sgm(TEXTS), packing.sgm(TEXTS[:5]), r"a.sgm has 6 segments, .*b.sgm has 5. Expected as many"),
+        (packing.sgm(TEXTS), packing.sgm(TEXTS[:5]), r"a.sgm has 6 segments, .*b.sgm has 5. Expected equally many"),
         (
             packing.sgm(TEXTS),
             packing.sgm(TEXTS, docs=3),

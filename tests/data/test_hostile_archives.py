@@ -100,5 +100,5 @@ def test_sizes_that_a_header_only_claims(tmp_path):
     content[148:156] = b" " * 8
     content[148:156] = b"%06o\0 " % sum(content[:512])
     path.write_bytes(content)
-    with pytest.raises(UserError, match="damaged or cut short"):
+    with pytest.raises(UserError, match="damaged or truncated"):
         list(read_lines(Member(str(path), "a.en")))

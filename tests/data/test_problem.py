@@ -206,11 +206,11 @@ def test_another_request_over_finished_data_is_refused(toy_dir):
     for name, value in (("random_seed", 5), ("max_cases", 7), ("approx_vocab_size", 400)):
         problem = ToyText()
         setattr(problem, name, value)
-        with pytest.raises(UserError, match=f"holds toy_text with .* asked for is .*{value}"):
+        with pytest.raises(UserError, match=f"contains toy_text with .* you requested .*{value}"):
             problem.generate_data(toy_dir, toy_dir)
     problem = ToyText()
     problem.dataset_splits = [{"split": "train", "shards": 4}, {"split": "eval", "shards": 1}]
-    with pytest.raises(UserError, match="shards = train: 3, eval: 1, asked for is shards = train: 4, eval: 1"):
+    with pytest.raises(UserError, match="shards = train: 3, eval: 1, but you requested shards = train: 4, eval: 1"):
         problem.generate_data(toy_dir, toy_dir)
     assert files_in(toy_dir) == before
 
@@ -253,7 +253,7 @@ def test_what_an_older_module_of_the_problem_has_begun_is_not_continued(tmp_path
             ToyText().generate_data(folder, folder)
     with caplog.at_level("INFO", logger="t2t_lite"):
         ToyText().generate_data(folder, folder)
-    assert "holds the unfinished output of another request; it is replaced" in caplog.text
+    assert "replacing the unfinished output of another request" in caplog.text
     assert len(generation._source(ToyText())) == 64
 
 
@@ -274,7 +274,7 @@ def test_a_vocabulary_of_the_users_own_is_used_and_kept(tmp_path, monkeypatch):
 def test_records_of_another_origin_are_not_overwritten(tmp_path):
     foreign = tmp_path / "toy_text-train-00000-of-00100"
     foreign.write_bytes(b"from elsewhere")
-    with pytest.raises(UserError, match=r"toy_text-train-00000-of-00100: records that t2t-datagen has not written"):
+    with pytest.raises(UserError, match=r"toy_text-train-00000-of-00100: t2t-datagen did not write these records"):
         ToyText().generate_data(str(tmp_path), str(tmp_path))
     assert foreign.read_bytes() == b"from elsewhere"
 

@@ -107,7 +107,7 @@ def test_the_manifest_says_what_the_vocabularies_are_made_of(two_dir):
     assert manifest["vocabulary"]["inputs"]["size"] == 300 and manifest["vocabulary"]["targets"]["size"] == 310
     other = TwoVocabularies()
     other.max_samples_for_vocab = 100
-    with pytest.raises(UserError, match=r"max_samples_for_vocab = 2000000, asked for is max_samples_for_vocab = 100"):
+    with pytest.raises(UserError, match=r"max_samples_for_vocab = 2000000, but you requested max_samples_for_vocab = 100"):
         other.generate_data(two_dir, two_dir)
 
 
@@ -161,7 +161,7 @@ def test_one_model_for_both_sides_is_taken_over(tmp_path, theirs):
 def test_another_model_over_finished_or_other_data_is_refused(tmp_path, theirs):
     folder = str(tmp_path / "data")
     taking_over(theirs[0], theirs[0]).generate_data(folder, folder)
-    with pytest.raises(UserError, match=r"existing_vocabularies = inputs: \w+, targets: \w+, asked for is"):
+    with pytest.raises(UserError, match=r"existing_vocabularies = inputs: \w+, targets: \w+, but you requested"):
         taking_over(theirs[1], theirs[1]).generate_data(folder, folder)
     with pytest.raises(UserError, match=r"toy_pairs.300.model: another vocabulary than .*b.model"):
         taking_over(theirs[1], theirs[1]).prepare_generation(folder, None)

@@ -170,7 +170,7 @@ def test_a_corpus_that_was_edited_is_noticed(tmp_path, call_command):
         result = call_command("t2t-datagen", *OWN, *given)
         assert result.status == 2
         assert re.search(
-            r"d holds translate_own with train_files = .*asked for is train_files = .*a\.en", result.stderr
+            r"d contains translate_own with train_files = .*you requested train_files = .*a\.en", result.stderr
         )
     assert {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()} == before
     (tmp_path / "a.en").unlink()  # finished data are of use without it

@@ -120,7 +120,7 @@ def replace(member, data):
         (
             "training-parallel-nc-v9.tgz",
             cut,
-            ["news-commentary-v9.de-en", "damaged or cut short", "http://www.statmt.org/wmt14"],
+            ["news-commentary-v9.de-en", "damaged or truncated", "http://www.statmt.org/wmt14"],
         ),
         ("dev.tgz", replace("newstest2013.en", b"x\n"), ["no member dev/newstest2013.en", "Nearest: newstest2013.en"]),
         (

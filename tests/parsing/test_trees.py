@@ -67,7 +67,7 @@ def test_trees_without_an_outer_bracket_and_forests_get_one():
     ("text", "words"),
     [
         ("(S (NN a))\n(S (NP (NN b))\n(S (NN c))\n", ["line 2", "not closed", "1 bracket"]),
-        ("(S (NN a))\n(S (NN b)))\n", ["line 2", "closing bracket too many"]),
+        ("(S (NN a))\n(S (NN b)))\n", ["line 2", "unmatched closing bracket"]),
         ("(S (NN a))\nhello (S (NN b))\n", ["line 2", "'hello'", "outside"]),
         ("(S (NN a))\n\n(S (NP ) )\n", ["line 3", "without words"]),
         ("( (S (-NONE- *)))\n", ["line 1", "without words"]),
@@ -76,7 +76,7 @@ def test_trees_without_an_outer_bracket_and_forests_get_one():
         ("(S (NN a b))\n", ["line 1", "'a'", "part of speech"]),
         ("(S ((NN a)))\n", ["line 1", "''", "label"]),
         ("(/S (NN a))\n", ["line 1", "'/S'", "label"]),
-        ("(S " * 1000 + "(NN a)" + ")" * 1000, ["line 1", "1001 brackets"]),
+        ("(S " * 1000 + "(NN a)" + ")" * 1000, ["line 1", "1001 nested brackets"]),
         ("", ["empty"]),
         ("\n \n", ["no tree"]),
         (b"(S (NN a))\n(S (NN \xe4))\n", ["line 2", "UTF-8"]),

@@ -179,11 +179,11 @@ def test_all_is_kept_in_problem_json(tmp_path):
     encoder = again.feature_encoders(str(tmp_path / "d"))["targets"]
     assert encoder.pieces(encoder.encode("das<2de>Haus")).count("<2de>") == 1
     changes = {
-        "corpus_weights = 1.0 and 0.5, asked for is corpus_weights = None": {"corpus_weights": ()},
-        "filters = too_long: 1000, length_ratio: 4.0, .*asked for is filters = copied": {"filters": ["copied"]},
-        "held_out = 20, asked for is held_out = 1000": {"held_out": None},
-        "user_defined_symbols = <2de> and <2en>, asked for is .* = None": {"user_defined_symbols": ()},
-        "max_samples_for_vocab = 250, asked for is max_samples_for_vocab = 251": {"max_samples_for_vocab": 251},
+        "corpus_weights = 1.0 and 0.5, but you requested corpus_weights = None": {"corpus_weights": ()},
+        "filters = too_long: 1000, length_ratio: 4.0, .*you requested filters = copied": {"filters": ["copied"]},
+        "held_out = 20, but you requested held_out = 1000": {"held_out": None},
+        "user_defined_symbols = <2de> and <2en>, but you requested .* = None": {"user_defined_symbols": ()},
+        "max_samples_for_vocab = 250, but you requested max_samples_for_vocab = 251": {"max_samples_for_vocab": 251},
     }
     for message, change in changes.items():
         with pytest.raises(UserError, match=message):

@@ -97,7 +97,7 @@ def test_the_same_request_gives_the_same_files_and_another_is_refused(tmp_path, 
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    with pytest.raises(UserError, match="vocab_size = 350, asked for is vocab_size = 340"):
+    with pytest.raises(UserError, match="vocab_size = 350, but you requested vocab_size = 340"):
         generated(tmp_path / "one", vocab_size=340, **files)
 
 

@@ -97,16 +97,16 @@ def test_the_same_request_does_nothing_another_is_refused(tmp_path, files):
     registry.problem("translate_own").generate_data(str(tmp_path / "d"), "")
     corpus.write_corpus(tmp_path, "more", TRAIN[:150])
     changes = {
-        "vocab_size = 320, asked for is vocab_size = 330": {"vocab_size": 330},
-        "languages = en and de, asked for is languages = de and en": {"languages": ["de", "en"]},
-        "asked for is train_files = .*more.en": {"train_files": [str(tmp_path / "more.en"), str(tmp_path / "more.de")]},
+        "vocab_size = 320, but you requested vocab_size = 330": {"vocab_size": 330},
+        "languages = en and de, but you requested languages = de and en": {"languages": ["de", "en"]},
+        "you requested train_files = .*more.en": {"train_files": [str(tmp_path / "more.en"), str(tmp_path / "more.de")]},
     }
     for message, change in changes.items():
         with pytest.raises(UserError, match=message):
             generated(tmp_path / "d", **{"vocab_size": 320, **files, **change})
     with open(files["train_files"][0], "a") as file:
         file.write("one line more\n")
-    with pytest.raises(UserError, match="holds translate_own with train_files"):
+    with pytest.raises(UserError, match="contains translate_own with train_files"):
         generated(tmp_path / "d", vocab_size=320, **files)
     assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in (tmp_path / "d").iterdir()} == before
 

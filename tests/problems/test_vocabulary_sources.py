@@ -60,7 +60,7 @@ def test_separate_vocabularies(tmp_path, train):
     assert sorted(decoded(problem, tmp_path / "d", DatasetSplit.TRAIN) + dev) == sorted(PAIRS)
     turned = registry.problem("translate_own_rev").get_feature_encoders(str(tmp_path / "d"))
     assert [turned[side].vocab_size for side in ("inputs", "targets")] == [310, 300]
-    with pytest.raises(UserError, match="target_vocab_size = 310, asked for is target_vocab_size = None"):
+    with pytest.raises(UserError, match="target_vocab_size = 310, but you requested target_vocab_size = None"):
         generated(tmp_path / "d", train_files=train, vocab_size=300)
 
 
@@ -130,7 +130,7 @@ def test_mistakes(tmp_path, train, models):
 
 def test_another_model_over_finished_data_is_refused(tmp_path, train, models):
     generated(tmp_path / "d", train_files=train, vocab_from=models[:1])
-    with pytest.raises(UserError, match="vocab_size = 300, asked for is vocab_size = 310"):
+    with pytest.raises(UserError, match="vocab_size = 300, but you requested vocab_size = 310"):
         generated(tmp_path / "d", train_files=train, vocab_from=models[1:])
 
 
