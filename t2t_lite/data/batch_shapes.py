@@ -1,4 +1,4 @@
-"""What the batches of training look like: fill, rows, widths, number of shapes."""
+"""Statistics of training batches: fill, rows, widths, number of shapes."""
 
 import dataclasses
 
@@ -23,13 +23,13 @@ class BatchShapes:
 
     @property
     def fill(self):
-        """Share of cells that hold no padding, from 0 to 1: of inputs, of targets, of both."""
+        """Share of cells that are not padding, from 0 to 1, in inputs, targets and both."""
         cells = self.shapes[:, :1] * self.shapes[:, 1:]
         return [*(self.tokens.sum(0) / cells.sum(0)), self.tokens.sum() / cells.sum()]
 
     @property
     def mean_rows(self):
-        """Examples a batch."""
+        """Examples per batch."""
         return self.shapes[:, 0].mean()
 
     @property
@@ -39,7 +39,7 @@ class BatchShapes:
 
 
 def measure_batches(problem, paths, hparams, encoders, examples=None):
-    """Reads the first batches of a training, of one replica, and returns their `BatchShapes`.
+    """Reads the first batches of a training run on one replica, and returns their `BatchShapes`.
 
     Args:
         problem: Problem; `_rev` and `_copy` count.

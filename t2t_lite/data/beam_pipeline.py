@@ -1,8 +1,8 @@
-"""Generation as an Apache Beam pipeline, for corpora that want a cluster (`t2t-datagen --runner=…`).
+"""Generation as an Apache Beam pipeline, for corpora that need a cluster (`t2t-datagen --runner=…`).
 
-The tasks are those of `sharding`: one worker reads the samples and cuts them into chunks, any worker encodes and deals
-a chunk, any worker puts a shard together. What they hand on lies in `data_dir`, which all must reach. So the files are
-those of a local run, byte for byte, and a run that was stopped is continued in the same way.
+The tasks are those of `sharding`: one worker reads the samples and splits them into chunks, and any worker can encode a
+chunk or assemble a shard. They exchange files in `data_dir`, which all workers must reach. The result is the same as
+that of a local run, byte for byte, and an interrupted run resumes in the same way.
 """
 
 import contextlib
@@ -18,18 +18,18 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def write_shards(source, paths, *, seed, groups, options):
-    """Writes the samples of a source over shards, as `sharding.write_shards` does, by two pipelines.
+    """Writes the samples of a source to shards, as `sharding.write_shards` does, by two pipelines.
 
     Args:
         source: `generation.Source`; opened on a worker.
         paths, seed, groups: see `sharding.write_shards`.
-        options: of Beam, {"runner": "DirectRunner", …}; True stands for a switch.
+        options: Beam's options, {"runner": "DirectRunner", …}; True stands for a switch.
 
     Returns:
         (facts of each group, {reason: samples left out}).
 
     Raises:
-        UserError: as `sharding.write_shards`; or Apache Beam is not installed, or has no such runner.
+        UserError: as `sharding.write_shards`, or if Apache Beam is not installed or has no such runner.
         Failure: the pipeline failed.
     """
     import_beam()
@@ -48,7 +48,7 @@ def write_shards(source, paths, *, seed, groups, options):
 
 
 def import_beam():
-    """Returns the module `apache_beam`. Raises `UserError` where it is not installed."""
+    """Returns the module `apache_beam`. Raises `UserError` if it is not installed."""
     try:
         import apache_beam
     except ImportError:
@@ -57,7 +57,7 @@ def import_beam():
 
 
 def parse_options(runner, text):
-    """Returns what becomes `Problem.beam_options`, a dict; says which options Beam's Python package does not know.
+    """Returns the dict for `Problem.beam_options`; logs which options Beam's Python package does not know.
 
     Args:
         runner: str, its name.
@@ -86,7 +86,7 @@ def parse_options(runner, text):
 
 
 def _tasks(_, source, paths, chunks):
-    """Yields the tasks of all chunks, then notes how many there are and what was left out."""
+    """Yields the tasks of all chunks, then records their number and the samples left out."""
     count = 0
     samples, encode = source.open()
     for task in chunks.tasks(samples, encode):
@@ -117,7 +117,7 @@ def _run(options, sources):
 
 @contextlib.contextmanager
 def _users_errors():
-    """Finds the user's mistake, or a full disk, in what a runner makes of an exception on a worker."""
+    """Finds the user's mistake, or a full disk, in the exception that a runner raises for one on a worker."""
     try:
         yield
     except Exception as error:
@@ -137,7 +137,7 @@ def _users_errors():
 
 @contextlib.contextmanager
 def _no_tracebacks():
-    """Keeps Beam from logging the traceback of an error that is raised anyway."""
+    """Prevents Beam from logging the traceback of an error that is also raised."""
     logger = logging.getLogger("apache_beam.runners.common")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

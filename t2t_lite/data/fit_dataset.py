@@ -13,14 +13,14 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
 
     Args:
         problem: Problem; `_rev` and `_copy` count.
-        data_dir: str, where t2t-datagen wrote.
-        split: "train": an endless stream in a new order each pass (give `fit` its `steps_per_epoch`), the same as
-            t2t-trainer's on one replica; "eval" (or "dev") or "test": one pass.
-        hparams: HParams: batch_size (tokens), max_length, min_length, random_seed and bpe_dropout are used; None: the
-            paper's.
+        data_dir: str, the folder that t2t-datagen wrote.
+        split: "train": an endless stream in a new order for each pass (set `fit`'s `steps_per_epoch`), the same as
+            t2t-trainer's on one replica. "eval" (or "dev") or "test": one pass.
+        hparams: HParams, of which batch_size (tokens), max_length, min_length, random_seed and bpe_dropout are used;
+            None: the paper's.
 
     Raises:
-        UserError: no such split, data that are not there or damaged, or no example of a length within the limits.
+        UserError: the split does not exist, data are missing or damaged, or no example has a length within the limits.
     """
     hparams = HParams() if hparams is None else hparams
     split = DatasetSplit.EVAL if split == FILE_TAGS[DatasetSplit.EVAL] else split

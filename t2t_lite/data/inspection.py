@@ -1,6 +1,7 @@
-"""Shows what t2t-datagen has written, and what training with a set of hyperparameters would see of it.
+"""Describes the data that t2t-datagen has written, and the batches that a set of hyperparameters makes of them.
 
-Counts come from the manifest. What needs ids comes from a sample: the time does not depend on the corpus's size.
+Counts come from the manifest and everything that needs ids from a sample, so the time does not depend on the corpus's
+size.
 """
 
 import dataclasses
@@ -30,8 +31,8 @@ class Side:
     Attributes:
         title: str, such as "inputs (en)".
         encoder: TextEncoder.
-        lengths: {ids with EOS: examples}, of all examples or, without a manifest's counts, of the sample.
-        ids: list of lists, of the sample; EOS and padding left out.
+        lengths: {ids with EOS: examples}, of all examples, or of the sample if the manifest has no counts.
+        ids: list of lists, the ids of the sample without EOS and padding.
     """
 
     title: str
@@ -51,17 +52,17 @@ class Side:
 
 
 def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters"):
-    """Yields paragraphs of text about a problem's finished data; the last one names the picture that is written.
+    """Yields paragraphs of text about a problem's finished data; the last one names the picture that it writes.
 
     Args:
-        problem: Problem; inputs and targets are a model's, so `_rev` and `_copy` count.
+        problem: Problem; inputs and targets are those of a model, after `_rev` and `_copy`.
         data_dir: str.
-        hparams: HParams, whose batches are shown.
-        set_name: str, what to call them.
+        hparams: HParams whose batches are shown.
+        set_name: str, the name of the hyperparameters.
 
     Raises:
-        UserError: there are no finished data (the command that makes them is named), a shard is missing, damaged or of
-            another size than when it was written, or records and vocabulary do not belong together.
+        UserError: there are no finished data (the message gives the command that makes them), a shard is missing,
+            damaged or has changed in size, or records and vocabulary do not belong together.
     """
     problem.check_data(data_dir)
     splits = _find_splits(problem, data_dir)
@@ -94,7 +95,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters"):
 
 
 def _find_splits(problem, data_dir):
-    """Returns {split: (paths, facts by the manifest or {})} of all splits that are there, training's among them."""
+    """Returns {split: (paths, facts from the manifest or {})} of all existing splits, which must include training."""
     known = problem.manifest(data_dir).get("splits", {})
     there = [
         split for split in FILE_TAGS if split in (DatasetSplit.TRAIN, *known) or problem.has_shards(data_dir, split)
@@ -103,7 +104,7 @@ def _find_splits(problem, data_dir):
 
 
 def _read_sample(paths):
-    """Returns the first examples of every shard, `_SAMPLE` in all: ({side: list of ids}, their facts)."""
+    """Returns the first examples of every shard, `_SAMPLE` in total: ({side: list of ids}, their facts)."""
     sample, facts, count = {side: [] for side in split_facts.SIDES}, split_facts.Facts(), -(-_SAMPLE // len(paths))
     for path in paths:
         with records.naming_damage(path):
@@ -174,7 +175,7 @@ def _examples_text(sides):
 
 
 def _shown(text):
-    """What of a text fits on a terminal and does nothing to it."""
+    """Truncates a text for the terminal and removes control characters."""
     text = "".join(c if c.isprintable() else "\ufffd" for c in text)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}… ({len(text):,} characters)"
 
@@ -223,7 +224,7 @@ def _lengths_text(sides, kept, lost, hparams, longest, set_name, is_exact):
 
 
 def _batches_text(sides, found, examples, hparams, set_name):
-    """Of `BatchShapes`; `examples`: those of a pass, None where it is not known."""
+    """Describes `BatchShapes`; `examples` is the number of examples per pass, or None if unknown."""
     rows = [(f"of {len(found.shapes):,} batches", *(side.title for side in sides), "both")]
     rows.append(("fill", *(f"{share:.1%}" for share in found.fill)))
     tokens = found.tokens.mean(0)
@@ -242,14 +243,14 @@ def _batches_text(sides, found, examples, hparams, set_name):
 
 
 def percentile(lengths, percent):
-    """Returns the smallest length that `percent` % of the examples do not exceed, of {length: examples}."""
+    """Returns the smallest length that `percent` % of the examples do not exceed, given {length: examples}."""
     order = sorted(lengths)
     reached = np.cumsum([lengths[length] for length in order])
     return order[int(np.searchsorted(reached, math.ceil(reached[-1] * percent / 100)))]
 
 
 def table(rows, left=(0,)):
-    """Returns rows of str as lines, the columns `left` aligned on the left, all others on the right."""
+    """Returns rows of str as lines, with the columns `left` left-aligned and the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(f"{cell:{'<' if at in left else '>'}{widths[at]}}" for at, cell in enumerate(row)) for row in rows

@@ -1,4 +1,4 @@
-"""A picture of how long the examples of a corpus are."""
+"""A histogram of the lengths of a corpus's examples."""
 
 import numpy as np
 
@@ -13,9 +13,9 @@ def write_histogram(path, lengths, max_length, title):
     """Writes a PNG of length histograms.
 
     Args:
-        path: of the PNG; any file system that `tf.io.gfile` knows.
+        path: path of the PNG, on any file system that `tf.io.gfile` supports.
         lengths: {name of a side: {ids with EOS: examples}}.
-        max_length: int, marked by a line where the axis reaches it, and else by a word.
+        max_length: int, marked by a line if it is within the axis, otherwise mentioned in text.
         title: str.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -47,7 +47,7 @@ def write_histogram(path, lengths, max_length, title):
 
 
 def _reach(lengths):
-    """Returns the length that nearly all examples have at most."""
+    """Returns the length that nearly all examples do not exceed."""
     order = sorted(lengths)
     share = np.cumsum([lengths[length] for length in order]) / sum(lengths.values())
     return order[int(np.searchsorted(share, _SHOWN))]

@@ -1,4 +1,4 @@
-"""Manifests of finished data, and the notes of unfinished ones: read as what may come from anywhere."""
+"""Reads manifests of finished and unfinished data, without trusting their contents."""
 
 import re
 
@@ -32,7 +32,7 @@ def read_manifest(path):
     """Returns a manifest, a dict: "request", "splits" {split: facts, see `split_facts`}, "vocabulary" {side: …}.
 
     Raises:
-        UserError: it is missing, damaged, or not what t2t-datagen writes.
+        UserError: the file is missing, damaged, or was not written by t2t-datagen.
     """
     found = files.read_json(path, _MANIFEST)
     for split, facts in found["splits"].items():
@@ -46,12 +46,12 @@ def read_manifest(path):
 
 
 def read_begun(path):
-    """Returns what was noted when generation began, a dict. Raises `UserError` for a damaged file."""
+    """Returns the dict that was written when generation began. Raises `UserError` for a damaged file."""
     return files.read_json(path, _BEGUN)
 
 
 def check_facts(facts, where):
-    """Raises `UserError`, which names `where`, unless a JSON value is what `split_facts.Facts.as_json` returns."""
+    """Raises `UserError`, which names `where`, unless a JSON value has the form of `split_facts.Facts.as_json`."""
     check_schema(facts, {name.rstrip("?"): kind for name, kind in _FACTS.items() if name not in _OF_FILES}, where)
     check_counts(facts, where)
 
@@ -60,7 +60,7 @@ _OF_FILES = ("bytes?", "removed?")
 
 
 def check_counts(facts, where):
-    """Raises `UserError` where a number is below 0, or a length is none."""
+    """Raises `UserError` if a number is negative or a length is not a number."""
     lengths = [facts.get("lengths", {}), *facts.get("side_lengths", {}).values()]
     for name in {name for counted in lengths for name in counted}:
         if not re.fullmatch(r"[0-9]{1,9}", name):

@@ -1,4 +1,4 @@
-"""Generates problems by their names: which ones, from whose files, with which seed."""
+"""Generates the data of problems that are given by name."""
 
 import fnmatch
 import inspect
@@ -19,12 +19,12 @@ def select_problems(wanted, excluded=(), keeps_suffix=False):
     """Returns the full names of problems, a list of str.
 
     Args:
-        wanted: str, a comma list of names and of prefixes ending in *.
+        wanted: str, comma-separated names, or prefixes ending in *.
         excluded: list of str; problems whose names contain one of them are left out.
-        keeps_suffix: bool, whether `_rev` and `_copy` stay where they are asked for; their records are the base's.
+        keeps_suffix: bool, whether to keep `_rev` and `_copy`, which use the records of the base problem.
 
     Raises:
-        UserError: no such problem, or none is left.
+        UserError: a problem does not exist, or none is left.
     """
     known, names = registry.list_problems(), []
     for word in filter(None, (word.strip() for word in wanted.split(","))):
@@ -49,18 +49,18 @@ def select_problems(wanted, excluded=(), keeps_suffix=False):
 def generate_problems(
     names, data_dir, tmp_dir, own=None, *, random_seed=Problem.random_seed, max_cases=0, num_workers=None, beam=None
 ):
-    """Generates problems, one after the other.
+    """Generates the data of problems, one after the other.
 
     Args:
         names: list of str.
-        data_dir, tmp_dir: paths of the records' folder, and of that of downloads.
-        own: dict of what goes to the problems' `configure`: the user's files and the like; {} or None: nothing.
+        data_dir, tmp_dir: paths of the folders for records and downloads.
+        own: dict of arguments for the problems' `configure`, such as the user's files; {} or None: no call.
         random_seed, max_cases: as in `Problem`.
-        num_workers: int, processes that encode; None: one per core.
+        num_workers: int, number of processes that encode; None: one per core.
         beam: `Problem.beam_options`.
 
     Raises:
-        UserError: a problem does not take what is given; or what its generation raises.
+        UserError: a problem does not accept the arguments, or its generation raises it.
     """
     for name in names:  # a mistake shows before any work
         problem = registry.problem(name)

@@ -1,4 +1,4 @@
-"""What the problems on the user's own files share: flags give the files, the data folder remembers them."""
+"""Shared parts of the problems on the user's own files: flags name the files, and the data folder remembers them."""
 
 import logging
 import os
@@ -16,13 +16,13 @@ _MOST_SHARDS = 100
 
 
 class OwnFiles:
-    """Mixin, before the problem's own base class. Subclasses write `configure`, which ends in `remember`.
+    """Mixin, to be listed before the problem's base class. Subclasses define `configure`, which calls `remember` last.
 
-    What is remembered is a dict of JSON values, written to `<data_dir>/<config_filename>` so that later commands need
-    the folder alone. It has "problem" (name), "vocab_size" and "files": {split: [{"path", "bytes"}, …]}.
+    The configuration is a dict of JSON values, written to `<data_dir>/<config_filename>`, so that later commands need
+    only the folder. It has "problem" (name), "vocab_size" and "files": {split: [{"path", "bytes"}, …]}.
 
     Attributes:
-        example_flags: what a user who has given nothing is shown.
+        example_flags: flags shown in the error for a user who has given none.
     """
 
     example_flags = "--train_files=a.en,a.de --dev_files=b.en,b.de"
@@ -51,11 +51,11 @@ class OwnFiles:
         return f"{self.name}.json"
 
     def remember(self, config):
-        """Keeps what `configure` was told."""
+        """Stores the arguments of `configure`."""
         self._config, self._config_from = config, None
 
     def read_config(self, data_dir):
-        """Returns what `configure` said, else what the data folder says. Raises `UserError` where there is neither."""
+        """Returns the configuration of `configure` or of the data folder. Raises `UserError` if there is neither."""
         import tensorflow as tf
 
         if self._config is None or self._config_from not in (None, data_dir):
@@ -80,18 +80,18 @@ class OwnFiles:
 
     @property
     def config(self):
-        """What is remembered. Raises `UserError` before anything is known."""
+        """The configuration. Raises `UserError` if there is none yet."""
         if self._config is None:
             raise UserError(f"{self.name}: no corpus yet. Call configure(), or a method that takes the data folder.")
         return self._config
 
     def files_of(self, split):
-        """Returns the [{"path", "bytes"}, …] of a split; [] where it has none."""
+        """Returns the files [{"path", "bytes"}, …] of a split, which may be []."""
         return _listed(self.config["files"].get(split, []))
 
     @property
     def approx_vocab_size(self):
-        """The vocabulary's size that was asked for."""
+        """The requested size of the vocabulary."""
         return self.config["vocab_size"]
 
     @property
@@ -103,11 +103,11 @@ class OwnFiles:
         ]
 
     def bytes_of(self, split):
-        """Returns the size of what is read for a split."""
+        """Returns the total size of a split's files."""
         return sum(facts["bytes"] for facts in self.files_of(split))
 
     def generation_settings(self):
-        """Returns what the files depend on, whose change is refused over finished data."""
+        """Returns the settings that the files depend on; finished data refuse a change of these."""
         return {
             **super().generation_settings(),
             **{
@@ -137,7 +137,7 @@ class OwnFiles:
         }
 
     def generate_data(self, data_dir, tmp_dir, task_id=-1):
-        """See `Problem.generate_data`; without `configure`, generates again what the data folder says."""
+        """See `Problem.generate_data`; without `configure`, uses the configuration in the data folder."""
         config = self.read_config(data_dir)
         path = os.path.join(data_dir, self.config_filename)
         before = self._read_file(path) if files.exists(path) else {"files": {}}
@@ -204,8 +204,8 @@ def _listed(found):
 def _with_content(facts, before):
     """Returns {"path", "bytes", "sha256", "changed"} of a corpus as it is now.
 
-    It is read only where its size or its times are not those that are known from `before`; so a text that was changed
-    without a trace in them is not noticed. Data of earlier versions have no SHA-256: the size alone tells.
+    The file is read only if its size or times differ from those in `before`, so an edit that changes neither is not
+    detected. Data of earlier versions have no SHA-256; for these only the size is compared.
     """
     path = facts["path"]
     if not files.exists(path):  # finished data are of use without it
@@ -223,7 +223,7 @@ def _with_content(facts, before):
 
 
 def describe_files(split, paths):
-    """Returns [{"path", "bytes"}, …] of what a flag names. Raises `UserError` unless each is a file."""
+    """Returns [{"path", "bytes"}, …] for the files that a flag names. Raises `UserError` unless each is a file."""
     import tensorflow as tf
 
     flag = f"--{FLAGS[split]}={','.join(paths)}"
@@ -237,7 +237,7 @@ def describe_files(split, paths):
 
 
 def check_vocab_size(given, default, expected, flag="vocab_size"):
-    """Returns the size, `default` for None. Raises `UserError` for one that the bytes alone fill."""
+    """Returns the size, or `default` for None. Raises `UserError` if the byte pieces alone need more."""
     size = default if given is None else given
     if size < 300:
         raise UserError(f"--{flag}={size}: too small; bytes alone take 256. Expected {expected}.")

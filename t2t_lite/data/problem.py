@@ -1,6 +1,6 @@
 """Problems: which data, which vocabulary, which files (tensor2tensor's problem.py).
 
-A problem of your own subclasses `Text2TextProblem` and writes `generate_samples`:
+Your own problem subclasses `Text2TextProblem` and defines `generate_samples`:
 
     @registry.register_problem
     class MyProblem(Text2TextProblem):
@@ -9,7 +9,7 @@ A problem of your own subclasses `Text2TextProblem` and writes `generate_samples
         def generate_samples(self, data_dir, tmp_dir, dataset_split):
             yield {"inputs": "one two", "targets": "eins zwei"}
 
-`is_generate_per_split` and its like may be class attributes or, as in tensor2tensor, properties.
+`is_generate_per_split` and similar attributes may be class attributes or, as in tensor2tensor, properties.
 """
 
 from t2t_lite.data.base_problem import Problem

@@ -38,8 +38,8 @@ def parse(record):
 def parse_batch(serialized):
     """In a graph: records, string [n] -> inputs and targets, each int32 ragged [n, (length)].
 
-    A record without ids on a side, or with one that is below 0 or beyond 32 bits, raises an error of TensorFlow's that
-    `naming_damage` explains. Unchecked, it would be trained on as empty, or with another id.
+    A record without ids on a side, or with a negative id or one of more than 32 bits, raises a TensorFlow error that
+    `naming_damage` explains. Without this check, training would see an empty example or a different id.
     """
     example = tf.io.parse_example(serialized, _SPEC)
     is_right = [
@@ -53,10 +53,10 @@ def parse_batch(serialized):
 
 
 def find_fault(record):
-    """Returns what is wrong with the bytes of a record, None: nothing.
+    """Returns the problem with the bytes of a record, or None.
 
     Args:
-        record: bytes, which should be those of a `tf.train.Example` with ids as `inputs` and as `targets`.
+        record: bytes, expected to be a `tf.train.Example` with ids as `inputs` and `targets`.
     """
     try:
         features = tf.train.Example.FromString(record).features.feature
@@ -88,7 +88,7 @@ def read_examples(paths):
     """Yields {"inputs": ids, "targets": ids} of all examples, file after file.
 
     Raises:
-        UserError: a file is missing, damaged, or does not hold such examples; it is named.
+        UserError: a file is missing or damaged, or has other contents; the message names it.
     """
     for path in paths:
         with naming_damage(path):
@@ -102,7 +102,7 @@ class naming_damage:
     """Context that turns TensorFlow's errors while reading records into a `UserError` that names file and record.
 
     Args:
-        paths: of the files; the damaged one is searched for, which takes a pass over them.
+        paths: paths of the files; finding the damaged one takes a pass over them.
     """
 
     def __init__(self, *paths):
@@ -133,13 +133,13 @@ class naming_damage:
 
 
 def naming(dataset, paths):
-    """Yields what a data set of records in `paths` holds, inside of `naming_damage`."""
+    """Yields the elements of a data set of records in `paths`, inside `naming_damage`."""
     with naming_damage(*paths):
         yield from dataset
 
 
 def _find_fault(path):
-    """Returns the message about a file that cannot be read or trained on, None: it is whole."""
+    """Returns the message about a file that cannot be read or trained on, or None if it is intact."""
     number = 0
     try:
         for batch in tf.data.TFRecordDataset(path).batch(1024):
@@ -177,11 +177,11 @@ def find_shards(folder, name, command):
 
     Args:
         folder: str.
-        name: a pattern of the files' names, such as `translate_own-train-?????-of-?????`.
-        command: what to run when there are none.
+        name: pattern of the files' names, such as `translate_own-train-?????-of-?????`.
+        command: command to suggest if there are none.
 
     Raises:
-        UserError: no file, some missing, or shards of two sets.
+        UserError: there is no file, some are missing, or there are shards of two sets.
     """
     pattern = os.path.join(folder, name)
     paths = files.list_files(folder, fnmatch.translate(name))

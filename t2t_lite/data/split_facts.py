@@ -1,6 +1,6 @@
-"""What is known of a split without reading it: counted while it is written, checked before it is trained on.
+"""Facts about a split, which are counted while it is written and checked before training, without reading it again.
 
-A manifest keeps it as `splits.<split>`, beside "shards" and "removed":
+A manifest stores them as `splits.<split>`, beside "shards" and "removed":
 
     "examples"      their number
     "tokens"        {"inputs": ids with EOS, "targets": …}
@@ -25,7 +25,7 @@ _RECORDS_AT_ONCE = 2**12
 
 
 class Facts:
-    """Counts of examples that add up: of lists of them, of what `as_json` returned, of arrays."""
+    """Counts of examples, accumulated from lists of them, results of `as_json`, and arrays."""
 
     def __init__(self):
         self._lengths = {side: collections.Counter() for side in (*SIDES, _LONGER)}
@@ -54,7 +54,7 @@ class Facts:
         self._note_largest(largest_id)
 
     def add_json(self, facts):
-        """Adds what `as_json` returned."""
+        """Adds the result of another `as_json`."""
         for side, counter in self._lengths.items():
             found = facts["lengths"] if side == _LONGER else facts["side_lengths"][side]
             counter.update({int(length): count for length, count in found.items()})
@@ -79,7 +79,7 @@ class Facts:
 
 
 def check_examples(examples):
-    """Raises `UserError` unless each of a list is {"inputs": ids, "targets": ids}, both sides with at least one id."""
+    """Raises `UserError` unless all examples are {"inputs": ids, "targets": ids} with at least one id per side."""
     try:
         different = set().union(*(example[side] for example in examples for side in SIDES))
         if all(len(example[side]) for example in examples for side in SIDES) and all(map(_is_id, different)):
@@ -113,10 +113,10 @@ def _is_id(value):
 
 
 def read_facts(paths):
-    """Reads all records and returns their facts, those of the files ("bytes") left out.
+    """Reads all records and returns their facts, except those of the files ("bytes").
 
     Raises:
-        UserError: a file is missing, damaged, or does not hold such examples; it is named.
+        UserError: a file is missing or damaged, or has other contents; the message names it.
     """
     facts = Facts()
     for path in paths:
@@ -128,10 +128,10 @@ def read_facts(paths):
 
 
 def find_facts(problem, data_dir, split):
-    """Returns (paths of a split's shards, its facts by the manifest: {} where that does not have them all).
+    """Returns (paths of a split's shards, its facts from the manifest, or {} if that does not have all of them).
 
     Raises:
-        UserError: shards are missing, or of another size than the manifest says.
+        UserError: shards are missing, or their sizes differ from the manifest's.
     """
     paths = problem.shard_paths(data_dir, split)
     facts = problem.manifest(data_dir).get("splits", {}).get(split, {})
@@ -142,7 +142,7 @@ def find_facts(problem, data_dir, split):
 
 
 def check_sizes(paths, sizes, command):
-    """Raises `UserError` where files have other sizes (bytes) than they were written with; the first is named."""
+    """Raises `UserError` if sizes (bytes) of files have changed since they were written; it names the first file."""
     if len(paths) != len(sizes):
         raise UserError(
             f"{paths[0]} and its like: {counted(len(paths), 'shard')}, but {len(sizes)} by the manifest. Delete "
@@ -158,12 +158,12 @@ def check_sizes(paths, sizes, command):
 
 
 def check_ids(facts, encoders, where):
-    """Raises `UserError` where a side has an id outside its vocabulary.
+    """Raises `UserError` if a side has an id outside its vocabulary.
 
     Args:
-        facts: of a split.
-        encoders: {"inputs": encoder, "targets": encoder}, as the files hold them.
-        where: what to name in the message: a path or pattern.
+        facts: facts of a split.
+        encoders: {"inputs": encoder, "targets": encoder}, as in the files.
+        where: path or pattern to name in the message.
     """
     for side, largest in facts["largest_id"].items():
         size = encoders[side].vocab_size
@@ -175,36 +175,35 @@ def check_ids(facts, encoders, where):
 
 
 def row_lengths(problem, facts):
-    """Returns {ids: examples} of the longer side as a model sees it: `_copy` shows one side only."""
+    """Returns {ids: examples} of the longer side as a model sees it; with `_copy` it sees only one side."""
     seen = problem.preprocess_example({side: side for side in SIDES})
     return facts["side_lengths"][seen["inputs"]] if seen["inputs"] == seen["targets"] else facts["lengths"]
 
 
 def count_kept(lengths, max_length, min_length=0):
-    """Returns (examples kept, examples left out) of {ids: examples} under limits of length; `max_length` 0: none."""
+    """Returns (examples kept, examples left out) of {ids: examples} by length; `max_length` 0: no limit."""
     kept = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
     return kept, sum(lengths.values()) - kept
 
 
 def check_split(problem, data_dir, split, max_length=0, min_length=0, reads_records=False):
-    """Checks a split before it is used, in a time that does not depend on its size where the manifest has the facts.
+    """Checks a split before it is used. If the manifest has its facts, the time does not depend on its size.
 
-    Where it has not (an older one, or a problem that wrote its files itself) all records are read.
+    Otherwise (an older manifest, or a problem that wrote its files itself) all records are read.
 
     Args:
         problem: Problem.
         data_dir: str.
-        split: of `DatasetSplit`.
-        max_length: ids; longer examples are left out; 0: none.
-        min_length: ids; examples shorter on both sides are left out.
-        reads_records: read them in any case: a changed byte is found now, not hours later.
+        split: a name in `DatasetSplit`.
+        max_length: ids; longer examples are left out; 0: no limit.
+        min_length: ids; examples that are shorter on both sides are left out.
+        reads_records: whether to read all records in any case, to find a changed byte now instead of hours later.
 
     Returns:
         (paths of the shards, number of examples kept, number left out).
 
     Raises:
-        UserError: a shard is missing, damaged, or of another size than when it was written; an id is outside its
-            side's vocabulary.
+        UserError: a shard is missing, damaged, or has changed in size, or an id is outside its side's vocabulary.
     """
     paths, facts = find_facts(problem, data_dir, split)
     facts = read_facts(paths) if reads_records or not facts else facts

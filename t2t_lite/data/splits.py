@@ -12,7 +12,7 @@ class DatasetSplit:
 
 
 class VocabType(enum.Enum):
-    """How text becomes ids: SentencePiece pieces, UTF-8 bytes, or whole words of a file of the user's."""
+    """How text becomes ids: by SentencePiece pieces, UTF-8 bytes, or whole words from a file of the user's."""
 
     SUBWORD = "subwords"
     CHARACTER = "character"

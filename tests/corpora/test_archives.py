@@ -161,7 +161,9 @@ def test_bad_text_is_named_with_archive_member_and_line(tmp_path):
     with pytest.raises(UserError, match=r"corpus.tgz, member empty: the file is empty"):
         read(archive, "empty")
     pack(tmp_path, ".tgz", {"in/a.en": b"good\nbetter\n", "in/a.de": b"gut\n" * 5})
-    with pytest.raises(UserError, match=r"corpus.tgz, member in/a.de has 5 lines, .*member in/a.en has 2. Expected as"):
+    with pytest.raises(
+        UserError, match=r"corpus.tgz, member in/a.de has 5 lines, .*member in/a.en has 2. Expected equally"
+    ):
         list(source_files.read_members(str(tmp_path), ("in/a.en", "in/a.de"), "corpus.tgz"))
 
 

@@ -107,7 +107,9 @@ def test_the_manifest_says_what_the_vocabularies_are_made_of(two_dir):
     assert manifest["vocabulary"]["inputs"]["size"] == 300 and manifest["vocabulary"]["targets"]["size"] == 310
     other = TwoVocabularies()
     other.max_samples_for_vocab = 100
-    with pytest.raises(UserError, match=r"max_samples_for_vocab = 2000000, but you requested max_samples_for_vocab = 100"):
+    with pytest.raises(
+        UserError, match=r"max_samples_for_vocab = 2000000, but you requested max_samples_for_vocab = 100"
+    ):
         other.generate_data(two_dir, two_dir)
 
 

@@ -135,7 +135,7 @@ def test_reserved_tokens_are_whole_pieces(tmp_path):
     [
         (["hello world"], 9000, r"9000 pieces are more than this corpus can fill. The largest possible size is (\d+)"),
         (["abcdefghij"] * 9, 262, r"262 pieces are too few. The bytes and the characters .* alone need 270"),
-        ([], 300, "there is no text"),
+        ([], 300, "no text to learn from"),
     ],
 )
 def test_impossible_sizes(tmp_path, lines, size, message):
