@@ -1,4 +1,4 @@
-"""Where a translation is good and bad: scores by the length of sentences, and its worst sentences."""
+"""Scores of a translation by sentence length, and its worst sentences."""
 
 import dataclasses
 import itertools
@@ -10,13 +10,13 @@ LENGTH_LIMITS = (10, 20, 30, 40, 50, 60)  # compare-mt's
 
 @dataclasses.dataclass(frozen=True)
 class Bucket:
-    """The sentences whose reference has so many words.
+    """The sentences whose references have from `shortest` to `longest` words.
 
     Attributes:
-        shortest, longest: words, both included; longest is None for the last bucket.
-        sentences: how many there are, at least 1.
+        shortest, longest: words, both inclusive; longest is None for the last bucket.
+        sentences: number of sentences, at least 1.
         length_ratio: words of the translations / words of the references.
-        scores: {name: `Score`} of them as a corpus of their own.
+        scores: {name: `Score`} of these sentences as a corpus.
     """
 
     shortest: int
@@ -34,7 +34,7 @@ class Sentence:
 
     Attributes:
         line: int, from 1.
-        score: of the sentence alone, 0 to 100, TER also above.
+        score: score of the sentence alone, 0 to 100; TER can be higher.
     """
 
     line: int
@@ -42,15 +42,15 @@ class Sentence:
 
 
 def scores_by_length(hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize="13a", limits=LENGTH_LIMITS):
-    """Scores sentences of like length together.
+    """Scores sentences in groups of similar length.
 
     Args:
-        hypotheses, references, metrics, tokenize: as for `corpus_scores`. Words are counted after `tokenize`, those of
-            the first reference.
-        limits: rising ints; a bucket ends before each.
+        hypotheses, references, metrics, tokenize: as for `corpus_scores`. The length is the number of words of the
+            first reference after `tokenize`.
+        limits: increasing ints; a bucket ends before each.
 
     Returns:
-        list of `Bucket`, the shortest sentences first, without those that hold none.
+        list of nonempty `Bucket`s, the shortest sentences first.
 
     Raises:
         UserError: as `corpus_scores`.
@@ -72,12 +72,12 @@ def scores_by_length(hypotheses, references, metrics=scores.DEFAULT_METRICS, tok
 
 
 def worst_sentences(hypotheses, references, count, metric="chrf", tokenize="13a"):
-    """Returns the `count` sentences with the worst scores, the worst first; of equal ones the first in the text.
+    """Returns the `count` sentences with the worst scores, the worst first; ties are in the order of the text.
 
     Args:
         hypotheses, references, tokenize: as for `corpus_scores`.
         count: int.
-        metric: name, of `METRICS`. A sentence's BLEU leaves out orders of n-grams that it is too short for.
+        metric: a name in `METRICS`. Sentence BLEU leaves out n-gram orders that the sentence is too short for.
 
     Returns:
         list of `Sentence`.

@@ -1,4 +1,4 @@
-"""Points for TensorBoard with a wall time of their own, which `tf.summary` cannot write."""
+"""Writes points for TensorBoard with a given wall time, which `tf.summary` does not support."""
 
 import os
 import socket
@@ -8,10 +8,10 @@ import tensorflow as tf
 
 
 class EventWriter:
-    """Adds points to a folder of event files; the file appears with the first of them.
+    """Adds points to a folder of event files; the first point creates the file.
 
     Args:
-        folder: path, which is there.
+        folder: path of an existing folder.
 
     Example:
         >>> with EventWriter(folder) as writer:                                     # doctest: +SKIP
@@ -29,7 +29,7 @@ class EventWriter:
             self._file.close()
 
     def add(self, values, step, seconds):
-        """Adds {tag: float} at a step (x) and a time in seconds since 1970; it is on disk when this returns."""
+        """Adds {tag: float} at a step (x) and a time in seconds since 1970, and flushes it to disk."""
         if not self._file:
             now = time.time()
             # TensorBoard reads a folder's files in the order of their names.

@@ -1,4 +1,4 @@
-"""A report on one translation: its scores, and what makes them; a dict, and how it reads as text."""
+"""A report on the scores of one translation, as a dict and as text."""
 
 from t2t_lite.console import table
 from t2t_lite.corpora import plain_text
@@ -20,17 +20,17 @@ def make_report(
     worst=0,
     worst_by="chrf",
 ):
-    """Returns all that was asked for as a dict of numbers, str, lists and dicts.
+    """Returns the requested scores as a dict of numbers, str, lists and dicts.
 
     Args:
-        paths: dict of what the report calls the texts: "translation", "reference" (a list), "baseline".
-        references: list of lists of str, one a reference translation.
+        paths: dict of the names of the texts in the report: "translation", "reference" (a list), "baseline".
+        references: list of lists of str, one per reference translation.
         translation, baseline, source: lists of str; the last two may be None.
         metrics, tokenize: as for `corpus_scores`.
         variant: which of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
-        by_length: bool, whether to score short and long sentences apart.
-        worst: int, how many of the worst sentences to show.
-        worst_by: the metric by which they are the worst.
+        by_length: bool, whether to score sentences by length.
+        worst: int, number of worst sentences to show.
+        worst_by: metric that ranks them.
     """
     options = {"metrics": metrics, "tokenize": tokenize}
     report = {
@@ -91,7 +91,7 @@ def _buckets(translation, references, options):
 
 
 def as_text(report):
-    """Returns the lines of the report for people; parts are separated by an empty line."""
+    """Returns the lines of the report as text; parts are separated by an empty line."""
     lines = [f"{name} = {score:6.2f}" for name, score in report["tensor2tensor"].items()]
     lines += [f"{name} = {found['score']:.2f} ({found['signature']})" for name, found in report["scores"].items()]
     for part, show in (("comparison", _comparison_text), ("by_length", _length_text), ("worst", _worst_text)):

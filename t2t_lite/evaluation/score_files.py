@@ -1,4 +1,4 @@
-"""Translations and references in files: reading them, and the scores of tensor2tensor beside sacreBLEU's."""
+"""Reads translations and references from files, and computes tensor2tensor's scores beside sacreBLEU's."""
 
 import logging
 
@@ -13,7 +13,7 @@ _LONG_FOR_TER = 300  # words: seconds for one line
 
 
 class _Pipe:
-    """A source of `plain_text.read_lines` that cannot be sought in, such as bash's <(zcat file)."""
+    """A source for `plain_text.read_lines` that is not seekable, such as bash's <(zcat file)."""
 
     def __init__(self, path):
         self._path = path
@@ -32,7 +32,7 @@ def read_lines(path):
 
 
 def read_references(paths):
-    """Returns a list of lists of str, one a file. Raises `UserError` for unequal numbers of lines."""
+    """Returns a list of lists of str, one per file. Raises `UserError` for unequal numbers of lines."""
     references = [read_lines(path) for path in paths]
     for path, lines in zip(paths, references, strict=True):
         if len(lines) != len(references[0]):
@@ -44,7 +44,7 @@ def read_references(paths):
 
 
 def read_translation(path, other_path, count, advice="Expected as many."):
-    """Returns the lines of a file. Raises `UserError` unless there are `count`, as in the other."""
+    """Returns the lines of a file. Raises `UserError` unless there are `count`, as in the other file."""
     lines = read_lines(path)
     if len(lines) != count:
         raise UserError(f"{path} has {counted(len(lines), 'line')}, {other_path} has {count}. {advice}")
@@ -52,7 +52,7 @@ def read_translation(path, other_path, count, advice="Expected as many."):
 
 
 def tensor2tensor_scores(translation, references, variant="both"):
-    """Returns {"BLEU_uncased": float, "BLEU_cased": float}, or one of them, as tensor2tensor computes them."""
+    """Returns {"BLEU_uncased": float, "BLEU_cased": float}, or one of them, computed as in tensor2tensor."""
     return {
         f"BLEU_{case}": corpus_bleu(translation, references, case == "uncased", "intl").score
         for case in ("uncased", "cased")
@@ -61,7 +61,7 @@ def tensor2tensor_scores(translation, references, variant="both"):
 
 
 def warn_of_text(translation, metrics, path):
-    """One line of warning for text that makes scores wrong or slow."""
+    """Logs a warning about text that makes scores wrong or slow."""
     tokenized = sum(line.endswith(" .") for line in translation)
     if tokenized > _TOKENIZED_LINES:
         _LOGGER.warning(

@@ -1,4 +1,4 @@
-"""Scores each translation of a folder as it appears, and writes the scores for TensorBoard."""
+"""Scores each translation in a folder as it appears, and writes the scores for TensorBoard."""
 
 import json
 import logging
@@ -32,25 +32,25 @@ def score_folder(
     report_zero=None,
     as_json=False,
 ):
-    """Scores the translations of a folder that have not been scored, until none came for `wait_minutes`.
+    """Scores new translations in a folder until none has appeared for `wait_minutes`.
 
     Args:
         folder: path of translations `…-<step>`.
-        reference_path, references: path of the first reference, and lists of str, one a reference translation.
+        reference_path, references: path of the first reference, and lists of str, one per reference translation.
         metrics, tokenize: as for `corpus_scores`.
         variant: which of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
-        event_dir: folder of TensorBoard's points and of the last step that was scored; None: none.
+        event_dir: folder for TensorBoard's points and the last scored step, or None.
         tag_suffix: str, appended to the points' tags.
-        min_steps: int, translations of fewer steps are left out; -1: those that were scored.
+        min_steps: int, translations of fewer steps are skipped; -1: those that have been scored before.
         wait_minutes: int.
-        report_zero: whether the curve begins with a 0 at step 0; None: where none was scored.
+        report_zero: whether the curve begins with a 0 at step 0; None: if nothing has been scored before.
         as_json: whether to yield JSON.
 
     Yields:
-        list of the lines to print for a translation.
+        list of lines to print for each translation.
 
     Raises:
-        UserError: no such folder, a file with another number of lines, or an event_dir that cannot be written.
+        UserError: the folder does not exist, a file has another number of lines, or event_dir is not writable.
     """
     if not wait_minutes:
         _last_file(folder)  # raises where nothing is; before anything is made
@@ -84,7 +84,7 @@ def score_folder(
 
 
 def _last_file(folder):
-    """Returns the `StepFile` of the last step. Raises `UserError` where there is none."""
+    """Returns the `StepFile` of the last step. Raises `UserError` if there is none."""
     if not tf.io.gfile.isdir(folder):
         raise UserError(f"--translations_dir={folder}: no such folder. Check the path, or wait by --wait_minutes.")
     found = step_files.find(folder, step_files.TRANSLATIONS)
@@ -99,7 +99,7 @@ def _json(file, points, found, is_first):
 
 
 def _text(file, points, found, is_first):
-    """A table line by line: columns as wide as their titles, but at least six; signatures stand at its head."""
+    """A table printed line by line, headed by signatures; columns are as wide as their titles, but at least six."""
     names = ["step", *points, *scores.titles(found)]
     values = [str(file.step), *(f"{value:.2f}" for value in [*points.values(), *(s.score for s in found.values())])]
     widths = [max(len(name), 9 if name == "step" else 6) for name in names]
@@ -109,7 +109,7 @@ def _text(file, points, found, is_first):
 
 
 def _missing(file, reference_path, count):
-    """Returns what a file that seems to be in the middle of being written lacks, "" for any other."""
+    """Returns what is missing from a file that is apparently still being written, or "" for any other file."""
     text = files.read_bytes(file.path)
     has_end = text.endswith(b"\n")
     lines = text.count(b"\n") + (bool(text) and not has_end)
@@ -123,13 +123,13 @@ def _missing(file, reference_path, count):
 
 
 def _oldest(folder):
-    """Returns the time of a folder's oldest file: that of …-flags.txt is the start of the run."""
+    """Returns the time of a folder's oldest file; that of …-flags.txt is the start of the run."""
     found = [tf.io.gfile.stat(os.path.join(folder, name)) for name in tf.io.gfile.listdir(folder)]
     return min(status.mtime_nsec for status in found if not status.is_directory) / 1e9
 
 
 def _last_step(event_dir):
-    """Returns the last step that was scored, -1 for none."""
+    """Returns the last step that was scored, or -1."""
     path = event_dir and _last_step_path(event_dir)
     if not path or not tf.io.gfile.exists(path):
         return -1

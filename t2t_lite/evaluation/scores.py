@@ -1,4 +1,4 @@
-"""Scores of whole corpora: sacreBLEU's, each with the signature that makes it comparable."""
+"""Corpus scores by sacreBLEU, each with the signature that makes it comparable."""
 
 import dataclasses
 
@@ -26,7 +26,7 @@ DEFAULT_METRICS = ("bleu", "chrf")
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """A corpus score (0 to 100, TER also above) and sacreBLEU's signature: references, case, tokenisation, version."""
+    """A corpus score (0 to 100; TER can be higher) and sacreBLEU's signature (references, case, tokenisation etc.)."""
 
     score: float
     signature: str
@@ -41,16 +41,16 @@ def corpus_bleu(hypotheses, references, lowercase=False, tokenize="13a"):
     tensor2tensor's own BLEU (utils/bleu_hook.py) is this with `tokenize="intl"`.
 
     Args:
-        hypotheses: list of str, detokenised text, one a sentence.
-        references: list of str of the same length; or several such lists, one a reference translation.
-        lowercase: compare without case.
+        hypotheses: list of str, detokenised text, one per sentence.
+        references: list of str of the same length, or several such lists, one per reference translation.
+        lowercase: whether to ignore case.
         tokenize: one of `TOKENIZATIONS`.
 
     Returns:
         `Score`.
 
     Raises:
-        UserError: no sentences, unequal numbers of sentences, or a tokenisation that is unknown or lacks something.
+        UserError: there are no sentences or unequal numbers of them, or the tokenisation is unknown or not installed.
 
     Example:
         >>> corpus_bleu(["The red house is old."], ["The red house is old."]).score
@@ -61,18 +61,18 @@ def corpus_bleu(hypotheses, references, lowercase=False, tokenize="13a"):
 
 
 def corpus_scores(hypotheses, references, metrics=DEFAULT_METRICS, tokenize="13a"):
-    """Several scores of a corpus, cased as sacreBLEU has it (TER is not).
+    """Several scores of a corpus; all but TER are cased, as in sacreBLEU.
 
     Args:
         hypotheses, references: as for `corpus_bleu`.
-        metrics: names, of `METRICS`.
-        tokenize: one of `TOKENIZATIONS`; used by BLEU alone.
+        metrics: names in `METRICS`.
+        tokenize: one of `TOKENIZATIONS`; used only by BLEU.
 
     Returns:
-        {name: `Score`}, in the order of `metrics`. A better TER is a smaller one.
+        {name: `Score`}, in the order of `metrics`. A lower TER is better.
 
     Raises:
-        UserError: as `corpus_bleu`, or an unknown metric.
+        UserError: as `corpus_bleu`, or if a metric is unknown.
     """
     hypotheses, references = check_texts(hypotheses, references)
     check_metrics(metrics)
@@ -83,12 +83,12 @@ def make_metric(name, tokenize="13a", lowercase=False, of_sentences=False):
     """Returns sacreBLEU's metric.
 
     Args:
-        name: of `METRICS`.
-        tokenize, lowercase: of BLEU.
-        of_sentences: of BLEU, whether to leave out orders of n-grams that a short sentence does not have.
+        name: a name in `METRICS`.
+        tokenize, lowercase: used only by BLEU.
+        of_sentences: used only by BLEU: whether to leave out n-gram orders that a short sentence does not have.
 
     Raises:
-        UserError: the tokenisation is unknown or lacks something.
+        UserError: the tokenisation is unknown or not installed.
     """
     if name == "bleu":
         check_tokenization(tokenize)
@@ -103,7 +103,7 @@ def brevity_penalty(hypotheses, references):
 
 
 def titles(names):
-    """Returns what is printed for metrics, such as sacreBLEU for bleu."""
+    """Returns the printed names of metrics, such as sacreBLEU for bleu."""
     return [METRICS[name] for name in names]
 
 
@@ -118,12 +118,12 @@ def signature_lines(found):
 
 
 def better(name, score, other):
-    """Whether one score of a metric is better than another."""
+    """Returns whether one score of a metric is better than another."""
     return score < other if name == "ter" else score > other
 
 
 def check_metrics(names, where="metrics"):
-    """Raises `UserError` unless all are names of `METRICS`, once each, and at least one."""
+    """Raises `UserError` unless there is at least one metric and all are different names in `METRICS`."""
     for name in names:
         if name not in METRICS:
             close = nearest(name, METRICS)
@@ -133,10 +133,10 @@ def check_metrics(names, where="metrics"):
 
 
 def check_texts(hypotheses, references):
-    """Returns (list of str, list of lists of str, one a reference translation).
+    """Returns (list of str, list of lists of str, one per reference translation).
 
     Raises:
-        UserError: no sentences, or unequal numbers of them.
+        UserError: there are no sentences, or unequal numbers of them.
     """
     hypotheses, references = list(hypotheses), list(references)
     if not references or isinstance(references[0], str):

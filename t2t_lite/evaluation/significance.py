@@ -1,4 +1,4 @@
-"""Is one translation better than another? sacreBLEU's paired bootstrap (Koehn 2004)."""
+"""Tests whether one translation is significantly better than another, by sacreBLEU's paired bootstrap (Koehn 2004)."""
 
 import dataclasses
 import os
@@ -16,11 +16,11 @@ class Comparison:
     """Two translations of one text by one metric.
 
     Attributes:
-        baseline, score: of all sentences.
-        baseline_interval, interval: half the width of the 95 % confidence interval, which lies around the mean of the
-            resamples: within 0.1 of the score, as a rule.
-        p_value: how probable a difference at least as large is between translations that are equally good; a small
-            one (< 0.05) says that the difference is not chance in the choice of sentences.
+        baseline, score: scores of all sentences.
+        baseline_interval, interval: half the width of the 95 % confidence interval, which is centred on the mean of the
+            resamples, usually within 0.1 of the score.
+        p_value: probability of a difference at least as large between equally good translations. If it is small
+            (< 0.05), the difference is unlikely to come from the choice of sentences.
         signature: sacreBLEU's, with the number of resamples and the seed.
     """
 
@@ -37,8 +37,8 @@ class Comparison:
 def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize="13a"):
     """Compares translations of the same text by 1,000 resamples of its sentences.
 
-    The resamples follow from the environment's SACREBLEU_SEED, as in sacreBLEU (default 12345; none: other ones each
-    time).
+    As in sacreBLEU, the environment variable SACREBLEU_SEED seeds the resamples (default 12345; "none": a different
+    seed each time).
 
     Args:
         baseline, hypotheses: lists of str, the two translations.

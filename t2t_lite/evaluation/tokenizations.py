@@ -1,4 +1,4 @@
-"""The tokenisations that sacreBLEU offers for BLEU, and what some of them need before they work."""
+"""sacreBLEU's tokenisations for BLEU, and what must be installed for some of them."""
 
 import os
 
@@ -12,11 +12,11 @@ _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 
 
 def check_tokenization(name, where="tokenize"):
-    """Raises `UserError` unless BLEU can be computed with this tokenisation here and now, without a download.
+    """Raises `UserError` unless this tokenisation works here without a download.
 
     Args:
         name: str, one of `TOKENIZATIONS`.
-        where: str, what to call the setting in the message.
+        where: str, name of the setting in the message.
     """
     if name not in TOKENIZATIONS:
         same = [known for known in TOKENIZATIONS if known.lower() == name.lower()]
@@ -37,7 +37,7 @@ def check_tokenization(name, where="tokenize"):
 
 
 def _check_model(name, where):
-    """sacreBLEU would fetch a missing model by itself, without a checksum; here that is left to the user."""
+    """Raises `UserError` if a model is missing, because sacreBLEU would download it without checking a checksum."""
     url = sentencepiece_models.SPM_MODELS[name]["url"]
     path = os.path.join(sentencepiece_models.SACREBLEU_DIR, "models", os.path.basename(url))
     if not os.path.exists(path) or not os.path.getsize(path):

@@ -1,13 +1,13 @@
-"""Our weights under the names of Hugging Face's Blenderbot, a pre-norm Transformer, both ways; layouts as in marian.py.
+"""Converts weights to and from Hugging Face's Blenderbot, a pre-norm Transformer; layouts are as in marian.py.
 
-Its positions are a table, which holds any of ours. Its epsilon is 1e-5, always. A pre-norm Transformer reads the
-hidden features through normalisations alone, and with the features multiplied by c,
+Blenderbot's positions are a table, which can represent any of ours. Its epsilon is always 1e-5. A pre-norm Transformer
+reads the hidden features only through normalisations, and if the features are multiplied by c,
 
     (c·x - mean) / √(c²·variance + 1e-5) = (x - mean) / √(variance + 1e-5 / c²).
 
-So all that is added to the features (embeddings, positions, outputs of sub-layers) is stored multiplied by
-c = √(1e-5 / epsilon), and the last normalisation's outputs are divided by c, since they meet the embeddings again in
-the softmax: it computes what our model does with its own epsilon.
+Therefore everything that is added to the features (embeddings, positions, outputs of sub-layers) is stored multiplied
+by c = √(1e-5 / epsilon), and the outputs of the last normalisation are divided by c, since the softmax multiplies them
+by the embeddings. The result is the same as that of our model with its own epsilon.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from t2t_lite.layers import SinusoidalPositionEmbedding
 from t2t_lite.layers.position_embedding import LAYOUTS
 
 EPSILON = 1e-5
-# Rows of a table of sinusoids: as many as the longest input has pieces.
+# Rows of a table of sinusoids: the maximum input length in pieces.
 SINUSOIDS = 1024
 _POSITIONS = "model.{}.embed_positions.weight"
 
@@ -26,7 +26,7 @@ _POSITIONS = "model.{}.embed_positions.weight"
 def blenderbot_state(model):
     """Returns {name in BlenderbotForConditionalGeneration's state dict: float32 array} of a Transformer.
 
-    The caller has checked that Blenderbot can hold it. The padding's row and the logits' bias are as in `marian_state`.
+    The caller has checked that Blenderbot can represent it. Padding's row and logit bias are as in `marian_state`.
     """
     config = model.config
     scale = stream_scale(config["norm_epsilon"])
@@ -44,7 +44,7 @@ def blenderbot_state(model):
 
 
 def fill(model, take, scale):
-    """Gives a Transformer the weights of a Blenderbot, but for embeddings, positions and softmax.
+    """Sets the weights of a Transformer from a Blenderbot, except embeddings, positions and softmax.
 
     Args:
         model: Transformer, built, pre-norm, with attention's biases.
@@ -57,12 +57,12 @@ def fill(model, take, scale):
 
 
 def stream_scale(epsilon):
-    """Returns c, float32: what the hidden features are multiplied by there."""
+    """Returns c, float32, by which the hidden features are multiplied in Blenderbot."""
     return np.float32((EPSILON / epsilon) ** 0.5)
 
 
 def positions_of(take, shape):
-    """Returns (layout of the sinusoids, epsilon, c) of which a Blenderbot's tables are; None: of none.
+    """Returns (layout, epsilon, c) if a Blenderbot's tables are sinusoids, otherwise None.
 
     Args:
         take: function of (name, shape) that returns the tensor of that name, an array of that shape.
@@ -83,13 +83,13 @@ def positions_of(take, shape):
 
 
 def fill_positions(model, take):
-    """Gives a Transformer with learned positions a Blenderbot's tables."""
+    """Copies a Blenderbot's tables to a Transformer with learned positions."""
     for side, layer in (("encoder", model.encoder_position), ("decoder", model.decoder_position)):
         layer.table.assign(take(_POSITIONS.format(side), tuple(layer.table.shape)))
 
 
 def divided(array, scale):
-    """Returns float32 numbers that give `array` again when they are multiplied by `scale`, where there are such."""
+    """Divides by `scale` such that multiplying the float32 result by `scale` gives `array` exactly where possible."""
     found = array / scale
     for neighbour in (np.float32(np.inf), np.float32(-np.inf)):
         other = np.nextafter(found, neighbour)
@@ -98,7 +98,7 @@ def divided(array, scale):
 
 
 def _scaled_parts(model, scale):
-    """Yields (Part, the factor by which it is stored)."""
+    """Yields (Part, factor by which its weight is stored)."""
     for part in marian.parts(model):
         yield part, scale if part.is_added else np.float32(1)
     for side, norm, factor in (

@@ -1,4 +1,4 @@
-"""Models for Hugging Face Transformers: a folder with model and tokenizer, written without that package."""
+"""Exports models to Hugging Face Transformers as a folder with model and tokenizer, without using that package."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 # Rows of Marian's table of positions, which is made when it is loaded: the longest input (1024) and 50 more have room.
 _MARIAN_POSITIONS = 2048
 _LONGEST_INPUT, _LONGEST_OUTPUT = 1024, 512
-# A language code, as multilingual models want one at the beginning of a text, and the one piece of ours that it is.
+# A language code at the beginning of a text, as in multilingual models; it must be one piece in our vocabulary.
 LANGUAGE_CODE = re.compile(r">>.+<<")
 
 
@@ -23,26 +23,27 @@ def export_hugging_face(translator, path, *, beam_size=4, alpha=0.6, license="",
     """Writes a folder that AutoModelForSeq2SeqLM and AutoTokenizer load, offline, with Transformers 4 or 5.
 
     A post-norm model becomes a MarianMTModel, a pre-norm one a BlenderbotForConditionalGeneration, both with Marian's
-    tokenizer. `generate` there gives the ids of our search with `ends="top"` and `length_penalty="power"`; with a
-    penalty, when it is told `early_stopping="never"` (by default it stops at a guess). Two things are not the same: a
-    text that begins with `>>`, `<<` after it, is read as a language code, and an output ends at 512 ids however short
-    its input.
+    tokenizer. `generate` gives the same ids as our search with `ends="top"` and `length_penalty="power"`. With a length
+    penalty, this requires `early_stopping="never"` (by default it stops when an estimate says so). Two things differ: a
+    text that begins with `>>` and has a later `<<` is read as a language code, and an output is limited to 512 ids even
+    if its input is short.
 
     Args:
-        translator: Translator of one Transformer that one of the two can hold (docs/conversion.md has the table, and
-            `t2t-trainer --describe` says it before training); a SentencePiece vocabulary, or with Marian two.
+        translator: Translator of one Transformer that one of the two can represent (see the table in
+            docs/conversion.md; `t2t-trainer --describe` tells before training), with one SentencePiece vocabulary, or
+            for Marian two.
         path: str, a new or empty folder.
-        beam_size: int, of `generation_config.json`.
-        alpha: float, exponent of the length penalty there: score = log-probability / length^alpha.
-        license: str, the model's; "": not stated.
-        command: str, that made the export; "": none did.
+        beam_size: int, for `generation_config.json`.
+        alpha: float, exponent of the length penalty in Transformers: score = log-probability / length^alpha.
+        license: str, the model's licence; "": not stated.
+        command: str, the command that made the export, or "".
 
     Returns:
-        `path`, which appears when all is written.
+        `path`, which appears when everything is written.
 
     Raises:
-        UserError: options that neither has (all are named), another model or vocabulary, or a folder that holds
-            something.
+        UserError: neither supports the model's options (the message lists all of them), the model or vocabulary is of
+            another type, or the folder is not empty.
         Failure: writing failed; nothing is left behind.
     """
     plain_transformer.check(translator, "hugging_face")
@@ -153,7 +154,7 @@ def _tokenizer(pieces, problem, longest, has_two):
             "target_lang": languages[1],
             "separate_vocabs": has_two,
             "model_max_length": min(_LONGEST_INPUT, longest),
-            # Texts mean themselves: "</s>" in one is no end of sentence, and blanks stay where they are.
+            # Texts are literal: "</s>" in a text is not the end of a sentence, and spaces are kept.
             "split_special_tokens": True,
             "clean_up_tokenization_spaces": False,
         },

@@ -1,4 +1,4 @@
-"""What a Hugging Face folder's JSON files say of a model, checked before anything is made of it."""
+"""Reads and checks the JSON files of a Hugging Face folder before anything else is done with the model."""
 
 import os
 
@@ -8,7 +8,7 @@ from t2t_lite.files.safe_json import check_schema
 
 CLASSES = {"marian": "MarianMTModel", "blenderbot": "BlenderbotForConditionalGeneration"}
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-# Far beyond any Transformer; which of these numbers are right, the shapes of the weights say.
+# Far beyond any Transformer. The exact numbers are checked by the shapes of the weights.
 _SIZES = {
     "d_model": 2**16, "vocab_size": 2**24, "decoder_vocab_size": 2**24, "max_position_embeddings": 2**20,
     "encoder_layers": 2**9, "decoder_layers": 2**9, "encoder_attention_heads": 2**12, "encoder_ffn_dim": 2**18,
@@ -29,7 +29,7 @@ _TOKENIZER_SCHEMA = {
 
 
 def read_config(folder):
-    """Returns `config.json` with what it leaves out. Raises `UserError`, which names what is wrong or not here."""
+    """Returns `config.json` with its defaults. Raises `UserError`, which names what is wrong or not supported."""
     path = os.path.join(folder, "config.json")
     said = files.read_json(path)
     kind = said.get("model_type")
@@ -67,10 +67,10 @@ def read_config(folder):
 
 
 def read_tokenizer_config(folder):
-    """Returns `tokenizer_config.json`, {} where there is none, with the text of "unk_token".
+    """Returns `tokenizer_config.json`, or {} if there is none, with "unk_token" as text.
 
     Raises:
-        UserError: it is damaged, or of another shape.
+        UserError: the file is damaged or has another structure.
     """
     import tensorflow as tf
 
@@ -84,7 +84,7 @@ def read_tokenizer_config(folder):
 
 
 def _required(kind, config):
-    """Returns {name: values of which it has to be one}."""
+    """Returns {name: allowed values}."""
     both = {
         "scale_embedding": (True,),
         "activation_function": tuple(ACTIVATIONS),

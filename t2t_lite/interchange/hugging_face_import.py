@@ -1,4 +1,4 @@
-"""Models of Hugging Face, OPUS-MT's among them, become a run of this package."""
+"""Imports Hugging Face models, such as OPUS-MT's, as runs of this package."""
 
 import os
 
@@ -15,24 +15,24 @@ from t2t_lite.interchange.imported_run import write_imported_run
 
 
 def import_hugging_face(path, output_dir, *, languages=()):
-    """Makes a run of a Marian model, or of a Blenderbot with a Marian tokenizer, as `export_hugging_face` writes it.
+    """Makes a run from a Marian model, or from a Blenderbot with a Marian tokenizer as `export_hugging_face` writes it.
 
-    It is a run to decode with, to export, and to fine-tune (`--warm_start_from`). A search with `ends="top"` finds the
-    ids that `generate` finds with the same beam and penalty (`length_penalty="power"`) and `early_stopping="never"`.
-    Padding is no output here; there `bad_words_ids` says so.
+    The run can decode, be exported, and be fine-tuned (`--warm_start_from`). A search with `ends="top"` finds the same
+    ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
+    Padding is never an output here; in Transformers, `bad_words_ids` excludes it.
 
     Args:
-        path: str, a folder of `config.json`, `model.safetensors` or `pytorch_model.bin` (this needs PyTorch, which
-            reads tensors alone, and runs nothing), `source.spm`, `target.spm`, `vocab.json` and, where it is there,
+        path: str, a folder of `config.json`, `model.safetensors` or `pytorch_model.bin` (which needs PyTorch, whose
+            tensor reader runs no code), `source.spm`, `target.spm`, `vocab.json` and optionally
             `tokenizer_config.json`. Embeddings, softmax and vocabulary may be shared or not.
-        output_dir: str, of the new run; a folder that does not exist yet, or is empty.
-        languages: (of inputs, of targets), such as ("en", "de"); left out: what the tokenizer's configuration says.
+        output_dir: str, folder of the new run, which does not exist yet or is empty.
+        languages: (of inputs, of targets), such as ("en", "de"); default: those in the tokenizer's configuration.
 
     Returns:
         The path of the new checkpoint, without suffix.
 
     Raises:
-        UserError: a file that is not there or damaged, or a setting of the model that is not here (it is named).
+        UserError: a file is missing or damaged, or a setting of the model is not supported (the message names it).
         Failure: writing failed; nothing is left behind.
 
     Example:
@@ -81,7 +81,7 @@ def import_hugging_face(path, output_dir, *, languages=()):
 
 
 def _vocabularies(path, config, tokenizer):
-    """Returns the MarianVocabulary of either side, equal ones where one serves both."""
+    """Returns the MarianVocabulary of each side; they are equal if both sides share one."""
     is_separate = tokenizer.get("separate_vocabs") is True
     names = {"source.spm": "vocab.json", "target.spm": "target_vocab.json" if is_separate else "vocab.json"}
     sizes = {"source.spm": config["vocab_size"], "target.spm": config["decoder_vocab_size"]}
@@ -115,7 +115,7 @@ def _special_ids(config, tokenizer, ids, file):
 
 def _our_rows(found, inputs, targets):
     """Returns {"inputs", "targets", "softmax": float32 [our ids, hidden], "bias": float32 [our ids]}."""
-    # What is forbidden by -1e9 there would spoil the loss of a fine-tuning, which sums up all logits (smoothing).
+    # A bias of -1e9, which forbids an id, would spoil the loss in fine-tuning: label smoothing sums all logits.
     bias = np.maximum(found["bias"][targets.rows], marian.NEVER)
     return {
         "inputs": found["inputs"][inputs.rows],

@@ -8,25 +8,25 @@ PROBLEM = "translate_own"
 
 
 def write_imported_run(output_dir, *, hparams, languages, vocabularies, ending, fill, hparams_set="", step=0):
-    """Writes settings, vocabulary and a checkpoint: what every command needs that uses a trained model.
+    """Writes the settings, vocabulary and checkpoint that commands on trained models need.
 
-    The run is one of `translate_own` without corpora: t2t-datagen makes data for it by `--vocab_from=<output_dir>`.
+    The run belongs to `translate_own`, without corpora: t2t-datagen makes data for it by `--vocab_from=<output_dir>`.
 
     Args:
-        output_dir: str, which does not exist yet, or is empty. It appears when all is written.
+        output_dir: str, which does not exist yet or is empty. It appears when everything is written.
         hparams: HParams of the Transformer.
         languages: (of the inputs, of the targets).
-        vocabularies: {"inputs": bytes, "targets": bytes}, the contents of the vocabularies' files; equal: one for both.
-        ending: str, of these files: ".model" or ".subwords".
-        fill: function of the built model, that gives its weights their values.
+        vocabularies: {"inputs": bytes, "targets": bytes}, contents of the vocabulary files; if equal, they are shared.
+        ending: str, extension of these files: ".model" or ".subwords".
+        fill: function of the built model that sets its weights.
         hparams_set: str, name of the set that `hparams` come from, or "".
-        step: int, the updates that the model was trained for.
+        step: int, number of updates that the model was trained for.
 
     Returns:
         The path of the checkpoint, without suffix.
 
     Raises:
-        UserError: `output_dir` holds something, or settings or vocabularies that no model can have.
+        UserError: `output_dir` is not empty, or settings or vocabularies are impossible for a model.
         Failure: writing failed; nothing is left behind.
     """
 
