@@ -1,9 +1,9 @@
-"""A decoder-only language model out of the layers: it learns to close brackets, and samples with a cache.
+"""A decoder-only language model made of the layers: it learns to close brackets, and samples with a cache.
 
     python examples/language_model.py
 
-A closing bracket must be of the kind of the last one still open, any distance back: no n-gram knows it. The strings
-come from a generator of known probabilities, so the perplexity can be compared with the best there is. Half a minute.
+A closing bracket must match the last open one, at any distance, which no n-gram model can learn. The strings come from
+a generator with known probabilities, so the perplexity can be compared with the optimum. Takes half a minute.
 """
 
 import math

@@ -1,10 +1,10 @@
-"""The encoder in a functional Keras model: who does it, a person or an animal?
+"""The encoder in a functional Keras model, which tells whether the agent of a sentence is a person or an animal.
 
     python examples/text_classifier.py
 
-"The old dog is seen by a girl." and "The old dog sees a girl." have opposite answers and nearly the same words. One
-has to know where each noun stands and whether the verb is passive: a bag of words gets no more than chance. The
-sentences are made here; those of the test never occur in training. Takes about 20 seconds.
+"The old dog is seen by a girl." and "The old dog sees a girl." have opposite answers and nearly the same words. The
+answer depends on the positions of the nouns and on whether the verb is passive, so a bag of words is no better than
+chance. The sentences are generated here; those of the test never occur in training. Takes about 20 seconds.
 """
 
 import random
@@ -21,7 +21,7 @@ VERBS = {"sees": "seen", "follows": "followed", "likes": "liked", "finds": "foun
 
 
 def sentences(count, seed):
-    """Yields `count` different pairs (sentence, label): 0 where a person does it, 1 where an animal does."""
+    """Yields `count` different pairs (sentence, label); the label is 0 if the agent is a person, 1 if an animal."""
     draw, seen = random.Random(seed), set()
 
     def phrase(nouns):

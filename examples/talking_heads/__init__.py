@@ -1,7 +1,7 @@
-"""An attention of your own, trained by the commands: talking heads (Shazeer et al. 2020, arXiv 2003.02436).
+"""Your own kind of attention, trained by the commands: talking heads (Shazeer et al. 2020, arXiv 2003.02436).
 
-The heads' scores are mixed before the softmax and their weights after it, by two matrices that are learned. They start
-as identities, which is plain attention. Nothing but what is below needs to be written; the folder is a `--t2t_usr_dir`:
+Two learned matrices mix the heads' scores before the softmax and their weights after it. They start as identities,
+which is plain attention. The code below is all that is needed; the folder is a `--t2t_usr_dir`:
 
     t2t-datagen --problem=algorithmic_reverse_decimal40 --data_dir=data
     t2t-trainer --t2t_usr_dir=examples/talking_heads --model=talking_heads_transformer \

@@ -276,7 +276,7 @@ def _adopt(source, path):
 
 
 def _as_adopted(source):
-    """Returns what the file that is made of an existing vocabulary holds."""
+    """Returns the contents of the file that is made from an existing vocabulary."""
     content = files.read_bytes(source)
     if not source.endswith(ENDING):
         return subwords.with_usual_ids(content, source)
