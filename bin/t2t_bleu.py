@@ -5,7 +5,7 @@
     t2t-bleu --translations_dir=translations --reference=test.de --event_dir=events --wait_minutes=60
 
 Prints tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenisation), then sacreBLEU's scores
-(cased) with their signatures, the figures to publish. All files are UTF-8 text, one sentence a line, plain or packed
+(cased) with their signatures, the figures to publish. All files are UTF-8 text, one sentence per line, plain or packed
 (.gz, .bz2, .xz).
 """
 

@@ -41,8 +41,8 @@ def define_flags(flags):
     flags.DEFINE_list(
         "corpus_weights",
         [],
-        "translate_own: one a training corpus, how often each of its pairs comes: 2.5 is twice, and half of them once "
-        "more; 0.3 is 30 % of them. 1 each when left out.",
+        "translate_own: one weight per training corpus (default 1), how often each of its pairs occurs: 2.5 is twice, "
+        "and half of them once more; 0.3 is 30 % of them.",
     )
     flags.DEFINE_list(
         "filters",

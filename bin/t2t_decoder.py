@@ -33,7 +33,7 @@ def define_flags(flags):
     flags.DEFINE_integer("logical_cpus", 0, "Share the input over that many replicas on the CPU instead; 0: off.",
                          limits=LOGICAL_CPUS)  # fmt: skip
     _trained.define_flags(flags)
-    flags.DEFINE_path("decode_from_file", "", "What to translate, one sentence a line; - is standard input.")
+    flags.DEFINE_path("decode_from_file", "", "File to translate, one sentence per line; - is standard input.")
     flags.DEFINE_path("decode_to_file", "", "Where to write; - is standard output. Default: <input>.<model>….decodes.")
     flags.DEFINE_path("decode_reference", "", "A reference translation: BLEU is shown at the end.")
     flags.DEFINE_string("decode_hparams", "", HELP)

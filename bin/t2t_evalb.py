@@ -19,7 +19,7 @@ _SHOWN = 10  # as many problems as evalb shows before it gives up
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("gold", None, "File of gold trees.")
-    flags.DEFINE_path("predicted", None, "File of predicted trees, one a line.")
+    flags.DEFINE_path("predicted", None, "File of predicted trees, one per line.")
     flags.DEFINE_integer("cutoff", 40, "The second block is of sentences up to so many words.", 1, 10**6)
 
 

@@ -24,7 +24,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("model_dir", None, "Folder of checkpoints: a run's, or of averages.")
-    flags.DEFINE_path("source", None, "What to translate, one sentence a line.")
+    flags.DEFINE_path("source", None, "File to translate, one sentence per line.")
     flags.DEFINE_path("translations_dir", "translations", "Folder for the translations.")
     flags.DEFINE_integer("min_steps", 0, "Leave out checkpoints of fewer steps.", limits=COUNT)
     flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", limits=MINUTES)

@@ -59,7 +59,7 @@ def word_alignment(source_text, source_pieces, target_text, target_pieces, atten
             the source does not count.
 
     Returns:
-        Sorted list of (source word, target word), ints from 0: one a target word that has a piece of its own.
+        Sorted list of (source word, target word), ints from 0: one per target word that has a piece of its own.
 
     Raises:
         UserError: pieces that are not those of the text.
@@ -156,7 +156,7 @@ def _places(text, units):
 
 
 def _units(pieces, unknown):
-    """Returns [(what is written, number of pieces)]: one a piece, or one a letter where pieces are bytes of UTF-8."""
+    """Returns [(text, number of pieces)]: one per piece, or one per letter where pieces are UTF-8 bytes."""
     units, pending = [], b""
     for piece in [*pieces, ""]:
         byte = _BYTE.fullmatch(piece)

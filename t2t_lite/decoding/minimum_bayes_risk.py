@@ -23,7 +23,7 @@ def expected_utilities(texts, utility="chrf"):
         utility: "chrf" or "bleu", sacrebleu's `sentence_chrf` or `sentence_bleu` with their default settings.
 
     Returns:
-        list of (place in `texts` of its first occurrence, expected utility from 0 to 100), one a distinct text, best
+        list of (index of its first occurrence in `texts`, expected utility from 0 to 100), one per distinct text, best
         first; of equals the one that came first.
 
     Raises:

@@ -183,7 +183,7 @@ def _least_of_nucleus(weights, top_p):
 
 
 def draw(weights, uniform):
-    """Draws one id a row, by running sums: first a block of ids, then one of the block.
+    """Samples one id per row by running sums: first a block of ids, then an id of the block.
 
     Args:
         weights: float32 [N, V], >= 0; an id of weight 0 is never drawn.

@@ -15,7 +15,7 @@ class TargetScore:
 
     Attributes:
         log_prob: float, log-probability (nats) of the target given its source: the sum of those of its tokens.
-        token_log_probs: list of float (nats), one a piece and EOS: each one's log-probability after those before it.
+        token_log_probs: list of float (nats): log-probability of each piece and EOS given the previous ones.
     """
 
     log_prob: float
@@ -42,7 +42,7 @@ class GivenTargets:
         self._run = tf.function(functools.partial(function), input_signature=[ids, ids], autograph=False)
 
     def __call__(self, sources, targets, batch_size=16, on_progress=None):
-        """Returns a list of arrays [length of the target, ...], one a pair.
+        """Returns a list of arrays [length of the target, ...], one per pair.
 
         Args:
             sources: list of lists of ids, each ending in EOS.

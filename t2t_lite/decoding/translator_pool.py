@@ -1,4 +1,4 @@
-"""Several translators, one a device, that share the sentences of a call."""
+"""Several translators, one per device, that share the sentences of a call."""
 
 import concurrent.futures
 

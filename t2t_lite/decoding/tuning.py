@@ -38,7 +38,7 @@ class Trial:
 
 
 def parse_grid(text, where="--tune"):
-    """Reads `beam_size=1,4;alpha=0,0.6` (or blanks for semicolons) into a list of dicts, one a combination.
+    """Parses `beam_size=1,4;alpha=0,0.6` (or spaces for semicolons) into a list of dicts, one per combination.
 
     With a beam of one there is nothing to choose between, so alpha has no effect and such combinations come once.
 

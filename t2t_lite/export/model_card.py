@@ -22,7 +22,7 @@ _SIGNATURES = """\
 | signature | inputs | outputs |
 |---|---|---|
 | `serving_default` | `inputs` string [batch] | `outputs` string, `scores` float32, `truncated` bool, all [batch] |
-| `with_options` | and `alpha` float32, `extra_length` int32: one value, or one a row | as `serving_default` |
+| `with_options` | also `alpha` float32, `extra_length` int32: one value, or one per row | as `serving_default` |
 | `n_best` | `inputs` | `outputs`, `scores` [batch, {beam_size}], best first; `truncated` |
 | `tokens` | `inputs` | as `serving_default`, and `tokens`, `ids`, `input_tokens`, `input_ids` [batch, length] |
 | `score` | `inputs`, `targets` string [batch] | `scores`, `lengths`, `truncated`; `token_scores` [batch, length] |
@@ -166,7 +166,7 @@ def _bleu(runs):
 
 
 def _evaluations(checkpoint):
-    """Yields (what was translated, the log's line) of evaluations of a checkpoint that have a BLEU, one a data set."""
+    """Yields (name of the data, line of the log) for a checkpoint's evaluations with BLEU, one per data set."""
     folder, step = os.path.dirname(checkpoint), checkpoint_step(checkpoint)
     changed = tf.io.gfile.stat(f"{checkpoint}.index").mtime_nsec // 10**9
     found = {}

@@ -69,7 +69,7 @@ def read_facts(export):
     if facts["format"] != _FORMAT:
         raise UserError(f"{path}: format {shown(facts['format'])}, expected {_FORMAT}: written by another version.")
     if not 1 <= facts["models"] == len(facts["steps"]):
-        raise UserError(f"{path}: models and steps do not go together. Expected a step for each model.")
+        raise UserError(f"{path}: the numbers of models and steps differ. Expected one step per model.")
     return facts
 
 

@@ -14,7 +14,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-# The matrices with a row a piece, as `Transformer` names them, and whose these are; of biases, a number a piece.
+# The matrices with one row per piece (and biases with one number per piece), as `Transformer` names them, by side.
 _SIDES = {
     "embedding/embeddings": ("inputs", "targets"),
     "input_embedding/embeddings": ("inputs",),
