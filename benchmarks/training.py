@@ -231,6 +231,7 @@ def endure(pattern, steps=10_000, window=500):
     """Trains a tiny model for long; prints a line a window."""
     from t2t_lite import registry
     from t2t_lite.data import batching
+    from t2t_lite.training.feed import StepBatches
 
     settings = "num_hidden_layers=1,hidden_size=32,filter_size=64"
     step = new_step(registry.hparams("transformer_tiny").parse(settings))
@@ -239,8 +240,9 @@ def endure(pattern, steps=10_000, window=500):
     print(json.dumps(machine()), flush=True)
     for number, batch in enumerate(stream.take(steps), start=1):
         started = time.process_time()
-        tokens = float(step([batch], number)["tokens"])
-        times.append(1000 * (time.process_time() - started) / tokens)
+        taken = StepBatches([batch], number)
+        float(step(step.place(taken))["objective"])
+        times.append(1000 * (time.process_time() - started) / taken.target_tokens)
         shapes.add((*batch["inputs"].shape, *batch["targets"].shape))
         if number % window == 0:
             median, times = statistics.median(times), []

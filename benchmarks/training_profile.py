@@ -121,7 +121,10 @@ def profile(side, batches, rounds):
     step = new_step(hparams)
     import tensorflow as tf  # after t2t_lite, which asks for oneDNN
 
+    from t2t_lite.training.feed import StepBatches
+
     batch = {name: tf.constant(ids) for name, ids in zip(("inputs", "targets"), batches[0], strict=True)}
+    placed = step.place(StepBatches([batch], 0))
     counts = products(step.model, hparams, batch)
     alone, flops = {}, 0
     operations = {product: operation(*product) for product in counts}
@@ -129,7 +132,7 @@ def profile(side, batches, rounds):
         flops, alone[product] = flops + counts[product] * own, float("inf")
     whole, times = float("inf"), {}
     for turn in range(rounds + 2):  # two to warm up
-        seconds = cpu_seconds(lambda: float(step([batch], 0)["objective"]))
+        seconds = cpu_seconds(lambda: float(step(placed)["objective"]))
         if turn >= 2:
             whole = min(whole, seconds)
         for product, (run, _) in operations.items():
@@ -137,7 +140,7 @@ def profile(side, batches, rounds):
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             with tf.profiler.experimental.Profile(folder):
-                float(step([batch], 0)["objective"])
+                float(step(placed)["objective"])
             for name, milliseconds in self_times(folder).items():
                 times[name] = min(times.get(name, float("inf")), milliseconds)
     kinds = collections.Counter()
