@@ -66,9 +66,20 @@ def translate_file(job, source, output="", reference="", prefixes=""):
                     "Expected as many."
                 )
             setattr(task, keep, other)
-    if len(lines) >= _MANY_BATCHES * job.settings.search_options().batch_size and len(job.devices) < 2:
+    if searches_many_batches(job, len(lines)):
         use_a_thread_per_search()
     translate_lines(job, task, errors)
+
+
+def searches_many_batches(job, num_lines):
+    """Returns whether a job mostly runs uncompiled searches side by side, which gain from one thread each.
+
+    Searches of single sentences and samples are compiled, and a compiled search uses all threads by itself.
+    """
+    options = job.settings.search_options()
+    if options.batch_size == 1 or options.sampling or job.mbr or len(job.devices) > 1:
+        return False
+    return num_lines >= _MANY_BATCHES * options.batch_size
 
 
 def translate_lines(job, task, errors):
