@@ -1,7 +1,7 @@
-"""Which source word a target word goes back to, by the decoder's attention to the source.
+"""Word alignment from the decoder's attention to the source.
 
-Words are what blanks separate, `text.split()`, numbered from 0. Pieces are found again in the text letter by letter, so
-that any vocabulary will do: SentencePiece's, with or without bytes and unknown pieces, UTF-8 bytes, or whole words.
+Words are separated by whitespace, as in `text.split()`, and numbered from 0. Pieces are matched to the text letter by
+letter, so any vocabulary works: SentencePiece with or without bytes and unknown pieces, UTF-8 bytes, or whole words.
 """
 
 import re
@@ -14,26 +14,27 @@ from t2t_lite.errors import UserError
 
 UNKNOWN = "<unk>"
 
-_BLANK = "\u2581"  # what SentencePiece writes for a blank
+_BLANK = "\u2581"  # SentencePiece's space
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-_MARK = "\udfff"  # stands for an unknown piece in a text; no text can hold it
-_BROKEN = "\ufffd"  # bytes that are no UTF-8
+_MARK = "\udfff"  # stands for an unknown piece; a lone surrogate cannot occur in a text
+_BROKEN = "\ufffd"  # stands for invalid UTF-8
 
 
 def memory_attention(model, layer=-2):
-    """Returns `GivenTargets` of float32 [length of the target, longest source]: the attention of each step.
+    """Returns `GivenTargets` of float32 [target length, longest source]: the attention weights of each step.
 
-    It is the mean over the heads of one layer: the last but one, which Garg et al. 2019 ("Jointly learning to align and
-    translate with Transformer models", section 4) found to align best. So it was on Multi30k with three layers: of the
-    links that IBM model 1 has in both directions, 72 % (first layer 70 %, last 66 %). Reading them off one step later,
-    when a piece is the decoder's input (Chen et al. 2020), gave 14 %.
+    They are the mean over the heads of one layer. The default is the last layer but one, which Garg et al. 2019
+    ("Jointly learning to align and translate with Transformer models", section 4) found to align best. A model with
+    three layers confirmed this on Multi30k: this layer gave 72 % of the links that IBM model 1 finds in both directions
+    (the first layer 70 %, the last 66 %). Taking the weights one step later, when the piece is the decoder's input
+    (Chen et al. 2020), gave 14 %.
 
     Args:
         model: has `attention_weights({"inputs", "targets"})`, as the Transformer and an `Ensemble` do.
-        layer: int, of the decoder; negative: from the last one. Where there are fewer, the first.
+        layer: int, index of a decoder layer; negative counts from the last. The first if there are fewer layers.
 
     Raises:
-        UserError: the model cannot tell.
+        UserError: the model does not expose attention weights.
     """
     if not hasattr(model, "attention_weights"):
         raise UserError(
@@ -55,14 +56,14 @@ def word_alignment(source_text, source_pieces, target_text, target_pieces, atten
     Args:
         source_text, target_text: str.
         source_pieces, target_pieces: lists of str, their pieces without EOS (`Translation.source_tokens`, `.tokens`).
-        attention: float [target pieces (+ EOS), source pieces + EOS] (`Translation.attention`). What goes to the EOS of
-            the source does not count.
+        attention: float [target pieces (+ EOS), source pieces + EOS] (`Translation.attention`). Attention to the
+            source's EOS is ignored.
 
     Returns:
-        Sorted list of (source word, target word), ints from 0: one per target word that has a piece of its own.
+        Sorted list of (source word, target word), ints from 0: one per target word with at least one piece.
 
     Raises:
-        UserError: pieces that are not those of the text.
+        UserError: the pieces do not match the text.
     """
     source, target = piece_words(source_text, source_pieces), piece_words(target_text, target_pieces)
     if not source or not target:
@@ -74,15 +75,15 @@ def word_alignment(source_text, source_pieces, target_text, target_pieces, atten
 
 
 def pharaoh(pairs):
-    """Returns pairs in the Pharaoh format, "0-0 1-2": source word, target word."""
+    """Formats pairs as Pharaoh does, "0-0 1-2": source word, target word."""
     return " ".join(f"{source}-{target}" for source, target in pairs)
 
 
 def replace_unknown(source_text, source_pieces, target_pieces, attention, unknown=UNKNOWN):
-    """Returns the target's text with a source word in place of each word that has an unknown piece.
+    """Returns the target text, with each word that contains an unknown piece replaced by a source word.
 
-    It is the word that the unknown piece attends to most, in the target word's own punctuation: an unknown word of a
-    name, say, is copied.
+    The source word is the one that the unknown piece attends to most. The target word keeps its punctuation. This
+    copies unknown names, for example.
 
     Args:
         source_text, source_pieces, target_pieces, attention: see `word_alignment`.
@@ -113,15 +114,15 @@ def _with_source_word(word, chosen):
 
 
 def piece_words(text, pieces, unknown=UNKNOWN):
-    """Returns for each piece the number of the word of `text` that it is of; a blank alone is of the word behind it.
+    """Returns for each piece the number of its word in `text`; a space on its own belongs to the next word.
 
     Args:
-        text: str; words that come after all of the pieces do not matter.
+        text: str; words after the last piece are ignored.
         pieces: list of str.
-        unknown: str, the unknown piece, which stands for any letters.
+        unknown: str, the unknown piece, which matches any letters.
 
     Raises:
-        UserError: these are not the text's pieces.
+        UserError: the pieces do not match the text.
     """
     if not pieces:
         return []
@@ -130,10 +131,10 @@ def piece_words(text, pieces, unknown=UNKNOWN):
     places = _places("".join(text.split()), letters)
     if places is None:
         if not any(_BLANK in piece for piece in pieces) and len(pieces) == count:
-            return list(range(count))  # a vocabulary of words that has another name for this one
+            return list(range(count))  # a word vocabulary with its own symbol for unknown words
         if not any(_BLANK in piece for piece in pieces) or not count:
             raise UserError(f"Cannot align {text[:40]!r}: its pieces, {' '.join(pieces[:5])} …, are not found in it.")
-        # The vocabulary normalises letters: number the words of the pieces themselves.
+        # The vocabulary normalizes letters: count the words in the pieces instead.
         text = "".join(surface for surface, _ in units)
         places = np.cumsum([0, *map(len, letters)]).tolist()
     owner = [min(number, count - 1) for number, word in enumerate(text.split()) for _ in word]
@@ -141,11 +142,11 @@ def piece_words(text, pieces, unknown=UNKNOWN):
 
 
 def _places(text, units):
-    """Returns where each unit begins in a text without blanks; None: they are not found there."""
+    """Returns where each unit begins in a text without spaces, or None if the units do not match it."""
     at, places = 0, []
     for number, unit in enumerate(units):
         places.append(at)
-        if unit in (_MARK, _BROKEN):  # up to the next letters that are known
+        if unit in (_MARK, _BROKEN):  # extends to the next known letters
             known = next((u for u in units[number + 1 :] if u not in ("", _MARK, _BROKEN)), None)
             at = len(text) if known is None else text.find(known, at)
         else:
@@ -156,7 +157,7 @@ def _places(text, units):
 
 
 def _units(pieces, unknown):
-    """Returns [(text, number of pieces)]: one per piece, or one per letter where pieces are UTF-8 bytes."""
+    """Returns [(text, number of pieces)]: one per piece, or one per letter if pieces are UTF-8 bytes."""
     units, pending = [], b""
     for piece in [*pieces, ""]:
         byte = _BYTE.fullmatch(piece)
@@ -164,7 +165,7 @@ def _units(pieces, unknown):
             pending += bytes([int(byte[1], 16)])
             continue
         for letter in pending.decode("utf-8", errors="surrogateescape"):
-            broken = "\udc80" <= letter <= "\udcff"  # shown as U+FFFD, alone or several as one
+            broken = "\udc80" <= letter <= "\udcff"  # shown as U+FFFD, one for each byte or for several
             units.append((_BROKEN if broken else letter, len(letter.encode("utf-8", errors="surrogateescape"))))
         pending = b""
         units.append((_MARK if piece == unknown else piece.replace(_BLANK, " "), 1))

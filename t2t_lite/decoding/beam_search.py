@@ -1,19 +1,19 @@
 """Beam search with the semantics of tensor2tensor's utils/beam_search.py, for any model with three methods.
 
-What a model offers (the Transformer does; others go through `full_pass.FullPass`); B sentences, K beams, V ids:
+The Transformer has these methods; `full_pass.FullPass` adds them to other models. B sentences, K beams, V ids:
 
     memory = model.encode(inputs)                             int32 [B, S], 0 pads -> pytree of [B, ...]
     cache = model.init_cache(memory, max_length, beam_size)   int T, int K -> {"beams": pytree, ...}
     logits, cache = model.decode_step(ids, position, cache)   int32 [B*K], int32 [] -> float32 [B*K, V]
 
-* `ids` is the output of the step before; at position 0 it is ignored (the decoder's first input is the zero vector).
-* Leaves under "beams" are [B, K, ...]; the search reorders them by parent beam after every step. Those under "shared",
-  if there are any, belong to all sentences: what is made once a search. All other leaves, [B, ...], stay where they
-  were written, so that keys and values are never moved (a model tells histories apart by an ancestry table under
-  "beams").
-* There is room for T positions. The cache for a larger T is the one for the smaller T padded with zeros at the end of
-  its axes; the search makes it so when it is full. Where shapes are static, those of the cache are (for XLA); elsewhere
-  the axes that grow are of unknown size, and T is in general more than what was decoded and less than the limit.
+* `ids` is the output of the previous step; at position 0 it is ignored (the decoder's first input is the zero vector).
+* Leaves under "beams" are [B, K, ...]; the search reorders them by parent beam after every step. Leaves under "shared"
+  are optional. They are computed once per search and belong to all sentences. All other leaves are [B, ...] and stay
+  where they were written, so keys and values are never moved (an ancestry table under "beams" tells a model which of
+  them belong to a beam).
+* The cache has room for T positions. The cache for a larger T is the one for the smaller T, padded with zeros at the
+  end of its axes; the search pads it when it is full. With static shapes (for XLA) the cache is static, too.
+  Otherwise the growing axes have unknown size, and T usually lies between the number of decoded ids and the limit.
 """
 
 import typing
@@ -32,9 +32,9 @@ class Hypotheses(typing.NamedTuple):
 
     Attributes:
         ids: int32 [B, K, T], each hypothesis up to and including its EOS, then 0.
-        scores: float32 [B, K], log-probability (nats) / length penalty; -inf where there is no hypothesis.
-        ended: bool [B, K], whether the hypothesis ends in EOS. Where a sentence has one that ends, those that do
-            not are left out (score -inf); otherwise the K live ones, cut off at the limit, are returned.
+        scores: float32 [B, K], log-probability (nats) / length penalty; -inf for missing hypotheses.
+        ended: bool [B, K], whether the hypothesis ends in EOS. If any hypothesis of a sentence does, unfinished ones
+            are left out (score -inf). Otherwise the K live ones are returned, truncated at the limit.
     """
 
     ids: tf.Tensor
@@ -43,11 +43,11 @@ class Hypotheses(typing.NamedTuple):
 
 
 class State(typing.NamedTuple):
-    """What the loop carries from step to step."""
+    """The loop's variables."""
 
     position: tf.Tensor  # int32 []
-    rows: tf.Tensor  # int32 [B], which sentence each row is: those that are decided may be dropped
-    ids: tf.Tensor  # int32 [B, K], output of the step before
+    rows: tf.Tensor  # int32 [B], the sentence in each row; decided sentences may be dropped
+    ids: tf.Tensor  # int32 [B, K], output of the previous step
     log_probs: tf.Tensor  # float32 [B, K], of the live hypotheses, best first
     live: tf.Tensor  # int32 [B, K, T]
     finished: tf.Tensor  # int32 [B, K, T]
@@ -68,34 +68,34 @@ def beam_search(
     prefix=None,
     max_length=None,
 ) -> Hypotheses:
-    """Finds the outputs of highest penalised log-probability. Call it inside a `tf.function`.
+    """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
 
-    A step takes the 2K best continuations of the K live hypotheses: those that end in EOS compete for K finished
-    places, the best K others live on. A sentence is frozen as soon as no live hypothesis can enter its `n_best`
-    finished ones (log-probabilities only fall, and the penalty is largest at the limit), or at its own limit. So
-    all K hypotheses are those that the sentence would get alone: batch mates don't matter.
+    Each step takes the 2K best continuations of the K live hypotheses. Those that end in EOS compete for K finished
+    places; the best K others stay alive. A sentence is decided when it reaches its limit, or when no live hypothesis
+    can still become one of its `n_best` finished ones (log-probabilities only fall, and the penalty is largest at the
+    limit). The result of a sentence does not depend on the rest of the batch.
 
-    `beam_size=1` is greedy search: it ends at the first step where EOS is the most probable id.
+    `beam_size=1` is greedy search: it stops at the first step where EOS is the most probable id.
 
     Args:
         model: see the module's docstring.
         inputs: int32 [B, S], each row ends in EOS, then 0.
-        limit: int32 [B], longest output of each sentence in ids, EOS included. 0: the row only fills up the batch,
-            and costs no steps.
+        limit: int32 [B], longest output of each sentence in ids, EOS included. 0 marks a padding row, which costs
+            no steps.
         beam_size: K, Python int >= 1.
         alpha: float or float32 tensor [] or [B], >= 0; exponent of the length penalty.
         length_penalty: "gnmt": ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14), or "power": n^alpha; n counts EOS.
-        n_best: Python int <= beam_size, how many of the best hypotheses have to be final. The search is longer for
-            a larger number.
-        ends: which of a step's 2K continuations may end: "any", as in tensor2tensor, or only the "top" K, as in Hugging
-            Face and CTranslate2.
-        prefix: int32 [B, P], ids that each output has to begin with, then 0 (no id is forced there); scores count
-            them as any others. None: nothing is forced.
-        max_length: Python int >= max(limit): static shapes throughout, for XLA (`jit_compile=True`).
+        n_best: Python int <= beam_size, how many of the best hypotheses have to be final. A larger number
+            makes the search longer.
+        ends: which of a step's 2K continuations may finish: "any", as in tensor2tensor, or only the "top" K, as in
+            Hugging Face and CTranslate2.
+        prefix: int32 [B, P], ids that each output has to begin with, then 0 (nothing is forced there). Scores include
+            them. None: no prefixes.
+        max_length: Python int >= max(limit): all shapes are static, for XLA (`jit_compile=True`).
             None: shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
 
     Returns:
-        Hypotheses, with T = max_length, or max(limit, 1) where that is None.
+        Hypotheses, with T = max_length, or max(limit, 1) if `max_length` is None.
     """
     search = BeamSearch(model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length)
     memory = model.encode(inputs)
@@ -122,23 +122,23 @@ class BeamSearch:
         self.alpha = tf.cast(alpha, tf.float32)
         self.length_penalty = length_penalty
         self.n_best = n_best
-        # In greedy search only the first of the two candidates ends.
+        # In greedy search only the first of the two candidates may finish.
         self.end_ranks = 2 * beam_size if ends == "any" and beam_size > 1 else beam_size
         self.prefix = prefix
         self.max_length = tf.maximum(tf.reduce_max(limit), 1) if max_length is None else max_length
         self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
 
     def penalty(self, length, alpha):
-        """int32 and float32, of shapes that go together -> float32."""
+        """int32 and float32 of shapes that broadcast -> float32."""
         length = tf.cast(length, tf.float32)
         return length**alpha if self.length_penalty == "power" else ((5.0 + length) / 6.0) ** alpha
 
     def alpha_of(self, rows):
-        """The exponent, float32 [], or of these rows, [R, 1], where sentences have their own."""
+        """The exponent, float32 []; or [R, 1], that of the given rows, if each sentence has its own."""
         return tf.gather(self.alpha, rows)[:, None] if self.alpha.shape.rank else self.alpha
 
     def start(self, cache):
-        """At first only beam 0 counts: all K are equal."""
+        """Only beam 0 counts at first, since all K beams are equal."""
         batch = self.limit.shape[0] or tf.shape(self.limit)[0]
         first = tf.constant([[0.0] + [-float("inf")] * (self.beam_size - 1)])
         nothing = tf.zeros((batch, self.beam_size, self.max_length), tf.int32)
@@ -173,7 +173,7 @@ class BeamSearch:
         sequences = tf.where(here, ids[..., None], pick(state.live, parents))  # [B, 2K, T]
         ends = ids == EOS_ID
 
-        # What ends must come from a hypothesis, not from the void.
+        # A finished output must extend a real hypothesis, not an empty beam.
         finishes = ends & is_open & (log_probs > -float("inf")) & (tf.range(2 * beam) < self.end_ranks)
         penalty = self.penalty(state.position + 1, self.alpha_of(state.rows))
         new_scores = tf.where(finishes, log_probs / penalty, -float("inf"))
@@ -204,20 +204,20 @@ class BeamSearch:
             log-probabilities float32, parents int32 and ids int32, all [B, 2K], best first.
         """
         beam = self.beam_size
-        each = min(2 * beam + 1, logits.shape[-1])  # one more than wanted: padding is no output, and drops out
+        each = min(2 * beam + 1, logits.shape[-1])  # one more than wanted, since padding is dropped
         values, ids = block_top_k(logits, each)  # [B*K, each]
-        # By the probability of the best id: a softmax is one kernel, the sum of exponentials would be three.
+        # From the probability of the best id: a softmax is one kernel, a log-sum-exp would be three.
         log_sum = values[:, :1] - tf.math.log(pick(tf.nn.softmax(logits), ids[:, :1]))
         if self.prefix is not None:
             values, ids = self.forced(logits, values, ids, state)
-        # What is constant in a row does not change its order: add it to the survivors, not to V values.
+        # A constant does not change the order of a row, so add it to the survivors, not to all V values.
         values += tf.reshape(state.log_probs, (-1, 1)) - log_sum
         values = tf.where(ids == PAD_ID, -float("inf"), values)
         best, at = tf.math.top_k(tf.reshape(values, (-1, beam * each)), 2 * beam)  # [B, 2K]
         return best, at // each, pick(tf.reshape(ids, (-1, beam * each)), at)
 
     def forced(self, logits, values, ids, state):
-        """Leaves one continuation, the prefix's id, in the rows of sentences that have one at this position."""
+        """Leaves only the prefix's id as a continuation where a sentence has one at this position."""
         prefix = tf.gather(self.prefix, state.rows)
         wanted = tf.reduce_sum(tf.where(tf.range(tf.shape(prefix)[1]) == state.position, prefix, 0), 1)  # [B]
         wanted = tf.repeat(wanted, self.beam_size)[:, None]  # [B*K, 1]
@@ -226,7 +226,7 @@ class BeamSearch:
         return tf.where(wanted != 0, forced_values, values), tf.where(wanted != 0, wanted, ids)
 
     def result(self, state):
-        """Finished hypotheses where the sentence has any, else the live ones."""
+        """Returns each sentence's finished hypotheses, or its live ones if none has finished."""
         any_ended = state.scores[:, :1] > -float("inf")  # [B, 1]
         return Hypotheses(
             ids=tf.where(any_ended[..., None], state.finished, state.live),

@@ -25,24 +25,24 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 @dataclasses.dataclass
 class CheckpointTranslations:
-    """Makes the translation of each checkpoint; the model is built, traced and compiled once for all of them.
+    """Translates a text with each checkpoint; the model is built, traced and compiled once for all of them.
 
     Attributes:
         model_dir: path of the folder of checkpoints.
         source_path, source: the text's path and its lines, list of str.
-        folder: path of the translations, `<problem>-<step>`; `<problem>-settings.json` says how they are made.
-        search: dict of beam_size and alpha; what is missing has the problem's default.
-        data_dir, usr_dir: paths of the vocabulary and of the user's own folder, where the run does not know them.
-        names: dict of problem, model and hparams_set, where they are to be checked against the run's.
-        command: None, or a command of the user's that translates instead: see `decoder_command`.
-        references: list of paths that nothing may overwrite.
-        plot: path of the picture of scores that will be drawn; "": `<problem>-scores.png`; None: none will.
+        folder: path of the folder of translations, `<problem>-<step>`, and their settings, `<problem>-settings.json`.
+        search: dict of beam_size and alpha; missing ones have the problem's default.
+        data_dir, usr_dir: paths of the vocabulary and of the user's own folder, if the run does not name them.
+        names: dict of problem, model and hparams_set, to be checked against the run's.
+        command: None, or the user's own command that translates instead: see `decoder_command`.
+        references: list of paths that must not be overwritten.
+        plot: path of the plot of scores; "": `<problem>-scores.png`; None: no plot.
         problem: its name; None before the first checkpoint.
-        seen, done: how many checkpoints there were, and how many of them have a translation.
-        error: None, or why the last one that could not be read could not.
+        seen, done: the number of checkpoints so far, and how many of them have a translation.
+        error: None, or why the last unreadable checkpoint could not be read.
 
     Raises:
-        UserError: no picture can be written at `plot`.
+        UserError: no plot can be written at `plot`.
     """
 
     model_dir: str
@@ -67,7 +67,7 @@ class CheckpointTranslations:
             _check_plot(self.plot)
 
     def translate(self, checkpoint):
-        """Returns the path of a `StepFile`'s translation, or None where there is none and a warning says why."""
+        """Translates with a `StepFile`; returns the translation's path, or None after a warning that says why not."""
         self.seen += 1
         if not self.problem:
             self._prepare(checkpoint.path)
@@ -92,7 +92,7 @@ class CheckpointTranslations:
         return path
 
     def note(self, checkpoint, bleu):
-        """Writes a BLEU, a `Score`, to eval.log beside the checkpoint, once: the card of an export of it says so."""
+        """Writes a BLEU, a `Score`, to eval.log beside the checkpoint, once. The model card of an export reads it."""
         try:
             same = {
                 "event": "translation",
@@ -104,11 +104,11 @@ class CheckpointTranslations:
             log = RunLog(self.model_dir, name="eval.log")
             if not any(same.items() <= line.items() for line in log.read()):
                 log.write(**same, bleu=bleu.score)
-        except (tf.errors.OpError, OSError) as error:  # a folder of somebody else's, or a checkpoint that is gone
+        except (tf.errors.OpError, OSError) as error:  # a read-only folder, or a deleted checkpoint
             _LOGGER.info(f"{self.model_dir}/eval.log: the BLEU is not noted: {first_line(error)}")
 
     def _prepare(self, checkpoint):
-        """Makes the folder; before that, checks all that can be wrong with it, or with what was asked for."""
+        """Checks the folder and the settings, then makes the folder."""
         config = read_config_of(checkpoint)
         check_names(config, **self.names)
         problem = registry.problem(config["problem"])
@@ -161,7 +161,7 @@ class CheckpointTranslations:
             _LOGGER.warning(f"{path}: is older than its checkpoint. Delete it to have it made again.")
 
     def _load(self, checkpoint):
-        """Gives the translator a checkpoint's weights; returns False for one that cannot be read."""
+        """Loads a checkpoint's weights into the translator; returns False if they cannot be read."""
         try:
             if self._translator is None:
                 self._translator = Translator.load(checkpoint.path, self.data_dir)
@@ -186,7 +186,7 @@ class CheckpointTranslations:
 
 
 def _check_plot(path):
-    """Raises `UserError` where no picture can be written."""
+    """Raises `UserError` if no plot can be written."""
     folder = os.path.dirname(path) or "."
     files.make_folder(folder)
     files.check_writable(folder)

@@ -1,4 +1,4 @@
-"""The dtype that a trained model computes in while it decodes, and whether this machine is fast in it."""
+"""The dtype in which a trained model decodes, and whether this machine is fast in it."""
 
 import logging
 import os
@@ -14,14 +14,14 @@ _GPU_CAPABILITY = (8, 0)  # Ampere, the first with bfloat16
 
 
 def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
-    """Returns `dtype`, or "float32", with a warning, where this machine has no instructions for bfloat16.
+    """Returns `dtype`, or "float32" with a warning if this machine has no instructions for bfloat16.
 
-    Without them oneDNN leaves the products to code that is many times slower.
+    Without them oneDNN falls back to code that is many times slower.
 
     Args:
-        dtype: "float32", "bfloat16", or None: as the model was trained.
-        check_device: bool, False: return `dtype` whatever this machine is.
-        cpuinfo: the path of what Linux says about the CPU.
+        dtype: "float32", "bfloat16", or None for the dtype that the model was trained in.
+        check_device: bool, False returns `dtype` on any machine.
+        cpuinfo: path of Linux's description of the CPU.
 
     Raises:
         UserError: another dtype.
@@ -36,7 +36,7 @@ def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
 
 
 def _missing_for_bfloat16(cpuinfo):
-    """Returns what this machine lacks, "" where it lacks nothing."""
+    """Returns what this machine lacks, or "" if it lacks nothing."""
     if gpus := tf.config.list_physical_devices("GPU"):
         found = [tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus]
         return "" if min(found) >= _GPU_CAPABILITY else "a GPU's compute capability is below 8.0"
@@ -46,5 +46,5 @@ def _missing_for_bfloat16(cpuinfo):
         with open(cpuinfo) as file:
             words = set(file.read().split())
     except OSError:
-        words = set()  # another system than Linux: nothing is known
+        words = set()  # not Linux: nothing is known
     return "" if words & _CPU_FLAGS else "this CPU has neither AVX512-BF16 nor AMX"

@@ -1,4 +1,4 @@
-"""Decoding from a file into a file: in chunks, so that a killed command goes on where it was."""
+"""Decoding from a file into a file, in chunks, so that a killed command can resume."""
 
 import contextlib
 import dataclasses
@@ -17,20 +17,20 @@ from t2t_lite.evaluation.scores import METRICS, corpus_bleu
 from t2t_lite.files.pipes import is_device
 from t2t_lite.files.resumable import ResumableFiles
 
-_MANY_BATCHES = 8  # of which the last one, searched alone, is a small part
+_MANY_BATCHES = 8  # so that the last one, which is searched alone, is a small part
 
 
 @dataclasses.dataclass
 class Lines:
-    """What to translate, and where to.
+    """The lines to translate, and where their translations go.
 
     Attributes:
-        name: str, what the lines are of, for messages.
+        name: str, where the lines come from, for messages.
         lines: list of str.
-        path: str, of the output; - is standard output.
+        path: str, the output; - is standard output.
         first: int, the number of the first line.
         prefixes: list of str, or None.
-        references: list of str, or None: BLEU is shown at the end.
+        references: list of str, from which BLEU is computed at the end, or None.
     """
 
     name: str
@@ -46,11 +46,11 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 
     Args:
         job: DecodingJob.
-        source, output: paths; "" has tensor2tensor's name, beside the source.
+        source, output: paths; the output "" gets tensor2tensor's name, beside the source.
         reference, prefixes: paths of files with as many lines, or "".
 
     Raises:
-        UserError: a file is missing, or has another number of lines, or a line cannot be translated.
+        UserError: a file is missing or has a different number of lines, or a line cannot be translated.
     """
     path = job.settings.shard_name(output or job.default_name(source))
     job.check_files({"--decode_to_file": path, "--alignments_file": job.settings.shard_name(job.alignments_file)})
@@ -83,7 +83,7 @@ def searches_many_batches(job, num_lines):
 
 
 def translate_lines(job, task, errors):
-    """Translates `Lines`, and says how it went."""
+    """Translates `Lines` and logs a summary."""
     lines_of = job.line_translator(task.name, errors)
     task.lines = lines_of.check_lengths(task.lines, task.first)
 
@@ -103,7 +103,7 @@ def translate_lines(job, task, errors):
 
 
 def score_file(job, source, output="-"):
-    """Writes for each line of a file, input and target parted by a tab, the mean loss of a target piece."""
+    """Writes the mean loss per target piece of each line of a file, which holds an input, a tab and a target."""
     path = job.settings.shard_name(output)
     job.check_files({"--decode_to_file": path})
     errors = LineErrors(job.on_error)
@@ -127,7 +127,7 @@ def score_file(job, source, output="-"):
 
 
 def part_of_file(path, settings, errors):
-    """Returns this command's lines of a file, the name of the file they are in, and the number of the first one."""
+    """Returns this shard's lines of a file, the name of the file they are in, and the number of the first one."""
     part = settings.shard_name(path)
     if part != path and files.exists(part):
         return text_files.input_lines(part, settings.delimiter, errors), part, 1
@@ -137,7 +137,7 @@ def part_of_file(path, settings, errors):
 
 
 def made_from(job, task):
-    """Returns all that the outputs depend on, in words that a message can name."""
+    """Returns everything that the outputs depend on, under names that suit messages."""
     asked = ("long_input", "on_error", "n_best_format", "mbr", "devices", "compute_dtype")
     return {
         "version": t2t_lite.__version__,
@@ -157,23 +157,23 @@ def _digest(value):
 
 
 def _write(job, paths, task, make, title="translating"):
-    """Makes and writes the outputs of all lines, chunk by chunk.
+    """Computes and writes the outputs of all lines, chunk by chunk.
 
     Args:
         job: DecodingJob.
         paths: list of str.
         task: Lines.
-        make: function of (lines, place of the first one, on_progress) -> (for each path a list of lines, tokens).
-        title: str, what progress says.
+        make: function of (lines, index of the first one, on_progress) -> (a list of lines for each path, tokens).
+        title: str, of the progress line.
 
     Returns:
         Function that returns the list of lines of the first file.
     """
-    keeps = task.path == "-" or is_device(task.path)  # of which nothing can be read again
+    keeps = task.path == "-" or is_device(task.path)  # it cannot be read back
     translator, delimiter, kept = job.translator, job.settings.delimiter, []
     written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, task))
     chunk = job.chunk * getattr(translator, "count", 1)
-    if written.state is not None:  # what will be compiled from here on: last digits depend on it
+    if written.state is not None:  # decides what is compiled from here on, which affects the last digits of scores
         _go_on_as(translator, written.state, task.path)
     progress = Progress(title, "sentences", len(task.lines), written.done)
     try:
@@ -201,7 +201,7 @@ def _write(job, paths, task, make, title="translating"):
 
 
 def _go_on_as(translator, history, path):
-    """Gives a translator the history that the unfinished file says; a pool has a list of them."""
+    """Gives a translator the search history stored with the unfinished file; a pool has a list of them."""
     count = getattr(translator, "count", None)
     if isinstance(history, dict) if count is None else isinstance(history, list) and len(history) == count:
         translator.search_history = history
@@ -212,7 +212,7 @@ def _go_on_as(translator, history, path):
 
 
 class _ToStandardOutput:
-    """Has the methods of ResumableFiles; one file is standard output, where nothing can be taken up again."""
+    """Has the methods of ResumableFiles, but one file is standard output, which cannot be resumed."""
 
     def __init__(self, paths):
         self.done, self.state = 0, None
@@ -232,7 +232,7 @@ class _ToStandardOutput:
 
 
 def _first_text(job, line):
-    """Returns the best output in a line that was written."""
+    """Returns the best output in a written line."""
     if job.n_best_format == "json":
         found = json.loads(line)["hypotheses"]
         return found[0]["text"] if found else ""

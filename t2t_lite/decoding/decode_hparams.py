@@ -24,7 +24,7 @@ from t2t_lite.tensor2tensor_names import hparam_answer
 _LOGGER = logging.getLogger("t2t_lite")
 _SEARCH, _SAMPLING = "argmax", ("random", "random_per_example")
 _SAMPLING_SETTINGS = {"sampling_temp", "sampling_keep_top_k", "sampling_keep_top_p", "sampling_seed"}
-_SEARCH_SETTINGS = {"alpha", "length_penalty", "ends", "return_beams"}  # beam_size=1 is how tensor2tensor is told
+_SEARCH_SETTINGS = {"alpha", "length_penalty", "ends", "return_beams"}  # not beam_size: tensor2tensor samples with 1
 
 EVALUATION_SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "batch_size")
 DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"  # what t2t-decoder --tune tries
@@ -40,24 +40,24 @@ HELP = (
 
 @dataclasses.dataclass
 class DecodeHParams:
-    """What `--decode_hparams` may set (tensor2tensor's utils/decoding.py); the defaults are the paper's translation's.
+    """The settings of `--decode_hparams` (tensor2tensor's utils/decoding.py); the defaults are the paper's.
 
     Attributes:
         beam_size, alpha, extra_length (tensor2tensor: 100), length_penalty, ends: see `SearchOptions`.
         batch_size: see `SearchOptions`; 0: 32.
-        return_beams: write all beam_size outputs of a line, separated by tabs, best first (a problem's choice before).
+        return_beams: write all beam_size outputs of a line, separated by tabs, best first (after the problem's choice).
         n_best: write that many outputs of a line; 0: one, or beam_size with return_beams.
         write_beam_scores: write each output's score after it.
         max_input_size: the longest input in ids, EOS included; -1: the model's own maximum.
-        sampling_method: "argmax" searches; "random" draws (tensor2tensor's "random_per_example" is the same here).
-        sampling_temp, sampling_keep_top_k (-1: all), sampling_keep_top_p, sampling_seed: how to draw, see
-            `SearchOptions`. tensor2tensor has the first two among the model's hyperparameters.
-        num_samples: outputs drawn for a line; of a problem's records it is how many are decoded, as in tensor2tensor.
-        num_decodes: passes over a problem's records, each in a folder of its own; for drawn outputs.
-        replace_unknown: an output's unknown pieces become the word of the input that they attend to most.
+        sampling_method: "argmax" searches; "random" samples (tensor2tensor's "random_per_example" is the same here).
+        sampling_temp, sampling_keep_top_k (-1: all), sampling_keep_top_p, sampling_seed: how to sample, see
+            `SearchOptions`. In tensor2tensor the first two are hyperparameters of the model.
+        num_samples: outputs sampled per line; for a problem's records, how many are decoded, as in tensor2tensor.
+        num_decodes: passes over a problem's records, each in a folder of its own; for sampling.
+        replace_unknown: replace an output's unknown pieces by the input word that they attend to most.
         identity_output: write ids instead of text.
         delimiter: what ends a record in input and output files.
-        shards, shard_id, shards_start_offset, shard_google_format: this command's part, see `t2t_decoder`.
+        shards, shard_id, shards_start_offset, shard_google_format: this command's shard, see `t2t_decoder`.
         log_results: show every input and output on stderr.
     """
 
@@ -89,10 +89,10 @@ class DecodeHParams:
 
     @classmethod
     def parse(cls, text, where="--decode_hparams", defaults=()):
-        """Reads `name=value,name=value`; `defaults`, a dict, are a problem's own (`Problem.decode_defaults`).
+        """Parses `name=value,name=value`; `defaults`, a dict, are the problem's own (`Problem.decode_defaults`).
 
         Raises:
-            UserError: an unknown name (the nearest ones are named), a value of another type or out of range, or a
+            UserError: an unknown name (with the nearest ones), a value of the wrong type or out of range, or a
                 setting of tensor2tensor that has no meaning here.
         """
         kinds, made = settings_of(cls), cls(**dict(defaults))
@@ -114,7 +114,7 @@ class DecodeHParams:
         return made
 
     def check(self):
-        """Raises `UserError` for values out of range; num_samples may be of a problem's records."""
+        """Raises `UserError` for values out of range; num_samples may be a number of records."""
         check_settings(self)
         (dataclasses.replace(self, num_samples=-1) if self.is_sampling else self).search_options()
         if not 0 <= self.shard_id < self.shards:
@@ -125,18 +125,18 @@ class DecodeHParams:
             raise UserError("delimiter: expected at least one character; \\n, \\t and \\0 have their usual meaning.")
 
     def check_effect(self, text, where="--decode_hparams", mbr=False, may_sample=False, scores=False, of_records=False):
-        """Warns of settings in the text that was parsed which change nothing, and refuses what contradicts its use.
+        """Warns of parsed settings that have no effect here, and refuses contradictory ones.
 
         Args:
             text: what `parse` read.
-            where: its name in messages.
-            mbr: whether samples are drawn to choose among.
-            may_sample: whether samples may be asked for later.
-            scores: whether targets are given, and only scored.
-            of_records: whether a problem's records are decoded, of which num_samples is the number.
+            where: the flag's name in messages.
+            mbr: whether minimum Bayes risk decoding is used.
+            may_sample: whether the user may ask for samples later.
+            scores: whether given targets are only scored.
+            of_records: whether a problem's records are decoded; num_samples is their number then.
 
         Raises:
-            UserError: it says how to sample, or how many, but nothing is sampled; or too many samples of a line.
+            UserError: sampling options without sampling, or too many samples per line.
         """
         if self.num_samples != -1 and not (of_records or self.is_sampling or mbr):
             raise UserError(f"{where}: num_samples={self.num_samples} of a line needs sampling_method=random.")
@@ -165,30 +165,30 @@ class DecodeHParams:
             _LOGGER.warning("%s: %s: no effect on samples, which are drawn without a beam.", where, ", ".join(lost))
 
     def shard_name(self, path):
-        """Returns the name of this shard's part of a file: `<path>003`, or `<path>-00003-of-00008`."""
+        """Returns the name of this shard of a file: `<path>003`, or `<path>-00003-of-00008`."""
         if self.shards == 1 or path in ("", "-"):
             return path
         number = self.shard_id + self.shards_start_offset
         return f"{path}-{number:05d}-of-{self.shards:05d}" if self.shard_google_format else f"{path}{number:03d}"
 
     def shard_range(self, count):
-        """Returns (begin, end) of this shard's part of so many lines."""
+        """Returns (begin, end) of this shard among `count` lines."""
         return count * self.shard_id // self.shards, count * (self.shard_id + 1) // self.shards
 
     @property
     def is_sampling(self):
-        """Whether outputs are drawn, not searched for."""
+        """Whether outputs are sampled instead of searched for."""
         return self.sampling_method in _SAMPLING
 
     @property
     def num_outputs(self):
-        """How many outputs are written for a line."""
+        """How many outputs are written per line."""
         if self.is_sampling:
             return max(self.num_samples, 1)
         return self.n_best or (self.beam_size if self.return_beams else 1)
 
     def search_options(self):
-        """Returns the `SearchOptions` among them. Raises `UserError`, also for too many samples of a line."""
+        """Returns these settings as `SearchOptions`. Raises `UserError`, also for too many samples per line."""
         if self.is_sampling:
             typed_value("num_samples", self.num_outputs, *settings_of(SearchOptions)["n_best"])
         return SearchOptions(
@@ -203,7 +203,7 @@ class DecodeHParams:
         )
 
     def sampling_options(self):
-        """Returns those of the `SearchOptions` that say how to draw, a dict."""
+        """Returns the options of `SearchOptions` that concern sampling, a dict."""
         return {
             "sampling": True,
             "temperature": self.sampling_temp,
@@ -214,7 +214,7 @@ class DecodeHParams:
 
 
 def evaluation_search(text, where="--decode_hparams"):
-    """Returns what `name=value,…` sets of the search of evaluations, a dict, or None.
+    """Parses the search settings of evaluations, `name=value,…`; returns a dict, or None.
 
     Raises:
         UserError: a setting that has no meaning in evaluations, or a value out of range.
@@ -229,7 +229,7 @@ def evaluation_search(text, where="--decode_hparams"):
 
 
 def _instead(name, kinds):
-    """Returns what to use instead of a name that is unknown."""
+    """Returns what to use instead of an unknown name."""
     if name in ("decode_reference", "decode_to_file"):
         return f"It is a flag: --{name}=FILE."
     if (short := name.removeprefix("decode_")) in kinds and short != name:
@@ -239,7 +239,7 @@ def _instead(name, kinds):
     return hparam_answer(name) or f"{nearest(name, kinds)} All: {', '.join(kinds)}.".lstrip()
 
 
-# tensor2tensor's settings of which only the default makes sense here, and why.
+# tensor2tensor's settings for which only the default makes sense here, and why.
 _REFUSED = {
     "export_extra_infer_outputs": ("", "t2t-exporter says what an export gives"),
     "force_decode_length": ("False", "an output ends where the model ends it"),

@@ -45,10 +45,10 @@ def translate_records(job, split, output=""):
 
 
 def read_records(job, split):
-    """Returns the texts of the job's part of the examples, and their references.
+    """Returns the texts of this job's shard of the examples, and their references.
 
     Raises:
-        UserError: no such records, or they were made with another vocabulary.
+        UserError: the records are missing or were made with another vocabulary.
     """
     translator = job.translator
     for side, encoder in translator.problem.get_feature_encoders(job.data_dir).items():
@@ -79,7 +79,7 @@ def _text(translator, side, ids):
 
 
 def _output_path(job, base, number):
-    """Returns the path of the outputs of one pass over the records; of several, each has a folder of its own."""
+    """Returns the output path of one pass over the records; with several passes, each has a folder of its own."""
     if job.settings.num_decodes > 1:
         base = os.path.join(os.path.dirname(base), f"decode_{number:05d}", os.path.basename(base))
     suffix = job.default_name("")
@@ -88,5 +88,5 @@ def _output_path(job, base, number):
 
 
 def _beside(path):
-    """Returns the paths of inputs and targets, beside the outputs."""
+    """Returns the paths of inputs and targets beside the outputs."""
     return [f"{path.rpartition('.')[0]}.{extension}" for extension in ("inputs", "targets")]

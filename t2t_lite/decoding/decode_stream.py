@@ -1,4 +1,4 @@
-"""Decoding line by line: standard input as it comes, and what somebody types."""
+"""Decoding of standard input as it arrives, and of what a user types."""
 
 import dataclasses
 import sys
@@ -14,7 +14,7 @@ _HELP = "INTERACTIVE MODE: type a sentence, ns=<n> (samples), dl=<n> (extra leng
 
 
 def translate_stdin(job, output="-"):
-    """Translates standard input into `output`; what is there is answered before more is read."""
+    """Translates standard input into `output`; available lines are answered before more are read."""
     job.check_files({"--decode_to_file": output}, {"standard input": "-"})
     errors, delimiter = LineErrors(job.on_error), job.settings.delimiter
     lines_of = job.line_translator("standard input", errors)
@@ -26,8 +26,8 @@ def translate_stdin(job, output="-"):
 
 
 def interact(job):
-    """Reads lines until q or the end of input. Results go to stdout, all else to stderr (or the prompt)."""
-    job.translator  # noqa: B018  (loaded before anybody is asked to type)
+    """Reads lines until q or the end of input. Results go to stdout, everything else to stderr (or the prompt)."""
+    job.translator  # noqa: B018  (load it before prompting the user)
     print(_HELP, file=sys.stderr)
     for line in streams.typed_lines("> ", LONGEST_LINE):
         try:
@@ -41,7 +41,7 @@ def interact(job):
 
 
 def _changed(settings, line):
-    """Returns the settings after a line such as dl=20, or None where the line is to be translated."""
+    """Returns the settings after a line such as dl=20, or None for a line to translate."""
     name, equals, value = line.partition("=")
     if not equals or name not in ("ns", "dl", "it"):
         return None

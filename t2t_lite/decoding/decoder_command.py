@@ -1,4 +1,4 @@
-"""t2t-translate-all's --decoder_command: a command of the user's translates each checkpoint, as in tensor2tensor."""
+"""t2t-translate-all's --decoder_command: the user's own command translates each checkpoint, as in tensor2tensor."""
 
 import logging
 import re
@@ -7,12 +7,12 @@ import subprocess
 
 from t2t_lite.errors import Failure, UserError
 
-DEFAULT = "t2t-decoder {params}"  # tensor2tensor's; here the translator of this process does it
+DEFAULT = "t2t-decoder {params}"  # tensor2tensor's default; here this process translates instead
 _LOGGER = logging.getLogger("t2t_lite")
 
 
 def check(template):
-    """Raises `UserError` for a template in which nothing, or something else than {params}, is to be filled in."""
+    """Raises `UserError` for a template without {params} or with any other field."""
     other = re.search(r"\{(FLAGS|model)\.[^}]*\}", template)
     if "{params}" not in template or other:
         found = f"{other[0]} is not filled in" if other else "holds no {params}"
@@ -28,11 +28,11 @@ def translate(template, checkpoint, source, path, options, folders):
         template: str, --decoder_command.
         checkpoint: path without suffix.
         source, path: paths of what to translate and of the translation.
-        options: dict of beam_size and alpha; what is None is left out.
-        folders: {flag: path} of further flags; what is None is left out.
+        options: dict of beam_size and alpha; None leaves an option out.
+        folders: {flag: path} of further flags; None leaves a flag out.
 
     Raises:
-        Failure: it ends with another status than 0.
+        Failure: the exit status is not 0.
     """
     settings = ",".join(f"{name}={value}" for name, value in options.items() if value is not None)
     params = {
@@ -45,6 +45,6 @@ def translate(template, checkpoint, source, path, options, folders):
     words = [*(f"--{name}={value}" for name, value in params.items()), "--keep_timestamp"]
     command = template.replace("{params}", shlex.join(words))
     _LOGGER.info(command)
-    status = subprocess.run(command, shell=True).returncode  # the template is shell text by its nature
+    status = subprocess.run(command, shell=True).returncode  # the template is a shell command by design
     if status:
         raise Failure(f"--decoder_command: exit status {status} of: {command}")

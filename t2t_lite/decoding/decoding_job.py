@@ -1,4 +1,4 @@
-"""What all ways of decoding share: the model on its devices, the settings, and what is said about lines."""
+"""What all ways of decoding share: the model on its devices, the settings, and messages about lines."""
 
 import dataclasses
 import functools
@@ -17,14 +17,14 @@ from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import run_files
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MANY = 10  # lines that are named in one message
+_MANY = 10  # lines named in one message
 
 
 class LineErrors:
-    """What becomes of a line that cannot be translated: by "stop" the end, by "skip" a warning.
+    """Handles lines that cannot be translated: "stop" raises an error, "skip" warns.
 
     Attributes:
-        count: int, lines that were skipped.
+        count: int, the number of skipped lines.
     """
 
     def __init__(self, on_error):
@@ -39,7 +39,7 @@ class LineErrors:
         _LOGGER.warning(f"{message} Skipped.")
 
     def done(self):
-        """Says how many there were."""
+        """Logs how many lines were skipped."""
         if self.count:
             _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped: their outputs are empty.")
 
@@ -49,20 +49,20 @@ class DecodingJob:
     """How lines become outputs.
 
     Attributes:
-        found: list of `runs.opening.Found`, the model's checkpoints as they were looked up; several are an ensemble.
+        found: list of `runs.opening.Found`, the model's checkpoint, or several for an ensemble.
         settings: DecodeHParams.
-        data_dir: path of the vocabulary, where it is not beside the checkpoint; of records, that of theirs.
-        devices: names of devices that share the lines; fewer than two: where TensorFlow places them.
-        inputs: {what a message calls it: path}, files that no output may replace.
-        long_input: as of `LineTranslator`.
-        on_error: "stop" or "skip", what to do at a line that cannot be translated.
+        data_dir: path of the vocabulary, if it is not beside the checkpoint; for records, their folder.
+        devices: names of devices that share the lines; with fewer than two, TensorFlow chooses.
+        inputs: {name in messages: path}, files that no output may overwrite.
+        long_input: as in `LineTranslator`.
+        on_error: "stop" or "skip", what to do with a line that cannot be translated.
         n_best_format: "text" or "json".
-        mbr: None, or the utility by which outputs are chosen among samples.
+        mbr: None, or the utility function that selects outputs among samples.
         alignments_file: path of the word alignments; "": none are written.
         keep_timestamp: bool, whether outputs get the checkpoint's time.
-        compute_dtype: as of `Translator.load`.
-        chunk: int, of the class: lines that each device translates before they are written. Enough to sort by length,
-            and little work lost when killed.
+        compute_dtype: as in `Translator.load`.
+        chunk: int, class attribute: lines that each device translates before they are written. It is large enough for
+            sorting by length, and small enough that little work is lost when the process is killed.
     """
 
     found: list
@@ -81,7 +81,7 @@ class DecodingJob:
 
     @functools.cached_property
     def translator(self):
-        """The Translator, or a TranslatorPool over the devices; loaded when it is asked for."""
+        """The Translator, or a TranslatorPool over the devices; loaded on first use."""
         load = Translator.load if len(self.devices) < 2 else functools.partial(TranslatorPool.load, self.devices)
         return load(self.found, self.data_dir, usable_dtype(self.compute_dtype))
 
@@ -91,24 +91,24 @@ class DecodingJob:
         return self.found[0].config
 
     def check_files(self, outputs, inputs=None):
-        """Raises `UserError` where an output would overwrite an input, a file of the model or another output.
+        """Raises `UserError` if an output would overwrite an input, a file of the model or another output.
 
         Args:
-            outputs: {flag: path, or list of paths}, those that will be written; "-" is standard output.
-            inputs: further ones, {what a message calls it: path, or list of paths}.
+            outputs: {flag: path, or list of paths}, the files to write; "-" is standard output.
+            inputs: further inputs, {name in messages: path, or list of paths}.
         """
         parts = {name: [path, self.settings.shard_name(path)] for name, path in self.inputs.items() if path}
         of_model = [path for found in self.found for path in run_files(os.path.dirname(found.checkpoint))]
         files.check_outputs(parts | {"the model's": of_model} | (inputs or {}), outputs)
 
     def with_settings(self, settings):
-        """Returns the same job with other settings, and with the translator that is loaded."""
+        """Returns the same job with other settings; it keeps the loaded translator."""
         job = dataclasses.replace(self, settings=settings)
         job.translator = self.translator
         return job
 
     def line_translator(self, name, errors):
-        """Returns the LineTranslator; `name` is what the lines are of."""
+        """Returns the LineTranslator; `name` says where the lines come from."""
         return LineTranslator(
             self.translator,
             self.settings,
@@ -121,14 +121,14 @@ class DecodingJob:
         )
 
     def outputs(self, lines_of, lines, first=1, prefixes=None, on_progress=None):
-        """Translates lines, and warns of those that were cut off or split.
+        """Translates lines, and warns about truncated or split ones.
 
         Args:
             lines_of: LineTranslator.
-            lines, first, prefixes, on_progress: as of its `translate`.
+            lines, first, prefixes, on_progress: as in its `translate`.
 
         Returns:
-            (what is written for the lines, a list of str without ends; list of `LineTranslation`).
+            (output lines, a list of str without line ends; list of `LineTranslation`).
         """
         translations = lines_of.translate(lines, first, prefixes, on_progress)
         numbered = list(enumerate(translations, first))
@@ -155,7 +155,7 @@ class DecodingJob:
         return ".".join([path, *filter(None, names), beam, "decodes"])
 
     def take_time(self, path):
-        """Gives a file the time of the checkpoint; of several, of the newest one."""
+        """Gives a file the time of the checkpoint, or of the newest of several."""
         paths = [f"{found.checkpoint}.index" for found in self.found]
         times = [os.path.getmtime(path) for path in paths if os.path.exists(path)]
         if times and os.path.isfile(path):

@@ -1,4 +1,4 @@
-"""Ensembles: several models of one vocabulary that decode as one."""
+"""Ensembles: several models with the same vocabulary that decode as one."""
 
 import tensorflow as tf
 
@@ -7,13 +7,13 @@ from t2t_lite.errors import UserError
 
 
 class Ensemble:
-    """Several models as one that has the decoding interface: it predicts the mean of their probabilities.
+    """Several models behind one decoding interface: it predicts the mean of their probabilities.
 
-    Sutskever et al. 2014, section 3.6. Beam search, sampling, scoring and alignment take it for a model. Each of them
-    costs as much as with its models one after the other, in time and in memory.
+    See Sutskever et al. 2014, section 3.6. Beam search, sampling, scoring and alignment use it like a single model.
+    Time and memory are the sums over its models.
 
     Args:
-        models: list of models of the same vocabularies, with the decoding interface of `beam_search` or without.
+        models: list of models with the same vocabularies, with or without the decoding interface of `beam_search`.
     """
 
     def __init__(self, models):
@@ -25,10 +25,10 @@ class Ensemble:
         return _log_mean([model(features, training=training) for model in self.models])
 
     def attention_weights(self, features):
-        """Returns the mean of what the models' `attention_weights` give: {kind: one [B, heads, T, S] a layer}.
+        """Returns the mean of the models' `attention_weights`: {kind: one [B, heads, T, S] per layer}.
 
         Raises:
-            ValueError: the models differ in their numbers of layers or heads.
+            ValueError: the models have different numbers of layers or heads.
         """
         weights = [model.attention_weights(features) for model in self.models]
         return tf.nest.map_structure(lambda *leaves: tf.add_n(leaves) / len(leaves), *weights)
@@ -38,7 +38,7 @@ class Ensemble:
         return [model.encode(inputs) for model in self._steppers]
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns a cache that holds each model's; what the search reorders lies under "beams" as in every cache."""
+        """Returns the models' caches as one; what the search reorders is under "beams", as in every cache."""
         parts = zip(self._steppers, memory, strict=True)
         return _joined([model.init_cache(part, max_length, beam_size) for model, part in parts])
 
@@ -53,7 +53,7 @@ class Ensemble:
 
 
 def _joined(caches):
-    """Caches of models -> one with their "beams", "shared" and "fixed" (all else), each a list with a part a model."""
+    """Joins caches of models: "beams", "shared" and "fixed" (everything else), each a list with one part per model."""
     fixed = [{name: part for name, part in cache.items() if name not in ("beams", "shared")} for cache in caches]
     shared = [cache.get("shared", ()) for cache in caches]
     return {"beams": [cache["beams"] for cache in caches], "shared": shared, "fixed": fixed}
@@ -72,7 +72,7 @@ def check_ensemble(runs):
         runs: list of `t2t_lite.runs.opening.Run`.
 
     Raises:
-        UserError: they are of different problems or vocabularies.
+        UserError: their problems or vocabularies differ.
     """
     first = runs[0]
     for run in runs[1:]:

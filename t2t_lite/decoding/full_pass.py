@@ -1,4 +1,4 @@
-"""Decoding for models without a cached step: every step is a full forward pass over what was decoded so far."""
+"""Decoding for models without a cached step: each step is a full forward pass over the ids decoded so far."""
 
 import logging
 
@@ -9,7 +9,7 @@ _INTERFACE = ("encode", "init_cache", "decode_step")
 
 
 def decodable(model):
-    """Returns `model` itself where it has the decoding interface, else a `FullPass` around it, and logs that."""
+    """Returns `model` if it has the decoding interface; else logs that it has not, and wraps it in a `FullPass`."""
     missing = [name for name in _INTERFACE if not callable(getattr(model, name, None))]
     if not missing:
         return model
@@ -23,9 +23,9 @@ def decodable(model):
 
 
 class FullPass:
-    """Gives a plain model, `model({"inputs", "targets"}) -> logits [B, T, V]`, the interface of `beam_search`.
+    """Adapts a plain model, `model({"inputs", "targets"}) -> logits [B, T, V]`, to the interface of `beam_search`.
 
-    The model shifts targets right by itself, as in training: logits at position i see the targets before i only.
+    The model shifts targets right itself, as in training: logits at position i depend only on the targets before i.
     """
 
     def __init__(self, model):
@@ -36,7 +36,7 @@ class FullPass:
         return inputs
 
     def init_cache(self, memory, max_length, beam_size):
-        """The ids given to every step so far, [B, K, T]; what step 0 was given means nothing."""
+        """Returns room for the ids given to each step, [B, K, T]; those given to step 0 have no meaning."""
         batch = memory.shape[0] or tf.shape(memory)[0]
         return {"fixed": memory, "beams": tf.zeros((batch, beam_size, max_length), tf.int32)}
 
@@ -45,7 +45,7 @@ class FullPass:
         given = cache["beams"]
         ids = tf.reshape(ids, tf.concat([tf.shape(given)[:2], [1]], 0))  # [B, K, 1]
         given = tf.where(tf.range(tf.shape(given)[2]) == position, ids, given)
-        # What follows does not count; where shapes are not static it is left out.
+        # Later positions do not matter; they are left out unless shapes are static.
         known = given if given.shape[2] else given[:, :, : position + 1]
         targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i was given target i - 1
         targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]

@@ -1,4 +1,4 @@
-"""Translates lines: long ones in parts, blank ones as blanks, those that cannot be translated as the user wishes."""
+"""Translates lines: long ones in parts, blank ones to blank ones, and untranslatable ones as the user chooses."""
 
 import dataclasses
 
@@ -11,19 +11,19 @@ from t2t_lite.errors import UserError
 
 LONG_INPUT = ("split", "truncate", "refuse")
 _BLANK = (Hypothesis(),)
-_SAMPLES = 32  # of a line, to choose the one of least risk among
+_SAMPLES = 32  # per line, for minimum Bayes risk decoding
 
 
 @dataclasses.dataclass(frozen=True)
 class LineTranslation:
-    """What became of one line.
+    """The translation of one line.
 
     Attributes:
-        hypotheses: tuple of `Hypothesis`, best first. Of a line in several parts, the k-th joins the k-th ones of all
-            parts (the last one of a part that has fewer), and its score is the sum of theirs.
-        truncated: bool, whether the line was cut off.
-        parts: int, how many parts it was translated in; 0: it was skipped.
-        alignment: str, "0-0 1-2", pairs of a word of the line and one of the first hypothesis, from 0; None: not asked.
+        hypotheses: tuple of `Hypothesis`, best first. If the line was split, the k-th joins the k-th ones of all parts
+            (or the last one of a part that has fewer), and its score is the sum of theirs.
+        truncated: bool, whether the line was truncated.
+        parts: int, the number of parts that it was translated in; 0: it was skipped.
+        alignment: str, "0-0 1-2", pairs of a word in the line and one in the first hypothesis, from 0, or None.
     """
 
     hypotheses: tuple = _BLANK
@@ -35,24 +35,24 @@ class LineTranslation:
 
 
 class LineTranslator:
-    """Translates lists of lines by one set of settings.
+    """Translates lists of lines with one set of settings.
 
     Args:
-        translator: Translator, or what has its `translate`, `translate_by_risk`, `encoders`, `problem`, `hparams`,
-            `max_input_length` and `checked_length`.
+        translator: Translator, or an object that has its `translate`, `translate_by_risk`, `encoders`, `problem`,
+            `hparams`, `max_input_length` and `checked_length`.
         settings: DecodeHParams.
-        name: str, what the lines are of, for messages: a file, standard input.
-        long_input: one of `LONG_INPUT`: what becomes of lines over the limit; None: split, but truncate where
-            `max_input_size` is set, as in tensor2tensor, or where the problem is not one of natural language.
-        on_error: function that is told, in a message, of each line that cannot be translated; it raises, or the line
-            is skipped.
-        utility: "chrf" or "bleu": num_samples outputs are drawn, and those of least risk come first. None: no.
-        token_scores: bool, whether hypotheses get theirs.
-        alignments: bool, whether the lines get theirs.
+        name: str, where the lines come from, for messages: a file, standard input.
+        long_input: one of `LONG_INPUT`: how to handle lines over the limit. None: split them, but truncate if
+            `max_input_size` is set, as in tensor2tensor, or if the problem's texts are not natural language.
+        on_error: function that gets a message for each line that cannot be translated; it raises, or the line is
+            skipped.
+        utility: "chrf" or "bleu": samples num_samples outputs and sorts them by risk. None: no minimum Bayes risk.
+        token_scores: bool, whether hypotheses get token scores.
+        alignments: bool, whether lines get word alignments.
 
     Attributes:
-        limit: int, the longest line in ids, EOS included, that is left whole.
-        long_input: what is done to others.
+        limit: int, the length in ids, EOS included, of the longest line that is not split or truncated.
+        long_input: how longer lines are handled.
         compile: as in `SearchOptions`.
     """
 
@@ -74,10 +74,10 @@ class LineTranslator:
         given = settings.max_input_size != -1
         self.long_input = long_input or ("truncate" if given or not _is_natural(translator.problem) else "split")
         self.limit = translator.checked_length(settings.max_input_size if given else None)
-        if self.long_input == "split" and not given:  # there is no longer sentence in training
+        if self.long_input == "split" and not given:  # training had no longer sentences
             self.limit = min(self.limit, translator.hparams.max_length or self.limit)
         self._on_error = on_error or _raise
-        self._ids = {}  # text -> ids, of the lines in hand
+        self._ids = {}  # text -> ids, of the current lines
         self._utility = utility
         self.compile = None
         self._options = vars(settings.search_options())
@@ -91,22 +91,22 @@ class LineTranslator:
         """Translates lines.
 
         Args:
-            lines: list of str; None: a line that is skipped.
+            lines: list of str; None is a line to skip.
             first: int, the number of the first one, for messages.
-            prefixes: None, or as many str, with which the outputs have to begin.
-            on_progress: None, or a function that is told how many more lines are translated, parts counting as such.
+            prefixes: None, or one str per line, with which its output has to begin.
+            on_progress: None, or a function of the number of lines just translated, in which parts count as fractions.
 
         Returns:
             list of `LineTranslation`.
 
         Raises:
-            UserError: what `on_error` raises; an option out of range.
+            UserError: raised by `on_error`, or an option is out of range.
         """
         prefixes = prefixes or [""] * len(lines)
         self._ids.clear()
         parts = [self._parts(*line) for line in zip(lines, prefixes, range(first, first + len(lines)), strict=True)]
         texts = [part for of_line in parts for part in of_line]
-        begin = []  # the prefix is that of the first part
+        begin = []  # the first part gets the prefix
         for of_line, prefix in zip(parts, prefixes, strict=True):
             begin += ([prefix if of_line[0].strip() else ""] + [""] * (len(of_line) - 1)) if of_line else []
         if on_progress and len(texts) > len(lines):
@@ -117,7 +117,7 @@ class LineTranslator:
         ]
 
     def check_lengths(self, lines, first=1):
-        """Tells `on_error` of the lines that would be refused; returns the lines, None in place of these.
+        """Reports lines that would be refused to `on_error`; returns the lines, with None in place of those.
 
         Args:
             lines: list of str.
@@ -136,7 +136,7 @@ class LineTranslator:
         return len(self._encoded(text)) + 1
 
     def _encoded(self, text):
-        """Returns the ids of a text, without EOS; those that are known are not made again for the translator."""
+        """Returns the ids of a text, without EOS, and keeps them for the translator."""
         if text not in self._ids:
             problem, valid = self.translator.problem, valid_unicode(text)
             valid = problem.input_text(valid) if problem else valid
@@ -144,7 +144,7 @@ class LineTranslator:
         return self._ids[text]
 
     def _parts(self, line, prefix, number):
-        """Returns the texts that the line is translated as; [] where it is skipped."""
+        """Returns the parts that the line is translated in; [] if it is skipped."""
         if line is None:
             return []
         try:
@@ -185,7 +185,7 @@ class LineTranslator:
         return [dataclasses.replace(one, hypotheses=one.hypotheses[:kept]) for one in found]
 
     def _joined(self, texts, translations, number):
-        """Makes one LineTranslation of the translations of a line's parts."""
+        """Joins the translations of a line's parts to one LineTranslation."""
         if not translations:
             return LineTranslation(parts=0, alignment="" if self._alignments else None)
         alignment = self._alignment(texts, translations, number) if self._alignments else None
@@ -201,7 +201,7 @@ class LineTranslator:
         return LineTranslation(hypotheses, truncated, len(translations), alignment)
 
     def _alignment(self, texts, translations, number):
-        """Returns the Pharaoh text of a line's parts: words count through."""
+        """Returns the alignment of a line's parts in Pharaoh format; words are numbered across parts."""
         pairs, source, target = [], 0, 0
         for text, found in zip(texts, translations, strict=True):
             if found.tokens:
@@ -216,7 +216,7 @@ class LineTranslator:
 
 
 def _join(hypotheses, language):
-    """Makes one Hypothesis of those of consecutive parts."""
+    """Joins the hypotheses of consecutive parts to one."""
     if len(hypotheses) == 1:
         return hypotheses[0]
     return Hypothesis(
@@ -230,7 +230,7 @@ def _join(hypotheses, language):
 
 
 def _with_source_words(text, translation):
-    """Returns the Translation with the source's words in place of unknown ones."""
+    """Returns the Translation with unknown words replaced by source words."""
     return dataclasses.replace(
         translation,
         hypotheses=tuple(
@@ -245,7 +245,7 @@ def _with_source_words(text, translation):
 
 
 def _in_lines(on_progress, num_lines, num_parts):
-    """Returns a function of a number of parts that tells `on_progress` of so many lines."""
+    """Returns a function of a number of parts that calls `on_progress` with the lines they amount to."""
     done = told = 0
 
     def add(count):
@@ -258,7 +258,7 @@ def _in_lines(on_progress, num_lines, num_parts):
 
 
 def _is_natural(problem):
-    """Whether the problem's texts are sentences of a language, and can be parted into such."""
+    """Whether the problem's texts are natural language, which can be split into sentences."""
     return problem is None or isinstance(problem, TranslateProblem)
 
 

@@ -1,8 +1,8 @@
-"""Splits text that is too long for the model where it hurts least, and joins what came of the parts."""
+"""Splits text that is too long for the model at the least harmful places, and joins the translations of the parts."""
 
 import re
 
-# What ends a sentence, then quotes or brackets, then blanks; in scripts without blanks the full stop is enough.
+# End punctuation, then quotes or brackets, then spaces; in scripts without spaces the full stop is enough.
 _SENTENCE = re.compile(r"""[.?!…]+["'”’»)\]]*\s+|[。？！]+["'”’」』）]*\s*""")
 _CLAUSE = re.compile(r"[;:,]\s+|[；：，、]\s*")
 _BLANKS = re.compile(r"\s+")
@@ -14,16 +14,16 @@ _SCRIPT_WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3
 def split_text(text, length_of, limit):
     """Splits a text into parts of at most `limit` ids each.
 
-    Each sentence is a part. One that is still too long is split after semicolons, colons and commas, then at blanks,
-    then anywhere; these pieces are as large as the limit allows.
+    Each sentence is a part. A sentence that is too long is split after semicolons, colons and commas, then at spaces,
+    then anywhere, into parts as large as the limit allows.
 
     Args:
         text: str.
-        length_of: function of a str, its length in ids.
-        limit: int, the longest part.
+        length_of: function that returns the length of a str in ids.
+        limit: int, length of the longest part in ids.
 
     Returns:
-        list of str, each without blanks at its ends; none is blank.
+        list of str without leading or trailing spaces; none is blank.
     """
     parts = []
     for sentence in _sentences(text):
@@ -32,11 +32,11 @@ def split_text(text, length_of, limit):
 
 
 def join_texts(texts, language=None):
-    """Joins translations of consecutive parts: by a blank, or by nothing in languages that are written without.
+    """Joins translations of consecutive parts by a space, or by nothing in languages written without spaces.
 
     Args:
         texts: list of str.
-        language: str such as "de", of the translations; None or an unknown one: the characters at the joint tell.
+        language: str such as "de", of the translations; if None or unknown, the characters at the joint decide.
     """
     joined = ""
     for text in filter(None, texts):
@@ -52,7 +52,7 @@ def _is_without_blanks(joint, language):
 
 
 def _sentences(text):
-    """Yields the sentences: an end of one is not followed by a lower-case letter, and not part of an initial."""
+    """Yields sentences; no sentence ends before a lower-case letter or after an initial."""
     start = 0
     for match in _SENTENCE.finditer(text):
         following = text[match.end() : match.end() + 1]
@@ -66,7 +66,7 @@ def _sentences(text):
 
 
 def _within(text, length_of, limit, boundaries):
-    """Returns the text in parts within the limit, split by the first pattern of `boundaries` that does it."""
+    """Splits the text into parts within the limit, by the first pattern of `boundaries` that suffices."""
     if length_of(text) <= limit:
         return [text]
     if not boundaries:
@@ -87,7 +87,7 @@ def _within(text, length_of, limit, boundaries):
 
 
 def _fitting(text, length_of, limit, finer):
-    # Lengths of pieces add up only about, and a single piece may be too long.
+    # The sum of the lengths is only approximate, and a single piece may be too long.
     text = text.strip()
     return _within(text, length_of, limit, finer) if text else []
 

@@ -1,19 +1,19 @@
-"""Repeats the step of a search, with a cache that grows: in a few phases of static size, for XLA, or doubling."""
+"""Repeats the step of a search with a growing cache: in a few phases of static size, for XLA, or by doubling."""
 
 import tensorflow as tf
 
-# Three phases of static cache cost little to compile and read little that is still empty (measured on base: 1.2x).
+# Three phases of static cache compile quickly and read few empty positions (measured on base: 1.2x).
 _NUM_PHASES = 3
 _PHASE_GROWTH = 1.7
 
-# Positions that a growing cache begins with; it doubles when it is full. One that is as long as what it holds is copied
-# at every step, and TensorFlow's allocator hardly reuses memory of ever new sizes (measured: the process took 2.0 times
-# what weights and cache need, with 16 positions more at a time 1.6, doubling 1.3).
+# Initial positions of a growing cache, which doubles when it is full. A cache that grew by one position would be copied
+# at every step, and TensorFlow's allocator hardly reuses memory when sizes keep changing (measured: the process used
+# 2.0 times the memory of weights and cache; 1.6 times when growing by 16 positions, 1.3 times when doubling).
 _FIRST_LENGTH = 8
 
 
 def run_steps(steps, model, memory, beam_size, max_length):
-    """Repeats a step until nothing is open. Sampling runs on it as well.
+    """Repeats a step until nothing is open. Sampling uses it as well.
 
     Args:
         steps: has `start(cache)`, which returns the first state; `open(state)`, bool; and `step(state)`, the next one.
@@ -22,7 +22,7 @@ def run_steps(steps, model, memory, beam_size, max_length):
         memory: from `model.encode`.
 
     Returns:
-        The last state, without its cache where `max_length` is given.
+        The last state, without its cache if `max_length` is given.
     """
     if max_length is None:
         cache = GrowingCache(model, memory, beam_size, steps.max_length)
@@ -32,7 +32,7 @@ def run_steps(steps, model, memory, beam_size, max_length):
 
 
 def run_phases(steps, model, memory, beam_size, max_length):
-    """As `run_steps` with a `max_length`."""
+    """Does what `run_steps` does with a `max_length`."""
     lengths = phase_lengths(max_length)
     shapes = [cache_shapes(model, memory, length, beam_size) for length in lengths[1:]]
     state = steps.start(model.init_cache(memory, lengths[0], beam_size))
@@ -40,7 +40,7 @@ def run_phases(steps, model, memory, beam_size, max_length):
 
 
 def phase_lengths(max_length) -> list[int]:
-    """Returns the static cache lengths of the phases: growing, multiples of 8 but the last, which is `max_length`.
+    """Returns the static cache lengths of the phases: increasing multiples of 8, then `max_length`.
 
     Most outputs are far shorter than the limit, and attention reads the whole cache at every step.
     """
@@ -54,9 +54,9 @@ def phase_lengths(max_length) -> list[int]:
 
 
 def _run_phases(search, state, lengths, shapes):
-    """Runs the loop with a cache of static length lengths[0], then grows it for the next phase if anyone goes on.
+    """Runs the loop with a cache of static length lengths[0], then grows it for the next phase if any row is open.
 
-    Phases are nested in `tf.cond`, so that those that are not reached cost nothing.
+    Phases are nested in `tf.cond`, so phases that are not reached cost nothing.
     """
 
     def unfinished(state):
@@ -82,7 +82,7 @@ class GrowingCache:
     """The cache of a search without static shapes.
 
     Args:
-        limit: int32 [], positions of the longest output.
+        limit: int32 [], the number of positions of the longest output.
 
     Attributes:
         first: the cache that the search starts with.
@@ -92,18 +92,18 @@ class GrowingCache:
         self.limit = limit
         self.first = model.init_cache(memory, _FIRST_LENGTH, beam_size)
         longer = cache_shapes(model, memory, _FIRST_LENGTH + 1, beam_size)
-        self._growth = tf.nest.map_structure(_differences, self.first, longer)  # of each axis, a position
+        self._growth = tf.nest.map_structure(_differences, self.first, longer)  # of each axis, per position
 
     def run(self, search, body, state, *others):
-        """Repeats `body` until nothing is open, the loop for each length of the cache in one over these lengths.
+        """Repeats `body` until nothing is open: a loop over the cache's lengths, with a loop over the steps inside.
 
-        (With a condition in a single loop, which looks whether there is room, a step of one sentence took 4 % longer.)
+        A single loop that checks for room at each step took 4 % longer per step of one sentence.
 
         Args:
             search: has `open(state)`, bool.
             body: function from (state, *others) to a tuple of the next ones.
             state: named tuple with `position` and `cache`, which is `first`.
-            others: pytrees of tensors with the batch first, which stays as it is.
+            others: pytrees of tensors with the batch first, whose size does not change.
 
         Returns:
             The last (state, *others).
@@ -129,7 +129,7 @@ class GrowingCache:
         return tf.while_loop(is_open, lengthen_and_run, (state, *others), shape_invariants=shapes)
 
     def _lengthened(self, cache, position):
-        """Returns the cache, which is full, with twice the room; at the beginning as it is."""
+        """Returns the full cache with twice the room, or unchanged before the first step."""
         more = tf.minimum(position, tf.maximum(self.limit - position, 0))
 
         def grow(leaf, growth):
@@ -138,7 +138,7 @@ class GrowingCache:
         return tf.nest.map_structure(grow, cache, self._growth)
 
     def _state_shapes(self, state):
-        """Returns the shapes of a loop's state, of which the batch may shrink and the cache grows."""
+        """Returns the shapes of a loop's state, in which the batch may shrink and the cache grows."""
 
         def shape(leaf, growth):
             axes = enumerate(zip(leaf.shape, growth, strict=True))
@@ -152,7 +152,7 @@ class GrowingCache:
 
 
 def run_dropping(search, cache):
-    """Runs a beam search, and drops the sentences that are decided when an eighth of them is.
+    """Runs a beam search, and drops decided sentences whenever an eighth of all is decided.
 
     Args:
         search: BeamSearch.
@@ -162,7 +162,7 @@ def run_dropping(search, cache):
         Hypotheses of all sentences.
     """
     state = search.start(cache.first)
-    found = search.result(state)  # of the right shapes, filled in when sentences are dropped
+    found = search.result(state)  # has the right shapes; filled in when sentences are dropped
 
     def store(found, state):
         at = state.rows[:, None]
@@ -181,7 +181,7 @@ def run_dropping(search, cache):
 
 
 def take(state, at):
-    """Returns the state of the rows `at`, int [N], alone: all but scalars and what is shared has the batch first."""
+    """Returns the state of only the rows `at`, int [N]: all but scalars and shared leaves have the batch first."""
 
     def rows(part):
         return tf.nest.map_structure(lambda leaf: tf.gather(leaf, at) if leaf.shape.rank else leaf, part)
@@ -195,7 +195,7 @@ def _differences(leaf, shape):
 
 
 def _any_batch(leaf):
-    """The shape of a loop's variable whose first axis, the batch, may shrink."""
+    """Returns the shape of a loop variable whose first axis, the batch, may shrink."""
     return tf.TensorShape([None, *leaf.shape[1:]] if leaf.shape.rank else [])
 
 

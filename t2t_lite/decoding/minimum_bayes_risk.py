@@ -1,7 +1,7 @@
-"""Minimum Bayes risk: of several samples, the one that is most like all of them.
+"""Minimum Bayes risk decoding: selects the sample that is most similar to all samples.
 
-Kumar and Byrne 2004; with samples of the model as Eikema and Aziz 2020, "Is MAP decoding all you need?". Each sample
-is a hypothesis and a pseudo-reference; a hypothesis' expected utility is the mean of its utilities against all.
+Kumar and Byrne 2004; with samples from the model, Eikema and Aziz 2020, "Is MAP decoding all you need?". Each sample
+is both a hypothesis and a pseudo-reference. The expected utility of a hypothesis is its mean utility against all.
 """
 
 import collections
@@ -19,15 +19,15 @@ def expected_utilities(texts, utility="chrf"):
     """Ranks samples by expected utility.
 
     Args:
-        texts: list of str, the samples; one that occurs n times counts n times as pseudo-reference.
+        texts: list of str, the samples; a sample that occurs n times counts n times as a pseudo-reference.
         utility: "chrf" or "bleu", sacrebleu's `sentence_chrf` or `sentence_bleu` with their default settings.
 
     Returns:
         list of (index of its first occurrence in `texts`, expected utility from 0 to 100), one per distinct text, best
-        first; of equals the one that came first.
+        first; ties keep the order of `texts`.
 
     Raises:
-        UserError: another utility.
+        UserError: an unknown utility.
     """
     check_utility(utility)
     counts = collections.Counter(texts)
@@ -41,16 +41,16 @@ def expected_utilities(texts, utility="chrf"):
 
 
 def check_utility(utility):
-    """Raises `UserError` where there is no such utility."""
+    """Raises `UserError` for an unknown utility."""
     if utility not in UTILITIES:
         raise UserError(f"utility={utility}: expected {' or '.join(UTILITIES)}.")
 
 
 def _utilities(texts, utility):
-    """float64 [hypothesis, reference]: the sentence scores of all pairs.
+    """Returns float64 [hypothesis, reference], the sentence scores of all pairs.
 
-    The metric extracts and scores; only the counting of matches is done here, for all pairs at a time (measured on 32
-    samples: 20 times as fast as `sentence_score` pair by pair for chrF, six times for BLEU).
+    The metric extracts n-grams and computes scores. Only matches are counted here, for all pairs at once (measured on
+    32 samples: 20 times as fast as `sentence_score` for each pair with chrF, six times with BLEU).
     """
     if utility == "chrf":
         metric = CHRF()
@@ -70,7 +70,7 @@ def _utilities(texts, utility):
 
 
 def _count(counters):
-    """n-gram counts of K texts -> (how many each has, int [K]; how many two of them share, int [K, K])."""
+    """Counts n-grams of K texts -> (how many each text has, int [K]; how many two texts share, int [K, K])."""
     columns = collections.defaultdict(lambda: len(columns))
     cells = [(row, columns[gram], count) for row, counter in enumerate(counters) for gram, count in counter.items()]
     table = np.zeros((len(counters), len(columns)), "int32")
@@ -82,11 +82,11 @@ def _count(counters):
 def _chrf_statistics(statistics):
     """[K, K, 3, orders] -> [K, K, orders * 3]: n-grams of each order in hypothesis, reference, both."""
     hypothesis, reference = statistics[:, :, 0], statistics[:, :, 1]
-    hypothesis[reference == 0] = 0  # as sacrebleu: an order that the reference lacks does not count
+    hypothesis[reference == 0] = 0  # as in sacrebleu: orders that the reference lacks do not count
     return statistics.swapaxes(2, 3).reshape(*statistics.shape[:2], -1)
 
 
 def _bleu_statistics(statistics):
-    """[K, K, 3, orders] -> [K, K, 2 + 2 * orders]: lengths of both in words; common n-grams, the hypothesis'."""
+    """[K, K, 3, orders] -> [K, K, 2 + 2 * orders]: lengths of both in words; shared n-grams, all of the hypothesis."""
     hypothesis, reference, common = statistics.swapaxes(0, 2).swapaxes(1, 2)
     return np.concatenate([hypothesis[..., :1], reference[..., :1], common, hypothesis], -1)

@@ -8,26 +8,25 @@ from t2t_lite.ranges import ALPHA, BEAM_SIZE, DECODE_BATCH, EXTRA_LENGTH, check_
 
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
-    """How to search. Raises `UserError` for values of another type or out of range.
+    """How to search. Raises `UserError` for values of the wrong type or out of range.
 
     Attributes:
         beam_size: hypotheses kept alive; 1 is greedy search.
         alpha: exponent of the length penalty; larger prefers longer outputs.
-        extra_length: an output has at most as many ids as its input and this many more, EOS counted on both sides.
-        batch_size: sentences searched at a time; fewer where they are longer than 128 ids, or have many samples.
+        extra_length: an output has at most as many ids as its input, plus this many, EOS counted on both sides.
+        batch_size: sentences searched at a time; fewer if they are longer than 128 ids or have many samples.
         length_penalty: "gnmt", ((5 + n) / 6)^alpha, or "power", n^alpha; n counts EOS.
-        n_best: how many hypotheses to return, at most beam_size; of sampling: how many samples to draw.
-        ends: which of the 2 * beam_size best continuations of a step may end an output: "any" (tensor2tensor), or the
+        n_best: how many hypotheses to return, at most beam_size; when sampling, the number of samples.
+        ends: which of the 2 * beam_size best continuations of a step may finish: "any" (tensor2tensor), or the
             "top" beam_size (Hugging Face, CTranslate2).
-        compile: whether to compile the search by XLA; None: when enough batches of a size come to pay for it.
-        sampling: draw outputs from the model (`t2t_lite.decoding.sampling`) instead of searching; beam_size, alpha and
-            length_penalty then don't matter. They come in the order in which they were drawn, each with its
-            log-probability as score.
-        temperature: of sampling: logits are divided by it; below 1 what is probable becomes more so.
-        top_k: of sampling: only the ids of the largest logits are drawn; 0: all.
-        top_p: of sampling: only the most probable ids whose probabilities sum up to this are drawn.
-        seed: of sampling. What is drawn depends on it and on the sentence alone, so that equal
-            sentences get equal samples.
+        compile: whether to compile the search with XLA; None: once there are enough batches of a shape to pay off.
+        sampling: sample outputs from the model (`t2t_lite.decoding.sampling`) instead of searching; beam_size, alpha
+            and length_penalty then have no effect. Samples are in no particular order; a sample's score is its
+            log-probability.
+        temperature: for sampling: logits are divided by it; below 1 it makes probable ids more probable.
+        top_k: for sampling: only the ids with the k largest logits are candidates; 0: all.
+        top_p: for sampling: only the most probable ids whose probabilities sum up to this are candidates.
+        seed: for sampling. Samples depend only on the seed and the sentence, so equal sentences get equal samples.
     """
 
     beam_size: int = setting(4, limits=BEAM_SIZE)

@@ -1,7 +1,7 @@
-"""Draws outputs from a model, for any model with the decoding interface (see `beam_search`).
+"""Samples outputs from any model with the decoding interface (see `beam_search`).
 
-The random numbers are a function of the sentence's seed, the sample and the position alone: a sentence's samples do
-not depend on its neighbours, on the size of the batch, or on how many samples there are.
+The random numbers depend only on the sentence's seed, the sample's index and the position. A sentence's samples
+therefore do not depend on the rest of the batch, its size, or the number of samples.
 """
 
 import typing
@@ -11,10 +11,10 @@ import tensorflow as tf
 from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, Hypotheses
 from t2t_lite.decoding.loops import run_steps
 
-# Samples of a sentence that share a cache. More of them share the memory's keys and values, but each one attends to
-# the slots of all (measured, 32 samples of 29 ids, hidden size 256: 1.1x as fast as all together, 1.3x under XLA).
+# Samples of a sentence that share a cache. A larger group shares the memory's keys and values, but each sample attends
+# to the slots of all (measured, 32 samples of 29 ids, hidden size 256: 1.1x as fast as one group, 1.3x under XLA).
 _TOGETHER = 4
-_BLOCK = 128  # ids from which one is drawn by running sums
+_BLOCK = 128  # ids per block of running sums
 
 
 def sample(
@@ -30,29 +30,29 @@ def sample(
     prefix=None,
     max_length=None,
 ) -> Hypotheses:
-    """Draws outputs id by id until all have ended. Call it inside a `tf.function`.
+    """Samples outputs id by id until all have finished. Call it inside a `tf.function`.
 
-    The distribution at each position is the model's, changed in this order, which is that of Hugging Face's
-    `generate`: logits are divided by `temperature`; all but the `top_k` largest are left out (those that equal the
-    last one stay); of the rest, renormalised, the most probable ids stay until their sum reaches `top_p`, the one
-    that reaches it included (and those that equal it, which Hugging Face may leave out). Padding is never drawn.
+    The model's distribution at each position is changed in the same order as in Hugging Face's `generate`. Logits are
+    divided by `temperature`. Only the `top_k` largest are kept, with ties of the last one. After renormalization, the
+    most probable ids are kept until their sum reaches `top_p`, including the id that reaches it (and its ties, which
+    Hugging Face may leave out). Padding is never sampled.
 
     Args:
         model: see `t2t_lite.decoding.beam_search`.
         inputs: int32 [B, S], each row ends in EOS, then 0.
-        limit: int32 [B], longest output of each sentence in ids, EOS included. 0: the row only fills up the batch.
+        limit: int32 [B], longest output of each sentence in ids, EOS included. 0 marks a padding row.
         seeds: int32 [B, 2], of each sentence: equal seeds and equal sentences give equal samples.
         num_samples: K, Python int >= 1.
         temperature: float or float32 scalar tensor, >= 0; 0: always (one of) the most probable.
         top_k: Python int, 0: all ids.
-        top_p: float or float32 scalar tensor in (0, 1]; None: 1, without the cost of looking for them.
+        top_p: float or float32 scalar tensor in (0, 1]; None: as 1, without the cost.
         prefix: int32 [B, P], ids that each output has to begin with, then 0; or None.
         max_length: see `beam_search`.
 
     Returns:
-        Hypotheses in the order in which they were drawn, not by score. A score is the log-probability (nats) of the
-        whole output, a forced prefix included, under the model itself: without temperature or truncation, so that
-        samples of different settings compare, and without length penalty, so that it is that of the output.
+        Hypotheses in the order of sampling, not by score. A score is the log-probability (nats) of the whole output,
+        including a forced prefix, under the model itself: without temperature or truncation, so that samples with
+        different settings are comparable, and without length penalty.
     """
     groups = next(n for n in range(-(-num_samples // _TOGETHER), num_samples + 1) if num_samples % n == 0)
     together = num_samples // groups
@@ -68,10 +68,10 @@ def sample(
 
 
 class _State(typing.NamedTuple):
-    """What the loop carries from step to step; R = B * groups rows of K samples."""
+    """The loop's variables; R = B * groups rows of K samples."""
 
     position: tf.Tensor  # int32 []
-    ids: tf.Tensor  # int32 [R, K], output of the step before
+    ids: tf.Tensor  # int32 [R, K], output of the previous step
     log_probs: tf.Tensor  # float32 [R, K]
     live: tf.Tensor  # int32 [R, K, T]
     ended: tf.Tensor  # bool [R, K]
@@ -79,7 +79,7 @@ class _State(typing.NamedTuple):
 
 
 class _Steps:
-    """One drawing: its settings, and the step that `tf.while_loop` repeats."""
+    """One run of sampling: its settings, and the step that `tf.while_loop` repeats."""
 
     def __init__(self, model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length):
         self.model = model
@@ -97,7 +97,7 @@ class _Steps:
         self.uniform = tf.reshape(uniform, (self.rows, together, self.max_length, 2))
 
     def start(self, cache):
-        """Nothing is drawn yet."""
+        """Returns the state before the first step."""
         each = (self.rows, self.together)
         return _State(
             position=tf.constant(0),
@@ -109,7 +109,7 @@ class _Steps:
         )
 
     def open(self, state):
-        """bool [R, K]: whether the sample goes on."""
+        """bool [R, K]: whether the sample is unfinished."""
         return (state.position < self.limit) & ~state.ended
 
     def step(self, state):
@@ -133,7 +133,7 @@ class _Steps:
         )
 
     def forced(self, ids, position):
-        """Replaces ids [R, K] by the prefix's where it has one at this position."""
+        """Replaces ids [R, K] by the prefix's id if there is one at this position."""
         if self.prefix is None:
             return ids
         wanted = tf.reduce_sum(tf.where(tf.range(tf.shape(self.prefix)[1]) == position, self.prefix, 0), 1)[:, None]
@@ -141,7 +141,7 @@ class _Steps:
 
 
 def truncated(logits, temperature, top_k=0, top_p=None):
-    """Returns the weights to draw by, see `sample`.
+    """Returns the sampling weights, see `sample`.
 
     Args:
         logits: float32 [N, V].
@@ -150,8 +150,7 @@ def truncated(logits, temperature, top_k=0, top_p=None):
         top_p: float, float32 scalar tensor or None.
 
     Returns:
-        float32 [N, V], >= 0, the largest of a row is 1; 0 for what is never drawn. Divide by the sum for
-        probabilities.
+        float32 [N, V], >= 0. The largest in a row is 1; excluded ids have 0. Divide by the sum for probabilities.
     """
     size = logits.shape[-1]
     logits = tf.where(tf.range(size) == PAD_ID, -float("inf"), logits)
@@ -159,17 +158,17 @@ def truncated(logits, temperature, top_k=0, top_p=None):
     logits = (logits - tf.reduce_max(logits, -1, keepdims=True)) / tf.maximum(temperature, 1e-30)
     if 0 < top_k < size:
         largest, _ = tf.math.top_k(logits, top_k)
-        # The least of them, not the last: a slice at the end makes XLA sort all ids (ten times as slow).
+        # The minimum, not the last element: a slice at the end makes XLA sort all ids (ten times as slow).
         logits = tf.where(logits < tf.reduce_min(largest, -1, keepdims=True), -float("inf"), logits)
     weights = tf.exp(logits)
     return weights if top_p is None else tf.where(weights < _least_of_nucleus(weights, top_p), 0.0, weights)
 
 
 def _least_of_nucleus(weights, top_p):
-    """Returns the least weight [N, 1] of the fewest most probable ids that have a part `top_p` of the whole, or more.
+    """Returns the least weight [N, 1] in the smallest set of most probable ids whose share is at least `top_p`.
 
-    Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1. It is found bit by bit, as floats
-    from 0 to 1 are ordered as their bits are: 30 sums cost less than sorting, and much less under XLA.
+    Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1. The weight is found bit by bit,
+    since floats from 0 to 1 have the same order as their bits: 30 sums cost less than sorting, and much less under XLA.
     """
     enough = top_p * tf.reduce_sum(weights, -1, keepdims=True)
 
@@ -186,11 +185,11 @@ def draw(weights, uniform):
     """Samples one id per row by running sums: first a block of ids, then an id of the block.
 
     Args:
-        weights: float32 [N, V], >= 0; an id of weight 0 is never drawn.
+        weights: float32 [N, V], >= 0; an id of weight 0 is never sampled.
         uniform: float32 [N, 2] in [0, 1).
 
     Returns:
-        int32 [N], from 1 to V - 1; no one knows which where the weights are NaN.
+        int32 [N], from 1 to V - 1; undefined if the weights contain NaN.
     """
     size = weights.shape[-1]
     count = -(-size // _BLOCK)
@@ -201,13 +200,13 @@ def draw(weights, uniform):
 
 
 def _first_beyond(weights, uniform):
-    """[N, M], [N] -> int32 [N], the first whose running sum is beyond that part of the whole."""
+    """[N, M], [N] -> int32 [N], the first index whose running sum exceeds that share of the total."""
     sums = tf.cumsum(weights, -1)
-    # XLA sums up in an order of its own, so that running sums may differ by rounding where a weight is 0.
+    # XLA sums in an order of its own, so running sums may differ by rounding even where a weight is 0.
     beyond = (sums > uniform[:, None] * sums[:, -1:]) & (weights > 0)
     first = tf.argmax(tf.cast(beyond, tf.int32), -1, tf.int32)
     found = tf.where(tf.reduce_any(beyond, -1), first, tf.argmax(weights, -1, tf.int32))
-    return tf.minimum(found, weights.shape[-1] - 1)  # the argmax of NaN is anything
+    return tf.minimum(found, weights.shape[-1] - 1)  # the argmax of NaN is undefined
 
 
 def uniform_numbers(seeds, num_samples, length):
@@ -225,9 +224,9 @@ def uniform_numbers(seeds, num_samples, length):
 
 
 def threefry(key, counter):
-    """Threefry-2x32 of 20 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
+    """Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
 
-    Integer operations alone: the same numbers on every device, with and without XLA.
+    It uses only integer operations, so it gives the same numbers on every device, with and without XLA.
 
     Args:
         key, counter: two uint32 tensors each, of shapes that broadcast.

@@ -1,4 +1,4 @@
-"""Scores given targets: one pass over a source and its target, without any search."""
+"""Scores given targets in one pass over source and target, without a search."""
 
 import dataclasses
 import functools
@@ -11,10 +11,10 @@ from t2t_lite.decoding.searcher import plan_batches
 
 @dataclasses.dataclass(frozen=True)
 class TargetScore:
-    """What a model thinks of one target.
+    """The log-probability of one target under a model.
 
     Attributes:
-        log_prob: float, log-probability (nats) of the target given its source: the sum of those of its tokens.
+        log_prob: float, log-probability (nats) of the target given its source, the sum over its tokens.
         token_log_probs: list of float (nats): log-probability of each piece and EOS given the previous ones.
     """
 
@@ -23,14 +23,14 @@ class TargetScore:
 
     @property
     def per_token(self):
-        """float, mean negative log-probability (nats) of a token, EOS counted; exp of it is the perplexity."""
+        """float, mean negative log-probability (nats) per token, EOS included; its exponential is the perplexity."""
         return -self.log_prob / len(self.token_log_probs)
 
 
 class GivenTargets:
-    """Runs a function of sources and targets on batches of pairs of like length. Make it once: it keeps its one trace.
+    """Runs a function of sources and targets on batches of pairs of similar length.
 
-    A model's weights are read at every call.
+    Create it once, since it keeps its trace. A model's weights are read at every call.
 
     Args:
         function: (int32 [B, S], int32 [B, T]) -> [B, T, ...].
@@ -38,7 +38,7 @@ class GivenTargets:
 
     def __init__(self, function):
         ids = tf.TensorSpec([None, None], tf.int32)
-        # Partial: TensorFlow tells one function from another by its code, and warns when one is traced again and again.
+        # A partial: TensorFlow identifies functions by their code, and warns about repeated tracing.
         self._run = tf.function(functools.partial(function), input_signature=[ids, ids], autograph=False)
 
     def __call__(self, sources, targets, batch_size=16, on_progress=None):
@@ -46,9 +46,9 @@ class GivenTargets:
 
         Args:
             sources: list of lists of ids, each ending in EOS.
-            targets: list of lists of ids, as many, none empty.
-            batch_size: int, pairs a batch; fewer where they are longer than 128 ids.
-            on_progress: None, or a function that is told how many pairs each finished batch had.
+            targets: list of as many lists of ids, none empty.
+            batch_size: int, pairs per batch; fewer if they are longer than 128 ids.
+            on_progress: None, or a function called with the number of pairs in each finished batch.
         """
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
         found = [None] * len(sources)
@@ -64,7 +64,7 @@ class GivenTargets:
 def token_log_probs(model):
     """Returns `GivenTargets` of log-probabilities float32 [length] (nats) of each id, given those before it.
 
-    They are the model's own: without label smoothing, temperature or length penalty. Their sum, EOS included, is the
+    They are computed without label smoothing, temperature or length penalty. Their sum, EOS included, is the
     log-probability that beam search and sampling compute for the same target.
 
     Args:
@@ -75,7 +75,7 @@ def token_log_probs(model):
 
 
 def log_probs_of_targets(model, inputs, targets):
-    """int32 [B, S], int32 [B, T] -> log-probabilities (nats) of the targets, float32 [B, T]; of padding any number."""
+    """int32 [B, S], int32 [B, T] -> log-probabilities (nats) of the targets, float32 [B, T]; undefined for padding."""
     logits = tf.cast(model({"inputs": inputs, "targets": targets}, training=False), tf.float32)
     return tf.gather(logits, targets, axis=2, batch_dims=2) - tf.reduce_logsumexp(logits, -1)
 

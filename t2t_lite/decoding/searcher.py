@@ -1,4 +1,4 @@
-"""Searches many sentences in batches: which go together, in what shapes, and whether XLA compiles the search."""
+"""Searches many sentences in batches: forms the batches, chooses their shapes, and decides when XLA compiles."""
 
 import collections
 import concurrent.futures
@@ -18,9 +18,9 @@ from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, beam_search
 from t2t_lite.decoding.full_pass import decodable
 from t2t_lite.decoding.sampling import sample
 
-# Sentences of more ids than this share a batch with proportionally fewer others: the cache grows with both.
+# Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.
 _LONG = 128
-# Compiling a search for one shape costs as much as running this many batches of it saves.
+# Compiling a search for one shape costs as much time as it saves in this many batches.
 _BATCHES_TO_PAY = 32
 
 
@@ -30,8 +30,8 @@ class SearchResult:
 
     Attributes:
         ids: list of int, without EOS.
-        score: float, log-probability (nats) / length penalty; of samples without the penalty.
-        ended: bool, False where the limit cut it off.
+        score: float, log-probability (nats) / length penalty; for samples without the penalty.
+        ended: bool, False if it was truncated at the limit.
     """
 
     ids: list
@@ -40,13 +40,14 @@ class SearchResult:
 
 
 class Searcher:
-    """Runs `beam_search` or `sample` of one model on lists of ids. Make it once: it keeps what was traced and compiled.
+    """Runs `beam_search` or `sample` with one model on lists of ids.
 
-    The model's weights are read at every call, so that a model in training can be searched again and again.
+    Create it once, since it keeps traced and compiled functions. The model's weights are read at every call, so the
+    model may be in training.
 
     Args:
-        model: with the decoding interface, or a plain model (then every step is a full pass).
-        max_position: int, positions that the model has on either side; None: any number.
+        model: a model with the decoding interface, or a plain model (then every step is a full pass).
+        max_position: int, the number of positions that the model has on either side; None: no limit.
     """
 
     def __init__(self, model, max_position=None):
@@ -54,14 +55,14 @@ class Searcher:
         self.max_position = max_position
         self._graphs = {}  # (method, its settings, names of its tensors) -> function for any shape
         self._compiled = {}  # _Shape -> function for that shape
-        self._making = threading.Lock()  # of a function: two batches may ask for the same one
-        self._seen = collections.Counter()  # how many batches of each shape, by its name, came so far
+        self._making = threading.Lock()  # two batches may need the same function
+        self._seen = collections.Counter()  # batches of each shape so far, by its name
 
     @property
     def history(self):
-        """What came so far, a JSON value: by it shapes are compiled, and so the last digits of scores are rounded.
+        """The batches so far, a JSON value. It decides what is compiled, which affects the last digits of scores.
 
-        A searcher that is given another one's history goes on as that one would.
+        A searcher with another one's history continues exactly as that one would.
         """
         return dict(self._seen)
 
@@ -75,13 +76,13 @@ class Searcher:
         Args:
             sources: list of lists of ids, each ending in EOS.
             options: SearchOptions.
-            prefixes: None, or for each source the list of ids that its output has to begin with; shorter than the
+            prefixes: None, or for each source a list of ids that its output has to begin with, shorter than the
                 longest output, len(source) + extra_length.
-            on_progress: None, or a function that is told how many sentences each finished batch had.
+            on_progress: None, or a function called with the number of sentences in each finished batch.
 
         Returns:
-            A list in the order of `sources`, of lists of at most n_best `SearchResult`, best first. There are fewer
-            where fewer hypotheses ended within the limit. With `options.sampling` all n_best samples, as drawn.
+            For each source a list of at most n_best `SearchResult`, best first; fewer if fewer hypotheses finished
+            within the limit. With `options.sampling` all n_best samples, in the order of sampling.
         """
         prefixes = prefixes or [[]] * len(sources)
         limits = [self.longest_output(len(source), options) for source in sources]
@@ -96,7 +97,7 @@ class Searcher:
             compiled = self._should_compile(key, options)
             rows, width = (key.rows, key.width) if compiled else (len(batch), len(sources[batch[0]]))
             inputs = np.full((rows, width), PAD_ID, "int32")
-            inputs[len(batch) :, 0] = EOS_ID  # rows that only fill up the batch: limit 0, no steps
+            inputs[len(batch) :, 0] = EOS_ID  # padding rows: limit 0, no steps
             limit = np.zeros(rows, "int32")
             prefix = np.full((rows, key.prefix_width), PAD_ID, "int32")
             for row, at in enumerate(batch):
@@ -121,12 +122,12 @@ class Searcher:
         return found
 
     def longest_output(self, length, options):
-        """Returns how many ids the output of a source of `length` ids has at most, EOS counted on both sides."""
+        """Returns the largest number of ids in the output of a source of `length` ids, EOS counted on both sides."""
         longest = length + options.extra_length
         return longest if self.max_position is None else min(longest, self.max_position)
 
     def _key(self, lengths, prefix_lengths, options):
-        """The shape that a batch of sentences of these lengths, the longest first, has when it is compiled."""
+        """Returns the shape in which a batch of sentences of these lengths, longest first, is compiled."""
         width = bucket_width(lengths[0])
         longest = self.longest_output(width, options)
         if self.max_position is not None:
@@ -150,8 +151,8 @@ class Searcher:
         return self._gains(key) and self._seen[key.name] >= _BATCHES_TO_PAY
 
     def _gains(self, key):
-        """Whether a search of this shape is faster compiled, compiling apart."""
-        # On a CPU the uncompiled search, which drops sentences that are decided, is the faster one for several.
+        """Whether a search of this shape is faster when compiled, without the time of compilation."""
+        # On a CPU the uncompiled search is faster for several sentences, since it drops decided ones.
         return key.rows == 1 or key.method is sample or bool(tf.config.list_logical_devices("GPU"))
 
     def _graph_function(self, key, tensors):
@@ -173,7 +174,7 @@ class Searcher:
             return self._compiled[key]
 
     def _search_function(self, key, max_length):
-        # Partial: TensorFlow tells one function from another by its code, and warns when one is traced again and again.
+        # A partial: TensorFlow identifies functions by their code, and warns about repeated tracing.
         return functools.partial(self._search, key, max_length)
 
     def _search(self, key, max_length, tensors):
@@ -182,19 +183,19 @@ class Searcher:
 
 @dataclasses.dataclass(frozen=True)
 class _Shape:
-    """All that is static in a compiled search."""
+    """Everything that is static in a compiled search."""
 
     rows: int
     width: int
     max_length: int
     prefix_width: int
     method: typing.Callable  # beam_search or sample
-    settings: tuple  # their arguments that are Python values: (name, value) …
-    numbers: tuple  # names of those that are scalar tensors
+    settings: tuple  # arguments that are Python values: (name, value) …
+    numbers: tuple  # names of arguments that are scalar tensors
 
     @property
     def name(self):
-        """Says all of it in words that are the same in every process."""
+        """Describes it by a text that is the same in every process."""
         return str({**vars(self), "method": self.method.__name__})
 
 
@@ -205,13 +206,13 @@ def _settings(options):
 
 
 def _numbers(options):
-    """The arguments that may change without another trace: name -> float32 []."""
+    """Returns the arguments that may change without retracing: name -> float32 []."""
     names = ["temperature"] + ["top_p"] * (options.top_p < 1) if options.sampling else ["alpha"]
     return {name: np.float32(getattr(options, name)) for name in names}
 
 
 def _sentences_a_batch(options):
-    """`batch_size`, or fewer with more than four samples or 32 beams per sentence: the cache grows with them."""
+    """Returns `batch_size`, or less with more than four samples or 32 beams per sentence: the cache grows with them."""
     rows, usual = (options.n_best, 4) if options.sampling else (options.beam_size, 32)
     return max(1, options.batch_size * usual // max(rows, usual))
 
@@ -225,14 +226,14 @@ def _seeds(sources, rows, seed):
 
 
 def plan_batches(lengths, batch_size):
-    """Groups sentences of like length: the longest first, so that what does not fit in memory fails at once.
+    """Groups sentences of similar length, the longest first, so that too large batches fail at once.
 
     Args:
-        lengths: list of int, ids a sentence.
-        batch_size: int, sentences a batch; fewer where they are longer than 128 ids.
+        lengths: list of int, ids per sentence.
+        batch_size: int, sentences per batch; fewer if they are longer than 128 ids.
 
     Returns:
-        list of lists of indices into `lengths`; the first of each is a longest one.
+        list of lists of indices into `lengths`; each list begins with its longest sentence.
     """
     order = sorted(range(len(lengths)), key=lambda at: -lengths[at])
     batches, at = [], 0
@@ -244,7 +245,7 @@ def plan_batches(lengths, batch_size):
 
 
 def rows_of(width, batch_size):
-    """Returns how many sentences of `width` ids go into a batch."""
+    """Returns how many sentences of `width` ids fit into a batch."""
     return max(1, min(batch_size, batch_size * _LONG // width))
 
 
@@ -257,7 +258,7 @@ def bucket_rows(count, most):
 def bucket_width(length):
     """Returns the width that `length` ids are padded to: 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, …
 
-    Each width is compiled on its own, so there are few, twelve up to 512; padding costs little, since only the encoder
+    Each width is compiled separately, so there are only twelve up to 512. Padding costs little, since only the encoder
     sees it.
     """
     step = max(8, 2 ** math.ceil(math.log2(max(length, 1))) // 4)
@@ -265,36 +266,36 @@ def bucket_width(length):
 
 
 def _results(hypotheses, n_best):
-    """Hypotheses of tensors -> for each row, a list of at most n_best `SearchResult`."""
+    """Converts Hypotheses to a list of at most n_best `SearchResult` for each row."""
     return [
         [
             SearchResult(ids=[int(i) for i in row if i not in (PAD_ID, EOS_ID)], score=float(score), ended=bool(end))
             for rank, (row, score, end) in enumerate(zip(ids, scores, ended, strict=True))
-            if score > -np.inf or rank == 0  # NaN, of a model that is broken, is still an answer
+            if score > -np.inf or rank == 0  # the NaN of a broken model is still a result
         ]
         for ids, scores, ended in zip(*(tensor.numpy()[:, :n_best] for tensor in hypotheses), strict=True)
     ]
 
 
 def use_a_thread_per_search():
-    """Gives each operation one thread, for a process that searches many batches; before TensorFlow's first operation.
+    """Gives each operation one thread, for a process that searches many batches.
 
-    Two searches then keep two cores busy without waiting for one another's threads (measured on two cores alone: 1.1
-    times as fast in float32, 1.25 in bfloat16). A batch that comes alone is slower. On more cores, on a GPU, where the
-    user has chosen a number of threads, or once TensorFlow runs, nothing changes.
+    Call it before TensorFlow's first operation. Two searches then keep two cores busy without waiting for each other's
+    threads (measured, only on two cores: 1.1 times as fast in float32, 1.25 in bfloat16). A single batch is slower.
+    Nothing changes with more cores, with a GPU, if the user has set a number of threads, or once TensorFlow runs.
     """
     chosen = os.environ.get("TF_NUM_INTRAOP_THREADS") or tf.config.threading.get_intra_op_parallelism_threads()
     if os.cpu_count() == 2 and not chosen and not tf.config.list_physical_devices("GPU"):
-        with contextlib.suppress(RuntimeError):  # TensorFlow runs already
+        with contextlib.suppress(RuntimeError):  # TensorFlow is already running
             tf.config.threading.set_intra_op_parallelism_threads(1)
 
 
 def _side_by_side(run, *arguments):
-    """Yields what `map(run, *arguments)` does; on a CPU two calls run at once.
+    """Yields the same as `map(run, *arguments)`; on a CPU two calls run at once.
 
-    A step of a search is a chain of small operations that keep no two cores busy (measured: 1.6 of two).
+    A search step is a chain of small operations that do not keep two cores busy (measured: 1.6 of two).
     """
-    if os.cpu_count() == 1 or len(tf.config.list_logical_devices()) > 1:  # devices: each has a thread of its own
+    if os.cpu_count() == 1 or len(tf.config.list_logical_devices()) > 1:  # each of several devices has its own thread
         yield from map(run, *arguments)
         return
     with concurrent.futures.ThreadPoolExecutor(2) as threads:

@@ -1,4 +1,4 @@
-"""Reads the lines to translate, from a file or a stream, and forms the lines that are written."""
+"""Reads the lines to translate from a file or a stream, and formats the output lines."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.pipes import is_device, open_device
 
-# What JSON does not escape by itself, and some programs take for the end of a line.
+# Characters that JSON does not escape, but some programs treat as line ends.
 _NOT_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINES_AHEAD = 256
@@ -21,16 +21,16 @@ _LINES_AHEAD = 256
 def input_lines(path, delimiter="\n", on_bad_line=None):
     """Returns the lines of a file as a list of str.
 
-    Lines end at LF or CR LF and nowhere else; with another delimiter, records end there, and a last one that is empty
-    does not count. Nothing is translated before all of them are known to be text.
+    Lines end only at LF or CR LF. With another delimiter, records end there, and a last empty one does not count. All
+    lines are checked before any is translated.
 
     Args:
         path: str.
         delimiter: str.
-        on_bad_line: None, or a function that is told, in a message, of each line that is not UTF-8 and comes as "".
+        on_bad_line: None, or a function that gets a message for each line that is not UTF-8, which is read as "".
 
     Raises:
-        UserError: no such file, not readable, damaged, or not UTF-8 (the line is named). An empty file has no lines.
+        UserError: the file is missing, unreadable, damaged or empty, or a line, which is named, is not UTF-8.
     """
     if is_device(path):
         with open_device(path, "rb") as file:
@@ -46,7 +46,7 @@ def input_lines(path, delimiter="\n", on_bad_line=None):
 
 
 def output_line(translation, settings):
-    """Returns what is written for one line, without its end.
+    """Returns the output line of a translation, without its line end.
 
     Args:
         translation: Translation.
@@ -62,9 +62,9 @@ def output_line(translation, settings):
 
 
 def as_field(text):
-    """Returns an output as a field of a line, with control characters and line separators as spaces.
+    """Returns an output with control characters and line separators replaced by spaces, to be a field of a line.
 
-    A byte of the vocabulary may be a tab or end a line; some programs take U+2028 and its like for the end of one.
+    A byte piece of the vocabulary may be a tab or a line end; some programs treat U+2028 and similar as line ends.
     """
     return plain_text.CONTROL.sub(" ", text)
 
@@ -95,16 +95,16 @@ def json_line(number, line, translation):
 
 @contextlib.contextmanager
 def output_file(path):
-    """Opens a file for writing text. It appears under its name when all is written; on an error it does not appear.
+    """Opens a file for writing text. The file appears only when it is complete, not after an error.
 
     Args:
-        path: str; - is standard output, of which every text is flushed.
+        path: str; - is standard output, which is flushed after every text.
 
     Yields:
         function that writes a text.
 
     Raises:
-        UserError: the file cannot be written; before anything else is done.
+        UserError: the file cannot be written; raised before anything else is done.
     """
     if path == "-":
         yield _print
@@ -120,7 +120,7 @@ def output_file(path):
             data = text.encode("utf-8")
             with translated(path, "write"):
                 file.write(data)
-                if is_there_already:  # somebody is reading
+                if is_there_already:  # a reader is waiting
                     file.flush()
 
         try:
@@ -128,7 +128,7 @@ def output_file(path):
             with translated(path, "write"):
                 file.close()
         finally:
-            with contextlib.suppress(OSError):  # of a full disk, a second time
+            with contextlib.suppress(OSError):  # a full disk fails a second time
                 file.close()
 
 
@@ -138,9 +138,9 @@ def _print(text):
 
 
 def stdin_lines(delimiter="\n", on_bad_line=None):
-    """Yields (number of the first, lines) of standard input: what is there, at most 256 lines, before more is read.
+    """Yields (number of the first, lines) of standard input: the available lines, at most 256 at a time.
 
-    So many are enough for full batches, and few enough for a short wait. Arguments and errors: as of `stream_lines`.
+    This is enough for full batches, and few enough for a short wait. Arguments and errors are those of `stream_lines`.
     """
     first = 1
     for lines in stream_lines(streams.descriptor(), "standard input", delimiter, on_bad_line):
@@ -150,16 +150,16 @@ def stdin_lines(delimiter="\n", on_bad_line=None):
 
 
 def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
-    """Yields lists of the complete lines that are there, as they come: single ones from a slow writer, many otherwise.
+    """Yields lists of complete lines as they become available: single lines from a slow writer, many otherwise.
 
     Args:
         descriptor: int, the file descriptor to read from.
-        name: str, what to call it in errors.
-        delimiter: str, what ends a line; before LF, a CR is left out too.
+        name: str, its name in error messages.
+        delimiter: str, the end of a line; a CR before LF is removed too.
         on_bad_line: as in `input_lines`.
 
     Raises:
-        UserError: a line that is not UTF-8; the lines before it have been yielded.
+        UserError: a line is not UTF-8; the lines before it have been yielded.
     """
     end, number, rest, ended = delimiter.encode(), 0, b"", False
     while not ended:

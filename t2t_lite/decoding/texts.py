@@ -1,4 +1,4 @@
-"""What may be given as texts, in Python: to a Translator, or to the client of a server."""
+"""Checks texts and options given in Python, to a Translator or to the client of a server."""
 
 from t2t_lite.errors import nearest
 
@@ -7,12 +7,12 @@ def check_texts(texts, name="texts", may_be_none=False):
     """Returns a list of str, each valid Unicode.
 
     Args:
-        texts: what the user gave.
+        texts: the user's value.
         name: str, the argument's name.
         may_be_none: bool, whether an item may be None, which then becomes "".
 
     Raises:
-        TypeError: something else; of a single str too, which would be taken for a list of characters.
+        TypeError: any other value; also a single str, which would pass for a list of characters.
     """
     if isinstance(texts, str | bytes | dict) or not hasattr(texts, "__iter__"):
         advice = " For one sentence: [text]." if isinstance(texts, str | bytes) else ""
@@ -29,7 +29,7 @@ def check_texts(texts, name="texts", may_be_none=False):
 
 
 def check_options(given, known, where):
-    """Raises `TypeError` for the name of an argument that does not exist; it says which one is near.
+    """Raises `TypeError` for an unknown argument, and suggests the nearest one.
 
     Args:
         given, known: names.
@@ -42,7 +42,7 @@ def check_options(given, known, where):
 
 
 def valid_unicode(text):
-    """Returns a text in which lone surrogates, which no UTF-8 text has, are U+FFFD."""
+    """Returns a text with lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD."""
     try:
         text.encode("utf-8")
         return text

@@ -1,18 +1,18 @@
-"""The largest of many values, exactly and faster than `tf.math.top_k`."""
+"""An exact top k that is faster than `tf.math.top_k`."""
 
 import tensorflow as tf
 
 
 def block_top_k(values, k, block=128):
-    """Exact `tf.math.top_k` of the last axis, several times faster on CPU when there are many columns.
+    """Exact `tf.math.top_k` of the last axis, several times faster on CPUs for many columns.
 
-    The k largest values lie in at most k blocks, each of which has a maximum at least as large as that of any block
-    left out: take the k blocks of largest maximum, then the top k of their values. Ties resolve as in `top_k`.
+    The k largest values are in the k blocks with the largest maxima, so only the values of those blocks are compared.
+    Ties are resolved as in `top_k`.
 
     Args:
         values: float32 [N, V], V static.
         k: Python int <= V.
-        block: Python int, about how many columns a block has.
+        block: Python int, approximate number of columns per block.
 
     Returns:
         Values float32 and indices int32, both [N, k], largest first.

@@ -1,4 +1,4 @@
-"""Translator: text in, text out, by beam search with a trained model."""
+"""Translator: translates text by beam search with a trained model."""
 
 import dataclasses
 import functools
@@ -23,19 +23,19 @@ _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
-    """One way to translate a sentence.
+    """One possible translation of a sentence.
 
     Attributes:
         text: str.
-        score: float, log-probability (nats) / length penalty; 0 for a blank.
+        score: float, log-probability (nats) / length penalty; 0 for a blank sentence.
         tokens: list of str, the vocabulary's pieces.
         ids: list of int, without EOS.
-        ended: bool, False where the output was cut off at its longest length.
-        token_scores: list of float, each id's log-probability (nats), that of EOS included where it ended; None where
-            they were not asked for.
-        attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores; rows sum up to 1:
-            how much each step of the decoder attends to each place of the source (see `t2t_lite.decoding.alignment`).
-            None where it was not asked for.
+        ended: bool, False if the output was truncated at its maximum length.
+        token_scores: list of float, each id's log-probability (nats), including EOS if it ended; None unless
+            requested.
+        attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores: how much each
+            decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum up to 1. None
+            unless requested.
     """
 
     text: str = ""
@@ -49,13 +49,13 @@ class Hypothesis:
 
 @dataclasses.dataclass(frozen=True)
 class Translation:
-    """What became of one sentence.
+    """The translation of one sentence.
 
     Attributes:
-        hypotheses: tuple of at most n_best `Hypothesis`, best first; at least one. Where the problem chooses
-            (`Problem.choose_output`), its choice is the first.
-        truncated: bool, whether the sentence was longer than `max_input_length` and cut off.
-        source_tokens: list of str, the vocabulary's pieces that were translated.
+        hypotheses: tuple of at most n_best `Hypothesis`, best first; at least one. If the problem reranks outputs
+            (`Problem.choose_output`), its choice comes first.
+        truncated: bool, whether the sentence was longer than `max_input_length` and therefore truncated.
+        source_tokens: list of str, the translated pieces.
         text, score, tokens, attention: those of the first hypothesis.
     """
 
@@ -70,12 +70,12 @@ class Translation:
 
 
 class Translator:
-    """Translates with a model. Make it once and call it often: it keeps what was traced and compiled.
+    """Translates with a model. Create it once and call it often, since it keeps traced and compiled functions.
 
-    The model's weights are read at every call; the trainer uses one on the model in training.
+    The model's weights are read at every call, so that the trainer can use one with the model in training.
 
     Args:
-        model: a model, see `t2t_lite.decoding.beam_search` for what it may offer.
+        model: a model, see `t2t_lite.decoding.beam_search` for the methods it may have.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
         hparams: HParams of the model.
         problem: the Problem, or None.
@@ -102,16 +102,16 @@ class Translator:
         """Loads a trained model, or several as an ensemble, which averages their probabilities.
 
         Args:
-            path: an output_dir (its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
+            path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
                 export of t2t-exporter; or a list of them, of the same problem and vocabulary.
-            data_dir: where the vocabulary is, if it is not beside the checkpoint.
-            compute_dtype: "bfloat16": weights, kept keys and values, and matrix products have 8 significant bits;
-                softmax, normalisation and scores are float32. Or "float32"; None: as the model was trained.
-            check_device: bool, whether "bfloat16" becomes "float32", with a warning, where this machine would be slow
-                in it; False for an export, which others serve.
+            data_dir: folder of the vocabulary, if it is not beside the checkpoint.
+            compute_dtype: "bfloat16": weights, cached keys and values, and matrix products have 8 significant bits;
+                softmax, normalization and scores are float32. Or "float32"; None: as the model was trained.
+            check_device: bool, whether "bfloat16" becomes "float32", with a warning, if this machine would be slow
+                in it; False for an export, which other machines serve.
 
         Raises:
-            UserError: nothing there, or it does not fit together.
+            UserError: there is no model, or its files do not belong together.
         """
         from t2t_lite.runs.opening import open_runs
 
@@ -131,7 +131,7 @@ class Translator:
 
     @property
     def run(self):
-        """What was loaded, a `t2t_lite.runs.opening.Run`; of an ensemble the first one; None: nothing."""
+        """The loaded `t2t_lite.runs.opening.Run`, the first one of an ensemble, or None."""
         return self.runs[0] if self.runs else None
 
     @property
@@ -155,18 +155,18 @@ class Translator:
         on_progress=None,
         **options,
     ):
-        """Translates sentences; one that is blank gives a blank.
+        """Translates sentences; a blank one gives a blank translation.
 
         Args:
             texts: list of str.
-            max_input_length: int, longer sentences are cut to this many ids, EOS included; None: 1024, or the size
-                of a learned position table.
-            prefixes: list of str, as many: what each output begins with, "" or None where it is free. Its pieces are
-                forced as they are, so it should end where a word ends (the output may go on with that word).
-            encoded: None, or as many lists of ids: what `encoders["inputs"]` makes of the texts, where that is known.
+            max_input_length: int, longer sentences are truncated to this many ids, EOS included; None: 1024, or the
+                size of a learned position table.
+            prefixes: list of str, one per text, with which its output begins; "" or None for none. Its pieces are
+                forced as they are, so it should end at a word's end (the output may still continue that word).
+            encoded: None, or the texts' ids if they are known: one list per text, from `encoders["inputs"]`.
             return_attention, return_token_scores: bool, whether hypotheses get their `attention`, `token_scores`;
-                each takes one more pass over what was found.
-            on_progress: None, or a function that is told how many sentences each finished batch had.
+                each costs one more pass over the hypotheses.
+            on_progress: None, or a function called with the number of sentences in each finished batch.
             **options: of `SearchOptions`: beam_size=4, alpha=0.6, extra_length=50, batch_size=32,
                 length_penalty="gnmt", n_best=1, compile=None, or sampling=True with temperature=1.0, top_k=0,
                 top_p=1.0, seed=0; a problem may have other defaults (`decode_defaults`).
@@ -176,13 +176,13 @@ class Translator:
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
 
         Raises:
-            UserError: an option out of range, or a prefix that is as long as the longest output.
+            UserError: an option is out of range, or a prefix is as long as the longest output.
         """
         texts, options = [self._prepared(text) for text in check_texts(texts)], self.search_options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
         encode = functools.partial(_encode, self.encoders["inputs"])
         ids = {at: encoded[at] if encoded else encode(text, at) for at, text in enumerate(texts) if text.strip()}
-        ids = {at: pieces for at, pieces in ids.items() if pieces}  # nothing but control characters is a blank, too
+        ids = {at: pieces for at, pieces in ids.items() if pieces}  # a text of only control characters is blank, too
         blank = Translation((Hypothesis(token_scores=[] if return_token_scores else None),))
         translations = [blank] * len(texts)
         if on_progress and len(ids) < len(texts):
@@ -198,18 +198,18 @@ class Translator:
         return translations
 
     def translate_by_risk(self, texts, *, utility="chrf", num_samples=32, **arguments):
-        """Draws samples, and chooses those that are most like all of them (minimum Bayes risk).
+        """Samples translations and ranks them by minimum Bayes risk: the most similar to all others first.
 
         See `t2t_lite.decoding.minimum_bayes_risk`.
 
         Args:
             texts: list of str.
-            utility: "chrf" or "bleu", by which outputs are compared.
+            utility: "chrf" or "bleu", the measure of similarity.
             num_samples: int.
             **arguments: of `translate`: temperature, top_k, top_p, seed and so on.
 
         Returns:
-            list of `Translation`, in the order of `texts`: all different samples, best first. Their scores are
+            list of `Translation`, in the order of `texts`, with all distinct samples, best first. Their scores are
             expected utilities, from 0 to 100.
 
         Raises:
@@ -227,19 +227,19 @@ class Translator:
         return translations
 
     def score(self, texts, targets, *, batch_size=16, on_progress=None):
-        """Scores given translations: their log-probabilities under the model, as beam search sums them up.
+        """Returns log-probabilities of given translations under the model, as beam search computes them.
 
         Args:
             texts: list of str.
-            targets: list of str, as many.
-            batch_size: int, pairs a pass; fewer where they are longer than 128 ids.
-            on_progress: None, or a function that is told how many pairs each finished batch had.
+            targets: list of str, one per text.
+            batch_size: int, pairs per pass; fewer if they are longer than 128 ids.
+            on_progress: None, or a function called with the number of pairs in each finished batch.
 
         Returns:
             list of `TargetScore`.
 
         Raises:
-            UserError: numbers of texts and targets differ, or one is longer than the model's largest length.
+            UserError: the numbers of texts and targets differ, or a text is too long for the model.
         """
         texts, targets = check_texts(texts), check_texts(targets, "targets")
         if len(texts) != len(targets):
@@ -255,7 +255,7 @@ class Translator:
         return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in found]
 
     def translate_ids(self, inputs, **options):
-        """Translates ids to ids, without any text.
+        """Translates ids to ids.
 
         Args:
             inputs: list of lists of int, as records hold them: each ends in EOS (1); 0s after it are ignored.
@@ -265,7 +265,7 @@ class Translator:
             list of lists of int: the first output of each, see `Translation`, without EOS.
 
         Raises:
-            UserError: an id outside the vocabulary, or an option out of range.
+            UserError: an id is outside the vocabulary, or an option is out of range.
         """
         size, longest = self.encoders["inputs"].vocab_size, self.checked_length(None)
         sources = []
@@ -292,7 +292,7 @@ class Translator:
         return found
 
     def _prefixes(self, prefixes, texts, sources, options):
-        """Returns the ids of the prefixes of `sources`, a dict of those that are no blanks; None: all are free."""
+        """Returns the prefixes' ids of `sources`, a dict of the texts that are not blank; None if all are empty."""
         if prefixes is None:
             return None
         prefixes = check_texts(prefixes, "prefixes", may_be_none=True)
@@ -311,7 +311,7 @@ class Translator:
         return forced
 
     def _of_each(self, sources, found, return_attention, return_token_scores):
-        """Yields for each result of each source the fields of its `Hypothesis` that are asked for, as a dict."""
+        """Yields for each result of each source the requested extra fields of its `Hypothesis`, as a dict."""
         pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
         inputs = [source for source, _ in pairs]
         outputs = [[*result.ids, EOS_ID] if result.ended else result.ids for _, result in pairs]
@@ -337,7 +337,7 @@ class Translator:
         return memory_attention(self.model)
 
     def _whole(self, side, text, at):
-        """Returns the ids of a text with EOS. Raises `UserError` where it is too long for the model."""
+        """Returns the ids of a text with EOS. Raises `UserError` if it is too long for the model."""
         ids = [*_encode(self.encoders[side], text, at), EOS_ID]
         if len(ids) > self.max_input_length:
             what = "text" if side == "inputs" else "target"
@@ -348,7 +348,7 @@ class Translator:
         return ids
 
     def search_options(self, given):
-        """Returns the SearchOptions of a dict, with the problem's defaults. Raises `UserError` for a bad value."""
+        """Returns a dict as SearchOptions, with the problem's defaults. Raises `UserError` for a bad value."""
         check_options(given, _OPTIONS, "translate")
         defaults = self.problem.decode_defaults if self.problem else {}
         return SearchOptions(**{**defaults, **given})

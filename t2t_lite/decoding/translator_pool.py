@@ -1,4 +1,4 @@
-"""Several translators, one per device, that share the sentences of a call."""
+"""Several translators, one per device, that share the work of a call."""
 
 import concurrent.futures
 
@@ -9,13 +9,13 @@ from t2t_lite.decoding.translator import Translator
 
 
 class TranslatorPool:
-    """Has the methods of `Translator` that take lists of sentences, and its attributes.
+    """Has the attributes of `Translator`, and its methods that take lists of sentences.
 
-    Sentences are dealt out by length, so that all have about as much to do; which device has which does not depend on
-    how fast they are.
+    Sentences are distributed by length, so that all devices have about the same work. The distribution does not depend
+    on the speed of the devices.
 
     Args:
-        translators: list of (name of a device, Translator whose weights are there).
+        translators: list of (device name, Translator with its weights on that device).
     """
 
     def __init__(self, translators):
@@ -28,12 +28,12 @@ class TranslatorPool:
 
     @property
     def count(self):
-        """How many translators there are."""
+        """The number of translators."""
         return len(self._translators)
 
     @property
     def search_history(self):
-        """See `Searcher.history`: that of each."""
+        """The `Searcher.history` of each translator."""
         return [translator.search_history for translator in self._translators]
 
     @search_history.setter
@@ -57,7 +57,7 @@ class TranslatorPool:
         return self._deal("score", texts, {"targets": targets})
 
     def _deal(self, method, texts, options):
-        """Calls the method of each translator with its part of the texts, and of the options that are lists."""
+        """Calls the method of each translator with its share of the texts and of options that are lists."""
         texts = check_texts(texts)
         order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
         shares = [order[start :: self.count] for start in range(self.count)]
@@ -75,5 +75,5 @@ class TranslatorPool:
 
 
 def _on(device, function, *args, **options):
-    with tf.device(device):  # of this thread alone
+    with tf.device(device):  # for this thread only
         return function(*args, **options)

@@ -1,4 +1,4 @@
-"""Settings of the search tried on a dev set: every combination of a grid, in one table."""
+"""Tries search settings on a dev set: every combination of a grid, in one table."""
 
 import dataclasses
 import itertools
@@ -18,7 +18,7 @@ from t2t_lite.evaluation import scores
 from t2t_lite.ranges import settings_of, typed_value
 
 _LOGGER = logging.getLogger("t2t_lite")
-_METRICS = ("bleu", "chrf", "ter")  # the first says which combination is the best
+_METRICS = ("bleu", "chrf", "ter")  # the first one selects the best combination
 _NAMES = ("beam_size", "alpha", "extra_length", "length_penalty")
 
 
@@ -27,9 +27,9 @@ class Trial:
     """One row of the table.
 
     Attributes:
-        settings: dict, what of `SearchOptions` was tried.
+        settings: dict, the `SearchOptions` that were tried.
         scores: dict, name -> float.
-        seconds: float, what translating took.
+        seconds: float, time spent translating.
     """
 
     settings: dict
@@ -40,10 +40,10 @@ class Trial:
 def parse_grid(text, where="--tune"):
     """Parses `beam_size=1,4;alpha=0,0.6` (or spaces for semicolons) into a list of dicts, one per combination.
 
-    With a beam of one there is nothing to choose between, so alpha has no effect and such combinations come once.
+    Alpha has no effect with a beam size of one, so such combinations occur only once.
 
     Raises:
-        UserError: another form, an unknown name, a value of another type or out of range, something given twice.
+        UserError: wrong syntax, an unknown name, a value of the wrong type or out of range, or a repetition.
     """
     axes, kinds = {}, settings_of(SearchOptions)
     for part in text.replace(";", " ").split():
@@ -75,10 +75,10 @@ def tune(translate, score, combinations, warm_up=None):
     """Yields a `Trial` for each combination as it is done.
 
     Args:
-        translate: function of the settings, a dict; returns what `score` takes.
-        score: function of that; returns a dict of floats.
+        translate: function of the settings, a dict; returns the argument of `score`.
+        score: function that returns a dict of floats.
         combinations: as `parse_grid` returns them.
-        warm_up: None, or a function of the settings that does what is done once; its time does not count.
+        warm_up: None, or a function of the settings for one-time work, whose time does not count.
     """
     for settings in combinations:
         if warm_up:
@@ -90,16 +90,16 @@ def tune(translate, score, combinations, warm_up=None):
 
 
 def tune_search(job, grid, split, source="", reference=""):
-    """Translates a dev set by each combination of a grid; logs each, and returns the lines to print.
+    """Translates a dev set with each combination of a grid; logs each, and returns the lines to print.
 
     Args:
         job: DecodingJob.
         grid: str, as `parse_grid` takes it.
-        split: DatasetSplit of the records, where no file is named.
-        source, reference: paths of a dev set.
+        split: DatasetSplit of the records, if no file is given.
+        source, reference: paths of the dev set's two sides.
 
     Raises:
-        UserError: no such grid or dev set, or settings that are not of a search.
+        UserError: an invalid grid, a missing dev set, or settings that do not belong to a search.
     """
     combinations = parse_grid(grid)
     for combination in combinations:
@@ -135,7 +135,7 @@ def tune_search(job, grid, split, source="", reference=""):
 
 
 def _dev_set(job, split, source, reference, errors):
-    """Returns lines, references and what to call them."""
+    """Returns lines, references and their name in messages."""
     if not source:
         return *read_records(job, split), f"the {FILE_TAGS[split]} records in {job.data_dir}"
     lines, name, _ = part_of_file(source, job.settings, errors)
@@ -146,7 +146,7 @@ def _dev_set(job, split, source, reference, errors):
 
 
 def best_trial(trials, metric="sacreBLEU"):
-    """Returns the trial of the highest score; of equal ones the quickest kind, which is that of the smaller beam."""
+    """Returns the trial with the highest score; on a tie the one with the smaller beam, which is faster."""
     return max(trials, key=lambda trial: (round(trial.scores[metric], 2), -trial.settings.get("beam_size", 0)))
 
 
