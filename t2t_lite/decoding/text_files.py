@@ -19,7 +19,7 @@ _LINES_AHEAD = 256
 
 
 def input_lines(path, delimiter="\n", on_bad_line=None):
-    """Returns the lines of a file as a list of str.
+    """Returns the lines of a file as a list of str; [] for an empty file.
 
     Lines end only at LF or CR LF. With another delimiter, records end there, and a last empty one does not count. All
     lines are checked before any is translated.
@@ -30,7 +30,7 @@ def input_lines(path, delimiter="\n", on_bad_line=None):
         on_bad_line: None, or a function that gets a message for each line that is not UTF-8, which is read as "".
 
     Raises:
-        UserError: the file is missing, unreadable, damaged or empty, or a line, which is named, is not UTF-8.
+        UserError: the file is missing, unreadable or damaged, or a line, which is named, is not UTF-8.
     """
     if is_device(path):
         with open_device(path, "rb") as file:

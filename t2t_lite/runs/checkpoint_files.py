@@ -1,4 +1,4 @@
-"""The checkpoints of a folder, found by the files that are there: the list `checkpoint` may be lost, old or damaged."""
+"""Finds the checkpoints of a folder by their files, since the list `checkpoint` may be lost, old or damaged."""
 
 import collections
 import os
@@ -22,7 +22,7 @@ Listed.__doc__ = (
 
 
 def checkpoint_step(path):
-    """Returns the step in a checkpoint's name: `model.ckpt-1200` -> 1200; 0 where there is none."""
+    """Returns the step in a checkpoint's name: `model.ckpt-1200` -> 1200; 0 if it has none."""
     match = re.search(r"-(\d+)$", str(path))
     return int(match[1]) if match else 0
 
@@ -34,7 +34,7 @@ def list_checkpoints(folder):
 
 
 def missing_parts(path):
-    """Returns what of a checkpoint is not there, a str; "" where its index and all of its data are."""
+    """Returns the missing files of a checkpoint, a str; "" if its index and all of its data exist."""
     folder, name = os.path.split(path)
     if not tf.io.gfile.exists(f"{path}.index"):
         return "its index"
@@ -45,13 +45,13 @@ def missing_parts(path):
 
 
 def parts_of_checkpoints(folder):
-    """Returns the sorted names of all files that belong to some `model.ckpt`, but for those of unfinished saves."""
+    """Returns the sorted names of all files that belong to a `model.ckpt`, except those of unfinished saves."""
     names = map(os.path.basename, list_files(folder, rf"{re.escape(PREFIX)}.*"))
     return [name for name in names if not re.search(r"_temp$|tempstate\d*$", name)]
 
 
 def read_list(folder):
-    """Returns the `Listed` of a folder. What cannot be read counts as not there: the list is a help, no more."""
+    """Returns the `Listed` of a folder. An unreadable list counts as missing, since it is only a hint."""
     path = os.path.join(folder, LIST)
     try:
         with tf.io.gfile.GFile(path, "rb") as file:
@@ -75,7 +75,7 @@ def read_list(folder):
 
 
 def write_list(folder, times, last_preserved=0.0):
-    """Writes the list of a folder as TensorFlow does: {checkpoint's name: when it was written}, the newest last."""
+    """Writes the list of a folder as TensorFlow does. `times` is {checkpoint's name: time}, the newest last."""
     lines = [f'model_checkpoint_path: "{[*times][-1]}"']
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in times]
     lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in times.values()]
@@ -84,9 +84,9 @@ def write_list(folder, times, last_preserved=0.0):
 
 
 def newest_checkpoint(folder):
-    """Returns the newest checkpoint of a folder, without suffix; None: there is none.
+    """Returns the newest checkpoint of a folder, without suffix, or None.
 
-    It is the one of the highest step; where none has such a name, the one that the folder's list names.
+    It is the one with the highest step. If no name has a step, it is the one in the folder's list.
     """
     if found := list_checkpoints(folder):
         return found[-1]
@@ -96,12 +96,12 @@ def newest_checkpoint(folder):
 
 
 def check_can_be_placed(folder, has_settings, saved_before):
-    """Raises `UserError` where a run would begin anew in a folder that holds checkpoints, or overwrite them.
+    """Raises `UserError` if a run would start again in a folder that holds checkpoints, or overwrite them.
 
     Args:
         folder: str, an output_dir.
-        has_settings: bool, whether its `hparams.json` is there.
-        saved_before: bool or None, whether its log says that a checkpoint was saved; None: there is no log.
+        has_settings: bool, whether it has an `hparams.json`.
+        saved_before: bool or None, whether a checkpoint was saved according to the log; None: there is no log.
     """
     found, listed = parts_of_checkpoints(folder), read_list(folder).newest
     whole = [path for path in list_checkpoints(folder) if not missing_parts(path)]
@@ -111,7 +111,7 @@ def check_can_be_placed(folder, has_settings, saved_before):
         raise UserError(
             f"{folder}: holds {names}, but no hparams.json, which says what these checkpoints are of. {advice}"
         )
-    # The first save of all may have been killed: the log then knows of none.
+    # The very first save may have been killed: the log then has none.
     if not whole and (listed or (found and saved_before is not False)):
         here = f"holds {names}, and no checkpoint that is whole" if found else "holds no checkpoint"
         by_list = f"; its list {LIST!r} names {listed}" if listed else ""

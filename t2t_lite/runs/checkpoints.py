@@ -32,21 +32,22 @@ from t2t_lite.runs.weights import (
 class RunCheckpoints:
     """The checkpoints of one `output_dir`: `model.ckpt-<step>.*` and the list `checkpoint`.
 
-    With a moving average of the weights, "model" in a checkpoint is that average, for all who use the model; "trained"
-    is what training goes on with.
+    With a moving average of the weights, "model" in a checkpoint is that average, which every user of the model gets.
+    Training resumes with "trained".
 
-    A save that is killed leaves the earlier ones as they were: the list is rewritten last, by a rename. Where the list
-    is lost or damaged, what is there counts. Not TensorFlow's `CheckpointManager`, which trusts the list alone, deletes
-    what the list names in other folders, and takes brackets in a folder's name for a pattern of what to delete.
+    A killed save leaves the earlier ones intact: the list is rewritten last, by a rename. If the list is lost or
+    damaged, the files count. TensorFlow's `CheckpointManager` is not used because it trusts only the list, deletes
+    files in other folders if the list names them, and treats brackets in a folder's name as a pattern of files to
+    delete.
 
     Args:
         output_dir: str.
         model: a built Keras model.
         optimizer: its built Keras optimizer.
         keep_max: int, recent checkpoints kept; None: all.
-        keep_every_n_hours: float, further ones kept for good.
-        **objects: what else is saved: the data iterator and counters; None is left out. A "loss_scale" stays as it is
-            where the checkpoint that is restored has none.
+        keep_every_n_hours: float, interval of further checkpoints that are kept permanently.
+        **objects: other objects to save: the data iterator and counters; None is left out. A "loss_scale" does not
+            change if the restored checkpoint has none.
     """
 
     def __init__(self, output_dir, model, optimizer, keep_max=20, keep_every_n_hours=10000, **objects):
@@ -54,7 +55,7 @@ class RunCheckpoints:
         self._model = model
         self._saved = averages(model, optimizer)
         own = {id(variable) for variable in self._saved.values()}
-        # By number: Keras names them after the process' count of models. Their order is that of the model's weights.
+        # By number: Keras' names contain the process' count of models. Their order is that of the model's weights.
         rest = {f"{i:04d}": v.value for i, v in enumerate(optimizer.variables) if id(v) not in own}
         self._objects = {"model": trackable({n: v.value for n, v in self._saved.items()}), "optimizer": trackable(rest)}
         if optimizer.use_ema:
@@ -66,17 +67,17 @@ class RunCheckpoints:
         self._times, self._last_preserved = self._find()
 
     def _find(self):
-        """Returns ({name of a checkpoint that may be deleted: its time}, the time of the last one kept for good)."""
+        """Returns ({name of a checkpoint that may be deleted: its time}, time of the last one kept permanently)."""
         there = {os.path.basename(path): path for path in list_checkpoints(self.output_dir)}
         listed = read_list(self.output_dir)
         times = {name: time for name, time in listed.times.items() if name in there}
-        if times:  # older ones that are not in the list are kept for good; newer ones came after it was copied
+        if times:  # older ones not in the list are kept permanently; newer ones came after it was copied
             newest = max(map(checkpoint_step, times))
             later = {name: _time(path) for name, path in there.items() if checkpoint_step(name) > newest}
             return times | later, listed.last_preserved
         times = {name: _time(path) for name, path in there.items()}
         oldest = min(times.values(), default=time.time() - 1)
-        # More than are kept: the oldest of them has been kept for good.
+        # There are more than keep_max: the oldest of them was kept permanently.
         surplus = self._keep_max and len(times) > self._keep_max
         return times, oldest - self._keep_seconds if surplus else oldest
 
@@ -92,7 +93,7 @@ class RunCheckpoints:
             path = self._checkpoint.write(os.path.join(self.output_dir, name))
             self._times.pop(name, None)
             self._times[name] = time.time()
-            write_list(self.output_dir, self._times, self._last_preserved)  # before any that it names is deleted
+            write_list(self.output_dir, self._times, self._last_preserved)  # before deleting any that it names
             self._sweep()
             write_list(self.output_dir, self._times, self._last_preserved)
             return path
@@ -110,17 +111,17 @@ class RunCheckpoints:
             name, seconds = next(iter(self._times.items()))
             del self._times[name]
             if seconds - self._keep_seconds >= self._last_preserved:
-                self._last_preserved = seconds  # kept for good, and no longer in the list
+                self._last_preserved = seconds  # kept permanently, and no longer in the list
             else:
                 self._remove(name)
 
     def save_apart(self, path):
-        """Saves as `path`, a checkpoint beside the run's own, which are as they were."""
+        """Saves as `path`, without effect on the run's own checkpoints."""
         self._checkpoint.write(path)
 
     @property
     def latest(self):
-        """Path of the newest checkpoint that has all its files, or None."""
+        """Returns the path of the newest checkpoint that has all its files, or None."""
         return newest_whole(self.output_dir)
 
     def restore_latest(self, skip=()):
@@ -130,10 +131,10 @@ class RunCheckpoints:
             skip: names of objects to leave as they are.
 
         Returns:
-            (path or None where there is none, {path that could not be read: why}, newest first).
+            (path or None, {path that could not be read: reason}, newest first).
 
         Raises:
-            UserError: a checkpoint of another model, or all are damaged.
+            UserError: the checkpoint is of another model, or all are damaged.
         """
         damaged = {}
         for path in reversed(list_checkpoints(self.output_dir)):
@@ -172,7 +173,7 @@ class RunCheckpoints:
         return None, damaged
 
     def set_aside(self, paths):
-        """Renames checkpoints that cannot be read to `damaged-<name>`, so that no command takes them for the newest."""
+        """Renames unreadable checkpoints to `damaged-<name>`, so that no command takes them for the newest."""
         for path in paths:
             folder, name = os.path.split(path)
             self._times.pop(name, None)
@@ -180,7 +181,7 @@ class RunCheckpoints:
                 tf.io.gfile.rename(part, os.path.join(folder, f"damaged-{os.path.basename(part)}"), overwrite=True)
 
     def remove_leftovers(self):
-        """Removes what saves that were killed have left."""
+        """Removes files that killed saves have left."""
         for path in list_files(self.output_dir, rf"{re.escape(PREFIX)}-.*_temp"):
             remove(path)
 
@@ -195,27 +196,27 @@ def holds(path, name):
 
 
 def newest_whole(folder):
-    """Returns the newest checkpoint of a folder that has all its files, without suffix; None: there is none."""
+    """Returns the newest checkpoint of a folder that has all its files, without suffix, or None."""
     return next((path for path in reversed(list_checkpoints(folder)) if not missing_parts(path)), None)
 
 
 def newest_step(folder):
-    """Returns the step from which a run in a folder goes on; 0 where it begins."""
+    """Returns the step from which the run in a folder resumes; 0 for a new run."""
     return checkpoint_step(newest_whole(folder))
 
 
 def _parts(folder, name):
-    """Returns the paths of a checkpoint's files, what an unfinished save has left among them."""
+    """Returns the paths of a checkpoint's files, including leftovers of an unfinished save."""
     return list_files(folder, rf"{re.escape(name)}[._].*")
 
 
 def _time(path):
-    """Returns when a checkpoint was written, in seconds since 1970."""
+    """Returns the time of writing of a checkpoint, in seconds since 1970."""
     return tf.io.gfile.stat(f"{path}.index").mtime_nsec / 1e9
 
 
 def remove(path):
-    """Removes a file, or a folder with all that is in it."""
+    """Removes a file, or a folder with its contents."""
     if tf.io.gfile.isdir(path):
         tf.io.gfile.rmtree(path)
     else:
@@ -225,15 +226,15 @@ def remove(path):
 def average_checkpoints(paths, output_path):
     """Writes the mean of the models in several checkpoints (paper, section 6.1: the last 5, or 20).
 
-    Only the model's weights and the step of the last one are written: moments of the optimizer and the position in
-    the data have no mean. Sums are made in float64; each weight keeps its dtype.
+    Only the model's weights and the last one's step are written, since the optimizer's moments and the position in the
+    data have no mean. Sums are computed in float64; each weight keeps its dtype.
 
     Args:
-        paths: list of checkpoint paths, of one run.
+        paths: list of checkpoint paths of one run.
         output_path: str, such as `avg/model.ckpt-1200`.
 
     Raises:
-        UserError: no checkpoint, one that cannot be read or is not finite, or different variables or shapes.
+        UserError: no checkpoints, an unreadable or non-finite one, or different variables or shapes.
     """
     if not paths:
         raise UserError("averaging: no checkpoints were given.")
@@ -254,11 +255,11 @@ def average_checkpoints(paths, output_path):
         for key in shapes:
             value = _read_tensor(reader, path, key)
             check_finite(path, {weight_name(key): value})
-            # Counters and seeds have no mean: the last one's stay.
+            # Counters and seeds have no mean: keep the last one's.
             sums[key] = sums.get(key, 0.0) + value.astype("float64") if _is_float(value) else value
     dtypes = reader.get_variable_to_dtype_map()
     tensors = {k: (v / len(paths) if _is_float(v) else v).astype(dtypes[k].as_numpy_dtype) for k, v in sums.items()}
-    # With the last one's object graph, so that the average restores as any checkpoint does.
+    # The last one's object graph lets the average be restored like any checkpoint.
     others = [key for key in dtypes if key.startswith(("step/", "save_counter/", "_CHECKPOINTABLE"))]
     for key in others:
         tensors[key] = _read_tensor(reader, paths[-1], key)

@@ -1,4 +1,4 @@
-"""`hparams.json`: what a run was trained with, and the model that follows from it."""
+"""`hparams.json`: the settings of a run, and the model that they define."""
 
 import json
 import os
@@ -46,10 +46,10 @@ def write_run_config(directory, config):
 
 
 def read_run_config(directory):
-    """Returns what `write_run_config` wrote, or None where there is no such file.
+    """Returns what `write_run_config` wrote, or None if there is no such file.
 
     Raises:
-        UserError: the file is not such JSON, or has values that no run can have; it is named.
+        UserError: the file, which is named, is not valid JSON of this form, or has invalid values.
     """
     path = os.path.join(directory, FILE_NAME)
     if not tf.io.gfile.exists(path):
@@ -74,14 +74,14 @@ def read_run_config(directory):
 def import_usr_dir(directory, config):
     """Imports the user's folder that a run was trained with.
 
-    It is code, and `directory` may come from elsewhere; so a folder that came along with it is not imported.
+    Importing runs code, and `directory` may come from elsewhere, so a folder inside it is not imported.
 
     Args:
-        directory: str, where `hparams.json` is.
+        directory: str, the folder of `hparams.json`.
         config: dict, its contents.
 
     Raises:
-        UserError: a folder in `directory`, a relative path or one through links; or as `registry.import_usr_dir`.
+        UserError: the folder is inside `directory`, or its path is relative or has links; or as
     """
     path = config["usr_dir"]
     if not path:
@@ -96,7 +96,7 @@ def import_usr_dir(directory, config):
 
 
 def read_earlier_run(output_dir, imports=True):
-    """Returns the `hparams.json` of the run in output_dir, or {} where there is none.
+    """Returns the `hparams.json` of the run in output_dir, or {} if there is none.
 
     Args:
         output_dir: str or None.
@@ -109,14 +109,14 @@ def read_earlier_run(output_dir, imports=True):
 
 
 def build_model(config, dtype_policy=None):
-    """Makes the model of a run, with all its weights.
+    """Builds the model of a run, with all its weights.
 
     Args:
         config: as `write_run_config` takes it.
-        dtype_policy: str, another one than the run was trained with; None: that one.
+        dtype_policy: str, overrides the policy that the run was trained with; None: keeps it.
 
     Raises:
-        UserError: unknown model or hyperparameters without meaning for it.
+        UserError: an unknown model, or hyperparameters that it cannot have.
     """
     check_tensorflow("A run")
     hparams = HParams.from_dict(config["hparams"])

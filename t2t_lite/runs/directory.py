@@ -1,4 +1,4 @@
-"""The output_dir of a run: one trainer at a time, and settings that stay what they were."""
+"""The output_dir of a run: one trainer at a time, and settings that stay the same."""
 
 import contextlib
 import itertools
@@ -17,7 +17,7 @@ from t2t_lite.tensor2tensor_names import without_multistep
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-# Hyperparameters that decide the shapes and the meaning of what a checkpoint holds.
+# Hyperparameters that decide the shapes and the meaning of a checkpoint's values.
 _FIXED = (
     "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
     "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
@@ -27,18 +27,18 @@ _FIXED = (
     "attention_neighborhood", "optimizer", "optimizer_adafactor_beta1", "optimizer_adafactor_factored",
     "ema_decay",
 )  # fmt: skip
-# Settings that decide the order of the data: after a change the stream begins anew.
+# Settings that decide the order of the data: after a change the stream starts again.
 STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile")
 
 
 @contextlib.contextmanager
 def locked(output_dir):
-    """Context in which no second trainer can enter the same local output_dir.
+    """Context manager that locks a local output_dir against a second trainer.
 
-    Afterwards nothing of it is left: no lock, and no folder that was made for it and has stayed empty.
+    Afterwards it removes the lock, and the folder if it was created for the lock and is still empty.
 
     Raises:
-        UserError: another one is in it, or the folder cannot be written.
+        UserError: another trainer holds the lock, or the folder cannot be written.
     """
     made = list(itertools.takewhile(lambda path: not os.path.exists(path), _with_parents(output_dir)))
     try:
@@ -47,13 +47,13 @@ def locked(output_dir):
             yield
     finally:
         if not is_remote(output_dir):
-            with contextlib.suppress(OSError):  # it is not empty, or was never made
+            with contextlib.suppress(OSError):  # it is not empty, or was never created
                 for folder in made:
                     os.rmdir(folder)
 
 
 def _with_parents(path):
-    """Yields an absolute path and the folders that it is in, the innermost first."""
+    """Yields an absolute path and its parent folders, the innermost first."""
     path = os.path.abspath(path)
     while path != os.path.dirname(path):
         yield path
@@ -61,16 +61,16 @@ def _with_parents(path):
 
 
 def accumulation_for(replicas, wanted, before, keep_batches=True):
-    """Returns how many batches each replica accumulates in a step.
+    """Returns how many batches each replica accumulates per step.
 
-    A step takes replicas x accumulation batches of the stream. A run that goes on with another number of replicas takes
-    the same ones in each step as it would have taken, unless another number of them was asked for.
+    A step takes replicas x accumulation batches from the stream. A run that is resumed with another number of replicas
+    still takes the same batches in each step, unless the user asked for another number of them.
 
     Args:
         replicas: int.
         wanted: int, the hyperparameter gradient_accumulation_steps.
-        before: dict, the `hparams.json` of the run that goes on, or None.
-        keep_batches: bool; False: `wanted`, whatever the run had.
+        before: dict, the `hparams.json` of the resumed run, or None.
+        keep_batches: bool; False returns `wanted`, whatever the run had.
 
     Raises:
         UserError: this number of replicas cannot share a step's batches.
@@ -89,18 +89,18 @@ def accumulation_for(replicas, wanted, before, keep_batches=True):
 
 
 def run_hparams(before, hparams_set=None, changes="", *, random_seed=None, mixed_precision=False):
-    """Returns the HParams of a run: those it has, or of a new one its set's, with changes.
+    """Returns the HParams of a run: those of the resumed run, or of a new run's set, with changes.
 
     Args:
-        before: dict, the `hparams.json` of the run that goes on, or {}.
-        hparams_set: str, name of the set, or None. The name that the run has stands for the values that the run has,
-            not for the set's own: the same command gives the same settings again, and so does a part of it.
+        before: dict, the `hparams.json` of the resumed run, or {}.
+        hparams_set: str, name of the set, or None. The name of the run's own set stands for the run's values, not the
+            set's, so that repeating the command, or a part of it, gives the same settings.
         changes: str, as `HParams.parse` takes them.
-        random_seed: int, instead of the set's; None: that.
+        random_seed: int, overrides the set's; None: keeps it.
         mixed_precision: bool, whether dtype_policy is mixed_bfloat16.
 
     Raises:
-        UserError: unknown names, or values out of range; no set and no run to take them from.
+        UserError: unknown names or values out of range, or neither a set nor a run is given.
     """
     if not hparams_set and not before:
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
@@ -120,21 +120,21 @@ def run_hparams(before, hparams_set=None, changes="", *, random_seed=None, mixed
 
 
 def parse_changes(hparams, changes):
-    """Returns `hparams.parse(changes)`, of a run's HParams: a change that made them is none when it is given again."""
+    """Returns `hparams.parse(changes)` of a run's HParams; repeating a change has no effect."""
     again = "optimizer_multistep_accumulate_steps" in parse_assignments(changes, "--hparams")
     if again and hparams.optimizer == "adam" and not hparams.optimizer_multistep_accumulate_steps:
-        # What `without_multistep` has made of it: as it was, so that the change finds what it changes.
+        # Undo `without_multistep`, so that the change finds the value that it changes.
         hparams = hparams.override_from_dict({"optimizer": "multistep_adam", "gradient_accumulation_steps": 1})
     return without_multistep(hparams.parse(changes))
 
 
 def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
-    """Returns (problem, model, hparams, hparams_set): what was not given (None) is the earlier run's in output_dir.
+    """Returns (problem, model, hparams, hparams_set), with None replaced by values of the earlier run in output_dir.
 
-    What was given has to agree with it: see `changed_hparams`.
+    Given values have to agree with that run: see `changed_hparams`.
 
     Raises:
-        UserError: a new run without a problem or hyperparameters, or where other checkpoints are.
+        UserError: a new run has no problem or hyperparameters, or the folder holds other checkpoints.
     """
     before = read_run_config(output_dir)
     events = {line["event"] for line in RunLog(output_dir).read()}
@@ -149,7 +149,7 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
 
 
 def check_names(config, problem=None, model=None, hparams_set=None):
-    """Raises `UserError` for a name that is given (neither None nor "") and is not the one in `hparams.json`.
+    """Raises `UserError` if a given name (neither None nor "") differs from the one in `hparams.json`.
 
     Args:
         config: dict, its contents.
@@ -161,14 +161,14 @@ def check_names(config, problem=None, model=None, hparams_set=None):
         ("hparams_set", hparams_set, registry.hparams),
     ):
         if given and given != config[name]:
-            look_up(given)  # an unknown name gets its own message
+            look_up(given)  # an unknown name has its own message
             raise UserError(
                 f"--{name}={given}: this model was trained with {name}={config[name] or '(own)'}. Leave the flag out."
             )
 
 
 def check_unchanged(config, changes):
-    """Raises `UserError` for hyperparameters, `name=value,…`, that are not those in `hparams.json`, a dict."""
+    """Raises `UserError` if hyperparameters, `name=value,…`, differ from those in `hparams.json`, a dict."""
     trained = HParams.from_dict(config["hparams"])
     for name, value in parse_changes(trained, changes).values().items():
         if value != trained.get(name):
@@ -179,7 +179,7 @@ def check_unchanged(config, changes):
 
 
 def check_belongs(output_dir, facts):
-    """Raises `UserError` where the run in output_dir has other `facts`, {key of `hparams.json`: value}; it is named."""
+    """Raises `UserError`, naming the fact, if the run in output_dir has other `facts`, {`hparams.json` key: value}."""
     before = read_run_config(output_dir) or facts
     for key, value in facts.items():
         if before[key] != value:
@@ -195,21 +195,21 @@ def changed_hparams(output_dir, config, allow_change):
     Args:
         output_dir: str.
         config: dict as in `hparams.json`, "batches_a_step" included.
-        allow_change: bool, whether hyperparameters beside architecture and optimizer may differ.
+        allow_change: bool, whether hyperparameters other than architecture and optimizer may differ.
 
     Returns:
-        dict of the hyperparameters that changed: name -> [old, new]. Replicas and accumulation that make steps of as
-        many batches as before are no change; others are "batches_a_step".
+        dict of the changed hyperparameters: name -> [old, new]. Replicas and accumulation are not a change if steps
+        have as many batches as before; otherwise the change is "batches_a_step".
 
     Raises:
-        UserError: a difference that is not allowed; it is named.
+        UserError: a difference, which is named, is not allowed.
     """
     before = read_run_config(output_dir)
     if before is None:
         return {}
     belongs = ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256")
     check_belongs(output_dir, {key: config[key] for key in belongs})
-    # What an earlier version did not know yet had the default.
+    # Hyperparameters unknown to an earlier version had their default.
     old, new = HParams.from_dict(before["hparams"]).values(), config["hparams"]
     changed = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
     if before["hparams_set"] != config["hparams_set"]:

@@ -6,9 +6,9 @@ from t2t_lite.runs.weights import named_weights
 
 
 def averages(model, optimizer):
-    """Returns {weight's name: Keras variable}: the averages of trainable weights, and other weights themselves.
+    """Returns {weight's name: Keras variable}: the averages of trainable weights, and the other weights themselves.
 
-    Where the optimizer keeps no averages the result is `named_weights`.
+    If the optimizer keeps no averages, the result is `named_weights`.
 
     Args:
         model: a built Keras model.
@@ -23,7 +23,7 @@ def averages(model, optimizer):
 
 @contextlib.contextmanager
 def averaged_weights(model, optimizer):
-    """Context in which the model's weights are their averages; afterwards they are what they were, bit for bit."""
+    """Context manager that replaces the model's weights by their averages, and restores them bit for bit."""
     pairs = zip(named_weights(model).values(), averages(model, optimizer).values(), strict=True)
     pairs = [(weight, average) for weight, average in pairs if weight is not average]
     trained = [weight.numpy() for weight, _ in pairs]

@@ -1,10 +1,10 @@
-"""What of a SavedModel of t2t-exporter this package reads again: the model's settings, vocabulary and weights.
+"""Reads a SavedModel of t2t-exporter: the model's settings, vocabulary and weights.
 
-    <export>/saved_model.pb, variables/       the server's; weights lie in it under the names that checkpoints have
+    <export>/saved_model.pb, variables/       for servers; weights have the same names as in checkpoints
     <export>/assets.extra/t2t_lite/           hparams.json and the vocabulary, as in an output_dir, and export.json
     <export>/assets.extra/t2t_lite/model_2/   hparams.json of the second model of an ensemble, and so on
 
-A server does not look at `assets.extra`.
+Servers ignore `assets.extra`.
 """
 
 import json
@@ -25,12 +25,12 @@ _FORMAT = 1
 
 
 def model_names(count):
-    """Returns what the weights of an export's models lie under: model, model_2, model_3 …"""
+    """Returns the names of the models in an export: model, model_2, model_3 …"""
     return ["model", *(f"model_{number}" for number in range(2, count + 1))]
 
 
 def find_variables(path):
-    """Returns the checkpoint (without suffix) in an export, or in the newest one of numbered exports; None: no export.
+    """Returns the checkpoint (without suffix) of an export or of the newest numbered export; None: no export.
 
     Args:
         path: str, a folder.
@@ -44,23 +44,23 @@ def find_variables(path):
 
 
 def export_of(checkpoint):
-    """Returns the export that a checkpoint is the variables of, or None."""
+    """Returns the export whose variables a checkpoint is, or None."""
     export = checkpoint.removesuffix(_VARIABLES).rstrip("/")
     is_export = export != checkpoint and tf.io.gfile.exists(os.path.join(export, "saved_model.pb"))
     return export if is_export else None
 
 
 def folder_of(checkpoint):
-    """Returns the folder that has a checkpoint's `hparams.json` and vocabulary: its own, or in an export another."""
+    """Returns the folder of a checkpoint's `hparams.json` and vocabulary: its own, or another one in an export."""
     export = export_of(checkpoint)
     return os.path.dirname(checkpoint) if export is None else os.path.join(export, FOLDER)
 
 
 def read_facts(export):
-    """Returns what the exporter wrote down, a dict: "models" (int), "steps" (list of int), "weights_dtype" and more.
+    """Returns the contents of `export.json`: "models" (int), "steps" (list of int), "weights_dtype" and more.
 
     Raises:
-        UserError: not an export of this package, or a damaged one.
+        UserError: it is not an export of this package, or it is damaged.
     """
     path = os.path.join(export, FOLDER, FACTS)
     if not tf.io.gfile.exists(path):
@@ -74,7 +74,7 @@ def read_facts(export):
 
 
 def check_is_one(checkpoint, path):
-    """Raises `UserError`, which names `path`, where a checkpoint is the variables of an ensemble's export."""
+    """Raises `UserError`, which names `path`, if a checkpoint is from the export of an ensemble."""
     export = export_of(checkpoint)
     if export and (count := read_facts(export)["models"]) > 1:
         raise UserError(f"{path}: an export of {count} models, an ensemble. Expected one model.")

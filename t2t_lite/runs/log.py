@@ -1,4 +1,4 @@
-"""What a run leaves in writing: `train.log` and TensorBoard's events (docs/training.md has the fields)."""
+"""The logs of a run: `train.log` and TensorBoard's events (docs/training.md lists the fields)."""
 
 import json
 import math
@@ -19,8 +19,8 @@ class RunLog:
 
     Args:
         output_dir: str.
-        is_silent: bool, write nothing: another machine does.
-        name: str, of the file of lines.
+        is_silent: bool, write nothing, because another machine does.
+        name: str, file name of the JSON lines.
     """
 
     def __init__(self, output_dir, is_silent=False, name="train.log"):
@@ -43,7 +43,7 @@ class RunLog:
             file.write(line + "\n")
 
     def _ends_in_mid_line(self):
-        """Whether a kill cut the last line off: another one behind it would be lost with it."""
+        """Whether the last line was truncated by a kill; a line appended to it would be lost."""
         if not tf.io.gfile.exists(self._path):
             return False
         with tf.io.gfile.GFile(self._path, "rb") as file:
@@ -54,7 +54,7 @@ class RunLog:
         return read_lines(self._path)
 
     def scalars(self, step, values, folder=""):
-        """Writes scalars to TensorBoard, as `folder`'s run."""
+        """Writes scalars to TensorBoard, under the run name `folder`."""
         if self._is_silent:
             return
         if folder not in self._writers:
@@ -75,9 +75,9 @@ class RunLog:
 
 
 def lineage(lines):
-    """Returns those of a log's lines that led to the run's newest state, a list of dicts.
+    """Returns the lines of a log that led to the run's newest state, a list of dicts.
 
-    What a run wrote behind the checkpoint from which it was resumed is left out: these steps are done again.
+    Lines after the checkpoint from which the run was resumed are left out, since those steps were repeated.
     """
     kept = []
     for line in lines:
@@ -88,10 +88,10 @@ def lineage(lines):
 
 
 def read_lines(path):
-    """Returns the lines of a log, a list of dicts; [] where there is no log. A line that a kill cut off is left out.
+    """Returns the lines of a log, a list of dicts; [] if there is no log. A line truncated by a kill is left out.
 
     Raises:
-        UserError: a whole line is none that a run writes; it is named.
+        UserError: a complete line, which is named, is not one that a run writes.
     """
     if not tf.io.gfile.exists(path):
         return []
@@ -101,7 +101,7 @@ def read_lines(path):
             json.loads(text)
         except ValueError:
             continue
-        except RecursionError:  # no line that was cut off
+        except RecursionError:  # not a truncated line
             pass
         found.append((number, text))
     return [_checked(text, f"{path}: line {number}") for number, text in found]
@@ -116,7 +116,7 @@ def _checked(text, where):
     return line
 
 
-# What is read of a line: docs/training.md lists all of it.
+# The fields that are read: docs/training.md lists all fields.
 _MEASURES = (
     "loss", "perplexity", "token_accuracy", "bleu", "bracketing_f1", "exact_sequence_accuracy", "learning_rate",
     "target_tokens_per_second", "value",
@@ -132,7 +132,7 @@ _LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint
 
 
 def _write_summary(plugin, name, tensor, step):
-    """What tf.summary.scalar and .text do; those need the tensorboard package, which only the reader should need."""
+    """Does what tf.summary.scalar and .text do, without the tensorboard package, which only readers should need."""
     metadata = tf.compat.v1.SummaryMetadata(
         plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin), display_name=name
     )
@@ -140,7 +140,7 @@ def _write_summary(plugin, name, tensor, step):
 
 
 def _rounded(value):
-    """Six significant digits; what is not finite has no JSON and becomes None."""
+    """Rounds to six significant digits; non-finite numbers, which JSON lacks, become None."""
     if not isinstance(value, float):
         return value
     return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Opens what a training run or an exporter left: a checkpoint, its model, its problem and its vocabulary."""
+"""Opens the result of a training run or an exporter: a checkpoint, its model, its problem and its vocabulary."""
 
 import dataclasses
 import os
@@ -18,7 +18,7 @@ from t2t_lite.runs.config import FILE_NAME, build_model, import_usr_dir, read_ru
 from t2t_lite.runs.size_check import check_size
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights
 
-# In the folder of a run, or of an export's weights; of vocabularies that are beside them, any name.
+# Files in the folder of a run or of an export's weights; vocabularies beside them may have any name.
 _RUN_FILES = (
     r"model\.ckpt-.*|variables\..*|checkpoint|hparams\.json|flags.*\.txt|(train|eval)\.log|problem\.json|vocab.*|"
     r".*\.(model|subwords)"
@@ -27,17 +27,17 @@ _RUN_FILES = (
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A trained model and all that belongs to it.
+    """A trained model and everything that belongs to it.
 
     Attributes:
         model: keras.Model with the checkpoint's weights.
         problem: Problem.
         hparams: HParams that it was trained with.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
-        step: int, updates it was trained for; 0 where the checkpoint's name does not tell.
+        step: int, the number of training steps; 0 if the checkpoint's name does not have it.
         path: str, the checkpoint, without suffix.
         config: dict, the contents of `hparams.json`: the names of problem, model and hparams_set and more.
-        vocabulary_files: list of str, the files that `encoders` were made from.
+        vocabulary_files: list of str, the files of `encoders`.
     """
 
     model: keras.Model
@@ -52,7 +52,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """A trained model that was looked up, and is not loaded yet.
+    """A trained model that was found and is not loaded yet.
 
     Attributes:
         checkpoint: str, without suffix.
@@ -67,7 +67,7 @@ class Found:
 
 
 def find_run(path) -> Found:
-    """Looks up a trained model: `path` as `open_run` takes it. Raises `UserError`: there is none."""
+    """Finds a trained model; `path` is as for `open_run`. Raises `UserError` if there is none."""
     checkpoint = find_checkpoint(path)
     return Found(checkpoint, read_config_of(checkpoint))
 
@@ -76,23 +76,23 @@ def open_run(path, data_dir=None) -> Run:
     """Loads a trained model.
 
     Args:
-        path: str, an output_dir or a folder of averages (the newest checkpoint is taken), one checkpoint,
-            `…/model.ckpt-N`, or an export. `hparams.json` and the vocabulary lie beside it, or in the export.
-        data_dir: str, where the vocabulary is, in case it is not beside the checkpoint.
+        path: str, an output_dir or a folder of averages (the newest checkpoint is used), one checkpoint,
+            `…/model.ckpt-N`, or an export. `hparams.json` and the vocabulary are beside it, or in the export.
+        data_dir: str, folder of the vocabulary, if it is not beside the checkpoint.
 
     Raises:
-        UserError: no checkpoint there, or one that is damaged or of another model, or another vocabulary; or an export
-            of an ensemble.
+        UserError: there is no checkpoint, it is damaged, of another model or of an ensemble's export, or the vocabulary
+            is another one.
     """
-    exported.check_is_one(find_checkpoint(path), path)  # before any of them is loaded
+    exported.check_is_one(find_checkpoint(path), path)  # before loading any model
     (run,) = open_runs(path, data_dir)
     return run
 
 
 def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
-    """As `open_run`, but an export of an ensemble gives several; `path` may also be what `find_run` returned.
+    """As `open_run`, but returns all models of an ensemble's export; `path` may also be a result of `find_run`.
 
-    With a `dtype_policy` the models have that one, whatever they were trained with; `Run.hparams` says the latter.
+    A `dtype_policy` overrides the one that the models were trained with; `Run.hparams` keeps the latter.
     """
     check_tensorflow("A trained model")
     found = path if isinstance(path, Found) else find_run(path)
@@ -125,10 +125,10 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
 
 
 def read_config_of(checkpoint):
-    """Returns the `hparams.json` beside a checkpoint; the user's folder that it names is imported where it is needed.
+    """Returns the `hparams.json` beside a checkpoint, and imports the user's folder that it names if needed.
 
     Raises:
-        UserError: there is none, or that folder is gone.
+        UserError: it is missing, or that folder is.
     """
     config = _read_config(exported.folder_of(checkpoint))
     if not _is_registered(config):
@@ -147,12 +147,12 @@ def _read_config(folder):
 
 
 def run_files(folder):
-    """Returns the paths of what t2t-trainer or t2t-exporter left in a folder and its like: weights, settings, logs."""
+    """Returns the paths of a run's or an export's files: weights, settings, logs."""
     return list_files(folder, _RUN_FILES) + list_files(os.path.join(folder, "..", "assets.extra", "t2t_lite"), ".*")
 
 
 def find_checkpoint(path):
-    """Returns the checkpoint (without suffix) that `path` means: itself, or the newest one of a folder or of exports.
+    """Returns the checkpoint (without suffix) for `path`: itself, or the newest one of a folder or of exports.
 
     Raises:
         UserError: there is none.
@@ -186,11 +186,11 @@ def encoders_of(problem, config, folder, data_dir=None):
     Args:
         problem: Problem.
         config: dict, the contents of `hparams.json`.
-        folder: str, where the vocabulary is.
-        data_dir: str, where it may be as well.
+        folder: str, the folder of the vocabulary.
+        data_dir: str, another folder where it may be.
 
     Raises:
-        UserError: it is not there, or another one.
+        UserError: the vocabulary is missing, or is another one.
     """
     return _encoders_and_files(problem, config, folder, data_dir)[0]
 
@@ -214,15 +214,15 @@ def _encoders_and_files(problem, config, folder, data_dir):
 
 
 def restore_weights(checkpoint, model, name="model"):
-    """Fills in weights.
+    """Loads weights from a checkpoint into a model.
 
     Args:
         checkpoint: str, without suffix.
         model: a built keras.Model, or some of its weights, {name: variable}.
-        name: str, what the model is called there; in the export of an ensemble there are several.
+        name: str, the model's name there; the export of an ensemble has several.
 
     Raises:
-        UserError: the checkpoint is damaged, or of another model.
+        UserError: the checkpoint is damaged or of another model.
     """
     try:
         if isinstance(model, keras.Model):
@@ -231,7 +231,7 @@ def restore_weights(checkpoint, model, name="model"):
         assign_saved(checkpoint, model, name)
     except UserError:
         raise
-    except Exception as error:  # whatever the readers raise about bytes that may come from anywhere
+    except Exception as error:  # the readers raise anything for untrusted bytes
         raise UserError(
             f"{checkpoint}: damaged, or a part of it is missing: {first_line(error)}. "
             "Copy it again, or name an earlier one by --checkpoint_path."

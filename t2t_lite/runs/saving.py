@@ -1,4 +1,4 @@
-"""Makes an output_dir, which every command opens, of a model that was trained elsewhere: by Keras' `fit`, for one."""
+"""Writes a model trained elsewhere, such as by Keras' `fit`, as an output_dir that every command opens."""
 
 import os
 
@@ -16,27 +16,27 @@ from t2t_lite.text.vocabulary import vocabulary_sizes
 
 
 def save_run(model, output_dir, *, problem, data_dir, hparams=None, hparams_set="", usr_dir="", step=None):
-    """Writes the run of a model; t2t-decoder, t2t-exporter, t2t-eval and `Translator.load` open it.
+    """Writes a model as a run, which t2t-decoder, t2t-exporter, t2t-eval and `Translator.load` open.
 
-    t2t-trainer does not go on with it, for it has no state of the optimizer; it begins a new run with its weights by
+    t2t-trainer cannot resume it, because it has no optimizer state, but can start a new run with its weights by
     `--warm_start_from`.
 
     Args:
-        model: a registered model, such as `Transformer`, that has its weights.
-        output_dir: str, which does not exist yet, or is empty. It appears when all is written.
+        model: a registered and built model, such as `Transformer`.
+        output_dir: str, a folder that is empty or does not exist yet. It appears when it is complete.
         problem: Problem, or its name.
-        data_dir: str, where t2t-datagen wrote the vocabulary.
-        hparams: HParams that the model was made and trained with; None: of a Transformer what follows from it, and the
-            paper's for all that does not.
+        data_dir: str, the folder in which t2t-datagen wrote the vocabulary.
+        hparams: HParams that the model was made and trained with. None: for a Transformer they are derived from it,
+            with the paper's values for the rest.
         hparams_set: str, name of the set that `hparams` come from, or "".
-        usr_dir: str, the user's folder that registers problem or model, remembered for the commands.
-        step: int, the updates that it was trained for; None: as its optimizer has counted.
+        usr_dir: str, the user's folder that registers problem or model, stored for the commands.
+        step: int, the number of training steps; None: its optimizer's count.
 
     Returns:
         The path of the checkpoint, without suffix.
 
     Raises:
-        UserError: model, vocabulary and hyperparameters do not go together, or `output_dir` holds something.
+        UserError: model, vocabulary and hyperparameters do not belong together, or `output_dir` is not empty.
         Failure: writing failed; nothing is left behind.
     """
     problem = registry.problem(problem) if isinstance(problem, str) else problem
@@ -100,19 +100,19 @@ def _hparams(model, hparams):
 
 
 def write_run(output_dir, prepare, fill, step=0):
-    """Writes settings, vocabulary and a checkpoint: what every command needs that uses a trained model.
+    """Writes settings, vocabulary and a checkpoint, which every command that uses a trained model needs.
 
     Args:
-        output_dir: str, which does not exist yet, or is empty. It appears when all is written.
-        prepare: function of a folder that writes the vocabulary there, and returns what `write_run_config` takes.
-        fill: function of the built model, that gives its weights their values.
-        step: int, the updates that the model was trained for.
+        output_dir: str, a folder that is empty or does not exist yet. It appears when it is complete.
+        prepare: function of a folder that writes the vocabulary there, and returns the argument of `write_run_config`.
+        fill: function of the built model that sets its weights.
+        step: int, the number of training steps.
 
     Returns:
         The path of the checkpoint, without suffix.
 
     Raises:
-        UserError: `output_dir` holds something, or settings that no model can have.
+        UserError: `output_dir` is not empty, or the settings are invalid.
         Failure: writing failed; nothing is left behind.
     """
     with folders.new_folder(output_dir) as folder:

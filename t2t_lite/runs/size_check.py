@@ -1,4 +1,4 @@
-"""Refuses settings of a model that its checkpoint is not of, before memory is taken for it."""
+"""Refuses settings that do not match a checkpoint's size, before memory is allocated for the model."""
 
 import math
 
@@ -12,12 +12,12 @@ _LEAST_WEIGHTS_OF_A_LAYER = 12
 
 
 def check_size(checkpoint, config, name="model"):
-    """Raises `UserError` where `hparams.json` asks for a model much larger than the checkpoint.
+    """Raises `UserError` if `hparams.json` describes a model much larger than the checkpoint.
 
     Args:
         checkpoint: str, without suffix.
         config: dict, the contents of `hparams.json`.
-        name: str, what the model's weights lie under in the checkpoint.
+        name: str, the model's name in the checkpoint.
     """
     from t2t_lite.models.transformer import Transformer
 
@@ -33,7 +33,7 @@ def check_size(checkpoint, config, name="model"):
             f"{checkpoint}: not of this model: hparams.json beside it asks for {depth:,} layers and some {needed:,} "
             f"numbers; there are {saved:,} in {len(shapes):,} weights. Expected the settings that it was trained with."
         )
-    # Only now, since it takes as long as making the model: exact for any model, weights shared between layers too.
+    # Exact for any model, also with weights shared between layers, but as slow as building it, and so done last.
     from t2t_lite.models.describe import shapes_only
 
     sizes = config["vocab_size"], config["target_vocab_size"]
@@ -41,7 +41,7 @@ def check_size(checkpoint, config, name="model"):
 
 
 def _estimate(h, config):
-    """Returns (how many numbers a Transformer of these settings has, about; its layers)."""
+    """Returns (approximate number of a Transformer's parameters, number of its layers) for these settings."""
     depths = h.num_encoder_layers or h.num_hidden_layers, h.num_decoder_layers or h.num_hidden_layers
     keys, values = h.attention_key_channels or h.hidden_size, h.attention_value_channels or h.hidden_size
     layer = 2 * h.hidden_size * (h.filter_size + keys + values)

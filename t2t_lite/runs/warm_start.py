@@ -1,4 +1,4 @@
-"""Begins a run with the weights of another one, whose vocabulary may differ."""
+"""Starts a run with the weights of another one, whose vocabulary may differ."""
 
 import logging
 
@@ -14,7 +14,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-# The matrices with one row per piece (and biases with one number per piece), as `Transformer` names them, by side.
+# The matrices with one row per piece (and biases with one number per piece), by side, under `Transformer`'s names.
 _SIDES = {
     "embedding/embeddings": ("inputs", "targets"),
     "input_embedding/embeddings": ("inputs",),
@@ -24,7 +24,7 @@ _SIDES = {
     "target_embedding/bias": ("targets",),
     "softmax_embedding/bias": ("targets",),
 }
-# Where a run that has no matrix of that name has its rows; a later one's count before an earlier one's.
+# Where to find the rows if a run has no matrix of that name; later entries take precedence.
 _SOURCES = {
     "embedding/embeddings": ("input_embedding/embeddings", "target_embedding/embeddings"),
     "input_embedding/embeddings": ("embedding/embeddings",),
@@ -37,24 +37,25 @@ _SOURCES = {
 
 
 def warm_start(path, model, encoders):
-    """Gives a new model the weights of a trained one; what its optimizer has learned stays behind.
+    """Gives a new model the weights of a trained one, without the optimizer's state.
 
-    Where the vocabulary is another one, rows of embeddings and softmax go by piece: bytes, special ids and pieces that
-    both have keep theirs, the others stay as the new model has drawn them. One vocabulary for both sides and two go
-    together: pieces of either side are found in the one that serves it; one for both takes first those of the targets.
+    If the vocabulary is another one, rows of embeddings and softmax are matched by piece. Bytes, special ids and pieces
+    that both vocabularies have keep their rows; the others keep the new model's initial values. A shared vocabulary can
+    be combined with separate ones: each side's pieces are found in the vocabulary that serves it. A new shared
+    vocabulary prefers the rows of the targets.
 
     Args:
         path: str, as for `open_run`.
-        model: a built keras.Model; its weights beside those rows have the same names and shapes.
+        model: a built keras.Model; its weights other than those rows have the same names and shapes.
         encoders: {"inputs", "targets"}: TextEncoders of the new model's ids.
 
     Returns:
-        dict of what a log is to keep: "warm_start_from", the checkpoint without suffix; with another vocabulary also
-        "warm_start_rows", {name of a matrix: [rows taken over, rows]}. The same is said to the user.
+        dict for the log: "warm_start_from", the checkpoint without suffix; with another vocabulary also
+        "warm_start_rows", {name of a matrix: [rows transferred, rows]}. The user is told the same.
 
     Raises:
-        UserError: no checkpoint there, a damaged one, no vocabulary beside it, or a weight of another shape,
-            which is named; or an export of an ensemble.
+        UserError: the checkpoint is missing, damaged or of an ensemble's export, has no vocabulary beside it, or has a
+            weight of another shape, which is named.
     """
     checkpoint = find_checkpoint(path)
     exported.check_is_one(checkpoint, path)
@@ -89,7 +90,7 @@ def warm_start(path, model, encoders):
 
 
 def _take_rows(checkpoint, name, rows, encoders, sources, old_encoders):
-    """Writes the rows of pieces that the other run had into `rows`; returns how many."""
+    """Copies the rows of pieces that the other run has into `rows`; returns how many."""
     ids = {}
     for side in _SIDES[name]:
         ids.update((piece, i) for i, piece in enumerate(_pieces(encoders[side])))
@@ -101,7 +102,7 @@ def _take_rows(checkpoint, name, rows, encoders, sources, old_encoders):
                 f"{checkpoint}: not of this model: {source} has rows of {matrix.shape[1]} there, {name} of "
                 f"{rows.shape[1]} in the model. Expected the settings that it was trained with."
             )
-        # A matrix of both sides has one vocabulary; for one side's rows that side's pieces are meant.
+        # A matrix shared by both sides has one vocabulary; the rows of one side belong to that side's pieces.
         side = _SIDES[source][-1] if len(_SIDES[source]) == 1 else _SIDES[name][-1]
         found.update((piece, matrix[i]) for i, piece in enumerate(_pieces(old_encoders[side])))
     both = ids.keys() & found.keys()
@@ -111,7 +112,7 @@ def _take_rows(checkpoint, name, rows, encoders, sources, old_encoders):
 
 
 def _pieces(encoder):
-    """The vocabulary's entries by id; special ids under names that no text has."""
+    """Returns the vocabulary's entries by id; special ids get names that no text contains."""
     pieces = encoder.pieces(range(encoder.vocab_size))
     special = {PAD_ID: "pad", EOS_ID: "eos", encoder.unknown_id: "unk"}
     return [(special[i],) if i in special else piece for i, piece in enumerate(pieces)]
@@ -120,6 +121,6 @@ def _pieces(encoder):
 def _read(checkpoint, name):
     try:
         matrix = saved_value(open_checkpoint(checkpoint), checkpoint, name)
-        return np.asarray(matrix, "float32")  # an export may have it in bfloat16
+        return np.asarray(matrix, "float32")  # it may be bfloat16 in an export
     except (tf.errors.OpError, IndexError) as error:
         raise UserError(f"{checkpoint}: damaged: {name} cannot be read: {first_line(error)}") from error

@@ -14,8 +14,8 @@ _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 def named_weights(model):
     """Returns {name: Keras variable} of all weights, such as `encoder_0/feed_forward/network/inner/kernel`.
 
-    The names do not depend on what else was made in this process: Keras calls a layer that has no name of its own
-    `dense` at first, `dense_7` later; here such numbers count from 0 in the model, and a single one has none.
+    The names do not depend on other models of this process. Keras calls the first unnamed layer `dense` and a later one
+    `dense_7`; here such numbers start from 0 in each model, and a single layer has none.
     """
     paths = [_without_stacks(weight.path.split("/")[1:]) for weight in model.weights]  # without the model's own name
     variants = {}
@@ -38,7 +38,7 @@ def named_weights(model):
 
 
 def _without_stacks(parts):
-    """Leaves out the names of stacks, which their layers' names begin with: `encoder/encoder_0` is `encoder_0`."""
+    """Removes the names of stacks, with which their layers' names begin: `encoder/encoder_0` becomes `encoder_0`."""
     return [part for part, inner in zip(parts, [*parts[1:], ""], strict=True) if not inner.startswith(f"{part}_")]
 
 
@@ -47,15 +47,15 @@ def _base(part):
 
 
 def trackable_weights(model):
-    """Returns what to save and restore as `model` in a `tf.train.Checkpoint`.
+    """Returns the object to save and restore as `model` in a `tf.train.Checkpoint`.
 
-    Not the model itself: TensorFlow does not find layers that a Keras model keeps in a list.
+    It is not the model itself, because TensorFlow does not find layers that a Keras model keeps in a list.
     """
     return trackable({name: weight.value for name, weight in named_weights(model).items()})
 
 
 def trackable(variables):
-    """Returns a `tf.train.Checkpoint` that saves {"a/b": variable} under just these names."""
+    """Returns a `tf.train.Checkpoint` that saves {"a/b": variable} under exactly these names."""
 
     def nest(node):
         return tf.train.Checkpoint(**{k: nest(v) if isinstance(v, dict) else v for k, v in node.items()})
@@ -64,7 +64,7 @@ def trackable(variables):
 
 
 def nested(variables):
-    """{"a/b": variable} -> {"a": {"b": variable}}: as an attribute of a `tf.Module` it is saved under these names."""
+    """{"a/b": variable} -> {"a": {"b": variable}}, which as a `tf.Module` attribute is saved under the same names."""
     tree = {}
     for name, variable in variables.items():
         *folders, last = name.split("/")
@@ -80,7 +80,7 @@ class Damaged(UserError):
 
 
 def open_checkpoint(path):
-    """Returns the reader of a checkpoint (without suffix); no character of its folder's name has a meaning."""
+    """Returns the reader of a checkpoint (without suffix); no character of its folder's name acts as a pattern."""
     return tf.train.load_checkpoint(plain_path(path))
 
 
@@ -92,18 +92,18 @@ def saved_shapes(path, name="model"):
     """
     try:
         shapes = open_checkpoint(path).get_variable_to_shape_map()
-    except Exception as error:  # whatever the reader raises about bytes that may come from anywhere
+    except Exception as error:  # the reader raises anything for untrusted bytes
         raise Damaged(f"{path}: damaged, or a part of it is missing: {first_line(error)}. Copy it again.") from error
     return {weight_name(key, name): tuple(shape) for key, shape in shapes.items() if key.startswith(f"{name}/")}
 
 
 def weight_name(key, name="model"):
-    """Returns what a weight of the model called `name` is called, from its key in a checkpoint."""
+    """Returns a weight's name in the model called `name`, given its key in a checkpoint."""
     return key.removeprefix(f"{name}/").removesuffix(_SUFFIX)
 
 
 def assign_saved(path, weights, name="model"):
-    """Gives weights, {name: variable}, the values that a checkpoint has, whatever their type there."""
+    """Sets weights, {name: variable}, to their values in a checkpoint, whatever their dtype there."""
     reader = open_checkpoint(path)
     reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")  # comes after the weights: raises for a file that is cut off
     for key, weight in weights.items():
