@@ -1,6 +1,6 @@
-"""Trained models for other programs, and theirs.
+"""Exports of trained models to other programs.
 
-The functions are imported when they are used: the client of a server (`query`) needs no TensorFlow.
+The functions are imported on first use, because clients of a server do not need TensorFlow.
 """
 
 import importlib

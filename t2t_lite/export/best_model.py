@@ -17,7 +17,7 @@ def export_best(output_dir):
     """Exports the best model of a run, or its newest, to the next number in `<output_dir>/export/best`.
 
     Returns:
-        path of the export; None: the last one there is of this model.
+        path of the export; None if the last one is already of this model.
     """
     path = best_checkpoint(output_dir) or output_dir
     translator = Translator.load(path)

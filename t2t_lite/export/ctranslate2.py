@@ -1,4 +1,4 @@
-"""Models for CTranslate2: its own specification, filled with our weights; neither torch nor a tokenizer is needed."""
+"""Exports to CTranslate2: fills its own specification with our weights, without torch or a tokenizer."""
 
 import numpy as np
 from keras import ops
@@ -12,30 +12,30 @@ from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 PAD, EOS = "<pad>", "</s>"
 QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWISH"}
-# Rows of a table of sinusoids: the longest input (1024) and the longest output of it (50 more) have room.
+# Rows of the sinusoid table: enough for the longest input (1024) and its longest output (50 more).
 _SINUSOIDS = 2048
 
 
 def export_ctranslate2(translator, path, quantization="float32", *, license="", command=""):
     """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece models and a README beside it.
 
-    Beam search there equals ours with `alpha=0, ends="top"` (CTranslate2: `length_penalty=0`): other penalties are
-    defined differently. The input gets its EOS there; the caller gives pieces.
+    CTranslate2's beam search equals ours with `alpha=0, ends="top"` (there: `length_penalty=0`); other penalties are
+    defined differently. It appends EOS to the pieces that the caller passes.
 
     Args:
         translator: Translator of one Transformer.
         path: str, a new or empty folder.
         quantization: how weights are stored: "int8" (int8 products on CPUs), "int16", "float16", "bfloat16" or
-            "float32". Whoever loads the folder may choose another type of computation, by `compute_type`.
-        license: str, the model's, for the README; "": not stated.
-        command: str, that made the export, for the README; "": none did.
+            "float32". The program that loads the folder may compute in another type (`compute_type`).
+        license: str, the model's licence, for the README; "": not stated.
+        command: str, the export command, for the README; "": none.
 
     Returns:
-        `path`, which appears when all is written.
+        `path`, which appears when it is complete.
 
     Raises:
-        UserError: options of the model that CTranslate2 does not have (all are named), another model than the
-            Transformer or an ensemble, a folder that holds something, no such quantization, or no ctranslate2.
+        UserError: the model has options that CTranslate2 lacks (all are named), is not a Transformer or is an ensemble;
+            the folder is not empty, the quantization is unknown, or ctranslate2 is not installed.
         Failure: writing failed; nothing is left behind.
     """
     if quantization not in QUANTIZATIONS:
@@ -59,7 +59,7 @@ def export_ctranslate2(translator, path, quantization="float32", *, license="", 
 
 
 def model_spec(model, tokens):
-    """Returns the `ctranslate2.specs.TransformerSpec` that computes what a Transformer does.
+    """Returns the `ctranslate2.specs.TransformerSpec` equivalent to a Transformer.
 
     Args:
         model: Transformer, built.
@@ -67,7 +67,7 @@ def model_spec(model, tokens):
             all different.
 
     Raises:
-        UserError: options of the model that CTranslate2 does not have; the message names all. Or no ctranslate2.
+        UserError: the model has options that CTranslate2 lacks (all are named), or ctranslate2 is not installed.
     """
     formats.check("ctranslate2", model)
     config = model.config
@@ -88,7 +88,7 @@ def model_spec(model, tokens):
         TransformerDecoderSpec(config["num_decoder_layers"], **options),
     )
     spec.decoder.start_from_zero_embedding = True
-    # Our padding embeds to zero whatever its row. There it is never looked up, and what is tied is stored once.
+    # Our padding is embedded as zero, whatever its row. CTranslate2 never looks it up, and stores tied weights once.
     spec.encoder.embeddings[0].weight = _array(model.input_embedding.embeddings)
     spec.decoder.embeddings.weight = _array(model.target_embedding.embeddings)
     spec.decoder.projection.weight = _array(model.softmax.embeddings)
@@ -96,9 +96,9 @@ def model_spec(model, tokens):
         spec.decoder.projection.bias = _array(model.softmax.bias)
     for side, position in ((spec.encoder, model.encoder_position), (spec.decoder, model.decoder_position)):
         side.scale_embeddings = True
-        if not options["relative_position"]:  # with these CTranslate2 adds no others
+        if not options["relative_position"]:  # CTranslate2 adds no other positions to relative ones
             side.position_encodings.encodings = _positions(position, config)
-    if config["target_space_embedding"]:  # one more vector at every position
+    if config["target_space_embedding"]:  # a vector added at every position
         spec.encoder.position_encodings.encodings += _array(model.target_space)
     for layer, theirs in zip(model.encoder.layers, spec.encoder.layer, strict=True):
         _fill_self_attention(layer.self_attention, theirs.self_attention)
@@ -127,7 +127,7 @@ def _check_installed():
 
 
 def _positions(layer, config):
-    """float32 [positions, hidden]; zeros for a model without positions, where CTranslate2 would add its own."""
+    """Returns float32 [positions, hidden]; zeros for a model without positions, so that CTranslate2 adds none."""
     if config["position"] == "learned":
         return _array(layer.table)
     if config["position"] == "none":
@@ -162,7 +162,7 @@ def _fill_feed_forward(residual, theirs):
 
 
 def _fill_dense(layers, theirs):
-    """Several projections become one, their outputs side by side. CTranslate2 holds [outputs, inputs]."""
+    """Joins several projections to one with concatenated outputs. CTranslate2 stores [outputs, inputs]."""
     theirs.weight = np.ascontiguousarray(np.concatenate([_array(layer.kernel) for layer in layers], axis=1).T)
     if layers[0].use_bias:
         theirs.bias = np.concatenate([_array(layer.bias) for layer in layers])
@@ -177,12 +177,12 @@ def _array(weight):
 
 
 def _convert_without_torch(spec):
-    """CTranslate2 makes bfloat16 by PyTorch; NumPy does it as well, with the type that Keras brings along."""
+    """Converts to bfloat16 with NumPy and the type that Keras installs, where CTranslate2 uses PyTorch."""
     import ml_dtypes
     from ctranslate2.specs import model_spec as theirs
 
     class Array(theirs.NumpyVariable):
-        """Their variable, whose conversion needs no PyTorch."""
+        """CTranslate2's variable, with a conversion that does not need PyTorch."""
 
         def _to(self, dtype):
             self.array = self.array.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype))

@@ -1,4 +1,4 @@
-"""What a model is made of, what its training costs and where it can be exported to (`t2t-trainer --describe`)."""
+"""Describes a model's layers, its cost of training and its export formats (`t2t-trainer --describe`)."""
 
 import contextlib
 
@@ -8,7 +8,7 @@ from t2t_lite.export.formats import destinations_text
 from t2t_lite.models import describe
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
-_VOCAB_SIZE = 37_000  # where nothing says another one: the paper's
+_VOCAB_SIZE = 37_000  # the default: the paper's
 
 
 def describe_run(
@@ -26,20 +26,20 @@ def describe_run(
     replicas,
     rates,
 ):
-    """Returns the description of a run that may not have begun, a text.
+    """Returns a text that describes a run, which need not have started.
 
     Args:
         hparams: HParams.
-        before: dict, the `hparams.json` of the run in output_dir; {}: there is none.
+        before: dict, the `hparams.json` of the run in output_dir; {} if there is none.
         problem, model, hparams_set: names; None: the run's.
-        output_dir, data_dir: paths of the run and of records, where the vocabulary may be; or None.
-        vocab_size, target_vocab_size: ids; None: those of the run, of the vocabulary, or as in the paper.
-        train_steps, replicas, rates: as of `models.describe.describe`.
+        output_dir, data_dir: paths of the run and of records, either of which may have the vocabulary, or None.
+        vocab_size, target_vocab_size: numbers of ids; None: as in the run, the vocabulary, or the paper.
+        train_steps, replicas, rates: as for `models.describe.describe`.
 
     Raises:
         UserError: unknown names.
     """
-    problem = problem and registry.problem(problem)  # an unknown name is a mistake in any case
+    problem = problem and registry.problem(problem)  # an unknown name is always an error
     name = model or before.get("model") or "transformer"
     hparams_set = hparams_set or before.get("hparams_set") or ""
     if vocab_size:
@@ -64,7 +64,7 @@ def describe_run(
 
 
 def _encoders(problem, folder):
-    """Returns the problem's encoders, which decide where a model can go; None where there are none yet."""
+    """Returns the problem's encoders, which limit the export formats; None if there are none yet."""
     if problem and folder:
         with contextlib.suppress(UserError):
             return problem.get_feature_encoders(folder)

@@ -1,4 +1,4 @@
-"""What each format can hold: one table of rules, for the exporters and for `t2t-trainer --describe`."""
+"""Which models each format supports: one table of rules, for the exporters and `t2t-trainer --describe`."""
 
 import inspect
 
@@ -15,12 +15,12 @@ _TRAINING = (
 )  # fmt: skip
 _ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "num_decoder_layers", "max_position")
 _EITHER = (False, True)
-# Below this, another toolkit's fixed epsilon could only be met by numbers that overflow (see blenderbot.py).
+# Below this, matching another toolkit's fixed epsilon would need numbers that overflow (see blenderbot.py).
 _LEAST_EPSILON = 1e-12
 
 
 def label(format_name, model):
-    """Returns what a format is called in messages; of Hugging Face also the class of models it is there."""
+    """Returns the name of a format in messages; for Hugging Face also the class of the model."""
     if format_name == "hugging_face":
         config = getattr(model, "config", None) or {}
         return f"Hugging Face's {hugging_face_class(config) if 'norm' in config else 'Transformers'}"
@@ -28,17 +28,17 @@ def label(format_name, model):
 
 
 def hugging_face_class(config):
-    """Returns "Marian", which is post-norm, or "Blenderbot", which is pre-norm."""
+    """Returns "Marian" for post-norm or "Blenderbot" for pre-norm models."""
     return "Marian" if config["norm"] == "post" else "Blenderbot"
 
 
 def obstacles(format_name, model, encoders=None):
-    """Returns all that keeps a model from being exported to a format, a list of str; [] where nothing does.
+    """Returns all reasons why a model cannot be exported to a format, a list of str; [] if it can.
 
     Args:
         format_name: one of FORMATS.
         model: Keras model, with or without values.
-        encoders: {"inputs": TextEncoder, "targets": TextEncoder}; None: not known yet.
+        encoders: {"inputs": TextEncoder, "targets": TextEncoder}, or None if unknown.
     """
     if format_name == "saved_model":
         return []
@@ -56,7 +56,7 @@ def obstacles(format_name, model, encoders=None):
 
 
 def check(format_name, model, encoders=None):
-    """Raises `UserError`, which names all obstacles, where a format cannot hold a model; arguments as `obstacles`."""
+    """Raises `UserError` with all obstacles if a format does not support a model; arguments as in `obstacles`."""
     if found := obstacles(format_name, model, encoders):
         raise UserError(
             f"{label(format_name, model)} cannot hold this model: {'; '.join(found)}. A SavedModel "
@@ -65,7 +65,7 @@ def check(format_name, model, encoders=None):
 
 
 def destinations_text(model, encoders=None):
-    """Returns lines that say where a model can go, and all reasons why not; arguments as `obstacles`."""
+    """Returns lines with the possible formats, and all obstacles to the others; arguments as in `obstacles`."""
     lines = ["exports (t2t-exporter --format)"]
     width = max(map(len, FORMATS))
     for name in FORMATS:
@@ -80,12 +80,12 @@ def destinations_text(model, encoders=None):
 
 
 def is_sentencepiece(encoder):
-    """Whether an encoder has a SentencePiece model, which other toolkits read."""
+    """Whether an encoder has a SentencePiece model, which other toolkits can read."""
     return isinstance(encoder, SentencePieceEncoder)
 
 
 def head_sizes(config):
-    """Returns d_k and d_v of a head."""
+    """Returns d_k and d_v per head."""
     size = config["hidden_size"] // config["num_heads"]
     return config["key_dim"] or size, config["value_dim"] or size
 
@@ -95,8 +95,8 @@ def _options_not_held(config, supported):
 
     Args:
         config: dict, the constructor's arguments.
-        supported: {name of an option: tuple of the values that can be held; None: any}. Of an option that is not in
-            it, the constructor's default can be held; those of training and of the vocabulary do not matter.
+        supported: {name of an option: tuple of supported values; None: any}. Other options need the constructor's
+            default, except those of training and of the vocabulary, which do not matter.
     """
     defaults = {name: p.default for name, p in inspect.signature(Transformer).parameters.items()}
     for name, value in config.items():
@@ -121,8 +121,8 @@ def _ctranslate2(config):
         "activation": (*_ACTIVATIONS, "swiglu"),
         "tie_embeddings": _EITHER,
         "softmax_bias": _EITHER,
-        "value_dim": None if key_size == value_size else (key_size,),  # heads have one size
-        # Relative positions are instead of others there, and always on values, too.
+        "value_dim": None if key_size == value_size else (key_size,),  # all heads have one size
+        # There, relative positions replace all others, and always apply to values, too.
         "position": ("none",) if is_relative else ("sinusoidal", "learned", "none"),
         "add_relative_to_values": (is_relative,),
         "target_space_embedding": (False,) if is_relative else _EITHER,
@@ -150,7 +150,7 @@ def _hugging_face(config):
         "position": ("sinusoidal", "learned", "none"),
         "position_layout": None,
         "target_space_embedding": _EITHER,
-        # It has one matrix, which is that of the inputs, too.
+        # It has one matrix, which inputs and targets share.
         "target_vocab_size": (None,),
         "tie_embeddings": (True,),
     }

@@ -1,4 +1,4 @@
-"""The page that goes with an export: what it is, where it comes from, how to call it."""
+"""The README of an export: what the model is, where it comes from, and how to call it."""
 
 import json
 import os

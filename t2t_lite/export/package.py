@@ -1,4 +1,4 @@
-"""What an export holds for this package beside the server's graph: `t2t_lite.runs.exported` reads it again."""
+"""Files that an export holds for this package beside the server's graph; `t2t_lite.runs.exported` reads them."""
 
 import os
 
@@ -14,7 +14,7 @@ def write_package(export, translator, **facts):
 
     Args:
         export: str, the export's folder.
-        translator: Translator; where it was made by hand, without a run, there is nothing to write.
+        translator: Translator; nothing is written for one without a run.
         **facts: JSON values for `export.json`.
     """
     runs = translator.runs

@@ -1,4 +1,4 @@
-"""What the formats of other toolkits have in common: one Transformer, as it is, with SentencePiece beside it."""
+"""Shared by the formats of other toolkits: a single Transformer with its SentencePiece models."""
 
 import logging
 
@@ -11,7 +11,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def check(translator, format_name):
-    """Raises `UserError` unless a format holds a Translator's model; warns of what its problem does to texts.
+    """Raises `UserError` unless a format supports a Translator's model; warns if the problem changes texts.
 
     Args:
         translator: Translator.
@@ -39,7 +39,7 @@ def sentencepiece_models(encoders):
 
 
 def unique_pieces(encoder):
-    """Returns the pieces of a vocabulary by id; a special one that a piece of text is called like gets another name."""
+    """Returns the pieces of a vocabulary by id; special ones are renamed if a piece of text has the same name."""
     pieces = encoder.pieces(range(encoder.vocab_size))
     for i in (PAD_ID, EOS_ID):
         while pieces.count(pieces[i]) > 1:

@@ -1,4 +1,4 @@
-"""SavedModels that translate text, for stock TensorFlow Serving: nothing but TensorFlow and tensorflow-text inside."""
+"""SavedModels that translate text in stock TensorFlow Serving, with TensorFlow and tensorflow-text operations only."""
 
 import logging
 import os
@@ -35,28 +35,28 @@ def export_saved_model(
 
     Its signatures are those of `TextSignatures`: `serving_default`, `inputs` string [batch] -> `outputs` string
     [batch], `scores` float32 [batch] (log-probability in nats / length penalty) and `truncated` bool [batch] (the text
-    was cut to `max_input_length`); `with_options`, `n_best`, `tokens` and `score`. They never raise, whatever the
-    bytes, and no row changes another one.
+    was truncated to `max_input_length`); `with_options`, `n_best`, `tokens` and `score`. They accept any bytes without
+    an error, and rows do not influence one another.
 
-    Beside the graph there are `README.md` (a model card), `assets.extra/tf_serving_warmup_requests` where
-    tensorflow-serving-api is installed, and `assets.extra/t2t_lite` with settings and vocabulary: `Translator.load`
-    opens an export too.
+    The export also contains `README.md` (a model card), `assets.extra/tf_serving_warmup_requests` if
+    tensorflow-serving-api is installed, and `assets.extra/t2t_lite` with settings and vocabulary, so that
+    `Translator.load` opens an export too.
 
     Args:
-        translator: Translator, of one model or an ensemble. The export stores weights, and computes, in its dtypes: see
-            `Translator.load`, compute_dtype.
-        export_dir: str, a folder; made if need be.
-        beam_size, alpha, extra_length, length_penalty, ends: see `SearchOptions`; fixed in the export, but for what
-            `with_options` takes.
+        translator: Translator of one model or an ensemble. The export stores weights and computes in the same dtypes:
+            see `Translator.load`, compute_dtype.
+        export_dir: str, a folder; created if needed.
+        beam_size, alpha, extra_length, length_penalty, ends: see `SearchOptions`; fixed in the export, except those
+            that are inputs of `with_options`.
         max_input_length: int, longest input in ids, EOS included.
         license: str, the model's licence, for its card.
         command: str, the command that makes this export, for its card.
 
     Returns:
-        The path of the numbered folder. It appears when all is written.
+        The path of the numbered folder, which appears when it is complete.
 
     Raises:
-        UserError: an option out of range, or a folder that cannot be written.
+        UserError: an option is out of range, or the folder cannot be written.
         Failure: writing failed; nothing is left behind.
     """
     search = {"beam_size": beam_size, "alpha": alpha, "extra_length": extra_length}
@@ -69,7 +69,7 @@ def export_saved_model(
 
     numbers = [int(os.path.basename(number)) for number in list_files(export_dir, r"\d+")]
     path = os.path.join(export_dir, str(max(numbers, default=0) + 1))
-    with new_folder(path) as folder:  # until then its name is no number, so that a server does not look at it
+    with new_folder(path) as folder:  # its temporary name is not a number, so servers ignore it
         tf.saved_model.save(_Tracked(translator, models), folder, signatures=functions)
         write_package(folder, translator, weights_dtype=weights_dtype, max_input_length=longest, search=search)
         model_name = os.path.basename(os.path.abspath(export_dir))
@@ -93,7 +93,7 @@ def export_saved_model(
 
 
 class _Tracked(tf.Module):
-    """What the functions need beside their graph. The model itself is not in it: no Python code goes along."""
+    """Resources of the functions beside their graph. The model itself is not exported, since it is Python code."""
 
     def __init__(self, translator, models):
         super().__init__()

@@ -1,8 +1,8 @@
-"""The functions of an export: text in, text out, of stock TensorFlow and tensorflow-text operations alone.
+"""The functions of an export, from text to text, made of stock TensorFlow and tensorflow-text operations only.
 
-None of them raises, whatever the bytes: what is not UTF-8 becomes U+FFFD, and what is too long is cut. Only `score`
-does, for unequal numbers of texts. No row changes another one. All outputs have the batch first, as a server's batching
-needs it.
+They accept any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated. Only `score` raises an error, for
+different numbers of texts. Rows do not influence one another. The batch is the first axis of all outputs, as a server's
+batching requires.
 """
 
 import functools
@@ -16,11 +16,11 @@ from t2t_lite.decoding.scoring import log_probs_of_targets
 from t2t_lite.ranges import ALPHA
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# White space as Python's str.isspace has it, which Translator goes by.
+# Whitespace as defined by Python's str.isspace, which Translator uses.
 _BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]*"
-# What callers may ask for beyond the export's own settings.
+# Limits of what callers may request beyond the export's own settings.
 _LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512
-# `score` takes so many positions of a batch at a time: their logits need 4 bytes an entry of the vocabulary.
+# Positions that `score` computes at a time: the logits of each need 4 bytes per entry of the vocabulary.
 _SCORED_POSITIONS = 2048
 
 _TEXTS = tf.TensorSpec([None], tf.string, name="inputs")
@@ -28,13 +28,13 @@ _IDS = tf.TensorSpec([None, None], tf.int32)
 
 
 class Sources(typing.NamedTuple):
-    """Texts as the model takes them.
+    """Texts encoded for the model.
 
     Attributes:
         ids: int32 [batch, width], each row ends in EOS, then 0.
         lengths: int32 [batch], ids without EOS.
-        is_blank: bool [batch], nothing but white space, or what the vocabulary makes of it.
-        truncated: bool [batch], cut to the longest length.
+        is_blank: bool [batch], only whitespace, or without pieces.
+        truncated: bool [batch], truncated to the longest length.
     """
 
     ids: tf.Tensor
@@ -44,10 +44,10 @@ class Sources(typing.NamedTuple):
 
 
 class TextSignatures:
-    """Makes the signatures of an export.
+    """Builds the signatures of an export.
 
-    The searches are traced without XLA, which stock TensorFlow Serving refuses on the CPU; all signatures share two,
-    for the best output and for the n best.
+    The searches are traced without XLA, which stock TensorFlow Serving refuses on the CPU. All signatures share two
+    searches: for the best output, and for the n best.
 
     Args:
         translator: Translator.
@@ -69,7 +69,7 @@ class TextSignatures:
             n_best: tf.function(functools.partial(self._search, n_best), input_signature=per_row, autograph=False)
             for n_best in {1, options.beam_size}
         }
-        # One function a vocabulary: each has the vocabulary's whole file as a constant.
+        # One function per vocabulary, since each has the vocabulary's whole file as a constant.
         self._read = {
             side: tf.function(functools.partial(self._sources, side), input_signature=[_TEXTS], autograph=False)
             for side in ("inputs", "targets")
@@ -97,15 +97,15 @@ class TextSignatures:
     def serving_default(self, inputs):
         """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
 
-        A score is the output's log-probability (nats) / length penalty; a blank gives a blank with score 0.
+        A score is the output's log-probability (nats) / length penalty. A blank text gives a blank with score 0.
         """
         return self._best(inputs, self._options.alpha, self._options.extra_length)
 
     def with_options(self, inputs, alpha, extra_length):
-        """As `serving_default`; alpha float32 and extra_length int32 are scalars, or [batch]: a value for each row.
+        """As `serving_default`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
 
-        Values out of range become the nearest ones in it: 0 to 5, and 0 to 512 or what the export has, if that is
-        more; an alpha that is no number becomes the export's own.
+        Values are clipped to 0 to 5, and 0 to 512 (or the export's own value if it is larger). A NaN alpha becomes the
+        export's own.
         """
         alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
         alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
@@ -115,7 +115,7 @@ class TextSignatures:
     def n_best(self, inputs):
         """string [batch] -> {"outputs" string, "scores" float32, both [batch, beam size]; "truncated" bool [batch]}.
 
-        Best first. Where fewer hypotheses ended, the others are "" with the lowest float32 as score.
+        Best first. If fewer hypotheses finished, the others are "" with the lowest float32 as score.
         """
         sources = _blanked(self._read["inputs"](inputs))
         found = self._found(sources, self._options.alpha, self._options.extra_length, self._options.beam_size)
@@ -132,7 +132,7 @@ class TextSignatures:
     def tokens(self, inputs):
         """As `serving_default`, and "tokens" string and "ids" int32, [batch, length], of the outputs.
 
-        "input_tokens" and "input_ids" are those of what was translated. Rows end in "" and 0; EOS is left out.
+        "input_tokens" and "input_ids" are those of the inputs. Rows are padded with "" and 0; EOS is left out.
         """
         sources = _blanked(self._read["inputs"](inputs))
         found = self._found(sources, self._options.alpha, self._options.extra_length)
@@ -153,8 +153,8 @@ class TextSignatures:
         """string [batch], string [batch] -> {"scores" float32, "lengths" int32, "truncated" bool}, all [batch].
 
         A score is the log-probability (nats) of the target given its source, EOS included; "lengths" are the numbers of
-        ids that it sums up. "token_scores" float32 [batch, longest length] are its parts, then 0. No search is run.
-        Another number of targets than of inputs is InvalidArgument: nobody could say which belong together.
+        ids in that sum. "token_scores" float32 [batch, longest length] are its terms, padded with 0. No search is run.
+        Different numbers of targets and inputs give InvalidArgument, since they cannot be paired.
         """
         message = "score: as many targets as inputs are expected, one for each; the numbers differ"
         as_many = tf.debugging.assert_equal(tf.shape(inputs), tf.shape(targets), message, summarize=1)
@@ -183,7 +183,7 @@ class TextSignatures:
         }
 
     def _sources(self, side, texts):
-        """string [batch] -> Sources; blanks are texts like any other."""
+        """string [batch] -> Sources; blank texts are encoded like any other."""
         longest = self._longest[side] - 1  # beside EOS
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
         pieces = self._encoders[side].tf_encode(texts)  # ragged [batch, (length)]
@@ -215,7 +215,7 @@ class TextSignatures:
         return {"ids": found.ids, "scores": found.scores}
 
     def _log_probs(self, sources, targets):
-        """int32 [batch, S], int32 [batch, T] -> float32 [batch, T], some rows at a time."""
+        """int32 [batch, S], int32 [batch, T] -> float32 [batch, T], computed some rows at a time."""
         width = tf.shape(targets)[1]
         rows = tf.maximum(1, _SCORED_POSITIONS // tf.maximum(width, tf.shape(sources)[1]))
 
@@ -232,14 +232,14 @@ class TextSignatures:
         return found
 
     def _pieces(self, side, ids):
-        """int32 [batch, length] -> string [batch, length], "" where there is padding."""
+        """int32 [batch, length] -> string [batch, length], with "" for padding."""
         encoder = self._encoders[side]
         names = tf.constant(["", *encoder.pieces(range(1, encoder.vocab_size))])
         return tf.gather(names, ids)
 
 
 def _blanked(sources):
-    """Returns Sources whose blanks are EOS alone."""
+    """Returns Sources in which blank texts are only EOS."""
     is_blank = sources.is_blank
     is_first = tf.range(tf.shape(sources.ids)[1]) == 0
     return Sources(
@@ -251,8 +251,8 @@ def _blanked(sources):
 
 
 def _with_eos(pieces, kept):
-    """Ragged int32 [batch, (length)] and int32 [batch] -> int32 [batch, width]: so many of each row, EOS, then 0."""
-    width = tf.reduce_max(tf.concat([kept, [0]], 0)) + 1  # at least 1, in an empty batch too
+    """Ragged int32 [batch, (length)], int32 [batch] -> int32 [batch, width]: the first `kept` of a row, EOS, then 0."""
+    width = tf.reduce_max(tf.concat([kept, [0]], 0)) + 1  # at least 1, even in an empty batch
     ids = pieces[:, :width].to_tensor(0, shape=[None, None])
     ids = tf.pad(ids, [[0, 0], [0, width - tf.shape(ids)[1]]])
     position = tf.range(width)[None]

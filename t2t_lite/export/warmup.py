@@ -1,6 +1,6 @@
-"""Requests that TensorFlow Serving answers while it loads an export, so that the first user does not wait.
+"""Warm-up requests, which TensorFlow Serving answers while it loads an export, so that the first user does not wait.
 
-Without them the first call of each signature also optimises its graph.
+Without them the first call of each signature also has to optimize its graph.
 """
 
 import logging
@@ -17,13 +17,13 @@ _WIDTHS = (6, 10, 16)  # pieces of a text
 def write_warmup(export, encoder, max_input_length, model_name):
     """Writes `assets.extra/tf_serving_warmup_requests`: one text for every signature, then several.
 
-    Without tensorflow-serving-api there is a warning instead.
+    Without tensorflow-serving-api it only warns.
 
     Args:
         export: str, the export's folder.
-        encoder: TextEncoder of the inputs; the texts are words of its vocabulary.
+        encoder: TextEncoder of the inputs; the texts consist of its pieces.
         max_input_length: int.
-        model_name: str, that the requests carry.
+        model_name: str, the model's name in the requests.
 
     Returns:
         Whether it was written.
@@ -50,10 +50,10 @@ def write_warmup(export, encoder, max_input_length, model_name):
 
 
 def warmup_inputs(encoder, max_input_length):
-    """Returns a list of (signature, {name: array}), the same for the same vocabulary."""
+    """Returns a list of (signature, {name: array}), which depends only on the vocabulary."""
     texts = _texts(encoder, max_input_length)
-    # Few and short: the server answers nobody before it has answered these. A value for each text: a server with
-    # --enable_batching refuses scalars, and a warm-up that it refuses ends the loading of the model.
+    # Few and short, since the server answers these first. One value per text, since a server with --enable_batching
+    # refuses scalars, and a refused warm-up request stops the loading of the model.
     options = {"alpha": np.float32([0.6]), "extra_length": np.int32([0])}
     return [
         ("with_options", {"inputs": texts[:1], **options}),
@@ -66,7 +66,7 @@ def warmup_inputs(encoder, max_input_length):
 
 
 def _texts(encoder, max_input_length):
-    """Texts of growing length, of pieces drawn from the whole vocabulary."""
+    """Returns texts of increasing length, of pieces sampled from the whole vocabulary."""
     random = np.random.default_rng(0)
     first = min(encoder.num_reserved_ids, encoder.vocab_size - 1)
     draw = [random.integers(first, encoder.vocab_size, min(width, max_input_length)) for width in _WIDTHS]
