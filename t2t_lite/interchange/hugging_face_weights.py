@@ -12,23 +12,23 @@ from t2t_lite.interchange.marian import NEVER
 from t2t_lite.interchange.safetensors_file import read_tensors
 
 _NAMES = ("model.safetensors", "pytorch_model.bin")
-# Held under several names, or made anew when the model is loaded.
+# Stored under several names, or computed when the model is loaded.
 _NOT_LOOKED_AT = ("embed_tokens.weight", "lm_head.weight", "model.shared.weight")
 
 
 class HuggingFaceWeights:
-    """The tensors of a folder, each to be taken once.
+    """The tensors of a folder, each of which is used once.
 
     Args:
         folder: str.
-        config: dict, see `read_config`: the tensors have to have the sizes that it says. This is checked first, before
-            memory is taken for a model or a vocabulary of these sizes.
+        config: dict, see `read_config`. The tensors must have its sizes, which is checked before memory is allocated
+            for a model or a vocabulary of these sizes.
 
     Attributes:
         path: str, of the file.
 
     Raises:
-        UserError: no such file, or one that is damaged, or of another model than `config`.
+        UserError: the file is missing, damaged, or of another model than `config`.
     """
 
     def __init__(self, folder, config):
@@ -47,13 +47,13 @@ class HuggingFaceWeights:
         self._check_sizes(config)
 
     def take(self, name, shape):
-        """Returns a tensor. Raises `UserError` where it is missing, not finite, or has another shape or type."""
+        """Returns a tensor. Raises `UserError` if it is missing, not finite, or has another shape or type."""
         tensor = self._tensors.get(name)
         if tensor is None or tensor.shape != shape or tensor.dtype != "float32":
             found = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
             expected = " x ".join(map(str, shape))
             raise UserError(f"{self.path}: {name} is {found}. Expected float {expected}, as config.json has it.")
-        # -inf forbids an id there, as -100 does here.
+        # There -inf excludes an id, here -100 does.
         checked = np.maximum(tensor, NEVER) if name == "final_logits_bias" else tensor
         if not np.isfinite(checked).all():
             raise UserError(
@@ -63,7 +63,7 @@ class HuggingFaceWeights:
         return tensor
 
     def take_any(self, names, shape):
-        """As `take`, of the first name that is there: which of tied tensors is kept depends on the writer."""
+        """As `take`, with the first name that exists: which of several tied tensors is stored depends on the writer."""
         return self.take(next((name for name in names if name in self._tensors), names[0]), shape)
 
     def take_embeddings(self, config):
@@ -100,14 +100,14 @@ class HuggingFaceWeights:
         hidden = config["d_model"]
         self.take_embeddings(config)
         for side in ("encoder", "decoder"):
-            for number in range(config[f"{side}_layers"]):  # ends at the first one that is missing
+            for number in range(config[f"{side}_layers"]):  # stops at the first missing one
                 prefix = f"model.{side}.layers.{number}"
                 for name, rows in (("self_attn.q_proj", hidden), ("fc1", config["encoder_ffn_dim"])):
                     self.take(f"{prefix}.{name}.weight", (rows, hidden))
 
 
 def _read_torch(data, path):
-    """Returns {name: float32 array} of a pytorch_model.bin. PyTorch's reader of tensors alone: no code is run."""
+    """Returns {name: float32 array} of a pytorch_model.bin. PyTorch reads only tensors, so no code is run."""
     try:
         import torch
     except ImportError:
@@ -123,11 +123,11 @@ def _read_torch(data, path):
         own = {str(name): tensor for name, tensor in tensors.items()}
         for tensor in own.values():
             _check_bytes(math.prod(tensor.shape) * tensor.element_size(), data)
-        # Tied matrices are there under several names, all others once.
+        # Tied matrices occur under several names, all others once.
         several = [tensor for name, tensor in own.items() if not name.endswith(_NOT_LOOKED_AT)]
         _check_bytes(sum(math.prod(tensor.shape) * tensor.element_size() for tensor in several), data)
         return {name: tensor.float().numpy() for name, tensor in own.items()}
-    except Exception as error:  # a damaged file raises whatever its bytes lead to
+    except Exception as error:  # a damaged file can raise anything
         reason = [*str(error).splitlines(), type(error).__name__][0]
         raise UserError(f"{path}: not a file of tensors alone, or damaged: {reason}") from None
 

@@ -1,8 +1,8 @@
-"""Our weights under the names and in the layouts of Hugging Face's MarianMTModel, both ways.
+"""Converts between our weights and the names and layouts of Hugging Face's MarianMTModel.
 
 Dense kernels are [inputs, outputs] here and [outputs, inputs] there. Marian's sinusoids are sines, then cosines; the
-paper's alternate. The order of the hidden features means nothing to a Transformer whose weights are reordered alike, so
-the paper's layout becomes Marian's by one permutation, and computes the same.
+paper's alternate. A Transformer computes the same if the hidden features of all its weights are permuted alike, so one
+permutation converts the paper's layout to Marian's.
 """
 
 from typing import NamedTuple
@@ -10,19 +10,19 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-# A logit that no search chooses, but small enough to sum up: label smoothing looks at all of them.
+# A logit that no search chooses, but small enough to be summed, since label smoothing sums all logits.
 NEVER = -100.0
 
 
 class Part(NamedTuple):
-    """A weight of a layer, here and there.
+    """A layer's weight in both models.
 
     Attributes:
-        name: str, there.
+        name: str, Marian's name.
         owner: our layer.
         attribute: str, of `owner`: the weight.
-        hidden_axis: int, the axis of the hidden features in our weight; None: it has none.
-        is_added: bool, whether what it makes is added to the hidden features.
+        hidden_axis: int, the axis of the hidden features in our weight, or None.
+        is_added: bool, whether its output is added to the hidden features.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Part(NamedTuple):
     is_added: bool = False
 
     def value(self):
-        """Returns our weight, float32; zeros for a bias that a projection does not have."""
+        """Returns our weight, float32; zeros for a projection without bias."""
         if getattr(self.owner, self.attribute, None) is None:
             return np.zeros(self.owner.units, "float32")
         return rows(self.owner, self.attribute)
@@ -41,9 +41,8 @@ class Part(NamedTuple):
 def marian_state(model):
     """Returns {name in MarianMTModel's state dict: float32 array} of a Transformer.
 
-    The caller has checked that Marian can hold it. The row of the padding is zero there, from which Marian begins to
-    decode; where it is the softmax's as well, a bias of -100 stands for the logit that it gave. Matrices that are
-    tied are there once.
+    The caller has checked that Marian supports the model. Marian starts decoding from the padding's row, which is zero;
+    if the softmax shares that row, a bias of -100 replaces its logit. Tied matrices occur only once.
     """
     config, order = model.config, hidden_order(model.config)
     source, target = (rows(embedding)[:, order] for embedding in (model.input_embedding, model.target_embedding))
@@ -64,7 +63,7 @@ def marian_state(model):
 
 
 def logits_bias(model):
-    """Returns float32 [1, ids]: a Transformer's, with -100 for the padding where its row is that of the embedding."""
+    """Returns a Transformer's logits bias, float32 [1, ids], with -100 for padding if the softmax is tied."""
     config, size = model.config, model.target_vocab_size
     bias = rows(model.softmax, "bias") if config["softmax_bias"] else np.zeros(size, "float32")
     if config["tie_embeddings"]:
@@ -73,7 +72,7 @@ def logits_bias(model):
 
 
 def fill(model, take):
-    """Gives a Transformer the weights of a MarianMTModel, but for embeddings and softmax.
+    """Fills a Transformer with the weights of a MarianMTModel, except embeddings and softmax.
 
     Args:
         model: Transformer, built, with attention's biases and position_layout="marian".
@@ -85,7 +84,7 @@ def fill(model, take):
 
 
 def hidden_order(config):
-    """Returns int [hidden]: which of our hidden features Marian's are, in its order."""
+    """Returns int [hidden], for each of Marian's hidden features the index of ours."""
     size = config["hidden_size"]
     if config["position_layout"] == "interleaved":
         return np.r_[0:size:2, 1:size:2]
@@ -93,7 +92,7 @@ def hidden_order(config):
 
 
 def shares_embeddings(config):
-    """Whether inputs, targets and softmax have one matrix."""
+    """Whether inputs, targets and softmax share one matrix."""
     return config["tie_embeddings"] and config["target_vocab_size"] is None
 
 
@@ -116,19 +115,19 @@ def parts(model):
 
 
 def _reads(name, dense):
-    """A layer whose inputs are the hidden features."""
+    """Yields the Parts of a layer that reads the hidden features."""
     yield Part(f"{name}.weight", dense, "kernel", 0)
     yield Part(f"{name}.bias", dense, "bias", None)
 
 
 def _writes(name, dense):
-    """A layer whose outputs are added to the hidden features."""
+    """Yields the Parts of a layer whose outputs are added to the hidden features."""
     yield Part(f"{name}.weight", dense, "kernel", 1, is_added=True)
     yield Part(f"{name}.bias", dense, "bias", 0, is_added=True)
 
 
 def norm_parts(name, norm):
-    """Yields the Parts of a normalisation."""
+    """Yields the Parts of a normalization."""
     yield Part(f"{name}.weight", norm, "gamma", 0)
     yield Part(f"{name}.bias", norm, "beta", 0)
 

@@ -1,8 +1,8 @@
-"""Marian's vocabulary as a SentencePiece model: there, ids are a list of their own beside a model that makes pieces.
+"""Converts Marian's vocabulary, a SentencePiece model with a separate list of ids, to a SentencePiece model.
 
-A text is cut by `source.spm` (targets: `target.spm`), and `vocab.json` gives the pieces' ids; pieces that are not in it
-are unknown. Here the ids are the model's, so it is written anew: padding 0, end of sentence 1, unknown 2, then the
-list.
+Marian segments text by `source.spm` or `target.spm`, and `vocab.json` gives the pieces' ids; pieces missing there are
+unknown. Here the ids are those of the SentencePiece model, so the model is rewritten: padding 0, end of sentence 1,
+unknown 2, then the list.
 """
 
 import dataclasses
@@ -21,10 +21,10 @@ class MarianVocabulary:
     """One side's vocabulary with our ids.
 
     Attributes:
-        model: bytes of a SentencePiece model; a text has the same pieces as there.
-        rows: int [ids], for each of our ids the one there; that of the unknown piece where there is none.
-        is_unknown: bool [ids], whether it is so: such a piece is read, and never written.
-        has_others: bool, whether `vocab.json` has entries that the SentencePiece model has not.
+        model: bytes of a SentencePiece model, which gives a text the same pieces as Marian.
+        rows: int [ids], Marian's id for each of ours; that of the unknown piece if there is none.
+        is_unknown: bool [ids], whether there is none: such a piece occurs in inputs, but never in outputs.
+        has_others: bool, whether `vocab.json` has entries that the SentencePiece model lacks.
     """
 
     model: bytes
@@ -39,10 +39,10 @@ def renumbered(model, ids, special, size, path, every):
     Args:
         model: bytes of its `.spm` file.
         ids: {piece: id}, the contents of `vocab.json`.
-        special: {"pad", "eos", "unk": id there}.
-        size: int, ids of the model there: rows of its embedding.
+        special: {"pad", "eos", "unk": Marian's id}.
+        size: int, Marian's number of ids: rows of its embedding.
         path: of the `.spm` file, for errors.
-        every: bool, whether entries of the list that no text is cut into get an id: those of the outputs do.
+        every: bool, whether entries that never occur in segmented text get an id; needed for outputs.
 
     Raises:
         UserError: not a SentencePiece model.
@@ -64,12 +64,12 @@ def renumbered(model, ids, special, size, path, every):
     for i, name in listed:
         if name in own:
             found.append((make(name, own[name].score, own[name].type), i))
-        elif LANGUAGE_CODE.fullmatch(name):  # before a text; SentencePiece puts a blank before everything
+        elif LANGUAGE_CODE.fullmatch(name):  # before a text, where SentencePiece adds a space
             found.append((make(_BLANK + name, 0.0, kind.USER_DEFINED), i))
         else:
             has_others = True
             if every:
-                # Lowest score: BPE merges what it finds before it looks whether a piece is used.
+                # Lowest score: BPE merges a piece before it checks whether the piece is used.
                 found.append((make(name, lowest, kind.UNUSED), i))
     taken = {piece.piece for piece, _ in found}
     unknown = [
@@ -79,7 +79,7 @@ def renumbered(model, ids, special, size, path, every):
     heads = [("pad", "<pad>", kind.CONTROL), ("eos", "</s>", kind.CONTROL), ("unk", "<unk>", kind.UNKNOWN)]
     first = []
     for role, name, type in heads:
-        while name in names:  # a piece of text is called like this
+        while name in names:  # a piece of text has this name
             name = f"<{name}>"
         setattr(spec, f"{role}_piece", name)
         first.append((make(name, 0.0, type), special[role]))
@@ -89,7 +89,7 @@ def renumbered(model, ids, special, size, path, every):
     del proto.pieces[:]
     proto.pieces.extend(piece for piece, _ in pieces)
     return MarianVocabulary(
-        # The file itself where it has our ids already: protocol buffers have several spellings of the same.
+        # Keep the file if it already has our ids: protocol buffers can encode the same content differently.
         model=model
         if _meaning(parse_sentencepiece(model, path)) == _meaning(proto)
         else proto.SerializeToString(deterministic=True),
@@ -100,7 +100,7 @@ def renumbered(model, ids, special, size, path, every):
 
 
 def _meaning(proto):
-    """Returns what `renumbered` changes of a SentencePiece model."""
+    """Returns the parts of a SentencePiece model that `renumbered` changes."""
     spec = proto.trainer_spec
     ids = [spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id, spec.vocab_size]
     names = [spec.pad_piece, spec.eos_piece, spec.unk_piece]

@@ -1,6 +1,6 @@
-"""The safetensors format, in which nothing is code, by the package of that name."""
+"""Reads and writes safetensors files, which cannot contain code, with the safetensors package."""
 
-import ml_dtypes  # Keras brings it along
+import ml_dtypes  # a dependency of Keras
 import numpy as np
 import safetensors
 import safetensors.numpy
@@ -14,19 +14,19 @@ def write_tensors(path, tensors):
     """Writes {name: float32 array} to a local file."""
     contiguous = {name: np.ascontiguousarray(tensor, "<f4") for name, tensor in tensors.items()}
     data = safetensors.numpy.save(contiguous, metadata={"format": "pt"})
-    with open(path, "wb") as file:  # the package's own save_file makes a file that only its owner can read
+    with open(path, "wb") as file:  # the package's save_file creates files that only their owner can read
         file.write(data)
 
 
 def read_tensors(data, path):
-    """Returns {name: array} of a file's bytes; 16-bit and 64-bit floats come as float32.
+    """Returns {name: array} of a file's bytes; 16-bit and 64-bit floats become float32.
 
     Args:
         data: bytes.
         path: the file's name, for errors.
 
     Raises:
-        UserError: not such a file, or one that is cut off or contradicts itself.
+        UserError: the file is of another format, truncated or inconsistent.
     """
     try:
         found = safetensors.deserialize(data)  # a list: safetensors.numpy would refuse bfloat16
@@ -37,7 +37,7 @@ def read_tensors(data, path):
 
 
 def _array(facts):
-    """Returns a tensor; its bytes are let go where they are converted."""
+    """Returns a tensor; its bytes are released if they are converted."""
     if facts["dtype"] not in _DTYPES:
         raise ValueError(f"numbers of type {facts['dtype']}, expected one of {', '.join(_DTYPES)}")
     array = np.frombuffer(facts.pop("data"), _DTYPES[facts["dtype"]]).reshape(facts["shape"])

@@ -1,4 +1,4 @@
-"""Models that tensor2tensor has trained: its `model.ckpt-N` and `.subwords` files become a run of this package.
+"""Imports models trained by tensor2tensor: converts its `model.ckpt-N` and `.subwords` files to a run.
 
 Names of variables are those of tensor2tensor 1.5 to 1.15 (models/transformer.py, layers/common_attention.py,
 layers/common_layers.py, layers/modalities.py), with or without a scope around them.
@@ -14,27 +14,27 @@ from t2t_lite.text.subword_text_encoder import ENDING, read_pieces
 
 
 def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_set="", hparams=""):
-    """Makes a run of a Transformer that tensor2tensor has trained.
+    """Converts a Transformer trained by tensor2tensor to a run.
 
-    It computes the same logits: the vector that tensor2tensor adds for its target space is kept
-    (`use_target_space_embedding`), and so are rows of embeddings beyond the vocabulary (`vocab_divisor`), as entries
+    It computes the same logits. The vector that tensor2tensor adds for its target space is kept
+    (`use_target_space_embedding`), as are rows of embeddings beyond the vocabulary (`vocab_divisor`), as entries
     without text.
 
     Args:
-        path: str, a checkpoint of tensor2tensor, `…/model.ckpt-250000`, or the folder of a run: its newest one.
+        path: str, a checkpoint of tensor2tensor, `…/model.ckpt-250000`, or the folder of a run, for its newest one.
         vocabularies: list of one `.subwords` file, or two: of the inputs and of the targets.
-        output_dir: str, of the new run; a folder that does not exist yet, or is empty.
+        output_dir: str, the new run's folder, which is empty or does not exist yet.
         languages: (of inputs, of targets), such as ("en", "de").
-        hparams_set: str, the set it was trained with, such as "transformer_base". What `hparams.json` beside the
-            checkpoint says comes before it; "": that file is there.
-        hparams: str, `name=value,…`, which come before both.
+        hparams_set: str, the set it was trained with, such as "transformer_base", which `hparams.json` beside the
+            checkpoint overrides. "" if that file exists.
+        hparams: str, `name=value,…`, which override both.
 
     Returns:
         The path of the new checkpoint, without suffix.
 
     Raises:
-        UserError: no such file, a model that this package has no Transformer for (the difference is named), or
-            something that can't be told from the checkpoint.
+        UserError: a file is missing, this package's Transformer cannot represent the model (the difference is named),
+            or the checkpoint does not determine a setting.
         Failure: writing failed; nothing is left behind.
 
     Example:
@@ -64,7 +64,7 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
 
 
 def _padded(path, size):
-    """Returns the file's content with empty entries up to `size`: both tensor2tensor and we decode them to nothing."""
+    """Returns the file's content, padded to `size` with empty entries, which are decoded to nothing here and there."""
     content = read_bytes(path)
     pieces = read_pieces(content, path)
     if len(pieces) > size:
@@ -77,7 +77,7 @@ def _padded(path, size):
 
 
 def _fill(model, checkpoint, embeddings):
-    """Gives a built Transformer the weights of a checkpoint."""
+    """Loads the weights of a checkpoint into a built Transformer."""
     matrices = {
         "inputs": model.input_embedding,
         "targets": model.target_embedding,
@@ -86,7 +86,7 @@ def _fill(model, checkpoint, embeddings):
     for role, layer in matrices.items():
         layer.embeddings.assign(embeddings[role])
     if model.config["target_space_embedding"]:
-        # Problems of translation are of the generic kind, which is row 0.
+        # Translation problems use the generic target space, row 0.
         model.target_space.assign(checkpoint.read("target_space_embedding/kernel")[0])
     if model.config["position"] == "learned":
         for side, layer in (("inputs", model.encoder_position), ("targets", model.decoder_position)):

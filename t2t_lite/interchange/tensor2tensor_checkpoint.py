@@ -1,4 +1,4 @@
-"""The variables of a checkpoint that tensor2tensor has written."""
+"""Reads the variables of tensor2tensor's checkpoints."""
 
 import functools
 import re
@@ -15,19 +15,19 @@ _EMBEDDING = re.compile(r"(?:.*/)?symbol_modality_(\d+)_\d+/(shared|input_emb|ta
 
 
 class Tensor2TensorCheckpoint:
-    """Reads variables by the names that tensor2tensor's source gives them, whatever scope is around them.
+    """Reads variables by their names in tensor2tensor's source, in any outer scope.
 
-    Moments of the optimizer and other variables beside the model's are not looked at.
+    Variables that do not belong to the model, such as the optimizer's moments, are ignored.
 
     Args:
-        path: str, a checkpoint without suffix, or the folder of a run: its newest one.
+        path: str, a checkpoint without suffix, or the folder of a run, for its newest one.
 
     Attributes:
         path: str, of the checkpoint.
-        step: int, updates it was trained for; 0 where the checkpoint does not tell.
+        step: int, the number of training steps; 0 if the checkpoint does not have it.
 
     Raises:
-        UserError: no checkpoint, or not one of tensor2tensor's Transformer.
+        UserError: there is no checkpoint, or it is not of tensor2tensor's Transformer.
     """
 
     def __init__(self, path):
@@ -36,7 +36,7 @@ class Tensor2TensorCheckpoint:
             self._reader = open_checkpoint(self.path)
             self._shapes = self._reader.get_variable_to_shape_map()
             self._dtypes = self._reader.get_variable_to_dtype_map()
-        except Exception as error:  # whatever the reader raises about bytes that may come from anywhere
+        except Exception as error:  # the reader raises anything for untrusted bytes
             raise UserError(f"{self.path}: not a readable checkpoint: {first_line(error)}") from error
         queries = [name.removesuffix("/kernel") for name in self._shapes]
         scopes = {name.removesuffix(_QUERY) for name in queries if name == _QUERY or name.endswith("/" + _QUERY)}
@@ -64,7 +64,7 @@ class Tensor2TensorCheckpoint:
         return tuple(shape)
 
     def read(self, name):
-        """Returns a variable, float32, kernels of convolutions of width 1 as matrices. Raises `UserError`."""
+        """Returns a variable, float32; kernels of width-1 convolutions become matrices. Raises `UserError`."""
         self.shape(name)
         value = self._tensor(self._scope + name)
         return value.reshape(value.shape[-2:]) if value.ndim > 2 and set(value.shape[:-2]) == {1} else value
@@ -83,7 +83,7 @@ class Tensor2TensorCheckpoint:
 
     @property
     def has_3d_projections(self):
-        """Whether attention was made with `attention_variables_3d`."""
+        """Whether the attention has `attention_variables_3d`."""
         return _QUERY in self
 
     def projection_shape(self, scope, name):
@@ -104,7 +104,7 @@ class Tensor2TensorCheckpoint:
         return value.reshape(self.projection_shape(scope, name))
 
     def norm(self, scope, part):
-        """Returns "scale" or "bias" of the one normalisation directly under a scope. Raises `UserError`."""
+        """Returns "scale" or "bias" of the only normalization directly under a scope. Raises `UserError`."""
         names = self._norms(scope, part)
         if len(names) != 1:
             raise UserError(
@@ -114,7 +114,7 @@ class Tensor2TensorCheckpoint:
         return self._tensor(names[0])
 
     def has_norm(self, scope):
-        """Returns whether there is a normalisation directly under a scope."""
+        """Returns whether there is a normalization directly under a scope."""
         return bool(self._norms(scope, "scale"))
 
     def _norms(self, scope, part):
@@ -122,7 +122,7 @@ class Tensor2TensorCheckpoint:
         return [name for name in self._shapes if pattern.fullmatch(name)]
 
     def layers(self, stack):
-        """Returns how many layers "encoder" or "decoder" has. Raises `UserError` where one in between is missing."""
+        """Returns the number of layers of "encoder" or "decoder". Raises `UserError` if one in between is missing."""
         found = {
             int(match[1])
             for name in self._shapes
@@ -136,7 +136,7 @@ class Tensor2TensorCheckpoint:
 
     @functools.cached_property
     def _embedding_names(self):
-        """{rows: {"shared", "input_emb", "target_emb" or "softmax": {number of the shard: name}}}."""
+        """Returns {rows: {"shared", "input_emb", "target_emb" or "softmax": {shard number: name}}}."""
         found = {}
         for name in self._shapes:
             if match := _EMBEDDING.fullmatch(name):
@@ -151,20 +151,20 @@ class Tensor2TensorCheckpoint:
 
     @property
     def has_tied_softmax(self):
-        """Whether the softmax has the matrix of the targets' embedding."""
+        """Whether the softmax shares the matrix of the targets' embedding."""
         return not any("softmax" in roles for roles in self._embedding_names.values())
 
     def embeddings(self, sizes):
         """Reads embeddings and softmax.
 
         Args:
-            sizes: pieces of the inputs' and of the targets' vocabulary, which may be fewer than rows.
+            sizes: numbers of pieces of the inputs' and the targets' vocabularies, which may be smaller than the rows.
 
         Returns:
             {"inputs", "targets", "softmax"}: float32 [rows, hidden].
 
         Raises:
-            UserError: a matrix is missing or has other shapes than its name says.
+            UserError: a matrix is missing, or its shape contradicts its name.
         """
         rows = sorted(self._embedding_names)
         if len(rows) == 2 and sizes[0] == sizes[1]:
@@ -198,6 +198,6 @@ class Tensor2TensorCheckpoint:
 
     @property
     def hidden_size(self):
-        """Columns of the embeddings."""
+        """The number of columns of the embeddings."""
         roles = next(iter(self._embedding_names.values()))
         return self._shapes[next(iter(next(iter(roles.values())).values()))][-1]

@@ -1,4 +1,4 @@
-"""Which hyperparameters of ours a model of tensor2tensor has: from its `hparams.json`, a named set and shapes."""
+"""Derives our hyperparameters for a tensor2tensor model from its `hparams.json`, a named set and shapes."""
 
 import os
 
@@ -20,7 +20,7 @@ _TRAINING = (
     "layer_prepostprocess_dropout", "attention_dropout", "relu_dropout", "label_smoothing", "batch_size", "max_length",
     "min_length",
 )  # fmt: skip
-# What tensor2tensor has beside, and the values under which it computes what our Transformer does.
+# tensor2tensor's other settings, with the values for which it computes the same as our Transformer.
 _SUPPORTED = {
     "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),
     "self_attention_type": ("dot_product",),
@@ -37,10 +37,10 @@ _SUPPORTED = {
 
 
 def choose_hparams(checkpoint, hparams_set, overrides):
-    """Returns the HParams under which our Transformer computes what tensor2tensor's did.
+    """Returns the HParams with which our Transformer computes the same as tensor2tensor's.
 
-    `hparams.json` beside the checkpoint says what shapes do not tell (heads, positions, epsilon, rates); without it
-    the named set does. The optimizer and its schedule are always those of the set, "transformer_base" if none is named.
+    Settings that shapes do not show (heads, positions, epsilon, rates) come from `hparams.json` beside the checkpoint,
+    or else from the named set. The optimizer and its schedule always come from the set, by default "transformer_base".
 
     Args:
         checkpoint: Tensor2TensorCheckpoint.
@@ -48,7 +48,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
         overrides: str, `name=value,…`.
 
     Raises:
-        UserError: settings that contradict the checkpoint or that our Transformer does not have; no number of heads.
+        UserError: settings contradict the checkpoint, our Transformer lacks them, or the number of heads is unknown.
     """
     path = os.path.join(os.path.dirname(checkpoint.path), "hparams.json")
     theirs = _read(path) if tf.io.gfile.exists(path) else {}
@@ -67,7 +67,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
                 made.set_hparam(name, typed_value(name, theirs[name], *kinds[name]))
     made = made.parse(overrides)
     for name, value in _facts(checkpoint).items():
-        # A set that was named or a file has to agree; without either, the base's values stand for nothing.
+        # A named set or a file must agree with the shapes; the default set need not.
         said = {"--hparams": name in given, path: name in theirs, f"--hparams_set={hparams_set}": bool(hparams_set)}
         where = next((where for where, is_there in said.items() if is_there), None)
         if where and _meaning(made, name) != value:
@@ -84,7 +84,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
 
 
 def _facts(checkpoint):
-    """What shapes tell, by name."""
+    """Returns the settings that follow from shapes, by name."""
     scope = "encoder/layer_0"
     is_pre = checkpoint.has_norm("encoder")
     return {
@@ -101,7 +101,7 @@ def _facts(checkpoint):
 
 
 def _meaning(hparams, name):
-    """The value, with what 0 stands for."""
+    """Returns the value, with 0 replaced by its meaning."""
     instead = {
         "num_encoder_layers": "num_hidden_layers",
         "num_decoder_layers": "num_hidden_layers",
@@ -112,7 +112,7 @@ def _meaning(hparams, name):
 
 
 def _read(path):
-    """Returns tensor2tensor's settings, a dict. Raises `UserError`: not such a file, or one of another model."""
+    """Returns tensor2tensor's settings, a dict. Raises `UserError` if the file is invalid or of another model."""
     found = parse_json(read_bytes(path), path)
     if not isinstance(found, dict):
         raise UserError(f"{path}: expected a JSON object, found {type(found).__name__}.")
