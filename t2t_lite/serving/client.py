@@ -1,9 +1,9 @@
-"""Asks TensorFlow Serving for translations by an exported model: addresses, certificates, retries, batches.
+"""A client of TensorFlow Serving for exported translation models: addresses, certificates, retries, batches.
 
     client = open_client("localhost:8500", Servable("translate"))
     [answer.text for answer in client.translate(["Hello world.", "How are you?"])]
 
-How a request travels is in grpc_requests.py and rest_requests.py.
+grpc_requests.py and rest_requests.py implement the protocols.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from t2t_lite.serving.server_errors import ServerError
 _LOGGER = logging.getLogger("t2t_lite")
 
 PROTOCOLS = ("grpc", "rest")
-# What may pass by itself; translating has no side effects, so asking again is safe.
+# Errors that may be temporary; translating has no side effects, so repeating a request is safe.
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 _LONGEST_WAIT = 10.0  # seconds
 _COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
@@ -39,12 +39,12 @@ _ADDRESS = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class Servable:
-    """Which model is asked.
+    """A model on the server.
 
     Attributes:
         name: str, its name on the server.
-        version: int, or None: the newest one that is loaded.
-        label: str, a version's label in the server's model config, or None. At most one of the two is given.
+        version: int, or None for the newest loaded one.
+        label: str, a version's label in the server's model config, or None. At most one of version and label is given.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Answer:
     Attributes:
         text: str.
         score: float, log-probability in nats / length penalty.
-        truncated: bool, whether the export cut the text because it was too long.
+        truncated: bool, whether the export truncated the text because it was too long.
     """
 
     text: str
@@ -88,8 +88,8 @@ class Tls:
     """Files (PEM) for an encrypted connection.
 
     Attributes:
-        ca_file: str, certificates that the server's one must descend from; None: the usual authorities.
-        cert_file: str, the client's certificate, where the server asks for one; with key_file, its private key.
+        ca_file: str, certificate authorities that the server's certificate must be signed by; None: the usual ones.
+        cert_file: str, the client's certificate, if the server requires one; key_file is its private key.
     """
 
     ca_file: str | None = None
@@ -97,7 +97,7 @@ class Tls:
     key_file: str | None = None
 
     def context(self):
-        """Returns an `ssl.SSLContext`. Raises `UserError` for files that are missing or not what they should be."""
+        """Returns an `ssl.SSLContext`. Raises `UserError` for missing or invalid files."""
         for path in (self.ca_file, self.cert_file, self.key_file):
             if path is not None and not os.path.isfile(path):
                 raise UserError(f"{path}: no such file. Expected a PEM file.")
@@ -109,7 +109,7 @@ class Tls:
             raise UserError(f"{self.ca_file}: not a certificate. Expected a PEM file of authorities.") from None
         if self.cert_file is not None:
             try:
-                context.load_cert_chain(self.cert_file, self.key_file, password=lambda: "")  # never asks a terminal
+                context.load_cert_chain(self.cert_file, self.key_file, password=lambda: "")  # prompts on no terminal
             except ssl.SSLError:
                 raise UserError(
                     f"{self.cert_file}, {self.key_file}: not a certificate and its private key. Expected PEM files "
@@ -120,7 +120,7 @@ class Tls:
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """Where a server listens; `path` is what comes before /v1 in REST's addresses."""
+    """The address of a server; `path` precedes /v1 in REST addresses."""
 
     protocol: str
     host: str
@@ -130,7 +130,7 @@ class Address:
 
     @classmethod
     def parse(cls, server, protocol=None, encrypted=False):
-        """Reads host:port, or, for REST, http://host:port/path and https://….
+        """Parses host:port, or, for REST, http://host:port/path and https://….
 
         Args:
             server: str.
@@ -138,7 +138,7 @@ class Address:
             encrypted: bool, whether TLS is wanted.
 
         Raises:
-            UserError: something else, or a contradiction.
+            UserError: the address is invalid, or contradicts another argument.
         """
         found = _ADDRESS.fullmatch(server)
         scheme = (found["scheme"] or "").lower() if found else ""
@@ -164,7 +164,7 @@ class Address:
 
 
 def _host(text):
-    """Returns a host's name or address as it is looked up; None: no host has such a name."""
+    """Returns a host's name or address in the form for name resolution, or None if it is invalid."""
     try:
         if text.startswith("["):
             return str(ipaddress.IPv6Address(text[1:-1]))
@@ -175,14 +175,14 @@ def _host(text):
 
 
 class Client:
-    """Translates through a server; safe to use from many threads. Made by `open_client`.
+    """Translates through a server; thread-safe. `open_client` creates it.
 
     Attributes:
         transport: has `predict(signature, inputs) -> {output: list}`, of inputs {name: list of str, float or int}, and
             `status() -> [(version, state, message)]`; they raise ServerError.
-        retries: int, how often a request that failed is sent again.
-        first_wait: float, seconds before the first time; they double each time, and vary at random so that clients
-            which failed together do not come back together.
+        retries: int, how often a failed request is repeated.
+        first_wait: float, seconds before the first repetition. The wait doubles each time and varies at random, so that
+            clients that failed together do not retry together.
     """
 
     def __init__(self, transport, retries=3, first_wait=0.5):
@@ -194,13 +194,13 @@ class Client:
         Args:
             texts: list of str.
             alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's.
-            batch_size: int, texts a request; those of like length go together.
-            on_progress: None, or a function that is told how many more are done.
+            batch_size: int, texts per request; texts of similar length go together.
+            on_progress: None, or a function called with the number of texts just translated.
 
         Raises:
-            ServerError: the server, after all retries, gave no answer.
-            Failure: its answer is not one of an exported translation model.
-            TypeError: texts that are no list of str; another argument: all else is fixed in the export.
+            ServerError: there was no answer after all retries.
+            Failure: the answer is not that of an exported translation model.
+            TypeError: texts is not a list of str, or there are other arguments, which are fixed in the export.
         """
         check_options(others, ("alpha", "extra_length", "batch_size", "on_progress"), "translate")
         texts = check_texts(texts)
@@ -215,7 +215,7 @@ class Client:
         for start in range(0, len(order), batch_size):
             places = order[start : start + batch_size]
             inputs = {"inputs": [texts[i] for i in places]}
-            # A value for each text: a server that batches requests takes no scalars.
+            # One value per text, because a server that batches requests does not accept scalars.
             inputs |= {name: [value] * len(places) for name, value in options.items()}
             found = self._retrying(lambda inputs=inputs: self.transport.predict(signature, inputs))
             for i, answer in zip(places, self._checked(found, len(places)), strict=True):
@@ -225,7 +225,7 @@ class Client:
         return answers
 
     def status(self):
-        """Returns [(version, state, message)] of the model: int, such as "AVAILABLE", and what is wrong, or ""."""
+        """Returns [(version, state, message)] of the model: int, a word such as "AVAILABLE", and an error or ""."""
         return self._retrying(self.transport.status)
 
     def close(self):
@@ -244,7 +244,7 @@ class Client:
                 time.sleep(wait)
 
     def _checked(self, found, count):
-        """The outputs of a signature -> list of Answer."""
+        """Checks the outputs of a signature and returns a list of Answer."""
         where = f"{self.transport.address}: {self.transport.servable}"
         try:
             check_schema(found, _COLUMNS, where)
@@ -268,14 +268,14 @@ def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retr
         server: str, host:port, or an http address for REST.
         servable: Servable.
         protocol: "grpc" or "rest"; None: see `Address.parse`.
-        tls: Tls; None: not encrypted, but for an https address.
-        timeout: float, seconds for one request, from looking up the host to the answer's last byte; one that is sent
-            again has as many.
-        retries: int, how often a request is sent again that found no server (gRPC's UNAVAILABLE, REST's 503) or no
-            answer in time.
+        tls: Tls; None: not encrypted, unless the address is https.
+        timeout: float, seconds for one request, from looking up the host to the answer's last byte; each retry has
+            the same time.
+        retries: int, how often a request is repeated if the server was not available (gRPC's UNAVAILABLE, REST's 503)
+            or did not answer in time.
 
     Raises:
-        UserError: an address or a file that is none; gRPC without the packages of `t2t_lite[serving]`.
+        UserError: an invalid address or file, or gRPC without the packages of `t2t_lite[serving]`.
     """
     if not 0 < timeout <= threading.TIMEOUT_MAX:
         raise UserError(f"timeout={shown(timeout)}: expected seconds, more than 0.")

@@ -7,7 +7,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.quiet_import import import_tensorflow
 from t2t_lite.serving.server_errors import LONGEST_ANSWER, server_error
 
-# gRPC's own lines on stderr; what they say comes in the errors too. Read when it is imported.
+# Silences gRPC's own log on stderr, since errors have the same content. gRPC reads this when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 try:
@@ -28,27 +28,26 @@ except ImportError as error:
 _OPTIONS = (
     ("grpc.max_receive_message_length", LONGEST_ANSWER),
     ("grpc.enable_http_proxy", 0),
-    # A channel that found no server does not try for this long, in milliseconds; our own retries come sooner than the
-    # 20 seconds by default.
+    # Milliseconds before a channel tries to reconnect. The default is 20 seconds, and our own retries come sooner.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
-# What gRPC says before the cause.
+# gRPC's text before the cause.
 _PREAMBLE = re.compile(r"failed to connect to all addresses; last error: [A-Z]+: [a-z0-9]+:\S+: ")
 _TYPES = {str: tf.string, float: tf.float32, int: tf.int32}
 _CERTIFICATE_WORDS = ("certificate", "handshake", "ssl_error", "verification")
 
 
 class GrpcTransport:
-    """A channel to one server, for one model. See `query.Client` for what its methods are for."""
+    """A channel to one server, for one model. See `client.Client` for its methods."""
 
     def __init__(self, address, servable, tls, timeout):
         self.address, self.servable, self._timeout = address, servable, timeout
         if tls is None:
             self._channel = grpc.insecure_channel(str(address), options=_OPTIONS)
         else:
-            tls.context()  # checks the files: gRPC would only say that it found no server
+            tls.context()  # checks the files: gRPC would only report that no server was found
             credentials = grpc.ssl_channel_credentials(*map(_read, (tls.ca_file, tls.key_file, tls.cert_file)))
             self._channel = grpc.secure_channel(str(address), credentials, options=_OPTIONS)
         self._predictions = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)

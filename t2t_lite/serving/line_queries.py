@@ -1,4 +1,4 @@
-"""Lines translated by a server: those of a file, those of standard input as they come, and what somebody types."""
+"""Translates lines through a server: from a file, from standard input as they arrive, or typed by a user."""
 
 import logging
 import sys
@@ -20,12 +20,12 @@ class LineQueries:
     """Sends lines to a server and writes a line for each.
 
     Args:
-        client: what `serving.client.open_client` returns.
+        client: result of `serving.client.open_client`.
         decode_hparams: str, `name=value,…` of alpha and extra_length (both or neither) and write_beam_scores.
         batch_size: int, sentences per request.
 
     Raises:
-        UserError: another setting, which is fixed in the export, or one that is out of range.
+        UserError: another setting, since those are fixed in the export, or a value out of range.
     """
 
     def __init__(self, client, decode_hparams="", batch_size=32):
@@ -53,7 +53,7 @@ class LineQueries:
         print(f"Input: {text}\nOutput (score {answer.score:.3f}): {translation}", flush=True)
 
     def interact(self):
-        """Shows what is typed, until q or the end of input; a failure is said, for the next question may succeed."""
+        """Translates typed lines, until q or the end of input; failures are shown, since the next line may succeed."""
         for line in streams.typed_lines(">> ", LONGEST_LINE):
             try:
                 self.show(line)
@@ -71,7 +71,7 @@ class LineQueries:
             print(f"written: {output}", file=sys.stderr)
 
     def translate_stdin(self, output):
-        """Translates standard input; what is there is answered before more is read."""
+        """Translates standard input; available lines are answered before more are read."""
         with text_files.output_file(output) as write:
             for first, lines in text_files.stdin_lines():
                 write(self._lines(lines, first))

@@ -1,4 +1,4 @@
-"""Requests to TensorFlow Serving over REST (JSON), by Python's own library."""
+"""Requests to TensorFlow Serving over REST (JSON), with Python's standard library."""
 
 import contextlib
 import http.client
@@ -12,7 +12,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.safe_json import check_schema, parse_json
 from t2t_lite.serving.server_errors import LONGEST_ANSWER, server_error
 
-# HTTP statuses, as TensorFlow Serving has them for gRPC's codes; 502 is a proxy's.
+# HTTP statuses that TensorFlow Serving uses for gRPC's codes; 502 comes from proxies.
 _CODES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -28,9 +28,9 @@ _STATUS = {"model_version_status": [{"version": str | int, "state": str, "status
 
 
 class RestTransport:
-    """Addresses of one model on one server. See `query.Client` for what its methods are for.
+    """Addresses of one model on one server. See `client.Client` for its methods.
 
-    Every request has a connection of its own: an idle one that a proxy has closed cannot fail.
+    Every request opens a connection, so no request can fail because a proxy closed an idle one.
     """
 
     def __init__(self, address, servable, tls, timeout):
@@ -61,10 +61,10 @@ class RestTransport:
         return list(zip(versions, states, messages, strict=True))
 
     def close(self):
-        """Nothing is open."""
+        """Does nothing, since no connection is kept open."""
 
     def _ask(self, method, path, body=None):
-        """Returns the JSON object of an answer; waits at most as long as a request may take, whatever comes."""
+        """Sends a request and returns the JSON object of the answer, within the time limit of a request."""
         place, options = (self.address.host, self.address.port), {"timeout": self._timeout}
         if self._context is None:
             connection = http.client.HTTPConnection(*place, **options)
@@ -78,8 +78,8 @@ class RestTransport:
             except Exception as error:
                 outcome.append(error)
 
-        # A socket's own time-out is one of each step: looking up the host has none, and a server that sends a byte now
-        # and then would never exceed it.
+        # A socket's own time-out applies to each step: looking up the host has none, and a server that keeps sending
+        # single bytes would never exceed it.
         thread = threading.Thread(target=exchange, daemon=True)
         thread.start()
         try:
@@ -92,15 +92,15 @@ class RestTransport:
         return self._content(*found)
 
     def _exchange(self, connection, sockets, method, path, body):
-        """Returns (status, reason, content) of an answer. Raises ServerError where there is none.
+        """Returns (status, reason, content) of an answer. Raises ServerError if there is none.
 
-        The connection's socket is added to `sockets`; it forgets its own when the answer has begun.
+        The connection's socket is added to `sockets`, since the connection drops it once the answer has started.
         """
         try:
             connection.connect()
             sockets.append(connection.sock)
             connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
-            with contextlib.closing(connection.getresponse()) as answer:  # open, it would hold the connection
+            with contextlib.closing(connection.getresponse()) as answer:  # left open, it would hold the connection
                 return self._read(answer)
         except TimeoutError:
             raise self._error("DEADLINE_EXCEEDED", "") from None
@@ -110,7 +110,7 @@ class RestTransport:
             if isinstance(error, OSError):  # a connection that was closed
                 raise self._error("UNAVAILABLE", error) from None
             raise self._error("UNIMPLEMENTED", "it does not answer in HTTP") from None
-        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a chunk's size is no number
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a chunk's size is not a number
             raise self._error("UNAVAILABLE", getattr(error, "strerror", None) or error) from None
 
     def _read(self, answer):
@@ -125,7 +125,7 @@ class RestTransport:
         return answer.status, answer.reason, data
 
     def _content(self, status, reason, data):
-        """Returns the JSON object in an answer. Raises ServerError for one that says what is wrong."""
+        """Returns the JSON object in an answer. Raises ServerError if it is an error."""
         try:
             found = parse_json(data, f"{self.address}: not a TensorFlow Serving, its answer", LONGEST_ANSWER, dict)
         except UserError as error:
@@ -142,7 +142,7 @@ class RestTransport:
 
 
 def _break_off(sockets):
-    """Closes sockets, and ends what another thread still waits for on them."""
+    """Closes sockets, and wakes threads that are waiting for them."""
     for one in sockets:
         with contextlib.suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""What went wrong at a server, or on the way to it, in one sentence that says what to do."""
+"""Describes errors of a server or of the connection to it, in one sentence that says what to do."""
 
 from t2t_lite.errors import Failure
 from t2t_lite.files.safe_json import MOST_BYTES
@@ -7,10 +7,10 @@ LONGEST_ANSWER = MOST_BYTES  # an answer is held in memory
 
 
 class ServerError(Failure):
-    """A server did not answer, or answered that it cannot.
+    """A server did not answer, or answered with an error.
 
     Attributes:
-        code: str, the name of gRPC's status code, REST's statuses translated; or CERTIFICATE.
+        code: str, the name of a gRPC status code, to which REST's statuses are mapped; or CERTIFICATE.
     """
 
     def __init__(self, code, message):
@@ -19,13 +19,13 @@ class ServerError(Failure):
 
 
 def server_error(code, details, address, servable, timeout):
-    """Returns the ServerError for a request that failed.
+    """Returns the ServerError for a failed request.
 
     Args:
         code: see `ServerError`.
-        details: str, what the server, or the library that did not reach it, says.
+        details: str, the message of the server, or of the library if the server was not reached.
         address, servable: of the request.
-        timeout: float, seconds that it had.
+        timeout: float, its time limit in seconds.
     """
     details = " ".join(str(details).split())[:300].rstrip(".")
     protocol = {"grpc": "gRPC", "rest": "REST"}[address.protocol]
