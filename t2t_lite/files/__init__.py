@@ -1,7 +1,7 @@
-"""Whole files, written so that a reader never sees half of one; and what a path may and may not be.
+"""Atomic reading and writing of whole files, and checks of paths.
 
-Local files go through Python; addresses such as gs://bucket/file through `tf.io.gfile`, and TensorFlow is imported only
-for these.
+Local files are opened by Python. Addresses such as gs://bucket/file are opened by `tf.io.gfile`; TensorFlow is imported
+only for these.
 """
 
 import atexit
@@ -21,7 +21,7 @@ from t2t_lite.files.file_errors import check_name, translated
 from t2t_lite.files.safe_json import parse_json
 
 MOST_BYTES_OF_A_VOCABULARY = 2**28
-INCOMPLETE = ".t2t_lite_incomplete"  # ends the names of files while they are written; no file of a user's has it
+INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files while they are written; users' files do not have it
 _MOST_BYTES_OF_JSON = 2**28
 
 
@@ -41,7 +41,7 @@ def exists(path):
 
 
 def size(path):
-    """Returns a file's bytes. Raises `UserError` where there is none."""
+    """Returns a file's size in bytes. Raises `UserError` if it is missing."""
     with translated(path):
         if not is_remote(path):
             return os.stat(path).st_size
@@ -51,10 +51,10 @@ def size(path):
 
 
 def read_bytes(path, most=None):
-    """Returns a file's bytes. Raises `UserError` when it is missing, no file, not readable, or larger than `most`."""
+    """Returns a file's bytes. Raises `UserError` if it is missing, not a file, unreadable, or larger than `most`."""
     with translated(path), open_stream(path) as file:
         parts, size = [], 0
-        while (most is None or size <= most) and (part := file.read(2**20)):  # to read `most` at once reserves as much
+        while (most is None or size <= most) and (part := file.read(2**20)):  # reading at once would allocate `most`
             parts.append(part)
             size += len(part)
     if most is not None and size > most:
@@ -63,9 +63,9 @@ def read_bytes(path, most=None):
 
 
 def list_files(folder, pattern):
-    """Returns the sorted paths in a folder whose names match a regular expression as a whole; [] without that folder.
+    """Returns the sorted paths in a folder whose full names match a regular expression; [] if there is no such folder.
 
-    Unlike in TensorFlow's globs, no character of the folder's own name has a meaning.
+    Unlike in TensorFlow's globs, no character of the folder's own name acts as a pattern.
     """
     import tensorflow as tf
 
@@ -78,22 +78,22 @@ def list_files(folder, pattern):
 
 
 def plain_folder(folder):
-    """Returns a path of the same folder that TensorFlow does not take for a pattern.
+    """Returns a path to the same folder that TensorFlow does not treat as a pattern.
 
-    Its readers of checkpoints, and its `CheckpointManager` where it deletes them, look for a path by a glob, which has
-    no way to quote: in a folder `run [v1]` they find nothing, and in `run[1]` they find the files of `run1`. Such a
-    folder is reached through a link, which lasts as long as this process.
+    Its checkpoint readers, and its `CheckpointManager` when it deletes files, look up paths by a glob without quoting.
+    In a folder `run [v1]` they find nothing, and in `run[1]` they find the files of `run1`. Such a folder is accessed
+    through a link, which exists as long as this process.
     """
     return _linked(os.path.abspath(folder)) if is_pattern(folder) else folder
 
 
 def is_pattern(path):
-    """Whether TensorFlow's readers of checkpoints take a path for a pattern of paths."""
+    """Whether TensorFlow's checkpoint readers treat a path as a pattern."""
     return "://" not in path and not set(os.path.abspath(path)).isdisjoint("*?[\\")
 
 
 def plain_path(path):
-    """Returns a path of the same checkpoint in the `plain_folder` of its folder."""
+    """Returns a path to the same checkpoint through the `plain_folder` of its folder."""
     folder, name = os.path.split(path)
     return os.path.join(plain_folder(folder), name)
 
@@ -108,12 +108,12 @@ def _linked(folder):
 
 
 def lock_file(path):
-    """Opens a local file to append text, which no other process can until this one closes it or ends; None: one has.
+    """Opens a local file for appending text and locks it until it is closed; None if another process holds the lock.
 
     Raises:
         OSError: it cannot be opened.
     """
-    file = open(path, "a")  # noqa: SIM115  (held as long as the lock)
+    file = open(path, "a")  # noqa: SIM115  (open as long as the lock is held)
     try:
         import fcntl
     except ImportError:  # on Windows nothing is locked
@@ -127,11 +127,11 @@ def lock_file(path):
 
 
 def open_stream(path):
-    """Returns a buffered, seekable binary file for reading; of any file system that `tf.io.gfile` knows.
+    """Returns a buffered, seekable binary file for reading, on any file system that `tf.io.gfile` knows.
 
     Raises:
-        UserError: it is missing, not readable, or a folder, pipe, socket or device. What is wrong with an address may
-            show at the first read instead, as one of `tf.errors`.
+        UserError: it is missing, unreadable, or a folder, pipe, socket or device. Errors of addresses may be raised
+            only by the first read, as one of `tf.errors`.
     """
     with translated(path):
         if is_remote(path):
@@ -141,7 +141,7 @@ def open_stream(path):
 
 
 def check_regular(path):
-    """Raises `UserError` for a local path that is there, and is neither a file nor a folder."""
+    """Raises `UserError` for an existing local path that is neither a file nor a folder."""
     if not is_remote(path) and os.path.exists(path) and (kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))):
         raise UserError(f"{path}: is a {kind}. Expected a file, which can be read more than once.")
 
@@ -150,7 +150,7 @@ _KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device",
 
 
 class _GFileReader(io.RawIOBase):
-    """A `tf.io.gfile` file for Python's own buffered and unpacking readers."""
+    """Adapts a `tf.io.gfile` file to Python's buffered and decompressing readers."""
 
     def __init__(self, path):
         import tensorflow as tf
@@ -187,9 +187,9 @@ class _GFileReader(io.RawIOBase):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Context of a temporary path. Its file gets the name `path` at the end; after an error it is removed.
+    """Context manager of a temporary path, whose file is renamed to `path` at the end, or removed after an error.
 
-    So a reader never sees half a file, and on a failure the old one is whole.
+    A reader therefore never sees a partial file, and a failure leaves the old file intact.
     """
     temporary = check_name(path) + INCOMPLETE
     try:
@@ -207,7 +207,7 @@ def write_bytes(path, data, seconds=None):
     Args:
         path: str.
         data: bytes.
-        seconds: float, since 1970, the time that a local file has as soon as it has its name; None: now.
+        seconds: float, since 1970, the modification time set on a local file before it gets its name; None: now.
 
     Raises:
         UserError: it cannot be written.
@@ -221,7 +221,7 @@ def write_bytes(path, data, seconds=None):
 
 
 def create(path, mode="wb"):
-    """Returns a binary file for writing, made anew ("wb") or grown ("ab"). Raises what Python or TensorFlow raise."""
+    """Opens a binary file for writing ("wb") or appending ("ab"). Raises the errors of Python or TensorFlow."""
     if not is_remote(path):
         return open(path, mode)
     import tensorflow as tf
@@ -233,7 +233,7 @@ def create(path, mode="wb"):
 
 
 def rename(path, new_path):
-    """Gives a file another name, in place of what has it. Raises what Python or TensorFlow raise."""
+    """Renames a file, replacing any file of that name. Raises the errors of Python or TensorFlow."""
     if not is_remote(path):
         os.replace(path, new_path)
         return
@@ -243,7 +243,7 @@ def rename(path, new_path):
 
 
 def remove_if_there(path):
-    """Removes a file, if it is there and can be removed."""
+    """Removes a file if it exists and can be removed."""
     with contextlib.suppress(OSError):
         if not is_remote(path):
             os.remove(path)
@@ -272,10 +272,10 @@ def read_json(path, schema=dict):
 
     Args:
         path: str.
-        schema: what it must be, see `safe_json.check_schema`; default: any object.
+        schema: its expected form, see `safe_json.check_schema`; default: any object.
 
     Raises:
-        UserError: it is missing, no JSON or not of that schema.
+        UserError: the file is missing, is not JSON, or does not match the schema.
     """
     return parse_json(read_bytes(path, _MOST_BYTES_OF_JSON), path, _MOST_BYTES_OF_JSON, schema)
 
@@ -286,7 +286,7 @@ def write_json(path, value):
 
 
 def make_folder(path):
-    """Makes a folder and its parents. Raises `UserError` when a file is in the way or permission lacks."""
+    """Creates a folder and its parents. Raises `UserError` if a file is in the way or permission is missing."""
     with translated(path, "write"):
         try:
             if is_remote(path):
@@ -297,12 +297,12 @@ def make_folder(path):
                 os.makedirs(path, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise UserError(f"{path}: a file is in the way. Expected a folder.") from None
-        except RecursionError:  # a call for each folder above
+        except RecursionError:  # one call per parent folder
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path) from None
 
 
 def check_writable(path):
-    """Raises `UserError` when no file can be written into the folder `path`: before hours of work, not after."""
+    """Raises `UserError` if no file can be written into the folder `path`. Call it before long work, not after."""
     probe = path.rstrip("/") + "/.t2t_lite_probe"
     with translated(path, "write"):
         with create(probe) as file:
@@ -311,16 +311,16 @@ def check_writable(path):
 
 
 def check_outputs(inputs, outputs):
-    """Raises `UserError` where an output would replace an input or another output; call it before any is opened.
+    """Raises `UserError` if an output would replace an input or another output; call it before opening any.
 
-    Paths are compared by what they lead to: through links, hard links and other spellings. A pipe, a terminal or
-    /dev/null may come more than once, and so may an input.
+    Paths are compared by the files that they lead to, also through links, hard links and other spellings. A pipe, a
+    terminal or /dev/null may occur more than once, and so may an input.
 
     Args:
-        inputs: {what a message calls it, such as "--source" or "standard input": path, or list of paths}. None and ""
-            are left out; "-" is standard input.
+        inputs: {name in messages, such as "--source" or "standard input": path, or list of paths}. None and "" are
+            ignored; "-" is standard input.
         outputs: likewise; "-" is standard output. Each is written through `<path>.t2t_lite_incomplete`
-            and `<path>.t2t_lite_incomplete.json`, which may be no input either.
+            and `<path>.t2t_lite_incomplete.json`, which must not be inputs either.
     """
     taken = {}
     for name, path in _each(inputs):
@@ -329,7 +329,7 @@ def check_outputs(inputs, outputs):
     for name, path in _each(outputs):
         for suffix in ("", INCOMPLETE, f"{INCOMPLETE}.json"):
             identity = _identity(path + suffix, 1)
-            if identity is None or (path == "-" and suffix):  # nothing that could be lost
+            if identity is None or (path == "-" and suffix):  # nothing could be lost
                 break
             through = f", which is written through {path}{suffix}," if suffix else ""
             if identity in taken:
@@ -355,7 +355,7 @@ def _each(paths):
 
 
 def _identity(path, stream):
-    """Returns what two paths have in common that lead to one file or folder; None: anything may use it as well."""
+    """Returns a value that is equal for all paths of one file or folder; None if it may be used several times."""
     if is_remote(path):
         return path
     try:

@@ -1,4 +1,4 @@
-"""One sentence for each way in which a path cannot be used, whoever found out: Python or TensorFlow.
+"""One sentence for each reason why a path cannot be used, whether Python or TensorFlow raised the error.
 
 No module that is imported here needs TensorFlow.
 """
@@ -12,7 +12,7 @@ from t2t_lite.errors import Failure, UserError
 
 _LONGEST_SHOWN = 200
 _READ, _WRITE = "read", "write"
-# Of what the system reports; {do} is "read" or "write".
+# Messages for the system's errors; {do} is "read" or "write".
 _MISTAKES = {
     errno.EACCES: "no permission to {do} here. Choose another path or change its permissions.",
     errno.EPERM: "no permission to {do} here. Choose another path or change its permissions.",
@@ -45,7 +45,7 @@ _MISSING = {
     _WRITE: "cannot be written: its folder does not exist. Make it, or choose another.",
 }
 _CODES = {os.strerror(code): code for code in (*_MISTAKES, *_FAILURES, errno.ENOENT)}
-# How TensorFlow ends what the system has told it: "<path>; No such file or directory".
+# The ends of TensorFlow's messages for system errors: "<path>; No such file or directory".
 _OF_SYSTEM = re.compile(r"(?:^|\}\} )([^\n]*?); (" + "|".join(map(re.escape, _CODES)) + r")(?=$|\n| \[Op:)")
 _SCHEME = re.compile(r"File system scheme '([^']*)' not implemented \(file: '(.*?)'\)", re.DOTALL)
 _OTHERS = (
@@ -56,7 +56,7 @@ _OTHERS = (
 
 
 def shown_path(path):
-    """Returns a path as a message shows it: what no terminal prints is escaped, and a long one is shortened."""
+    """Returns a path for messages: unprintable characters are escaped, and a long path is shortened."""
     path = os.fspath(path)
     path = path if isinstance(path, str) else os.fsdecode(path)
     path = path if path.isprintable() and path else repr(path)[1:-1] or "''"
@@ -64,7 +64,7 @@ def shown_path(path):
 
 
 def check_name(path):
-    """Returns a path. Raises `UserError` for one that no file can have: with a NUL, or not UTF-8."""
+    """Returns a path. Raises `UserError` for an impossible one: with a NUL, or not UTF-8."""
     if "\0" in path:
         raise UserError(f"{shown_path(path)}: a path with a NUL byte, which no file has. Check the path.")
     try:
@@ -75,7 +75,7 @@ def check_name(path):
 
 
 def check_scheme(path):
-    """Raises `UserError` for an address such as s3://bucket/file of a file system that TensorFlow does not have."""
+    """Raises `UserError` for an address such as s3://bucket/file on a file system that TensorFlow does not support."""
     scheme, is_address, _ = path.partition("://")
     if not is_address or not scheme or "/" in scheme:
         return
@@ -87,10 +87,10 @@ def check_scheme(path):
 
 @contextlib.contextmanager
 def translated(path, doing=_READ):
-    """Context that turns what goes wrong with a path into `UserError` or `Failure`; other errors pass.
+    """Context manager that converts errors about a path to `UserError` or `Failure`; other errors pass.
 
     Args:
-        path: str, what the user gave.
+        path: str, as the user gave it.
         doing: "read" or "write".
     """
     check_name(path)
@@ -104,11 +104,11 @@ def translated(path, doing=_READ):
 
 
 def explain(error, path=None, doing=_READ):
-    """Returns a `UserError` or `Failure` for an error about a path; None: it is about something else.
+    """Returns a `UserError` or `Failure` for an error about a path; None for any other error.
 
     Args:
-        error: an exception of Python's or TensorFlow's.
-        path: str; None: the one that the error names.
+        error: an exception of Python or TensorFlow.
+        path: str; None: the path that the error names.
         doing: "read" or "write".
     """
     text = str(error)
@@ -124,7 +124,7 @@ def explain(error, path=None, doing=_READ):
 
 
 def _is_tensorflows(error):
-    """Whether it is a `tf.errors.OpError`, which is not imported for this."""
+    """Whether an error is a `tf.errors.OpError`, without importing TensorFlow."""
     return any(kind.__name__ == "OpError" and "tensorflow" in kind.__module__ for kind in type(error).__mro__)
 
 

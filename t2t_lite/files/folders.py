@@ -1,4 +1,4 @@
-"""Folders that appear when all in them is written."""
+"""Folders that appear only when they are complete."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from t2t_lite.files.file_errors import translated
 
 
 def check_new(path):
-    """Raises `UserError` unless the folder `path` can be made, or is there and empty: nothing is written over."""
+    """Raises `UserError` unless the folder `path` can be created or is empty, so that nothing is overwritten."""
     path = str(path)
     with translated(path, "write"):
         if not tf.io.gfile.exists(path):
@@ -26,25 +26,25 @@ def check_new(path):
 
 @contextlib.contextmanager
 def new_folder(path):
-    """Context of an empty folder to fill. It gets the name `path` at the end; after an error it is removed.
+    """Context manager of an empty folder to fill, which is renamed to `path` at the end, or removed after an error.
 
     Args:
-        path: str, a new or empty folder; any file system that `tf.io.gfile` knows.
+        path: str, a new or empty folder on any file system that `tf.io.gfile` knows.
 
     Raises:
-        UserError: `path` holds something, or its parent cannot be written.
+        UserError: `path` is not empty, or its parent cannot be written.
         Failure: writing failed; nothing is left behind.
     """
     path = str(path).rstrip("/")
     check_new(path)
     temporary = path + INCOMPLETE
     with translated(path, "write"):
-        if tf.io.gfile.exists(temporary):  # of a command that was killed
+        if tf.io.gfile.exists(temporary):  # left by a killed command
             tf.io.gfile.rmtree(temporary)
         tf.io.gfile.makedirs(temporary)
     try:
         yield temporary
-        if tf.io.gfile.isdir(path):  # an empty one, in which a rename would put it
+        if tf.io.gfile.isdir(path):  # empty; a rename would move the new folder into it
             tf.io.gfile.rmtree(path)
         tf.io.gfile.rename(temporary, path)
     except BaseException as error:
@@ -55,7 +55,7 @@ def new_folder(path):
 
 
 def write_folder(path, write):
-    """Makes a `new_folder` by a function that is given an empty local folder to write files into; returns `path`."""
+    """Makes a `new_folder` by a function that writes files into an empty local folder; returns `path`."""
     with new_folder(path) as folder:
         if is_remote(folder):
             with tempfile.TemporaryDirectory() as local:

@@ -1,4 +1,4 @@
-"""Hashes of files and of text, and a memory of those that have been met."""
+"""Hashes of files and of text, and a compact set of hashes seen before."""
 
 import functools
 import hashlib
@@ -14,7 +14,7 @@ _BLOCK = 2**20
 
 @functools.lru_cache
 def file_sha256(path, length, *times):
-    """Returns the SHA-256 (hex) of a file; `length` and `times` are there for the cache: it is read once a run."""
+    """Returns the SHA-256 (hex) of a file; `length` and `times` are cache keys, so that it is read once per run."""
     digest = hashlib.sha256()
     with files.open_stream(path) as file:
         while block := file.read(_BLOCK):
@@ -23,20 +23,20 @@ def file_sha256(path, length, *times):
 
 
 def hash64(text, purpose=""):
-    """Returns a number from 0 to 2**64 - 1 that follows from the text alone: the same on any machine.
+    """Returns a number from 0 to 2**64 - 1 that depends only on the text: the same on any machine.
 
     Args:
         text: str.
-        purpose: str; the numbers for two purposes have nothing to do with each other.
+        purpose: str; the numbers for different purposes are independent.
     """
     return int.from_bytes(hashlib.blake2b(f"{purpose}\n{text}".encode(), digest_size=8).digest())
 
 
 class SeenHashes:
-    """Remembers hashes in 8 bytes each, up to 1/64 more while it works.
+    """A set of hashes that needs 8 bytes per hash, and up to 1/64 more while it merges.
 
-    They are split by their value into 64 parts. A part is a few sorted arrays; one that comes is merged with those that
-    are not much larger, so that each part has about as many as its size has binary digits (O'Neil et al. 1996, "The
+    Hashes are split by value into 64 parts. A part consists of sorted arrays. A new array is merged with those that are
+    not much larger, so the number of arrays is about the logarithm of the part's size (O'Neil et al. 1996, "The
     log-structured merge-tree").
     """
 
@@ -48,8 +48,8 @@ class SeenHashes:
         return sum(map(len, itertools.chain.from_iterable(self._parts)))
 
     def add(self, hashes):
-        """Remembers uint64 [n]; returns bool [n], True where the hash was met before, be it earlier in `hashes`."""
-        values, places = np.unique(hashes, return_index=True)  # the place of each value's first occurrence
+        """Adds uint64 [n]; returns bool [n], True for a hash that was added before or occurs earlier in `hashes`."""
+        values, places = np.unique(hashes, return_index=True)  # index of each value's first occurrence
         is_new = np.ones(len(values), bool)
         bounds = [0, *np.searchsorted(values, self._begins), len(values)]
         for arrays, (begin, end) in zip(self._parts, itertools.pairwise(bounds), strict=True):
@@ -66,6 +66,6 @@ def _merge_in(arrays, values):
     """Adds sorted values to a list of sorted arrays, each of which stays at least twice as long as the next."""
     while arrays and len(arrays[-1]) < 2 * len(values):
         values = np.concatenate([arrays.pop(), values])
-        values.sort(kind="stable")  # radix sort would not know that these are two runs; timsort merges them
+        values.sort(kind="stable")  # timsort merges the two sorted runs, which radix sort would not notice
     if len(values):
         arrays.append(values)

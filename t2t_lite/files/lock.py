@@ -1,4 +1,4 @@
-"""One process at a time in a local folder, or with a file."""
+"""Locks that allow one process at a time to use a local folder or a file."""
 
 import contextlib
 import os
@@ -10,14 +10,14 @@ from t2t_lite.files.file_errors import translated
 
 @contextlib.contextmanager
 def held_lock(path, what):
-    """Context in which no other process holds the lock `path`, a local file that is gone afterwards.
+    """Context manager that holds the lock `path`, a local file that is removed afterwards.
 
     Args:
         path: str; nothing is locked on a remote file system, which has no locks.
         what: str, for the message, such as "data: another t2t-datagen".
 
     Raises:
-        UserError: another process holds it, or it cannot be written.
+        UserError: another process holds the lock, or the file cannot be written.
     """
     if is_remote(path):
         yield
@@ -34,12 +34,12 @@ def held_lock(path, what):
         try:
             yield
         finally:
-            with contextlib.suppress(OSError):  # Windows removes no open file
+            with contextlib.suppress(OSError):  # Windows does not remove open files
                 os.remove(path)
 
 
 def _lock(path):
-    """Returns `lock_file(path)`, of the file that is there: not of one that its last owner has just removed."""
+    """Returns `lock_file(path)` of the existing file, not of one that its last owner has just removed."""
     while True:
         lock = lock_file(path)
         if lock is None or (os.path.exists(path) and os.path.samestat(os.fstat(lock.fileno()), os.stat(path))):

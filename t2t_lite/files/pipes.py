@@ -1,4 +1,4 @@
-"""Pipes, terminals and other devices that stand where a file may: `--decode_from_file=<(zcat a.gz)`."""
+"""Pipes, terminals and other devices used in place of files: `--decode_from_file=<(zcat a.gz)`."""
 
 import contextlib
 import logging
@@ -11,25 +11,25 @@ from t2t_lite.files import is_remote
 from t2t_lite.files.file_errors import translated
 
 _LOGGER = logging.getLogger("t2t_lite")
-# A named pipe opens when something opens its other end. docs/decoding.md says how long that may take.
+# Time for the other end of a named pipe to be opened; docs/decoding.md states it.
 SECONDS_FOR_THE_OTHER_END = 30
 _SECONDS_IN_SILENCE = 1
 
 
 def is_device(path):
-    """Whether it is a pipe, a terminal or the like: neither a file nor a folder."""
+    """Whether a path is a pipe, a terminal or a similar device, and neither a file nor a folder."""
     return not is_remote(path) and os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def open_device(path, mode):
-    """Returns a pipe or a device, open; a named pipe when its other end is open too.
+    """Opens a pipe or a device; waits until the other end of a named pipe is open too.
 
     Args:
         path: str.
         mode: "rb" or "wb".
 
     Raises:
-        UserError: nothing opened the other end of a pipe in time, or there is no permission.
+        UserError: the other end of a pipe was not opened in time, or permission is missing.
     """
     with translated(path, "read" if mode == "rb" else "write"):
         if not stat.S_ISFIFO(os.stat(path).st_mode):
@@ -42,7 +42,7 @@ def _open_pipe(path, mode):
 
     def open_it():
         try:
-            opened.append(open(path, mode))  # noqa: SIM115  (who asked closes it)
+            opened.append(open(path, mode))  # noqa: SIM115  (the caller closes it)
         except OSError as error:
             opened.append(error)
 
@@ -69,7 +69,7 @@ def _open_pipe(path, mode):
 
 
 def _end_waiting(path, mode, thread, opened):
-    """Opens the other end for a moment, so that the thread ends."""
+    """Opens the other end for a moment, so that the thread finishes."""
     with contextlib.suppress(OSError):
         os.close(os.open(path, (os.O_WRONLY if mode == "rb" else os.O_RDONLY) | os.O_NONBLOCK))
         thread.join(1)

@@ -1,8 +1,8 @@
-"""Files that are written piece by piece, appear when they are whole, and go on where a killed command left them.
+"""Files that are written in parts, appear when they are complete, and can be resumed after a killed command.
 
-While `out` is written there are `out.t2t_lite_incomplete`, the part that is done, and `out.t2t_lite_incomplete.json`,
-which says what it was made from and how much of it counts. The same command goes on after that much; what was made from
-anything else is not touched by it: writing starts anew.
+While `out` is written, `out.t2t_lite_incomplete` holds the finished part, and `out.t2t_lite_incomplete.json` records
+its length and what it was made from. The same command resumes there. If it was made from anything else, writing starts
+again from the beginning.
 """
 
 import contextlib
@@ -25,15 +25,15 @@ class ResumableFiles:
     """Several files that grow together.
 
     Args:
-        paths: list of str; the first one's name is that of the record of progress.
-        made_from: dict of JSON values, all that the contents depend on.
+        paths: list of str; the record of progress is named after the first one.
+        made_from: dict of JSON values, everything that the contents depend on.
 
     Attributes:
-        done: int, how many lines (or whatever is counted) are written.
-        state: what was given with the last of them: {str: int}, or a list of such; None: nothing was.
+        done: int, the number of lines (or other units) written.
+        state: the state passed with the last of them, {str: int} or a list of such, or None.
 
     Raises:
-        UserError: a file cannot be written, or another process is writing it; before anything else is done.
+        UserError: a file cannot be written, or another process is writing it; raised before anything else is done.
     """
 
     def __init__(self, paths, made_from):
@@ -55,9 +55,9 @@ class ResumableFiles:
         """Adds to the files.
 
         Args:
-            texts: list of str, one a file.
-            count: int, how many lines these are.
-            state: {str: int}, or a list of such, handed back when the files are taken up again.
+            texts: list of str, one per file.
+            count: int, their number of lines.
+            state: {str: int}, or a list of such, returned when writing is resumed.
         """
         for file, text in zip(self._files, texts, strict=True):
             file.write(text)
@@ -69,7 +69,7 @@ class ResumableFiles:
             )
 
     def finish(self):
-        """Gives the files their names."""
+        """Renames the files to their final names."""
         for file in self._files:
             file.finish()
         files.remove_if_there(self._record)
@@ -77,14 +77,14 @@ class ResumableFiles:
         self._lock.close()
 
     def close(self):
-        """Leaves unfinished files as they are, for the same command to go on; if nothing is done, leaves nothing."""
+        """Keeps unfinished files, so that the same command can resume; removes them if nothing is done."""
         if self._is_finished:
             return
         for file in self._files:
             try:
                 file.close()
             except Exception as error:
-                if explain(error) is None:  # otherwise a full disk, a second time
+                if explain(error) is None:  # otherwise a full disk fails a second time
                     raise
         if not self.done and self._can_resume:
             for file in self._files:
@@ -95,20 +95,20 @@ class ResumableFiles:
         self._lock.close()
 
     def _locked(self):
-        """Returns a context in which no other process writes these files, as far as can be known."""
+        """Returns a context manager in which no other process writes these files, where locks are supported."""
         path = self._paths[0]
         if not self._can_resume or files.is_remote(path) or os.path.isdir(path):
             return contextlib.ExitStack()
         try:
             lock = files.lock_file(f"{path}{INCOMPLETE}")
         except OSError:
-            return contextlib.ExitStack()  # opening it to write says what is wrong
+            return contextlib.ExitStack()  # opening it for writing raises the error
         if lock is None:
             raise UserError(f"{path}: another process is writing it. Wait for it, stop it, or choose another file.")
         return lock
 
     def _read_record(self):
-        """Returns how much is done, the state, and the sizes of the files; (0, None, None): start anew."""
+        """Returns how much is done, the state, and the sizes of the files; (0, None, None) to start again."""
         if not files.exists(self._record):
             return 0, None, None
         found, done, state, sizes = {}, 0, None, None
@@ -137,7 +137,7 @@ class ResumableFiles:
 
 
 class _File:
-    """A file under its temporary name; a pipe or a terminal under its own."""
+    """A file under its temporary name, or a pipe or a terminal under its own."""
 
     def __init__(self, path, size):
         self._path = path
@@ -154,9 +154,9 @@ class _File:
                 self._file = files.create(self._temporary, "wb" if size is None else "ab")
 
     def _cut(self):
-        """Leaves out what was written after the record of progress."""
+        """Truncates what was written after the record of progress."""
         if not files.is_remote(self._temporary):
-            os.truncate(self._temporary, self.size)  # and stays the file that is locked
+            os.truncate(self._temporary, self.size)  # it stays the locked file
             return
         with files.open_stream(self._temporary) as file:
             kept = file.read(self.size)

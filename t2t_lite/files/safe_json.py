@@ -1,4 +1,4 @@
-"""JSON that may come from anywhere: what no writer of ours would write is refused before it does harm."""
+"""Parses untrusted JSON: refuses anything that our own writers do not write, before it can do harm."""
 
 import json
 import math
@@ -16,12 +16,12 @@ def parse_json(text, where, most=MOST_BYTES, schema=None):
     Args:
         text: str or UTF-8 bytes.
         where: str, its name in errors, such as a path.
-        most: int, the longest text that is read.
-        schema: what the value must be, as `check_schema` takes it; None: anything.
+        most: int, the largest accepted length.
+        schema: the value's expected form, see `check_schema`; None: any.
 
     Raises:
-        UserError: not JSON; longer than `most`, nested too deeply, a name twice in an object, a number that is not
-            finite, or a value that is not of the schema.
+        UserError: the text is not JSON, is longer than `most` or nested too deeply, has a repeated name in an object or
+            a number that is not finite, or does not match the schema.
     """
     value = _parsed(text, where, most)
     if schema is not None:
@@ -33,10 +33,10 @@ def check_schema(value, schema, where):
     """Raises `UserError`, naming the place, unless a JSON value has the expected shape.
 
     Args:
-        value: what JSON can hold.
+        value: a JSON value.
         schema: a type or union of types (an int counts as a float, a bool never as a number); `[schema]`: a list of
             such items; `{str: schema}`: an object with any names; `{"name": schema, "other?": schema}`: an object
-            with these names, of which those with a question mark may be absent. Further names are allowed.
+            with these names; names with a question mark are optional. Other names are allowed.
         where: str, its name in errors, such as a path.
     """
     if isinstance(schema, list):

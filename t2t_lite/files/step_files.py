@@ -1,4 +1,4 @@
-"""Files whose names end in a step, in the order of their steps, also while more of them appear."""
+"""Lists files whose names end in a step, in the order of steps, also while new ones appear."""
 
 import collections
 import os
@@ -8,7 +8,7 @@ import time
 from t2t_lite.errors import UserError
 
 CHECKPOINTS = r"(model\.ckpt-(\d+))\.index"
-TRANSLATIONS = r"([^.].*(?<!-of)-(\d+))"  # as t2t-translate-all names them; no part of many, …-00000-of-00010
+TRANSLATIONS = r"([^.].*(?<!-of)-(\d+))"  # t2t-translate-all's names, but no shards, …-00000-of-00010
 POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
 
 StepFile = collections.namedtuple("StepFile", "step path seconds")
@@ -21,15 +21,15 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
     """Yields each `StepFile` once, by step.
 
     Args:
-        folder: path; it may appear only while it is waited for.
+        folder: path; it need not exist yet.
         pattern: `CHECKPOINTS` or `TRANSLATIONS`.
-        min_steps: int, files of fewer steps are left out.
-        wait_minutes: goes on until so many have passed without another file.
-        missing: function of a `StepFile` that says what it lacks, for an error message; "" when it is whole. It is
-            asked again until it is, before any file of a later step.
+        min_steps: int, files with fewer steps are left out.
+        wait_minutes: stops when so many minutes have passed without a new file.
+        missing: function of a `StepFile` that returns what it lacks, for an error message, or "" if it is complete. It
+            is called until the file is complete, before any file of a later step is considered.
 
     Raises:
-        UserError: no such folder, two files of one step, or one that lacks something when the time is over.
+        UserError: there is no such folder, two files have the same step, or one is still incomplete after that time.
     """
     import tensorflow as tf
 
@@ -50,7 +50,7 @@ def follow(folder, pattern, min_steps=0, wait_minutes=0, missing=lambda file: ""
 
 
 def find(folder, pattern, min_steps=0):
-    """Returns the `StepFile`s that are there, by step. Raises `UserError` for two of one step."""
+    """Returns the existing `StepFile`s, by step. Raises `UserError` if two have the same step."""
     import tensorflow as tf
 
     found = {}
@@ -60,7 +60,7 @@ def find(folder, pattern, min_steps=0):
             continue
         try:
             status = tf.io.gfile.stat(os.path.join(folder, name))
-        except tf.errors.NotFoundError:  # gone meanwhile
+        except tf.errors.NotFoundError:  # deleted meanwhile
             continue
         if status.is_directory:
             continue
