@@ -1,14 +1,14 @@
 """Batches from records: one ordered, endless, resumable stream for training, one fixed pass for evaluation.
 
-A pool of examples is sorted by length and cut into batches of a token budget, each side padded to its own longest
-sentence. That is length bucketing without buckets that wait: short sentences fill up the room that longer ones leave.
-All of it is plain `tf.data` on the host: `tf.train.Checkpoint(iterator=iter(dataset))` saves the position exactly.
+A pool of examples is sorted by length and split into batches within a token budget. Each side is padded to its own
+longest sentence. This is length bucketing without buckets that wait to be filled. It uses only plain `tf.data` on the
+host, so `tf.train.Checkpoint(iterator=iter(dataset))` saves the position exactly.
 
-The stream holds batches of one replica's size and does not depend on the number of replicas; a step takes as many as
-it needs. Its order depends on the files, the arguments and the seed alone.
+Batches have the size for one replica, and the stream does not depend on the number of replicas; a step takes as many
+batches as it needs. The order depends only on the files, the arguments and the seed.
 
-Only `_walk` and `_cut` know that a row is one pair: rows of fixed length packed with several examples, as decoder-only
-models want them, would replace these two, and reading, passes, carried examples and saved state would stay.
+Only `_walk` and `_cut` assume that a row is one pair. To pack several examples into rows of fixed length, as for
+decoder-only models, it would suffice to replace these two.
 """
 
 import functools
@@ -26,11 +26,11 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 _FILES_AT_ONCE = 8  # shards read in turn, as in tensor2tensor
 _RECORDS_IN_TURN = 16
-_BATCHES_IN_POOL = 100  # fill falls when a pool holds fewer than about 50 (its last batch, its mixed lengths)
+_BATCHES_IN_POOL = 100  # with fewer than about 50, fill falls (last batch, mixed lengths)
 _SMALLEST_POOL = 2**13
 _BATCHES_AHEAD = 8
-_SAMPLE = 2**13  # records looked at for their mean length
-_STATE_BYTES = 45 * 2**20  # of the iterator in a checkpoint, as `_pool_size` estimates it; measured are four fifths
+_SAMPLE = 2**13  # records that are read to estimate the mean length
+_STATE_BYTES = 45 * 2**20  # of the iterator in a checkpoint, estimated by `_pool_size`; measured: 4/5 of it
 
 
 def training_batches(
@@ -51,32 +51,32 @@ def training_batches(
 ):
     """Returns the endless stream of training batches.
 
-    Every example that is kept comes once in each pass over the data, in another order each time. Passes follow each
-    other without a gap: the last pool of a pass holds nothing of the next one, but what does not fill a pool's last
-    batch (fewer examples than a batch holds) is carried into the next pool. So after the last batch of a pass only
-    those carried over have not come as often as the rest, and at any moment two examples' numbers of appearances differ
-    by two at most. Neither the number of batches that a step takes nor a restored iterator changes this.
+    Each pass over the data yields every kept example once, in a new order. The last pool of a pass holds no examples of
+    the next one, but examples that do not fill a pool's last batch are carried into the next pool, also across passes.
+    After the last batch of a pass, only these have appeared less often than the rest, and at any time the numbers of
+    appearances of two examples differ by at most two. This holds for any number of batches per step, and after the
+    iterator is restored.
 
     Args:
-        paths: of the record files.
-        batch_size: tokens a batch: rows x the longest sentence of either side, padding included, is at most this.
-        max_length: examples with more ids (EOS included) on a side are left out; 0, or more than `batch_size`: those
+        paths: paths of the record files.
+        batch_size: tokens per batch: the largest value of rows x the longest sentence of either side, padding included.
+        max_length: examples with more ids (EOS included) on a side are left out. 0, or more than `batch_size`: those
             that do not fit into a batch alone.
         min_length: examples shorter than this on both sides are left out.
-        seed: of the order; any int.
+        seed: int, decides the order.
         was_reversed: swap inputs and targets.
         was_copy: targets become a copy of inputs, after the swap.
-        pool_size: examples in a pool; None: about 100 batches, no more than the data holds, and so few that the
-            iterator's state stays below 50 MB.
+        pool_size: examples in a pool; None: about 100 batches, but no more examples than the data has, or than keep the
+            iterator's state below 50 MB.
         shuffle: False keeps the order of the files and of the sorted pools.
         vocab_size: when given, a larger id makes the iterator raise `tf.errors.InvalidArgumentError`; one int, or a
             pair for inputs and targets.
-        bpe_dropout: probability of leaving a merge out (`BpeDropout`), on both sides; 0: the records' ids as they are.
-            What is drawn depends on `seed` and the pool's number alone. Which examples are too long or too short is
-            decided by the records; one that dropout would make too long keeps its own ids that time.
+        bpe_dropout: probability of skipping a merge (`BpeDropout`), on both sides; 0: the records' ids are not changed.
+            Samples depend only on `seed` and the pool's number. The records decide which examples are too long or too
+            short; an example that dropout would make too long keeps its own ids that time.
         encoders: {"inputs", "targets"} as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`.
-        ladder: `WidthLadder` of shapes, which every batch then has one of; an example that fits into none makes the
-            iterator raise `tf.errors.InvalidArgumentError`. None: each batch has the shape that its examples need.
+        ladder: `WidthLadder`, the only shapes that batches may have; an example that fits into none makes the iterator
+            raise `tf.errors.InvalidArgumentError`. None: each batch has the shape that its examples need.
 
     Returns:
         A `tf.data.Dataset` of {"inputs": int32 [rows, longest of inputs], "targets": int32 [rows, longest of targets]},
@@ -84,7 +84,7 @@ def training_batches(
 
     Raises:
         UserError: a file is damaged or missing, no example has a length within the limits, or the vocabulary has no
-            merges to leave out.
+            merges to skip.
     """
     longest = min(max_length or batch_size, batch_size)
     if pool_size is None:
@@ -114,10 +114,10 @@ def training_batches(
 
 
 def problem_batches(problem, hparams, paths, encoders, vocab_size=None, ladder=None):
-    """Returns the `training_batches` of a problem's shards under hyperparameters, of one replica.
+    """Returns the `training_batches` of a problem's shards for one replica with the given hyperparameters.
 
     Args:
-        problem: Problem; `_rev` and `_copy` count.
+        problem: Problem; its `_rev` and `_copy` are applied.
         hparams: HParams.
         paths, vocab_size, ladder: see `training_batches`.
         encoders: {"inputs", "targets"}, as `Problem.get_feature_encoders` returns them.
@@ -141,14 +141,14 @@ def problem_batches(problem, hparams, paths, encoders, vocab_size=None, ladder=N
 
 
 def problem_ladder(problem, hparams, paths, encoders, facts):
-    """Returns the `WidthLadder` for `problem_batches`, by the lengths of the first records of some files.
+    """Returns the `WidthLadder` for `problem_batches`, from the lengths of the first records of some files.
 
     Args:
         problem, hparams, paths, encoders: see `problem_batches`.
-        facts: of the training split, see `split_facts`: what the widest shape has to hold.
+        facts: facts of the training split, see `split_facts`, which set the widest shape.
 
     Raises:
-        UserError: a file is damaged, or the vocabulary has no merges to leave out.
+        UserError: a file is damaged, or the vocabulary has no merges to skip.
     """
     limit = min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
     parse = _parser(problem.was_reversed, problem.was_copy, None, paths)
@@ -158,7 +158,7 @@ def problem_ladder(problem, hparams, paths, encoders, facts):
     shown = problem.preprocess_example({side: side for side in split_facts.SIDES}).values()
     longest = [max(n for n in map(int, facts["side_lengths"][side]) if n <= limit) for side in shown]
     if hparams.bpe_dropout:
-        longest = [min(2 * length, limit) for length in longest]  # what would be longer keeps its own ids
+        longest = [min(2 * length, limit) for length in longest]  # longer results of dropout are discarded
         sides = _resampler(hparams.bpe_dropout, encoders, longest, hparams.random_seed)(0, *sides)
         sides = (sides[0], sides[0]) if problem.was_copy else sides
     lengths = np.stack([side.row_lengths().numpy() for side in sides], 1)
@@ -168,10 +168,10 @@ def problem_ladder(problem, hparams, paths, encoders, facts):
 def evaluation_batches(
     paths, *, batch_size, max_length=0, min_length=0, was_reversed=False, was_copy=False, vocab_size=None
 ):
-    """Returns one pass over all examples, in an order that is always the same; the arguments are `training_batches`'.
+    """Returns one pass over all examples in a fixed order; the arguments are those of `training_batches`.
 
-    Nothing is left out unless `max_length` or `min_length` say so: a sentence longer than `batch_size` is a batch of
-    its own.
+    Examples are left out only because of `max_length` or `min_length`. A sentence longer than `batch_size` is a batch
+    of its own.
     """
     parse = _parser(was_reversed, was_copy, vocab_size, paths)
     pools = tf.data.TFRecordDataset(list(paths)).batch(_SMALLEST_POOL).map(parse)
@@ -185,20 +185,20 @@ def evaluation_batches(
 
 
 def _interleaved(files):
-    """Returns the serialized examples of a data set of paths, some files at a time, in a fixed order."""
+    """Returns the serialized examples of a dataset of paths, some files at a time, in a fixed order."""
     return files.interleave(tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN)
 
 
 def _shuffled(dataset, buffer_size, seed, number):
-    """Returns `dataset.shuffle(buffer_size)`, of strings, in an order that follows from `seed` and `number` alone.
+    """Returns `dataset.shuffle(buffer_size)`, of strings, in an order that depends only on `seed` and `number`.
 
-    `Dataset.shuffle` mixes TensorFlow's global seed into the order, counts how often it was asked and forgets that in a
-    checkpoint between two passes; inside a function it cannot be saved at all. Its older kernel has none of this.
+    `Dataset.shuffle` mixes TensorFlow's global seed into the order, counts its iterations, and loses this count in a
+    checkpoint between two passes; inside a function it cannot be saved at all. Its older kernel has no such problems.
     """
     shuffled = tf.raw_ops.ShuffleDataset(
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(buffer_size, tf.int64),
-        seed=tf.constant(1 + seed % (2**63 - 2), tf.int64),  # two zeros would be an order by chance
+        seed=tf.constant(1 + seed % (2**63 - 2), tf.int64),  # two zeros would mean a random order
         seed2=number,
         output_types=[tf.string],
         output_shapes=[[]],
@@ -215,7 +215,7 @@ def _parser(was_reversed, was_copy, vocab_size, paths):
         if was_copy:
             targets = inputs
         if vocab_size:
-            largest = tf.stack([_largest(inputs), _largest(targets)])  # against one size, or one a side
+            largest = tf.stack([_largest(inputs), _largest(targets)])  # compared with one size, or one per side
             message = f"{paths[0]} and its like: {records.OUTSIDE} of {vocab_size}"
             with tf.control_dependencies([tf.debugging.assert_less(largest, vocab_size, message)]):
                 inputs = tf.identity(inputs)
@@ -229,7 +229,7 @@ def _largest(ragged):
 
 
 def _pool_size(paths, batch_size, longest, min_length):
-    """Returns the number of examples in a pool, from the lengths of a sample. Reads the first records of some files."""
+    """Returns the number of examples in a pool, estimated from the first records of some files."""
     sample = _interleaved(tf.data.Dataset.from_tensor_slices(list(paths)))
     with records.naming_damage(*paths):
         batches = list(sample.take(_SAMPLE).batch(_SAMPLE).map(records.parse_batch))
@@ -246,12 +246,12 @@ def _pool_size(paths, batch_size, longest, min_length):
         )
     mean_length = length[fits].mean() if fits.any() else longest
     wanted = max(_SMALLEST_POOL, _BATCHES_IN_POOL * batch_size / mean_length)
-    # In a checkpoint: the shuffle buffer (about 2 bytes an id and 50 an example), and up to four pools of int32 ids on
-    # their way through the pipeline.
+    # A checkpoint holds the shuffle buffer (about 2 bytes per id and 50 per example), and up to four pools of int32 ids
+    # inside the pipeline.
     ids = (inputs + targets).mean()
     wanted = min(wanted, _STATE_BYTES / ((2 * ids + 50) + 4 * (4 * ids + 16)))
     if len(length) < _SAMPLE:
-        # A pool larger than the data would sort copies of one sentence next to each other.
+        # A pool larger than the data would put copies of one sentence next to each other.
         wanted = min(wanted, fits.sum())
     else:
         wanted = min(wanted, sample.take(int(wanted)).reduce(0, lambda count, _: count + 1).numpy())
@@ -259,7 +259,7 @@ def _pool_size(paths, batch_size, longest, min_length):
 
 
 def _resampler(probability, encoders, limits, seed):
-    """Returns a function of (number, inputs, targets) that cuts a pool into other pieces, at most `limits` per side."""
+    """Returns a function of (number, inputs, targets) that segments a pool anew, into at most `limits` ids per side."""
     dropouts = [BpeDropout(encoders[side], probability) for side in ("inputs", "targets")]
 
     def cut_side(side, ids, lengths, number):
@@ -270,7 +270,7 @@ def _resampler(probability, encoders, limits, seed):
 
     def resample(side, number, ragged):
         arguments = side, ragged.flat_values, ragged.row_lengths(), number
-        # Not stateful: an iterator with a stateful function cannot be saved.
+        # Declared stateless, because an iterator with a stateful function cannot be saved.
         flat, lengths = tf.numpy_function(cut_side, arguments, (tf.int32, tf.int64), stateful=False)
         lengths = tf.ensure_shape(lengths, [None])
         sampled = tf.RaggedTensor.from_row_lengths(tf.ensure_shape(flat, [None]), lengths, validate=False)
@@ -284,14 +284,14 @@ def _resampler(probability, encoders, limits, seed):
 def _planner(walk, seed):
     """Returns the function of `Dataset.scan` that plans the batches of a pool and carries its last batch over.
 
-    Its state: the carried examples as flat ids and lengths, inputs then targets. `walk`: `_walk` or a ladder's.
+    Its state is the carried examples as flat ids and lengths, inputs then targets. `walk` is `_walk` or a ladder's.
     """
 
     def plan(carried, element):
         number, pool = element
         inputs = tf.concat([tf.RaggedTensor.from_row_lengths(*carried[:2], validate=False), pool[0]], 0)
         targets = tf.concat([tf.RaggedTensor.from_row_lengths(*carried[2:], validate=False), pool[1]], 0)
-        # Descending leaves the shortest sentences over, ascending the longest: turn by turn, so that none waits long.
+        # Descending order leaves the shortest sentences over, ascending the longest: alternate, so none waits long.
         order, bounds, *shapes = walk(inputs, targets, descending=number % 2 == 0, carried=tf.size(carried[1]))
         starts, ends = bounds[:-1], bounds[1:]
         is_full = shapes[0] >= 0 if shapes else tf.range(tf.size(starts)) < tf.size(starts) - 1
@@ -310,7 +310,7 @@ def _planner(walk, seed):
 
 
 def _cut(inputs, targets, order, *batches, pad):
-    """Returns the data set of a pool's batches, of which each has its start and end in `order`, and perhaps a shape."""
+    """Returns the dataset of a pool's batches, each given by its start and end in `order`, and optionally a shape."""
 
     def batch(start, end, *shape):
         rows = order[start:end]
@@ -326,14 +326,14 @@ def _padded(inputs, targets):
 
 
 def _within(inputs, targets, shortest, longest):
-    """Leaves out examples whose longer side is not within the limits."""
+    """Removes examples whose longer side is not within the limits."""
     length = tf.maximum(inputs.row_lengths(), targets.row_lengths())
     keep = tf.where((length >= shortest) & (length <= longest))[:, 0]
     return tf.gather(inputs, keep), tf.gather(targets, keep)
 
 
 def _walk(inputs, targets, batch_size, descending):
-    """Sorts a pool and walks over it, closing a batch where one row more would exceed the budget.
+    """Sorts a pool and splits it into batches, each as large as the budget allows.
 
     Args:
         inputs: ragged [n, (length)].
@@ -343,11 +343,11 @@ def _walk(inputs, targets, batch_size, descending):
 
     Returns:
         order: int32 [n], indices of the examples, sorted.
-        bounds: int32 [batches + 1], where in `order` each batch begins, and the end.
+        bounds: int32 [batches + 1], index in `order` at which each batch begins, and the end.
     """
     length = tf.maximum(inputs.row_lengths(), targets.row_lengths())
-    # Examples of one length are ordered by their difference, up and down in turn from one length to the next: then the
-    # shorter side too has similar lengths in a batch (fill on Multi30k: 0.963, against 0.931 by the shorter length).
+    # Examples of one length are sorted by the difference of their sides, alternately up and down from one length to the
+    # next. Thus the shorter sides in a batch are similar, too (fill on Multi30k: 0.963; by the shorter length: 0.931).
     difference = inputs.row_lengths() - targets.row_lengths()
     key = length * 2**32 + tf.where(length % 2 == 0, difference, -difference)
     order = tf.argsort(tf.where(descending, -key, key), stable=True)

@@ -1,4 +1,4 @@
-"""A few fixed shapes for all batches of a corpus, for XLA, which compiles a program for each shape that it meets."""
+"""A few fixed shapes for all batches of a corpus, because XLA compiles a program for each shape."""
 
 import dataclasses
 
@@ -6,16 +6,16 @@ import numpy as np
 import tensorflow as tf
 
 MOST_SHAPES = 16
-_MOST_CANDIDATES = 40  # widths per side that a shape is made of; 64 raise the fill by 0.001 on news text, in 1 s
+_MOST_CANDIDATES = 40  # widths per side; 64 would raise the fill by 0.001 on news text, and take 1 s
 
 
 @dataclasses.dataclass(frozen=True)
 class WidthLadder:
-    """Shapes of batches, from the narrowest to the widest: each holds all examples that those before it hold.
+    """Shapes of batches, from the narrowest to the widest: each fits all examples that those before it fit.
 
-    A shape is a pair of widths, one for each side, and as many rows as the budget allows. A single width for both sides
-    would be a waste where one side is much longer: with targets of a fifth of the inputs' length, 16 single widths fill
-    57 % of the cells, and 16 pairs 90 %.
+    A shape is a pair of widths, one per side, and as many rows as the budget allows. A single width for both sides
+    would waste cells if one side is much longer: with targets a fifth as long as the inputs, 16 single widths fill 57 %
+    of the cells, and 16 pairs 90 %.
 
     Attributes:
         shapes: int32 [shapes, 3]: rows, width of the inputs, width of the targets.
@@ -27,38 +27,38 @@ class WidthLadder:
         return ", ".join(shape_text(shape) for shape in self.shapes)
 
     def walk(self, inputs, targets, descending, carried):
-        """Sorts a pool by the shapes that the examples need and fills batches, all rows of each.
+        """Sorts a pool by the shapes that the examples need, and makes full batches.
 
-        Examples that do not fill a batch of their shape are carried into the next pool, once; then they share a batch
-        with those of the next shape.
+        Examples that do not fill a batch of their shape are carried into the next pool once; after that they share a
+        batch with examples of the next shape.
 
         Args:
             inputs, targets: ragged [n, (length)].
-            descending: bool, whether the widest come first.
-            carried: int32, how many of the first examples were carried before.
+            descending: bool, whether the widest examples come first.
+            carried: int32, how many examples, the first ones, have been carried before.
 
         Returns:
             order: int32 [n], indices of the examples, sorted.
-            bounds: int32 [batches + 1], where in `order` each batch begins, and the end.
-            chosen: int32 [batches], the shape of each batch; -1 where it lacks rows, and its examples are carried.
+            bounds: int32 [batches + 1], index in `order` at which each batch begins, and the end.
+            chosen: int32 [batches], the shape of each batch; -1 for examples to carry, which lack rows for a batch.
         """
         rows, *widths = tf.unstack(tf.constant(self.shapes), axis=1)
         lengths = [tf.cast(side.row_lengths(), tf.int32) for side in (inputs, targets)]
         needed = tf.maximum(*(tf.searchsorted(width, length) for width, length in zip(widths, lengths, strict=True)))
         holds_all = tf.debugging.assert_less(needed, len(self.shapes), "an example is longer than the widest shape")
-        with tf.control_dependencies([holds_all]):  # else it would be cut off without a word
+        with tf.control_dependencies([holds_all]):  # otherwise it would be truncated silently
             key = tf.where(descending, -needed, needed)
         order = tf.argsort(key, stable=True)
         key, needed, size = tf.gather(key, order), tf.gather(needed, order), tf.size(order)
 
         def close_batch(start, number, bounds, chosen):
-            last = tf.gather(needed, tf.minimum(start + rows, size) - 1)  # of a batch of each shape that begins here
+            last = tf.gather(needed, tf.minimum(start + rows, size) - 1)  # for a batch of each shape that begins here
             holds = tf.maximum(needed[start], last) <= tf.range(len(self.shapes))
-            shape = tf.argmax(tf.cast(holds, tf.int32), output_type=tf.int32)  # the narrowest that holds its examples
+            shape = tf.argmax(tf.cast(holds, tf.int32), output_type=tf.int32)  # the narrowest that fits its examples
             end = start + rows[shape]
             end_of_kind = tf.searchsorted(key, key[start : start + 1], side="right")[0]
             is_mixed = (shape != needed[start]) | (end > end_of_kind)
-            waits = (end > size) | is_mixed & (order[start] >= carried)  # those carried are the first of their kind
+            waits = (end > size) | is_mixed & (order[start] >= carried)  # carried ones come first among their shape
             end, shape = tf.where(waits, end_of_kind, end), tf.where(waits, -1, shape)
             return end, number + 1, bounds.write(number + 1, end), chosen.write(number, shape)
 
@@ -81,13 +81,13 @@ def shape_text(shape):
 
 
 def choose_ladder(lengths, longest, batch_size, most=MOST_SHAPES):
-    """Returns the WidthLadder that has the fewest padded cells over a sample of examples.
+    """Returns the WidthLadder with the fewest padded cells for a sample of examples.
 
     Args:
-        lengths: int [examples, 2], ids of inputs and of targets.
-        longest: pair of int, what the widest shape has to hold.
+        lengths: int [examples, 2], numbers of ids of inputs and of targets.
+        longest: pair of int, the widths of the widest shape.
         batch_size: the budget of rows x the wider side; a single row may exceed it.
-        most: int, shapes at most.
+        most: int, the largest number of shapes.
     """
     widths = nested_widths(np.concatenate([lengths, [longest]]), most)
     rows = np.maximum(1, batch_size // widths.max(1, keepdims=True))
@@ -95,24 +95,24 @@ def choose_ladder(lengths, longest, batch_size, most=MOST_SHAPES):
 
 
 def nested_widths(lengths, most):
-    """Returns the pairs of widths, each as wide as the one before on both sides, that need the fewest cells.
+    """Returns the pairs of non-decreasing widths that need the fewest cells.
 
-    An example is padded to the first pair that holds it. The dynamic programme is exact over all nested pairs of the
-    lengths that occur; of a side with very many, over the 40 that would be its own best widths.
+    An example is padded to the first pair that fits it. The dynamic programme is exact over all nested pairs of the
+    occurring lengths; for a side with more than 40, over the 40 that would be its own best widths.
 
     Args:
         lengths: int [examples, 2].
-        most: int, pairs at most.
+        most: int, the largest number of pairs.
 
     Returns:
-        int [pairs, 2], ascending. The last one holds the longest of each side.
+        int [pairs, 2], ascending. The last one fits the longest of each side.
     """
     sides = [_candidates(lengths, side) for side in (0, 1)]
     examples = np.zeros([len(side) for side in sides], int)
     np.add.at(examples, tuple(map(np.searchsorted, sides, lengths.T)), 1)
     held = examples.cumsum(0).cumsum(1)  # [i, j]: the examples that fit into the i-th and j-th width
     cells = sides[0][:, None] + sides[1]
-    least = np.full(held.shape, np.inf)  # cells of all examples that [i, j] holds, in the pairs chosen so far
+    least = np.full(held.shape, np.inf)  # cells of all examples that fit [i, j], in the pairs chosen so far
     least[0, 0] = 0
     choices = []
     for _ in range(most):
@@ -133,7 +133,7 @@ def nested_widths(lengths, most):
 
 
 def _candidates(lengths, side):
-    """Returns the widths that a side may have: 0, then those that occur, or the best of them."""
+    """Returns the candidate widths of a side: 0, then the occurring lengths, or the best of them."""
     found, other = np.unique(lengths[:, side]), lengths[:, 1 - side]
     if len(found) > _MOST_CANDIDATES and other.any():
         found = nested_widths(np.stack([lengths[:, side], np.zeros_like(other)], 1), _MOST_CANDIDATES)[:, 0]
