@@ -9,17 +9,17 @@ _EPSILON_2 = 1e-3  # the least scale of a parameter
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class Adafactor(keras.optimizers.Optimizer):
-    """Adam's second moments in memory of rows plus columns instead of rows times columns.
+    """An optimizer with factored second moments, which need memory for rows plus columns, not rows times columns.
 
-    A matrix' squared gradients are kept as the means of its rows and of its columns; their outer product, over the mean
-    of all, estimates each one's (algorithm 4). The update is clipped by its root mean square, and scaled by the
-    parameter's own. `keras.optimizers.Adafactor` keeps the product itself, as large as the matrix, and caps the
-    learning rate at step^-0.5: neither is tensor2tensor's.
+    Squared gradients of a matrix are stored as the means of its rows and of its columns. Their outer product, divided
+    by the overall mean, estimates each element (algorithm 4). The update is clipped by its root mean square, and scaled
+    by the parameter's own. Unlike tensor2tensor, `keras.optimizers.Adafactor` stores the product itself, as large as
+    the matrix, and caps the learning rate at step^-0.5.
 
     Args:
         learning_rate: float or a schedule.
-        beta_1: float in [0, 1), momentum; 0: none, and no memory for it.
-        beta_2: float, of decay_type "adam".
+        beta_1: float in [0, 1), momentum; 0: none, which saves its memory.
+        beta_2: float, for decay_type "adam".
         decay_type: "pow": second moments decay by 1 - step^-memory_exponent (section 7.2), or "adam".
         memory_exponent: float.
         clipping_threshold: float, the largest root mean square of an update (section 6); 0: no limit.

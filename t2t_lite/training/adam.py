@@ -7,7 +7,7 @@ import keras
 class Adam(keras.optimizers.Adam):
     """`keras.optimizers.Adam`, the same formula, in one pass over each variable and its moments instead of ten.
 
-    With TensorFlow; on other backends it is Keras' own. Everything but the update itself is Keras' anyway.
+    This applies to TensorFlow; other backends use Keras' update. Everything but the update is Keras' own.
     """
 
     def update_step(self, gradient, variable, learning_rate):

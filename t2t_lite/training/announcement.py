@@ -1,4 +1,4 @@
-"""What a run says at its start: devices, data, model, batches, and how far it can be repeated."""
+"""Logs the start of a run: devices, data, model, batches, and whether it is reproducible."""
 
 import logging
 
@@ -11,16 +11,16 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def announce(config, data, model, replicas, accumulation, output_dir, gives_up=()):
-    """Logs it.
+    """Logs the start of a run.
 
     Args:
         config: dict, as in `hparams.json`.
         data: TrainingData.
         model: keras.Model, built.
         replicas: Replicas.
-        accumulation: int, batches that each replica accumulates a step.
+        accumulation: int, batches that each replica accumulates per step.
         output_dir: str.
-        gives_up: list of str, the settings by which the run gives up being repeated exactly, and what for.
+        gives_up: list of str, the settings that make the run not reproducible, and their purpose.
     """
     hparams, replicas_count = config["hparams"], replicas.count
     weights = sum(int(np.prod(v.shape)) for v in model.trainable_variables)

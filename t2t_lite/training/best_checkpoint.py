@@ -1,4 +1,4 @@
-"""The best checkpoint of a run by a metric of the dev set, in a folder that every other command takes."""
+"""Keeps a run's best checkpoint by a metric of the dev set, in a folder that every other command accepts."""
 
 import logging
 import os
@@ -18,21 +18,21 @@ FOLDER = "best"
 
 
 def default_metric(names):
-    """Returns what "best" means among metric names: BLEU, or a parser's F1, else the loss."""
+    """Returns the metric that decides which checkpoint is best: BLEU, or a parser's F1, else the loss."""
     return next((name for name in ("bleu", "bracketing_f1") if name in names), "loss")
 
 
 class BestCheckpoint:
     """Keeps a copy of the best checkpoint's model in `<output_dir>/best`.
 
-    Which one is best follows from the run's evaluations alone, so that a restarted run comes to the same. The copy is
-    written beside the one before and takes its place when the list `checkpoint` is replaced, by a rename.
+    The best one depends only on the run's evaluations, so a restarted run gives the same result. A new copy is written
+    beside the previous one, and replaces it when the list `checkpoint` is replaced by a rename.
 
     Args:
         output_dir: str, of the run.
-        metric: str, of its evaluations; the first of equals is the best.
+        metric: str, a metric of its evaluations; on a tie the first checkpoint is the best.
         config: dict, `hparams.json`'s.
-        vocabulary: list of str, the files that decoding needs.
+        vocabulary: list of str, the vocabulary files for decoding.
         log: RunLog.
     """
 
@@ -46,16 +46,16 @@ class BestCheckpoint:
 
     @property
     def step(self):
-        """The step of the model in the folder; None: there is none."""
+        """The step of the model in the folder, or None."""
         path = best_checkpoint(self._output_dir)
         return checkpoint_step(path) if path else None
 
     def update(self, history):
-        """Takes the best checkpoint over, if it is another one than before.
+        """Copies the best checkpoint, if it is another one than before.
 
         Args:
-            history: list of (step, {metric: value}), as `Evaluations.history` returns it. Steps whose checkpoints are
-                no longer there do not count, but for the one that the folder has.
+            history: list of (step, {metric: value}), as `Evaluations.history` returns it. Steps whose checkpoints have
+                been deleted do not count, except the one in the folder.
         """
         kept = self.step
         there = [
@@ -79,7 +79,7 @@ class BestCheckpoint:
     def _take(self, step):
         tf.io.gfile.makedirs(self._folder)
         copy = os.path.join(self._folder, f"{PREFIX}-{step}")
-        average_checkpoints([self._source(step)], copy)  # the mean of one: its model, without the optimizer
+        average_checkpoints([self._source(step)], copy)  # the mean of one is its model, without the optimizer
         copy_files(self._vocabulary, self._folder)
         write_run_config(self._folder, self._config)
         write_list(self._folder, {f"{PREFIX}-{step}": time.time()})

@@ -1,4 +1,4 @@
-"""Evaluates a run's checkpoints as they appear, also while a trainer is at work there (tensor2tensor: t2t-eval)."""
+"""Evaluates a run's checkpoints as they appear, also beside a running trainer (tensor2tensor: t2t-eval)."""
 
 import logging
 import os
@@ -19,25 +19,25 @@ from t2t_lite.training.evaluations import Evaluations
 
 _LOGGER = logging.getLogger("t2t_lite")
 _POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
-# TensorBoard's run of each split, as in tensor2tensor but for the test set's, which it mixes with the dev set's.
+# TensorBoard's run of each split, as in tensor2tensor, except that the test set has its own.
 FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
 _NAMES = {DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test", DatasetSplit.TRAIN: "train"}
-# Hyperparameters that an evaluation may have otherwise than the training had.
+# Hyperparameters that may differ between evaluation and training.
 _FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha")
 
 
 class CheckpointEvaluation:
-    """Evaluates checkpoints of one folder, and writes what comes of it to `<output_dir>/eval.log` and TensorBoard.
+    """Evaluates checkpoints of one folder, and writes the results to `<output_dir>/eval.log` and TensorBoard.
 
-    `train.log` is the trainer's own: nothing here changes what a running trainer sees.
+    It does not write `train.log`, and changes nothing that a running trainer reads.
 
     Args:
-        output_dir: str, of a run; a folder of averages, or `best`, does too.
-        data_dir: str, where the records are.
-        split: of `DatasetSplit`; of the training data the first shard is taken, which is a random sample.
+        output_dir: str, of a run; may also be a folder of averages or `best`.
+        data_dir: str, the folder of the records.
+        split: of `DatasetSplit`; the training data are represented by the first shard, which is a random sample.
         eval_steps: int, teacher-forced batches; 0: all.
         change_hparams: function of the run's HParams that returns those to evaluate with; only batch_size and eval_…
-            may differ. None: they stay.
+            may differ. None: no changes.
         search: dict of `SearchOptions` for the outputs, or None.
     """
 
@@ -52,7 +52,7 @@ class CheckpointEvaluation:
         self._model = None
 
     def newest(self):
-        """Evaluates the newest checkpoint, whether it has been evaluated or not; returns the metrics, {name: float}.
+        """Evaluates the newest checkpoint, even if it was evaluated before; returns the metrics, {name: float}.
 
         Raises:
             UserError: there is none, or it is damaged.
@@ -62,20 +62,20 @@ class CheckpointEvaluation:
         return self._evaluate(path)
 
     def follow(self, timeout_seconds=0.0, poll_seconds=_POLL_SECONDS):
-        """Evaluates each checkpoint, by step, and waits for further ones; what `eval.log` has is taken from there.
+        """Evaluates each checkpoint, by step, and waits for new ones; results in `eval.log` are reused.
 
-        One that is deleted meanwhile is left out; one that cannot be read is tried again when the folder is next looked
-        at, and then left out, with a warning.
+        A checkpoint that is deleted meanwhile is skipped. One that cannot be read is tried once more at the next poll,
+        and then skipped with a warning.
 
         Args:
-            timeout_seconds: float, how long to wait for a further checkpoint; 0: not at all; infinity: for ever.
-            poll_seconds: float, between two looks at the folder.
+            timeout_seconds: float, how long to wait for a new checkpoint; 0: not at all; infinity: forever.
+            poll_seconds: float, time between two polls of the folder.
 
         Yields:
             (path of the checkpoint, its metrics).
 
         Raises:
-            UserError: no checkpoint came, data are missing, or settings contradict the run's.
+            UserError: no checkpoint appeared, data are missing, or settings contradict the run's.
         """
         seen, unreadable, last_news, self._error = set(), set(), time.monotonic(), None
         count = 0
@@ -103,12 +103,12 @@ class CheckpointEvaluation:
             )
 
     def _present(self):
-        """Returns {path of a checkpoint: when it was written, in seconds}."""
+        """Returns {path of a checkpoint: time of writing in seconds}."""
         found = {path: _time_of(f"{path}.index") for path in list_checkpoints(self._output_dir)}
         return {path: changed for path, changed in found.items() if changed is not None}
 
     def _evaluate_if_readable(self, path, changed, is_last_try):
-        """Returns metrics, made now or logged before; None when the checkpoint is gone or cannot be read."""
+        """Returns metrics, computed now or logged before; None if the checkpoint is deleted or unreadable."""
         try:
             self._open(path)
             if logged := self._logged(path, changed):
@@ -124,7 +124,7 @@ class CheckpointEvaluation:
             return None
 
     def _open(self, path):
-        """Makes the model and the evaluator, at the first checkpoint."""
+        """Builds the model and the evaluator, at the first checkpoint."""
         if self._model is not None:
             return
         config = read_config_of(path)
@@ -154,7 +154,7 @@ class CheckpointEvaluation:
         self._model = run.model
 
     def _logged(self, path, changed):
-        """Returns the metrics of an earlier evaluation of just this, or None."""
+        """Returns the logged metrics of the same evaluation, or None."""
         wanted = {"event": "evaluation", "step": checkpoint_step(path), **self._facts(changed)}
         same = [line for line in self._log.read() if all(line.get(name) == value for name, value in wanted.items())]
         return metrics_of(same[-1]) if same else None
@@ -169,11 +169,11 @@ class CheckpointEvaluation:
 
 
 class _Unreadable(UserError):
-    """A checkpoint is damaged, half-written or gone."""
+    """A checkpoint is damaged, incomplete or deleted."""
 
 
 def _readable(function, path, argument):
-    """Calls a function that reads a checkpoint; what goes wrong with the file itself becomes `_Unreadable`."""
+    """Calls a function that reads a checkpoint, and converts errors of the file to `_Unreadable`."""
     try:
         return function(path, argument)
     except (UserError, tf.errors.OpError, ValueError) as error:
@@ -181,7 +181,7 @@ def _readable(function, path, argument):
 
 
 def _time_of(path):
-    """Returns when a file was written, in whole seconds since 1970; None when it is gone."""
+    """Returns a file's time of writing, in whole seconds since 1970; None if it is deleted."""
     try:
         return tf.io.gfile.stat(path).mtime_nsec // 10**9
     except tf.errors.NotFoundError:

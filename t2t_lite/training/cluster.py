@@ -17,7 +17,7 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import parse_json
 
 _LOGGER = logging.getLogger("t2t_lite")
-# How long machines are waited for; docs/clusters.md says so. Names of machines may appear a while after their start.
+# How long to wait for machines, as in docs/clusters.md. Names may become resolvable only after machines have started.
 SECONDS_FOR_NAMES = 120
 SECONDS_FOR_MACHINES = 600
 _SECONDS_BETWEEN = 2
@@ -35,7 +35,7 @@ class Cluster:
     """The workers of a run and which one this process is.
 
     Attributes:
-        workers: tuple of "host:port"; the first one is the chief, who writes checkpoints and logs.
+        workers: tuple of "host:port"; the first one is the chief, which writes checkpoints and logs.
         index: int, this process' place among them.
     """
 
@@ -44,7 +44,7 @@ class Cluster:
 
     @property
     def is_chief(self):
-        """Whether this process writes what a run leaves."""
+        """Whether this process writes checkpoints and logs."""
         return self.index == 0
 
     def tf_config(self):
@@ -54,13 +54,13 @@ class Cluster:
 
 
 def read_cluster(text=None):
-    """Returns the Cluster that TF_CONFIG describes; None where it is not set or names one machine.
+    """Returns the Cluster that TF_CONFIG describes; None if it is not set or names one machine.
 
     Args:
-        text: str, its value; None: what the environment has.
+        text: str, its value; None: the environment's.
 
     Raises:
-        UserError: it is not JSON or of another form; it has parameter servers or an evaluator, which are not used.
+        UserError: it is not JSON or is malformed, or it has parameter servers or an evaluator, which are not used.
     """
     text = os.environ.get("TF_CONFIG", "") if text is None else text
     if not text.strip():
@@ -90,14 +90,14 @@ def read_cluster(text=None):
 
 
 def wait_for_names(cluster, seconds=None):
-    """Waits until every machine's name can be looked up.
+    """Waits until every machine's name can be resolved.
 
     Args:
         cluster: Cluster.
-        seconds: float, how long at most; None: `SECONDS_FOR_NAMES`.
+        seconds: float, the longest wait; None: `SECONDS_FOR_NAMES`.
 
     Raises:
-        UserError: one cannot be after that time.
+        UserError: a name still cannot be resolved after that time.
     """
     seconds = SECONDS_FOR_NAMES if seconds is None else seconds
     end, said = time.monotonic() + seconds, False
@@ -116,7 +116,7 @@ def wait_for_names(cluster, seconds=None):
 
 
 def _is_known(host, port, end):
-    """Whether a name can be looked up, before a time; looking it up may take longer, and cannot be stopped."""
+    """Whether a name can be resolved before a given time; the resolution may take longer, and cannot be stopped."""
     found = []
 
     def look_up():
@@ -131,9 +131,9 @@ def _is_known(host, port, end):
 
 @contextlib.contextmanager
 def ended_after(seconds, what):
-    """Context that ends this process, with one line and status 1, if it takes longer than so many seconds.
+    """Context manager that ends this process, with one line and status 1, if it takes longer than `seconds`.
 
-    TensorFlow waits for the other machines in C++, where no exception, and no signal, reaches it.
+    TensorFlow waits for the other machines in C++, which no exception or signal can interrupt.
     """
 
     def end():
@@ -150,7 +150,7 @@ def ended_after(seconds, what):
 
 
 def lost_worker(message, cluster):
-    """Returns "host:port" of the worker that an error of TensorFlow's collective operations speaks of, or None."""
+    """Returns "host:port" of the worker that an error of TensorFlow's collective operations names, or None."""
     found = [int(number) for number in re.findall(r"/job:worker/replica:0/task:(\d+)", message)]
     others = [number for number in found if number != cluster.index and number < len(cluster.workers)]
     if not others and "CoordinationService" in message:  # the first worker has it

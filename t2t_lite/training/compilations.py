@@ -1,4 +1,4 @@
-"""XLA compiles a program for each shape of batch: says when, and what it cannot compile."""
+"""Logs XLA's compilations, one per shape of batch, and reports models that it cannot compile."""
 
 import contextlib
 import logging
@@ -12,7 +12,7 @@ from t2t_lite.errors import UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-# What XLA raises. InternalError, which it also does at times, is that of a lost machine, too.
+# XLA's errors. It sometimes raises InternalError, too, but so does a lost machine.
 _NOT_COMPILED = tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.FailedPreconditionError
 _TRACE = re.compile(
     r"Graph execution error|Detected at node|File \"|Stack trace|<stack traces|The op is created|\[\[|tf2xla"
@@ -20,22 +20,22 @@ _TRACE = re.compile(
 
 
 class Compilations:
-    """Watches the shapes that come to a step which XLA compiles.
+    """Watches the shapes of batches in steps that XLA compiles.
 
     Args:
         train_step: TrainStep.
-        ladder: WidthLadder of the batches, or None where XLA compiles nothing: then nothing is done.
+        ladder: WidthLadder of the batches, or None if XLA is not used: then nothing is done.
         log: RunLog.
         model: str, name of the model, for messages.
     """
 
     def __init__(self, train_step, ladder, log, model):
         self._train_step, self._ladder, self._log, self._model = train_step, ladder, log, model
-        self._met = set()  # (replica, shape): each replica has a program of its own
+        self._met = set()  # (replica, shape): each replica has its own program
         self._first = None
 
     def check(self):
-        """Compiles the first shape, which every replica then has, and so finds out whether XLA can compile the model.
+        """Compiles the first shape on every replica, to find out whether XLA can compile the model.
 
         Raises:
             UserError: it cannot.
@@ -50,14 +50,14 @@ class Compilations:
 
     @contextlib.contextmanager
     def watched(self, step, batches):
-        """Context around a step: logs the shapes that were new, and its seconds.
+        """Context manager around a step, which logs new shapes and the step's seconds.
 
         Args:
-            step: int, the update under way.
+            step: int, the current update.
             batches: list of dicts of "inputs", "targets" [rows, length]: all of the step.
 
         Raises:
-            UserError: XLA cannot compile the model for one of them.
+            UserError: XLA cannot compile the model for one of these shapes.
         """
         if self._first:
             self._say(step - 1, [self._first[0]], self._first[1])

@@ -1,4 +1,4 @@
-"""What a training run does with its dev set: evaluates, keeps the best model, ends early."""
+"""Uses the dev set in training: evaluates, keeps the best model, stops early."""
 
 import os
 import time
@@ -11,16 +11,16 @@ from t2t_lite.training.evaluation import metric_names
 
 
 class DevEvaluations:
-    """The evaluations while training, and what follows from them.
+    """The evaluations of a training run, and their consequences.
 
-    All that follows is decided by the log, which a restarted run reads: it goes on as one that was never stopped.
+    These depend only on the log, so a restarted run continues like one that was never stopped.
 
     Args:
-        evaluations: Evaluations; None: this run, or this machine of several, makes none.
-        best: BestCheckpoint, or None: no model is kept.
+        evaluations: Evaluations, or None if this run, or this machine of several, does not evaluate.
+        best: BestCheckpoint, or None to keep no model.
         early_stopping: EarlyStopping.
-        throttle_seconds: float, least time between the starts of two evaluations but the last.
-        replicas: Replicas: its first machine decides for all.
+        throttle_seconds: float, minimum time between the starts of two evaluations, except the last.
+        replicas: Replicas, whose first machine decides for all.
     """
 
     def __init__(self, evaluations, best, early_stopping, throttle_seconds, replicas):
@@ -33,7 +33,7 @@ class DevEvaluations:
         self._sum = tf.function(replicas.sum, autograph=False)
 
     def evaluate(self, step, is_last):
-        """Evaluates the model as it is, unless it is too soon; returns the metrics, or {}."""
+        """Evaluates the current model, unless it is too soon; returns the metrics, or {}."""
         if self._evaluations is None:
             return {}
         if not is_last and time.monotonic() - self._started < self._throttle_seconds:
@@ -44,10 +44,10 @@ class DevEvaluations:
         return metrics
 
     def catch_up(self, step, is_due):
-        """Does what a run left undone that was killed after saving a checkpoint.
+        """Completes what a killed run missed after its last checkpoint.
 
         Args:
-            step: int, of the checkpoint.
+            step: int, the checkpoint's step.
             is_due: bool, whether this step has an evaluation.
 
         Returns:
@@ -62,7 +62,7 @@ class DevEvaluations:
         return logged or {}
 
     def reason_to_stop(self):
-        """Returns why the run is to end early, a str, or None. All machines of a run must call it at the same steps."""
+        """Returns the reason to stop early, a str, or None. All machines of a run must call it at the same steps."""
         if not self._early_stopping.steps:
             return None
         why = self._early_stopping.reason(self._evaluations.history()) if self._evaluations else None
@@ -76,7 +76,7 @@ class DevEvaluations:
 
 
 def check_metrics(problem, hparams, early_stopping, best_metric, evaluates):
-    """Raises `UserError` for metrics that a run's evaluations will not have.
+    """Raises `UserError` for metrics that a run's evaluations do not compute.
 
     Args:
         problem: Problem.
@@ -99,7 +99,7 @@ def check_metrics(problem, hparams, early_stopping, best_metric, evaluates):
 
 
 def write_translations(output_dir, step, texts):
-    """Writes `<output_dir>/decode/dev-<step>.inputs`, `.decodes` and `.targets`, a line for each example.
+    """Writes `<output_dir>/decode/dev-<step>.inputs`, `.decodes` and `.targets`, one line per example.
 
     Args:
         output_dir: str.

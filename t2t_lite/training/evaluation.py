@@ -1,4 +1,4 @@
-"""Evaluation on the dev set: teacher-forced loss, and a score of what the model really writes."""
+"""Evaluation on the dev set: teacher-forced loss, and a score of the model's real outputs."""
 
 import math
 
@@ -12,14 +12,14 @@ from t2t_lite.parsing.evalb import score_trees
 from t2t_lite.parsing.trees import parse_tree
 from t2t_lite.training.losses import cross_entropy
 
-# Metrics of which less is better; of all others more is.
+# Metrics for which lower is better; for all others higher is.
 LESS_IS_BETTER = ("loss", "perplexity")
 _TEACHER_FORCED = ("loss", "perplexity", "token_accuracy")
 SCORES = ("bleu", "bracketing_f1", "exact_sequence_accuracy")
 
 
 def metric_names(problem, hparams):
-    """Returns the names of the metrics that an `Evaluator` gives, a tuple of str: the score of real outputs is last."""
+    """Returns the names of an `Evaluator`'s metrics, a tuple of str; the score of real outputs is last."""
     return (*_TEACHER_FORCED, problem.eval_decode_metric) if hparams.eval_decode_examples > 0 else _TEACHER_FORCED
 
 
@@ -29,11 +29,11 @@ def metrics_of(line):
 
 
 class Evaluator:
-    """Evaluates a model in training, at its present weights.
+    """Evaluates a model in training, with its current weights.
 
-    Metrics are of real beam-search output, never of teacher-forced guesses (tensor2tensor's approx_bleu): "bleu" is
-    sacreBLEU, cased, 13a, of a sample of the dev set; "bracketing_f1" evalb's, of the same; "exact_sequence_accuracy"
-    the share of outputs that are right to the last id.
+    Scores are computed from beam-search outputs, not from teacher-forced predictions (tensor2tensor's approx_bleu).
+    "bleu" is sacreBLEU, cased, 13a, on a sample of the dev set; "bracketing_f1" is evalb's, on the same sample;
+    "exact_sequence_accuracy" is the share of outputs that are entirely correct.
 
     Args:
         model: keras.Model.
@@ -42,11 +42,11 @@ class Evaluator:
         hparams: HParams: batch_size, label_smoothing, eval_decode_examples, eval_beam_size, eval_alpha are used.
         paths: list of str, the records.
         max_batches: int, teacher-forced batches, longest sentences first; 0: all.
-        search: dict of `SearchOptions` for the outputs, before those of hparams and problem.
+        search: dict of `SearchOptions` for the outputs, which override those of hparams and problem.
         translate_all: bool, translate every example instead of eval_decode_examples.
 
     Raises:
-        UserError: damaged records, or a setting of the search that means nothing.
+        UserError: damaged records, or an invalid search option.
     """
 
     def __init__(self, model, problem, encoders, hparams, paths, max_batches=0, search=None, translate_all=False):
@@ -65,11 +65,11 @@ class Evaluator:
         )
         self._translator = Translator(model, encoders, hparams, problem)
         self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
-        self._translator.search_options(self._search)  # a value that means nothing: now, not at the first evaluation
+        self._translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
         self._sample = self._evenly_spaced(None if translate_all else hparams.eval_decode_examples)
         ids = tf.TensorSpec([None, None], tf.int32)
         signature = [{"inputs": ids, "targets": ids}]
-        self.bleu_signature = None  # sacreBLEU's, of the last BLEU
+        self.bleu_signature = None  # sacreBLEU's signature of the last BLEU
         self._sums = tf.function(self._batch_sums, input_signature=signature, autograph=False)
 
     def _batch_sums(self, batch):
@@ -79,7 +79,7 @@ class Evaluator:
         return nats, tf.math.count_nonzero(hits), tf.math.count_nonzero(targets)
 
     def _evenly_spaced(self, count):
-        """Returns `count` examples (None: all) as (input ids, target ids), the same ones every time, spread evenly."""
+        """Returns `count` evenly spaced examples (None: all) as (input ids, target ids), always the same ones."""
         if count is not None and count <= 0:
             return []
         examples = [
@@ -94,7 +94,7 @@ class Evaluator:
         """Evaluates.
 
         Returns:
-            (metrics, translations): a dict of floats: "loss" (nats a target token), "perplexity", "token_accuracy"
+            (metrics, translations): a dict of floats: "loss" (nats per target token), "perplexity", "token_accuracy"
             (teacher-forced), and "bleu", "bracketing_f1" or "exact_sequence_accuracy"; and a list of (input, output,
             reference) texts.
         """
@@ -131,6 +131,6 @@ class Evaluator:
         return metrics, texts
 
     def _texts(self, inputs, output, reference):
-        """Returns the three texts as a user of the model sees them."""
+        """Returns the three texts in the form that users of the model see."""
         shown = (self.problem.output_text(inputs, text, self.encoders) for text in (output, reference))
         return inputs, *shown

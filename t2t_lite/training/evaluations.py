@@ -1,4 +1,4 @@
-"""The evaluations of a run: made, shown, written down, and found again."""
+"""Runs a run's evaluations, shows and logs them, and reads them from the log."""
 
 import logging
 import time
@@ -11,12 +11,12 @@ _SHOWN = 5  # translations, in TensorBoard
 
 
 class Evaluations:
-    """Evaluates at steps, and remembers by the log what came of it: also what an earlier process did.
+    """Evaluates at given steps, and keeps the results in the log, with those of earlier processes.
 
     Args:
         log: RunLog.
         make_evaluator: function that returns an `Evaluator`; called by `prepare`, or at the first evaluation.
-        folder: str, TensorBoard's run.
+        folder: str, run name in TensorBoard.
         name: str, what is evaluated, for the line on stderr.
         on_texts: function of (step, list of (input, output, reference)), or None.
     """
@@ -30,11 +30,11 @@ class Evaluations:
         self._on_texts = on_texts
 
     def prepare(self):
-        """Makes the evaluator. Raises `UserError` for what no evaluation could do: damaged records, a bad setting."""
+        """Creates the evaluator. Raises `UserError` if no evaluation is possible: damaged records, invalid settings."""
         self._evaluator = self._evaluator or self._make_evaluator()
 
     def evaluate(self, step, **facts):
-        """Evaluates the model as it is now; returns the metrics, {name: float}. `facts` go into the log's line."""
+        """Evaluates the current model; returns the metrics, {name: float}. `facts` are added to the log line."""
         self.prepare()
         started = time.monotonic()
         metrics, texts = self._evaluator()
@@ -48,12 +48,12 @@ class Evaluations:
             self._log.text(step, "translations", _table(texts[:_SHOWN]), self._folder)
         if "bleu" in metrics:
             facts["bleu_signature"] = self._evaluator.bleu_signature
-        # Last: what it says is what a restarted run takes for done.
+        # Last, because a restarted run treats logged evaluations as done.
         self._log.write("evaluation", step, **metrics, seconds=round(seconds, 3), **facts)
         return metrics
 
     def history(self):
-        """Returns the evaluations on the way to the run's newest state: a list of (step, {metric: float}), by step."""
+        """Returns the evaluations that led to the run's newest state: a list of (step, {metric: float}), by step."""
         found = {}
         for line in lineage(self._log.read()):
             if line["event"] == "evaluation":
@@ -61,11 +61,11 @@ class Evaluations:
         return sorted(found.items())
 
     def at(self, step):
-        """Returns the metrics that the log holds for this step, or None."""
+        """Returns the logged metrics of this step, or None."""
         return dict(self.history()).get(step)
 
 
 def _table(texts):
-    """Returns rows of texts as a table in Markdown."""
+    """Formats rows of texts as a Markdown table."""
     rows = [f"| {' | '.join(text.replace('|', '&#124;') for text in row)} |" for row in texts]
     return "\n".join(["| input | output | reference |", "|-|-|-|", *rows])

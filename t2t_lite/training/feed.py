@@ -1,4 +1,4 @@
-"""The batches of steps, read from the stream and placed on their devices while the step before is computed."""
+"""Reads the batches of a step and places them on their devices while the previous step is computed."""
 
 import concurrent.futures
 import contextlib
@@ -25,7 +25,7 @@ class StepBatches:
 
     @property
     def end(self):
-        """Index of the batch behind the last one."""
+        """Index of the batch after the last one."""
         return self.first + len(self.batches)
 
     @property
@@ -45,24 +45,24 @@ class StepBatches:
 
     @property
     def cells(self):
-        """Number of ids of both sides, padding counted."""
+        """Number of ids of both sides, padding included."""
         return sum(np.size(ids) for batch in self.batches for ids in batch.values())
 
 
 class Feed(contextlib.AbstractContextManager):
-    """Context that hands out the batches of one step after another.
+    """Context manager that returns the batches of each step in turn.
 
-    The stream is one iterator of the host, whose position a checkpoint saves. After `fetch_ahead` it stands a step
-    further than what was taken: no checkpoint may be saved before the next `take`.
+    The stream is an iterator on the host, whose position a checkpoint saves. After `fetch_ahead` it is one step ahead,
+    so no checkpoint may be saved before the next `take`.
 
     Args:
-        iterator: of the stream's batches.
-        first: int, index of the next of them.
-        train_step: TrainStep, for which the batches are.
-        paths: of the record files, one of which an error names.
+        iterator: iterator of the stream's batches.
+        first: int, index of the next batch.
+        train_step: TrainStep that takes the batches.
+        paths: paths of the record files, for error messages.
 
     Attributes:
-        seconds_waited: float, how long `take` has waited for data, from the beginning.
+        seconds_waited: float, total time that `take` has waited for data.
     """
 
     def __init__(self, iterator, first, train_step, paths):
@@ -70,13 +70,13 @@ class Feed(contextlib.AbstractContextManager):
         self._first = first
         self._train_step = train_step
         self._paths = paths
-        # A thread, since a step's call returns only when the device knows whether the gradient is finite.
+        # A thread is needed, since a step's call returns only when the device knows whether the gradient is finite.
         self._thread = concurrent.futures.ThreadPoolExecutor(1)
         self._ahead = None
         self.seconds_waited = 0.0
 
     def fetch_ahead(self):
-        """Begins to read and to place the next step's batches, beside what the caller goes on to do."""
+        """Starts to read and place the next step's batches in the background."""
         self._ahead = self._thread.submit(self._read)
 
     def take(self):

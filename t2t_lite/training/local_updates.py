@@ -1,4 +1,4 @@
-"""Has a Keras optimizer update each replica's variables from what is on that replica's own device."""
+"""Lets a Keras optimizer update each replica's variables from values on that replica's own device."""
 
 import tensorflow as tf
 
@@ -6,9 +6,9 @@ import tensorflow as tf
 def update_locally(optimizer, strategy):
     """Changes how a built optimizer applies gradients under a `tf.distribute` strategy.
 
-    Keras sums the gradients once more, which refuses a value for each replica, and computes the moving averages of the
-    weights on the first replica, whose device then sends them to all others. Here `apply` takes gradients that are
-    summed already, a copy on each replica, and every replica averages its own weights.
+    Keras would sum the gradients again, which fails for values per replica. It would also compute the moving averages
+    of the weights on the first replica and send them to all others. Here `apply` takes summed gradients, with a copy on
+    each replica, and each replica averages its own weights.
 
     Args:
         optimizer: a built keras.optimizers.Optimizer.

@@ -1,4 +1,4 @@
-"""The loop over a run's steps: trains, saves, evaluates, and ends when it is time."""
+"""The loop over a run's steps: trains, saves, evaluates and stops."""
 
 import dataclasses
 import logging
@@ -20,8 +20,8 @@ from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import TrainingData
 
 _LOGGER = logging.getLogger("t2t_lite")
-# Steps whose metrics stay on the device at most. Until they are fetched their batches are held, in case they are to be
-# kept for study, and no machine knows of another one's signal.
+# The largest number of steps whose metrics stay on the device. Until they are fetched, their batches are held in
+# memory, in case they have to be saved for study, and machines do not know of each other's signals.
 _UNKNOWN_STEPS = 100
 _UNKNOWN_STEPS_OF_MACHINES = 10
 _BYTES_HELD = 2**26
@@ -29,16 +29,16 @@ _BYTES_HELD = 2**26
 
 @dataclasses.dataclass
 class TrainingLoop:
-    """Takes steps from where `step` stands; what it saves is all that a later loop needs to go on bit for bit.
+    """Trains from the current `step`; its checkpoints let a later loop continue bit for bit.
 
     Args:
         train_step: TrainStep.
-        compilations: Compilations, of its shapes.
+        compilations: Compilations of its shapes.
         data: TrainingData.
-        iterator: iterator of the data's batches, at `batches_read`.
+        iterator: iterator over the data's batches, at `batches_read`.
         step: tf.Variable, int64 scalar, steps done.
-        batches_read: tf.Variable, int64 scalar, batches of the stream that these took.
-        checkpoints: RunCheckpoints, of all these.
+        batches_read: tf.Variable, int64 scalar, batches of the stream that these steps took.
+        checkpoints: RunCheckpoints of all these.
         dev: DevEvaluations.
         log: RunLog.
         output_dir: str.
@@ -82,8 +82,8 @@ class TrainingLoop:
             dict of the last evaluation's metrics; empty without one.
 
         Raises:
-            UserError: damaged data.
-            Failure: the loss stayed not finite, there is too little memory, or a checkpoint could not be saved.
+            UserError: the data are damaged.
+            Failure: the loss stayed non-finite, there is too little memory, or a checkpoint could not be saved.
         """
         step, optimizer = int(self.step), self.train_step.optimizer
         lines = lineage(self.log.read())
@@ -104,7 +104,7 @@ class TrainingLoop:
                 profiler.before_step()
                 batches, placed = feed.take()
                 step += 1
-                # All that may save a checkpoint after this step is known before it: else the stream moves on during it.
+                # Decide before the step whether a checkpoint may follow; if not, the stream advances during the step.
                 is_last = self._is_to_stop(stopped)
                 evaluate = step % self.local_eval_frequency == 0 or step == train_steps
                 by_time = self.save_checkpoints_secs and time.monotonic() - saved_at >= self.save_checkpoints_secs
@@ -136,18 +136,18 @@ class TrainingLoop:
             what = f"stopped early at step {step:,}: {why}" if why else f"stopped by a signal at step {step:,}"
             _LOGGER.info(f"{what}{'.' if why else '; the same command continues from there.'}")
         self.log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
-        self._replicas.check_same(step, "last step")  # the others leave when the first one has written all
+        self._replicas.check_same(step, "last step")  # the others wait until the first has written everything
         return metrics
 
     def _is_to_stop(self, stopped):
-        """Whether a signal ends the run; of several machines all must leave it after the same step."""
+        """Whether a signal ends the run; all machines must stop after the same step."""
         return stopped.is_set() if self._replicas.cluster is None else self._is_stopping
 
     def _fetch(self, on_all_machines):
-        """Fetches the metrics of the steps since the last time, and looks at them.
+        """Fetches and checks the metrics of the steps since the last call.
 
         Args:
-            on_all_machines: bool, whether those of a run all fetch after this step, and so know the same of each other.
+            on_all_machines: bool, whether all machines fetch after this step, and so have the same information.
         """
         unknown, self._unknown = self._unknown, []
         for (step, batches, _), metrics in zip(unknown, fetch([result for *_, result in unknown]), strict=True):
@@ -158,7 +158,7 @@ class TrainingLoop:
             self._is_stopping = self._stops
 
     def _set_position(self, step, batches):
-        """Sets what a checkpoint says of where the run is: after a step with these StepBatches."""
+        """Sets the position that a checkpoint saves: after a step with these StepBatches."""
         self.step.assign(step)
         self.batches_read.assign(batches.end)
 

@@ -8,13 +8,13 @@ from t2t_lite.ranges import LOSS_SCALE
 
 
 def make_loss_scale(hparams):
-    """Returns the LossScale of a run, or None where the dtype policy does not compute in float16.
+    """Returns the LossScale of a run, or None if the dtype policy does not compute in float16.
 
     Args:
         hparams: HParams: dtype_policy, mixed_precision_optimizer_init_loss_scale and loss_scale_growth_steps are used.
 
     Raises:
-        UserError: a policy that has its weights in float16.
+        UserError: the policy stores weights in float16.
     """
     policy = keras.DTypePolicy(hparams.dtype_policy)
     if policy.compute_dtype != "float16":
@@ -28,19 +28,19 @@ def make_loss_scale(hparams):
 
 
 def is_to_blame(scale):
-    """Returns whether a lower scale may help after a step that was not finite; of a number or a tensor."""
+    """Returns whether a lower scale may help after a non-finite step; takes a number or a tensor."""
     return scale > LOSS_SCALE.least
 
 
 class LossScale(tf.Module):
-    """What the loss is multiplied by before the backward pass; gradients are divided by it afterwards.
+    """The factor of the loss before the backward pass, by which gradients are divided afterwards.
 
-    It follows the rule of `keras.optimizers.LossScaleOptimizer` and `torch.amp.GradScaler`: halved after a step whose
-    loss or gradient is not finite, doubled after `growth_steps` good ones. Keras' class cannot be used: each replica
-    would decide by its own gradients.
+    It follows the rule of `keras.optimizers.LossScaleOptimizer` and `torch.amp.GradScaler`: it is halved after a step
+    whose loss or gradient is not finite, and doubled after `growth_steps` finite ones. Keras' class cannot be used,
+    because each replica would decide by its own gradients.
 
     Args:
-        initial: float, the first scale. Powers of 2 change no gradient but its exponent.
+        initial: float, the first scale. Powers of 2 change only the exponents of gradients.
         growth_steps: int.
 
     Attributes:
@@ -51,12 +51,12 @@ class LossScale(tf.Module):
     def __init__(self, initial, growth_steps):
         super().__init__()
         self.growth_steps = growth_steps
-        with tf.device("CPU:0"):  # as all scalars of a step
+        with tf.device("CPU:0"):  # like all scalars of a step
             self.value = tf.Variable(initial, dtype=tf.float32, trainable=False)
             self.good_steps = tf.Variable(0, dtype=tf.int64, trainable=False)
 
     def update(self, skipped):
-        """Takes whether a step was skipped, bool [], which is the same on all replicas."""
+        """Updates the scale after a step; `skipped` is bool [], the same on all replicas."""
         good_steps = tf.where(skipped, tf.zeros_like(self.good_steps), self.good_steps + 1)
         grows = good_steps >= self.growth_steps
         factor = tf.where(skipped, 0.5, tf.where(grows, 2.0, 1.0))

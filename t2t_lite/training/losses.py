@@ -11,9 +11,9 @@ from t2t_lite.training.tokens import token_weights
 
 
 def cross_entropy(logits, targets, label_smoothing=0.0):
-    """Sums of the training objective and of the plain loss over the tokens that are not padding; TensorFlow only.
+    """Returns sums of the training objective and of the plain loss over non-padding tokens; TensorFlow only.
 
-    The smoothing gives 1 - ε to the label and ε / (V - 1) to every other id, less the constant that makes a perfect
+    Smoothing gives 1 - ε to the label and ε / (V - 1) to every other id, minus the constant that makes a perfect
     prediction score 0 (tensor2tensor's layers/common_layers.py, padded_cross_entropy).
 
     Args:
@@ -44,9 +44,9 @@ def _smoothing(vocab_size, label_smoothing):
 def _fused_losses(logits, labels, label_smoothing):
     """float32 [N, V], int32 [N] -> (objective [N], nats [N]), in TensorFlow.
 
-    logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1). For the gradient, softmax(z) less the
-    smoothed labels, the softmax alone is kept; logsumexp(z) = max z - log max softmax(z) follows from it. Passes over
-    [N, V] are what a loss costs. No scatter: on a GPU that can be repeated it would run on the CPU.
+    logsumexp(z) - (c - l) z[y] - l Σz, with c = 1 - ε and l = ε / (V - 1). Only the softmax is kept for
+    the gradient, which is softmax(z) minus the smoothed labels; logsumexp(z) = max z - log max softmax(z) follows from
+    it. The cost of a loss is its passes over [N, V]. There is no scatter, because deterministic GPUs run it on the CPU.
     """
     import tensorflow as tf
 
@@ -71,7 +71,7 @@ def _fused_losses(logits, labels, label_smoothing):
 
 
 def _losses(logits, labels, label_smoothing):
-    """The objective of `_fused_losses`, on any backend."""
+    """Returns the objective of `_fused_losses`, on any backend."""
     high, low, entropy = _smoothing(logits.shape[-1], label_smoothing)
     at_label = ops.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
     objective = ops.logsumexp(logits, axis=-1) - (high - low) * at_label - entropy
@@ -82,8 +82,8 @@ def _losses(logits, labels, label_smoothing):
 class SmoothedCrossEntropy(keras.losses.Loss):
     """The training objective for `model.compile(loss=…)`: its mean over the tokens that are not padding.
 
-    Masks that the logits carry, weights and reductions are those of Keras' own losses; padding (id 0) is masked beside
-    them, as `keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)` does.
+    Masks of the logits, weights and reductions work as in Keras' own losses. Padding (id 0) is masked as well, as in
+    `keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)`.
 
     Args:
         label_smoothing: float, ε in [0, 1).

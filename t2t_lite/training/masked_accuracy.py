@@ -1,4 +1,4 @@
-"""The share of tokens that are predicted right, for `model.compile(metrics=…)`."""
+"""The accuracy of predicted tokens, for `model.compile(metrics=…)`."""
 
 import keras
 from keras import ops
@@ -8,9 +8,9 @@ from t2t_lite.training.tokens import token_weights
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
-    """The share of the tokens that are not padding (id 0) whose likeliest id is the right one.
+    """The share of non-padding tokens (padding is id 0) whose most probable id is correct.
 
-    Masks that the logits carry count beside it.
+    Masks of the logits are applied as well.
 
     Args:
         name, dtype: see `keras.metrics.Metric`.

@@ -1,4 +1,4 @@
-"""What to say when a step does not fit into memory."""
+"""Explains the failure of a step that does not fit into memory."""
 
 import contextlib
 
@@ -9,10 +9,10 @@ from t2t_lite.errors import Failure, first_line
 
 @contextlib.contextmanager
 def explaining_out_of_memory(step, batches, hparams):
-    """Context that turns TensorFlow's out-of-memory error into a `Failure` that says what to lower.
+    """Context manager that converts TensorFlow's out-of-memory error to a `Failure` that says what to lower.
 
     Args:
-        step: int, the update under way.
+        step: int, the current update.
         batches: list of dicts of "inputs", "targets" [rows, length]: all of the step.
         hparams: HParams.
     """

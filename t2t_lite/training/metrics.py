@@ -1,4 +1,4 @@
-"""What a run says while it trains: a line of progress every so many steps."""
+"""The progress of training: a line at regular intervals of steps."""
 
 import logging
 import math
@@ -14,7 +14,7 @@ _BAR = 24  # characters
 
 
 def fetch(results):
-    """Returns what steps returned as numbers of the host, brought there by one copy.
+    """Copies the results of steps to the host in one transfer.
 
     Args:
         results: list of dicts of float32 scalars, all with the same names.
@@ -28,17 +28,17 @@ def fetch(results):
 
 
 class Progress:
-    """Gathers the metrics of steps and shows them: a bar on a terminal, plain lines in a file.
+    """Collects the metrics of steps and shows them: a bar on a terminal, plain lines in a file.
 
     Args:
         log: RunLog.
         train_steps: int, where the run ends.
-        feed: Feed, asked how long the steps have waited for their batches.
-        examples: int, of the training data: so many sentences are an epoch.
-        sentences: int, read before.
+        feed: Feed, which knows how long steps have waited for their batches.
+        examples: int, number of training examples: an epoch has this many sentences.
+        sentences: int, number of sentences read before.
 
     Attributes:
-        sentences: int, read up to now.
+        sentences: int, number of sentences read so far.
     """
 
     def __init__(self, log, train_steps, feed, examples=1, sentences=0):
@@ -49,7 +49,7 @@ class Progress:
         self.sentences = sentences
         self._terminal = sys.stderr.isatty()
         self._reset()
-        self._pace = None  # seconds a step, over the last windows
+        self._pace = None  # seconds per step, over the last windows
         self._first = True
 
     def _reset(self):
@@ -58,32 +58,32 @@ class Progress:
         self._start_clock()
 
     def _start_clock(self):
-        """Begins the time of the window's steps behind those that it has."""
+        """Starts the clock for the window's next steps."""
         self._untimed = len(self._window)
         self._started, self._waited_before = time.monotonic(), self._feed.seconds_waited
 
     @property
     def epochs(self):
-        """How often the data were read up to now, a float."""
+        """The number of epochs so far, a float."""
         return self.sentences / self._examples
 
     def pause(self):
-        """Context in which time does not count as training: checkpoints and evaluation."""
+        """Context manager whose time does not count as training, for checkpoints and evaluation."""
         return _Pause(self)
 
     def add(self, batches, metrics):
-        """Takes a step's StepBatches and its metrics, a dict of float."""
+        """Adds a step's StepBatches and its metrics, a dict of float."""
         self._window.append(metrics)
         self._target_tokens.append(batches.target_tokens)
         self._cells += batches.cells
         self._tokens += batches.tokens
         self.sentences += batches.sentences
-        if self._first:  # tracing takes longer than many steps: it is no part of the speed
+        if self._first:  # tracing takes longer than many steps, and is not counted
             self._first = False
             self._start_clock()
 
     def flush(self, step, learning_rate):
-        """Writes the line of the steps since the last one; nothing when there were none."""
+        """Writes a line for the steps since the last one, if there were any."""
         if not self._window:
             return
         sums = {key: sum(metrics[key] for metrics in self._window) for key in ("objective", "nats", "skipped")}
@@ -133,7 +133,7 @@ class Progress:
         return clock(self._seconds_left(step))
 
     def draw(self, step):
-        """Moves the bar on a terminal."""
+        """Updates the bar on a terminal."""
         if not self._terminal:
             return
         done = _BAR * step // self._train_steps
@@ -147,7 +147,7 @@ class Progress:
 
 
 def sentences_read(lines, step, batches_read):
-    """Returns how many sentences a run had read at a checkpoint, by what its log says; an estimate where that lacks.
+    """Returns how many sentences a run had read at a checkpoint according to its log, or else an estimate.
 
     Args:
         lines: list of dicts, the log's.

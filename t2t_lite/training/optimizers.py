@@ -38,14 +38,14 @@ OPTIMIZERS = {
 
 
 def make_optimizer(hparams, train_steps):
-    """Returns the Keras optimizer of a hyperparameter set, Adam in the paper (section 5.3).
+    """Returns the Keras optimizer of a hyperparameter set; the paper's is Adam (section 5.3).
 
     Args:
         hparams: HParams, as `without_multistep` returns them.
-        train_steps: int, the end of schedules that have one.
+        train_steps: int, the end of schedules with a fixed length.
 
     Raises:
-        UserError: a schedule that cannot be.
+        UserError: the schedule is invalid.
     """
     average = {"use_ema": True, "ema_momentum": hparams.ema_decay} if hparams.ema_decay else {}
     return OPTIMIZERS[hparams.optimizer](hparams, learning_rate=ProductSchedule(hparams, train_steps), **average)

@@ -6,12 +6,12 @@ import logging
 import tensorflow as tf
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FIRST = 10  # steps of this process before the trace: tracing and compiling are over by then
+_FIRST = 10  # steps before the trace, for tracing and compilation
 _STEPS = 5
 
 
 class StepProfiler(contextlib.AbstractContextManager):
-    """Context of a training loop, that traces the steps 11 to 15 of this process.
+    """Context manager of a training loop that traces steps 11 to 15 of this process.
 
     The trace goes to `<output_dir>/plugins/profile/<time>/`, where TensorBoard's profile tab finds it.
 

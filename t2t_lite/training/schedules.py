@@ -56,7 +56,7 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
         train_steps: int, the end of `linear_decay` and `single_cycle_cos_decay`.
 
     Raises:
-        UserError: unknown factor, or a decay that ends before the warm-up.
+        UserError: an unknown factor, or a decay that ends before the warm-up.
     """
 
     def __init__(self, hparams, train_steps):

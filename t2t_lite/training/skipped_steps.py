@@ -1,4 +1,4 @@
-"""Steps whose loss or gradient was not finite: counted, and too many in a row end the run."""
+"""Counts steps whose loss or gradient was not finite, and ends the run after too many in a row."""
 
 import io
 import logging
@@ -18,15 +18,15 @@ class SkippedSteps:
     """Watches the results of steps.
 
     Args:
-        output_dir: str, where the last step's batches and the state that it met are kept for study.
+        output_dir: str, folder where the last step's batches and the run's state are saved for study.
         log: RunLog.
-        most: int, steps in a row that are borne.
+        most: int, the number of such steps in a row that is tolerated.
         save_state: function of (step, StepBatches, path without suffix) that writes a checkpoint there, of the state as
             it was after that step; None: another machine saves.
 
     Attributes:
-        in_a_row: int, how many of the last steps that were watched were skipped, but for those whose loss scale may be
-            to blame: it has been lowered.
+        in_a_row: int, how many of the last steps were skipped, not counting those for which the loss scale, which has
+            been lowered since, may be to blame.
     """
 
     def __init__(self, output_dir, log, most, save_state):
@@ -37,10 +37,10 @@ class SkippedSteps:
         self.in_a_row = 0
 
     def watch(self, step, batches, metrics):
-        """Takes a step's number, StepBatches and metrics, a dict of float.
+        """Checks a step, given its number, StepBatches and metrics, a dict of float.
 
         Raises:
-            Failure: it was one too many; the message names the folder with its batches and the state of the run.
+            Failure: there were too many; the message names the folder with the batches and the state of the run.
         """
         if not metrics["skipped"]:
             self.in_a_row = 0
@@ -69,7 +69,7 @@ class SkippedSteps:
 
     def _save(self, folder, step, batches):
         arrays = {f"{key}_{i}": ids for i, batch in enumerate(batches.batches) for key, ids in batch.items()}
-        packed = io.BytesIO()  # savez seeks, which remote files cannot
+        packed = io.BytesIO()  # savez seeks, which remote files do not support
         np.savez(packed, **arrays)
         tf.io.gfile.makedirs(folder)
         write_bytes(os.path.join(folder, "batches.npz"), packed.getvalue())

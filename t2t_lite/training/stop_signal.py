@@ -1,4 +1,4 @@
-"""Ends a run in good order when the machine is taken away, or the user has seen enough."""
+"""Ends a run cleanly when the machine is preempted or the user interrupts it."""
 
 import logging
 import signal
@@ -8,7 +8,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 class stop_on_signal:
-    """Context that turns SIGTERM and SIGINT into an event; a second signal has its usual effect."""
+    """Context manager that turns SIGTERM and SIGINT into an event; a second signal has its usual effect."""
 
     def __enter__(self):
         self._stopped, self._before = threading.Event(), {}

@@ -11,10 +11,10 @@ from t2t_lite.training.losses import cross_entropy
 
 
 class PlacedBatches(NamedTuple):
-    """What a step takes, where it takes it.
+    """The inputs of a step, on the devices where it needs them.
 
     Attributes:
-        batches: list of dicts of int64 "inputs", "targets" [rows, length]: those of this machine's replicas, each on
+        batches: list of dicts of int64 "inputs", "targets" [rows, length], for this machine's replicas, each on
             its replica's device.
         tokens: float32 scalar, target tokens of the step over all machines, in host memory.
         first: int64 scalar, index in the stream of the step's first batch over all machines, in host memory.
@@ -29,7 +29,7 @@ class TrainStep:
     """Takes `replicas x accumulation` batches of the stream and applies one update.
 
     The loss is a sum over tokens divided by the step's GLOBAL number of tokens; gradients are summed over replicas and
-    accumulated batches. So N replicas, or N accumulated batches, give the update of their concatenation.
+    accumulated batches. N replicas, or N accumulated batches, therefore give the same update as their concatenation.
 
     Args:
         model: keras.Model mapping {"inputs", "targets"} to logits, built under the strategy's scope.
@@ -37,13 +37,13 @@ class TrainStep:
         replicas: Replicas.
         hparams: HParams: label_smoothing, gradient_accumulation_steps, clip_grad_norm, random_seed, max_skipped_steps
             are used.
-        xla_compile: bool, whether XLA compiles the gradient of a batch: once for each shape, on each replica, when it
-            first comes.
+        xla_compile: bool, whether XLA compiles the gradient of a batch, once per shape and replica, when the shape
+            first occurs.
 
     Attributes:
-        batches_a_step: int, how many batches of the stream a step takes.
-        loss_scale: LossScale, or None: the loss needs none.
-        traces: int, how often the step was traced: once, whatever the shapes.
+        batches_a_step: int, how many batches from the stream a step takes.
+        loss_scale: LossScale, or None if none is needed.
+        traces: int, how often the step was traced: once for all shapes.
     """
 
     def __init__(self, model, optimizer, replicas, hparams, xla_compile=False):
@@ -62,11 +62,11 @@ class TrainStep:
             self._skipped_in_a_row = tf.Variable(0, dtype=tf.int64, trainable=False, name="skipped_in_a_row")
         ids = tf.TensorSpec([None, None], tf.int64)
         scalars = [tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.float32)]
-        # One signature for all shapes: a trace of a base model takes ten seconds. Without autograph, which reads source
-        # files while the program runs: they may have been replaced by then.
+        # One signature for all shapes, since tracing a base model takes ten seconds. Without autograph, which reads
+        # source files while the program runs, when they may have been replaced.
         signature = [[{"inputs": ids, "targets": ids}] * (len(replicas.devices) * self.accumulation), *scalars]
         self._step = tf.function(self._traced_step, input_signature=signature, autograph=False)
-        # Traced once a replica, called once a micro-batch; not inlined, or the graph would grow with the accumulation.
+        # Traced once per replica, called once per batch; not inlined, or the graph would grow with the accumulation.
         self._batch_gradients = tf.function(
             self._traced_batch,
             input_signature=[signature[0][0], *scalars],
@@ -78,8 +78,9 @@ class TrainStep:
     def place(self, batches):
         """Copies the batches of a step to the devices of the replicas that take them.
 
-        As int64: TensorFlow keeps int32 arguments of functions in host memory, and compares int32 there, even where all
-        else is on a GPU (tensorflow/core/framework/types.h, MTypeFromDType), so that a step would begin with copies.
+        The ids are int64, because TensorFlow keeps int32 arguments of functions in host memory, and compares int32
+        there, even if everything else is on a GPU (tensorflow/core/framework/types.h, MTypeFromDType). A step would
+        then begin with copies.
 
         Args:
             batches: StepBatches.
@@ -106,22 +107,22 @@ class TrainStep:
 
         Returns:
             dict of float32 scalars, on the device until they are fetched: "objective" and "nats" (sums over tokens),
-            "gradient_norm" (global, before clipping), "skipped" (1.0 where the loss or the gradient was not finite, and
-            no weight was changed), "stops" (more than 0 where any machine wants to stop); in float16 also "loss_scale",
-            the step's. After `max_skipped_steps` in a row that were skipped, by no fault of a loss scale, no step
-            changes anything.
+            "gradient_norm" (global, before clipping), "skipped" (1.0 if the loss or the gradient was not finite, and no
+            weight was changed), "stops" (more than 0 if any machine wants to stop); in float16 also the step's
+            "loss_scale". After `max_skipped_steps` skipped steps in a row, for which a loss scale is not to blame, no
+            step changes anything.
         """
         with tf.device("CPU:0"):
             stop = tf.constant(float(stop))
         return self._step(*placed, stop)
 
     def gradients(self, placed):
-        """Returns the global gradient of a step, a list beside the model's trainable variables; for inspection."""
+        """Returns the global gradient of a step, a list in the order of the trainable variables; for inspection."""
         gradients, *_ = tf.function(self._global_sums, autograph=False)(*placed, self._scale(), tf.constant(0.0))
         return [self.replicas.first(gradient) / self._scale() for gradient in gradients]
 
     def compile_for(self, shape):
-        """Compiles the gradient of a batch of padding.
+        """Compiles the gradient for a shape, with a batch of padding.
 
         Args:
             shape: rows, width of the inputs, width of the targets.
@@ -132,7 +133,7 @@ class TrainStep:
         rows, *widths = map(int, shape)
         batch = {side: tf.zeros([rows, n], tf.int64) for side, n in zip(("inputs", "targets"), widths, strict=True)}
 
-        def on_replica():  # not the function itself, which `strategy.run` would take to one device
+        def on_replica():  # `strategy.run` would place the function itself on one device
             return self._batch_gradients(batch, tf.constant(1.0), tf.constant(0, tf.int64), tf.constant(1.0))
 
         tf.function(lambda: self.replicas.run(on_replica), autograph=False)()
@@ -142,9 +143,9 @@ class TrainStep:
         scale = self._scale()
         sums = self._global_sums(batches, tokens, first_batch, scale, stop)
         gradients, metrics = self.replicas.run(self._clipped, *sums, scale)
-        # All replicas have the same sums, and so come to the same numbers: those of any will do.
+        # All replicas have the same sums, and so the same numbers: use those of any.
         metrics = {name: self.replicas.first(value) for name, value in metrics.items()}
-        # Those who look at the metrics come later: until then the state stays as the last of too many steps has met it.
+        # Metrics are examined later: until then the state stays as the last of too many skipped steps found it.
         in_a_row = self._skipped_in_a_row.read_value()
         is_frozen, is_skipped = in_a_row >= max(self.hparams.max_skipped_steps, 1), metrics["skipped"] > 0
         tf.cond(is_frozen | is_skipped, lambda: None, lambda: self._apply(gradients))
@@ -163,7 +164,7 @@ class TrainStep:
         self.optimizer.apply(gradients, self.model.trainable_variables)
 
     def _clipped(self, gradients, objective, nats, stops, scale):
-        """Returns (gradients, metrics) of one replica, from its copy of the global sums and the scale of these."""
+        """Returns (gradients, metrics) of one replica, from its copy of the global sums and their scale."""
         if self.loss_scale is not None:
             gradients = [gradient / scale for gradient in gradients]
         norm = tf.linalg.global_norm(gradients)
@@ -177,12 +178,11 @@ class TrainStep:
     def _global_sums(self, batches, tokens, first_batch, scale, stop):
         """Returns (gradients, objective, nats, stops), summed over replicas: each has the sums on its own device.
 
-        Gradients are of the loss times the scale. Objective and nats are not, nor are they divided by the tokens.
+        Gradients are those of the loss times the scale. Objective and nats are not scaled or divided by the tokens.
         """
 
         def on_replica(batches, tokens, first_batch, scale, stop):
-            # Every replica is given all batches and picks its own, which are on its device: the id is known while
-            # tracing.
+            # Every replica gets all batches and selects those on its own device by its id, known during tracing.
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group
             replica = replica if isinstance(replica, int) else int(tf.get_static_value(replica))
             begin = (replica - self.replicas.first_replica) * self.accumulation
@@ -192,10 +192,10 @@ class TrainStep:
         return self.replicas.all_reduce(self.replicas.run(on_replica, batches, tokens, first_batch, scale, stop))
 
     def _replica_gradients(self, replica, batches, tokens, first_batch, scale):
-        """The sums over the accumulated batches of one replica, of all machines' the replica-th."""
+        """Returns the sums over the accumulated batches of one replica; `replica` counts over all machines."""
         sums = ()
         for i, batch in enumerate(batches, replica * self.accumulation):
-            # One after another: TensorFlow would run them side by side, and keep the activations of all.
+            # Sequential: TensorFlow would run them in parallel, and keep the activations of all.
             with tf.control_dependencies(tf.nest.flatten(sums)):
                 one = self._batch_gradients(batch, tokens, first_batch + i, scale)
             sums = one if not sums else tf.nest.map_structure(tf.add, sums, one)
@@ -204,13 +204,13 @@ class TrainStep:
     def _traced_batch(self, batch, tokens, index, scale):
         """Returns (gradients of the loss times the scale, objective, nats) of one batch, the index-th of the stream."""
         variables = [v.value for v in self.model.trainable_variables]
-        # Of the gradient too: recompute_grad draws masks again.
+        # This includes the gradient, because recompute_grad samples masks again.
         with dropout_seed(index, self.hparams.random_seed, in_xla=self.xla_compile):
             with tf.GradientTape() as tape:
                 logits = self.model(batch, training=True)
                 objective, nats = cross_entropy(logits, batch["targets"], self.hparams.label_smoothing)
                 loss = objective / tokens * scale
             gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
-        # The look-up's gradient is sparse, the tied softmax's dense; they add up, and reduce, only as dense ones.
+        # The lookup's gradient is sparse, the tied softmax's dense; they can be added and reduced only as dense ones.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         return gradients, objective, nats

@@ -47,37 +47,37 @@ class Trainer:
     that of a run that was never interrupted.
 
     Args:
-        problem: str, name of the problem; None: what output_dir remembers, as for the next three.
+        problem: str, name of the problem; None: that of the run in output_dir, as for the next three.
         model: str, name of the model; None: "transformer" in a new run.
         hparams: HParams, or None: those of `hparams_set`.
         hparams_set: str, name of the set.
-        data_dir: str, where t2t-datagen wrote records and vocabulary.
+        data_dir: str, the folder in which t2t-datagen wrote records and vocabulary.
         output_dir: str, for checkpoints and logs.
-        worker_gpu: int, GPUs to replicate over; 1 falls back to the CPU.
-        logical_cpus: int, train on that many CPU replicas instead; 0: no.
-        local_eval_frequency: int, save and evaluate every so many steps.
-        eval_steps: int, teacher-forced batches an evaluation; 0: the whole dev set.
+        worker_gpu: int, the number of GPUs, one replica each; 1 falls back to the CPU.
+        logical_cpus: int, train on this many CPU replicas instead; 0: no.
+        local_eval_frequency: int, number of steps between saving and evaluating.
+        eval_steps: int, teacher-forced batches per evaluation; 0: the whole dev set.
         evaluate_while_training: bool.
-        eval_throttle_seconds: float, least time between the starts of two evaluations but the last; 0: none.
-        search: dict of `SearchOptions` for the evaluations' translations, or None: the hyperparameters' (eval_…).
+        eval_throttle_seconds: float, minimum time between the starts of two evaluations, except the last; 0: none.
+        search: dict of `SearchOptions` for the evaluations' translations; None: the hyperparameters eval_… decide.
         translate_all: bool, translate the whole dev set at each evaluation, into `<output_dir>/decode`.
         early_stopping: EarlyStopping.
         best_metric: str, of the model kept in `<output_dir>/best`; None: BLEU or F1 where the problem has it, else the
             loss; "none": keep none.
-        save_checkpoints_secs: float, also save every so many seconds; 0: no.
+        save_checkpoints_secs: float, number of seconds after which to save as well; 0: never.
         keep_checkpoint_max, keep_checkpoint_every_n_hours: see `RunCheckpoints`.
         log_step_count_steps: int, steps between progress lines.
         profile: bool, write a trace of some steps for TensorBoard's profiler.
-        deterministic: bool, have GPUs use only operations that give the same bits every time.
+        deterministic: bool, use only deterministic operations on GPUs.
         xla_compile: bool, compile the gradient of a batch with XLA, and pad batches to at most 16 shapes; None: what
             output_dir remembers, False in a new run.
-        inexact: tuple of str, what else of the caller's makes the run not repeatable, to be said in the log.
+        inexact: tuple of str, further settings of the caller that make the run not reproducible, for the log.
         allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
-        keep_batches_a_step: bool, whether a run resumed on another number of replicas accumulates so many batches that
-            its steps stay the same; False: as many as `hparams` says (with allow_hparams_change).
-        warm_start_from: str, a checkpoint or another run's output_dir: a new run begins with its weights.
-        usr_dir: str, the user's folder, remembered for later commands.
-        flags_text: str, what `flags.txt` is to hold.
+        keep_batches_a_step: bool, whether a run resumed on another number of replicas adjusts its accumulation so that
+            its steps stay the same; False: accumulate as `hparams` says (with allow_hparams_change).
+        warm_start_from: str, a checkpoint or another run's output_dir, with whose weights a new run starts.
+        usr_dir: str, the user's folder, stored for later commands.
+        flags_text: str, the contents of `flags.txt`.
 
     Attributes:
         ended_by: str, why `train` returned: "train_steps", "early_stopping" or "signal".
@@ -132,8 +132,8 @@ class Trainer:
             dict of the last evaluation's metrics; empty without one.
 
         Raises:
-            UserError: settings, data or folder that do not fit together.
-            Failure: the loss stayed not finite, or a checkpoint could not be saved.
+            UserError: settings, data and folder do not belong together.
+            Failure: the loss stayed non-finite, or a checkpoint could not be saved.
         """
         train_steps = ranges.typed_value("train_steps", train_steps, int, ranges.COUNT)
         self._open()
@@ -173,24 +173,24 @@ class Trainer:
     # Set-up.
 
     def _open(self):
-        """Everything that can be wrong with names, settings and data; writes nothing."""
+        """Checks names, settings and data; writes nothing."""
         check_tensorflow("Trainer")
         given = self.problem, self.model, self.hparams, self.hparams_set
         settings = run_directory.fill_in_settings(self.output_dir, *given)
         self.problem, self.model, self.hparams, self.hparams_set = settings
         run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})  # before its data
         self.hparams = without_multistep(self.hparams)
-        self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)  # before TensorFlow makes a tensor
+        self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)  # before TensorFlow creates a tensor
         if self.deterministic and tf.config.get_visible_devices("GPU"):
             tf.config.experimental.enable_op_determinism()
-        # The first weights are drawn from it; the order of the data has its own seed.
+        # It seeds the initial weights; the order of the data has its own seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         before = read_run_config(self.output_dir)
         if self.xla_compile is None:
             self.xla_compile = (before or {}).get("xla_compile", False)
         self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, self.xla_compile)
         check_metrics(data.problem, self.hparams, self.early_stopping, self.best_metric, self.evaluate_while_training)
-        # As many batches as leave an earlier run's steps what they were.
+        # As many batches as keep an earlier run's steps the same.
         count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted = self.hparams.gradient_accumulation_steps
         self._accumulation = run_directory.accumulation_for(count, wanted, before, keep)
@@ -208,7 +208,7 @@ class Trainer:
         }
 
     def _build(self, train_steps):
-        """Makes the model, its optimizer and all that a checkpoint holds."""
+        """Builds the model, its optimizer and everything else that a checkpoint holds."""
         with self._replicas.scope():
             self._model = build_model(self._config)
             self._optimizer = make_optimizer(self.hparams, train_steps)
@@ -234,7 +234,7 @@ class Trainer:
         self._dev = self._dev_evaluations()
 
     def _compare(self):
-        """Refuses to change what must not change."""
+        """Refuses changes of settings that must stay the same."""
         self._changed = run_directory.changed_hparams(self.output_dir, self._config, self.allow_hparams_change)
         self._stream_changed = [name for name in run_directory.STREAM if name in self._changed]
         self._replicas.check_same(self._config, "problem, model and hyperparameters")  # and all have read the old ones
@@ -248,7 +248,7 @@ class Trainer:
         announce(self._config, self._data, self._model, self._replicas, self._accumulation, self.output_dir, gives_up)
 
     def _warm_start(self):
-        """Takes the weights of another run into a new one; returns what the log is to say of it."""
+        """Loads the weights of another run into a new one; returns facts for the log."""
         if not self.warm_start_from:
             return {}
         if self._checkpoints.latest:
@@ -257,13 +257,13 @@ class Trainer:
         return warm_start(self.warm_start_from, self._model, self._data.encoders)
 
     def _restore(self):
-        """Restores the newest checkpoint; returns its path or None, and {path of a newer one: why it was not read}."""
+        """Restores the newest checkpoint; returns its path or None, and {path of an unreadable newer one: reason}."""
         path, damaged = self._checkpoints.restore_latest(skip=("iterator",) if self._stream_changed else ())
         self._replicas.check_same([int(self._step), path and os.path.basename(path)], "checkpoints")
         return path, damaged
 
     def _settle(self, path, damaged, warm_start_facts):
-        """Writes settings, vocabulary and the log's first line into output_dir: nothing can be refused any more."""
+        """Writes settings, vocabulary and the log's first line into output_dir, after all checks."""
         for why in damaged.values():
             _LOGGER.warning(f"{why} It is set aside as damaged-…, and the one before it is used.")
         if self._replicas.is_chief:

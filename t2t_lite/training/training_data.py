@@ -1,4 +1,4 @@
-"""The data of a run: everything about them that can be wrong is found here, before a model is made."""
+"""The data of a run, with all checks of them, which are done before a model is built."""
 
 import dataclasses
 
@@ -15,20 +15,20 @@ from t2t_lite.text.vocabulary import vocabulary_sizes
 
 @dataclasses.dataclass(frozen=True)
 class TrainingData:
-    """What training reads.
+    """The data that training reads.
 
     Attributes:
         problem: Problem.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
         vocab_size: int; of the inputs, or of both sides.
-        target_vocab_size: int, or None where both sides share one vocabulary.
+        target_vocab_size: int, or None if both sides share one vocabulary.
         paths: list of str, the training shards.
         dev_paths: list of str.
         examples: int, training examples within the limits of length.
-        dropped: int, those outside of them.
+        dropped: int, training examples outside those limits.
         max_length: int, the upper limit, in ids with EOS.
         batches: tf.data.Dataset, the endless stream of one replica's batches.
-        ladder: WidthLadder of the shapes that the batches have; None: they have any.
+        ladder: WidthLadder of the batches' shapes; None: any shapes.
     """
 
     problem: Problem
@@ -50,12 +50,12 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
     Args:
         problem: str, its name.
         hparams: HParams.
-        data_dir: str, where t2t-datagen wrote.
-        fixed_shapes: bool, whether the batches have few shapes, as XLA wants them.
+        data_dir: str, the folder in which t2t-datagen wrote.
+        fixed_shapes: bool, whether the batches have few shapes, as XLA needs.
 
     Raises:
-        UserError: an unknown problem, data that are not there or do not belong together, or limits of length that leave
-            nothing or do not fit the model.
+        UserError: the problem is unknown, data are missing or do not belong together, or the length limits leave no
+            examples or do not fit the model.
     """
     name, problem = problem, registry.problem(problem)
     problem.check_data(data_dir)
