@@ -21,7 +21,7 @@ class SearchOptions:
             "top" beam_size (Hugging Face, CTranslate2).
         compile: whether to compile the search with XLA; None: once there are enough batches of a shape to pay off.
         sampling: sample outputs from the model (`t2t_lite.decoding.sampling`) instead of searching; beam_size, alpha
-            and length_penalty then have no effect. Samples are in no particular order; a sample's score is its
+            and length_penalty then have no effect. Samples are in the order of sampling; a sample's score is its
             log-probability.
         temperature: for sampling: logits are divided by it; below 1 it makes probable ids more probable.
         top_k: for sampling: only the ids with the k largest logits are candidates; 0: all.

@@ -168,6 +168,29 @@ def test_the_compiled_step_equals_the_uncompiled_one():
     assert steps[1].traces == 1
 
 
+@pytest.mark.slow  # XLA takes most of the time
+@pytest.mark.parametrize(
+    "changes, bound",
+    [
+        ("self_attention_type=dot_product_relative,max_relative_position=3,add_relative_to_values=true", 1e-5),
+        ("self_attention_type=restricted,attention_neighborhood=3", 1e-5),
+        ("layer_preprocess_sequence=n,layer_postprocess_sequence=da,recompute_grad=true", 1e-5),
+        ("dtype_policy=mixed_bfloat16", 0.03),
+        ("dtype_policy=mixed_float16", 0.01),
+    ],
+)
+def test_every_kind_of_transformer_compiles(changes, bound):
+    hparams = registry.hparams("transformer_tiny").parse(
+        "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,layer_prepostprocess_dropout=0"
+    )
+    ids = np.random.default_rng(0).integers(3, VOCAB, (5, LENGTHS[1])).astype("int32")
+    batch = StepBatches([{"inputs": ids, "targets": ids}], 0)
+    steps = [make_step(hparams.parse(changes), xla_compile) for xla_compile in (False, True)]
+    plain, compiled = (flat(step.gradients(step.place(batch))) for step in steps)
+    assert np.linalg.norm(plain) > 0
+    assert np.linalg.norm(compiled - plain) <= bound * np.linalg.norm(plain)
+
+
 def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit(data_dir, tmp_path, caplog):
     caplog.set_level("INFO", "t2t_lite")
     trainer(data_dir, tmp_path / "whole").train(9)
