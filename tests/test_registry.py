@@ -1,5 +1,6 @@
 """Names -> problems, models, hyperparameter sets; users' folders."""
 
+import signal
 import sys
 
 import pytest
@@ -265,6 +266,7 @@ def test_usr_dir_that_ends_or_interrupts_is_an_error(usr_dir, text, cause):
 
 
 def test_the_users_own_interrupt_while_a_folder_is_imported_is_one(usr_dir):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore it
     text = "import signal\nsignal.raise_signal(signal.SIGINT)\nfor _ in range(10):\n    pass\n"
     with pytest.raises(KeyboardInterrupt):
         registry.import_usr_dir(str(usr_dir({"__init__.py": text})))

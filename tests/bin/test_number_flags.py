@@ -41,7 +41,8 @@ def range_in_help(flag):
     least, most = (float(digits.rstrip(".,").replace(",", "")) for digits in match.group(1, 2))
     is_above = "Above" in match[0]
     also = [float(word) for word in match[3].replace(", or", "").split()]
-    return least + is_above, most, also, [str(int(least) - 1), repr(least if is_above else least - 0.001)]
+    smallest = least + min(1, most / 2) if is_above else least
+    return smallest, most, also, [str(int(least) - 1), repr(least if is_above else least - 0.001)]
 
 
 @pytest.mark.parametrize(("command", "name"), NUMBERS, ids=lambda word: word)

@@ -182,7 +182,7 @@ def test_the_model_is_looked_up_once(decode, made, tmp_path, translator, monkeyp
     run = shutil.copytree(made, tmp_path / "run")
     os.utime(run / "model.ckpt-200.index", (1000, 1000))
 
-    def load(paths, data_dir):
+    def load(paths, data_dir, *_):
         shutil.copy(run / "model.ckpt-200.index", run / "model.ckpt-300.index")
         os.remove(run / "hparams.json")
         assert [run.path for path in paths for run in open_runs(path)] == [f"{run}/model.ckpt-200"]

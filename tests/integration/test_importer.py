@@ -92,7 +92,7 @@ def assert_user_error_last(result, *words):
         (["--hparams=num_heads=3"], ["num_heads=3"]),
         (["--hparams=hidden=8"], ["'hidden'"]),
         (["--hparams_set=transformer_huge"], ["transformer_huge"]),
-        (["--output_dir=old"], ["--output_dir=old", "new folder"]),
+        (["--output_dir=old"], ["old: holds files already", "new folder"]),
     ],
 )
 def test_mistakes(made, call_command, assert_user_error, tmp_path, flags, words):
