@@ -56,10 +56,8 @@ def widened(model, factor, num_heads, num_layers, vocab_size):
                 _fill_layer(layer, narrow_layers[i], config["num_heads"], head_copies, factor)
             else:
                 _silence(layer)
-    _fill_norm(wide.encoder.final_norm, model.encoder.final_norm, factor)
-    _fill_norm(
-        wide.decoder.final_norm, model.decoder.final_norm, factor, factor**-0.5
-    )  # the softmax sums `factor` equal products
+    _fill_norm(wide.encoder_norm, model.encoder_norm, factor)
+    _fill_norm(wide.decoder_norm, model.decoder_norm, factor, factor**-0.5)  # the softmax sums `factor` equal products
     return wide
 
 

@@ -108,8 +108,8 @@ def model_spec(model, tokens):
         _fill_cross_attention(layer.cross_attention, theirs.attention)
         _fill_feed_forward(layer.feed_forward, theirs.ffn)
     if config["norm"] == "pre":
-        _fill_norm(model.encoder.final_norm, spec.encoder.layer_norm)
-        _fill_norm(model.decoder.final_norm, spec.decoder.layer_norm)
+        _fill_norm(model.encoder_norm, spec.encoder.layer_norm)
+        _fill_norm(model.decoder_norm, spec.decoder.layer_norm)
     spec.register_source_vocabulary(tokens["inputs"])
     spec.register_target_vocabulary(tokens["targets"])
     spec.config.unk_token, spec.config.bos_token = tokens["targets"][UNK_ID], tokens["targets"][0]

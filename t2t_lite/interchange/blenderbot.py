@@ -102,8 +102,8 @@ def _scaled_parts(model, scale):
     for part in marian.parts(model):
         yield part, scale if part.is_added else np.float32(1)
     for side, norm, factor in (
-        ("encoder", model.encoder.final_norm, np.float32(1)),
-        ("decoder", model.decoder.final_norm, 1 / scale),
+        ("encoder", model.encoder_norm, np.float32(1)),
+        ("decoder", model.decoder_norm, 1 / scale),
     ):
         for part in marian.norm_parts(f"model.{side}.layer_norm", norm):
             yield part, factor

@@ -102,7 +102,7 @@ def _fill(model, checkpoint, embeddings):
                 dense.kernel.assign(checkpoint.read(f"{scope}/ffn/{name}/kernel"))
                 dense.bias.assign(checkpoint.read(f"{scope}/ffn/{name}/bias"))
             _fill_norm(layer.feed_forward.normalization, checkpoint, f"{scope}/ffn")
-    for norm, scope in ((model.encoder.final_norm, "encoder"), (model.decoder.final_norm, "decoder")):
+    for norm, scope in ((model.encoder_norm, "encoder"), (model.decoder_norm, "decoder")):
         if norm is not None:
             _fill_norm(norm, checkpoint, scope)
 

@@ -14,7 +14,6 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
 
     Args:
         layers: list of `TransformerEncoderLayer`, of `TransformerDecoderLayer`, or of layers called as these are.
-        final_norm: a layer applied to the last output, which pre-norm stacks need; None: none.
         recompute: bool: in training, the activations inside each layer are not kept for the gradient but computed
             again (`keras.remat`): less memory, more time, the same numbers but for rounding.
 
@@ -24,17 +23,11 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
         (1, 5, 8)
     """
 
-    def __init__(self, layers, final_norm=None, recompute=False, **kwargs):
+    def __init__(self, layers, recompute=False, **kwargs):
         super().__init__(**kwargs)
         self.layers = list(layers)
-        self.final_norm = final_norm
         self.recompute = recompute
         self.supports_masking = True
-
-    @property
-    def parts(self):
-        """The layers, and the final normalization where there is one: a list."""
-        return [*self.layers, *([] if self.final_norm is None else [self.final_norm])]
 
     def build(self, inputs_shape, memory_shape=None):
         """Builds the layers; `memory_shape`: of the encoder's output, for layers that attend to it."""
@@ -42,8 +35,6 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
         for layer in self.layers:
             if not layer.built:  # one that comes from a file is
                 layer.build(*shapes)
-        if self.final_norm is not None and not self.final_norm.built:
-            self.final_norm.build(inputs_shape)
 
     def init_cache(self, memory, batch, slots):
         """Returns the cache for `call`, a list with one entry per layer: see `TransformerDecoderLayer.init_cache`."""
@@ -76,7 +67,7 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
         Returns:
             [B, T, hidden]; with `return_attention_scores` also a list with the scores of each layer; with a `cache`
             also the new cache; with `return_hidden_states` also a list [B, T, hidden] of the inputs and of each
-            layer's output, before the final normalization; as a tuple when there is more than the output.
+            layer's output; as a tuple when there is more than the output.
         """
         given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "position": position, "mask": mask}
         options = {name: value for name, value in given.items() if value is not None}
@@ -90,8 +81,6 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
                 new_cache.append(rest.pop())
             scores += rest
             states.append(x)
-        if self.final_norm is not None:
-            x = self.final_norm(x)
         wanted = {"scores": return_attention_scores, "cache": cache is not None, "states": return_hidden_states}
         found = {"scores": scores, "cache": new_cache, "states": states}
         results = (x, *(found[name] for name, is_wanted in wanted.items() if is_wanted))
@@ -108,16 +97,13 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
 
     def get_config(self):
         """Returns the constructor's arguments, layers serialized."""
-        serialize = keras.saving.serialize_keras_object
-        norm = None if self.final_norm is None else serialize(self.final_norm)
-        layers = [serialize(layer) for layer in self.layers]
-        return {**super().get_config(), "layers": layers, "final_norm": norm, "recompute": self.recompute}
+        layers = [keras.saving.serialize_keras_object(layer) for layer in self.layers]
+        return {**super().get_config(), "layers": layers, "recompute": self.recompute}
 
     @classmethod
     def from_config(cls, config):
         """Makes the stack and its layers."""
-        made = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("layers", "final_norm")}
-        return cls(**{**config, **made})
+        return cls(**{**config, "layers": keras.saving.deserialize_keras_object(config["layers"])})
 
 
 def number_dropouts(model):

@@ -119,8 +119,8 @@ def training_memory(model, hparams, source_length=SENTENCE, target_length=SENTEN
     ]
     kept = max(layers) + len(layers) * compute * hidden_size if hparams.recompute_grad else sum(layers)
     for dropout, norm in (
-        (model.encoder_dropout, model.encoder.final_norm),
-        (model.decoder_dropout, model.decoder.final_norm),
+        (model.encoder_dropout, model.encoder_norm),
+        (model.decoder_dropout, model.decoder_norm),
     ):
         kept += hidden_size * (compute + (dropout.rate > 0))
         kept += (8 + compute) * hidden_size if norm is not None else 0

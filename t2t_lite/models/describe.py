@@ -150,7 +150,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, ra
 
 def _parts(model):
     """Returns the model's layers with weights; neighbours of the same class and shapes in one Part."""
-    outer = [layer.parts if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
+    outer = [layer.layers if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
     layers = [layer for parts in outer for layer in parts if layer.trainable_weights]
     found, inside = [], {id(w) for layer in layers for w in layer.trainable_weights}
     for _, alike in itertools.groupby(layers, key=lambda layer: (type(layer), _weights(layer))):

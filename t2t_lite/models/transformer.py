@@ -26,6 +26,7 @@ from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.registry import register_model
 
 _POSITIONS = ("sinusoidal", "learned", "none")
+_ATTENTION_OPTIONS = ("num_heads", "key_dim", "value_dim", "kernel_initializer", "bias_initializer")
 _LAYER_OPTIONS = (
     "num_heads", "filter_size", "key_dim", "value_dim", "dropout", "attention_dropout", "relu_dropout", "norm",
     "norm_epsilon", "attention_bias", "activation", "kernel_initializer", "bias_initializer",
@@ -159,33 +160,28 @@ class Transformer(SequenceModel):
         self.decoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="decoder_dropout")
         self.encoder = self._stack("encoder", TransformerEncoderLayer, num_encoder_layers)
         self.decoder = self._stack("decoder", TransformerDecoderLayer, num_decoder_layers)
+        # After both stacks: checkpoints know the optimizer's variables by their order.
+        self.encoder_norm = self._final_norm("encoder_norm")
+        self.decoder_norm = self._final_norm("decoder_norm")
 
     def _stack(self, name, layer_class, num_layers):
         c = self.config
-        short_form = {option: c[option] for option in _LAYER_OPTIONS}
+        options = {option: c[option] for option in _ATTENTION_OPTIONS}
+        options |= {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
+        options |= {"dtype": self.dtype_policy, "name": "attention"}
         layers = []
         for i in range(num_layers):
-            own = {"self_attention": self.attention(name, i, **self._attention_options())}
+            own = {"self_attention": self.attention(name, i, **options)}
             if layer_class is TransformerDecoderLayer:
-                own["cross_attention"] = self.attention("memory", i, **self._attention_options())
-            layers.append(layer_class(**short_form, **own, dtype=self.dtype_policy, name=f"{name}_{i}"))
-        norm = LayerNormalization(epsilon=c["norm_epsilon"], dtype=self.dtype_policy, name=f"{name}_norm")
-        final_norm = norm if c["norm"] == "pre" else None
-        return TransformerStack(layers, final_norm, c["recompute_grad"], dtype=self.dtype_policy, name=name)
+                own["cross_attention"] = self.attention("memory", i, **options)
+            own |= {option: c[option] for option in _LAYER_OPTIONS}
+            layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
+        return TransformerStack(layers, c["recompute_grad"], dtype=self.dtype_policy, name=name)
 
-    def _attention_options(self):
-        c = self.config
-        return {
-            "num_heads": c["num_heads"],
-            "key_dim": c["key_dim"],
-            "value_dim": c["value_dim"],
-            "dropout": c["attention_dropout"],
-            "use_bias": c["attention_bias"],
-            "kernel_initializer": c["kernel_initializer"],
-            "bias_initializer": c["bias_initializer"],
-            "dtype": self.dtype_policy,
-            "name": "attention",
-        }
+    def _final_norm(self, name):
+        if self.config["norm"] == "post":
+            return None
+        return LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
 
     def attention(self, role, index, **options):
         """Makes the attention of one layer. Override it for kinds of your own.
@@ -245,7 +241,7 @@ class Transformer(SequenceModel):
                 embedding.build()
         if self.config["target_space_embedding"]:
             self.target_space = self.add_weight(name="target_space", shape=shape[-1:], initializer="zeros")
-        for layer in (self.encoder_position, self.decoder_position):
+        for layer in (self.encoder_position, self.decoder_position, self.encoder_norm, self.decoder_norm):
             if layer is not None:
                 layer.build(shape)
         self.encoder.build(shape)
@@ -283,9 +279,9 @@ class Transformer(SequenceModel):
         x = self.encoder_dropout(x, training=training)
         options = {"attention_mask": mask[:, None, :], "training": training}
         if not return_attention_scores:
-            return {"hidden": self.encoder(x, **options), "mask": mask}
+            return {"hidden": _normalized(self.encoder(x, **options), self.encoder_norm), "mask": mask}
         x, scores = self.encoder(x, return_attention_scores=True, **options)
-        return {"hidden": x, "mask": mask, "attention": scores}
+        return {"hidden": _normalized(x, self.encoder_norm), "mask": mask, "attention": scores}
 
     def decode(self, targets, memory, training=None, return_attention_scores=False):
         """Decodes given targets, shifted right.
@@ -305,8 +301,9 @@ class Transformer(SequenceModel):
         x = self.decoder_dropout(x, training=training)
         options = {"memory_mask": memory["mask"][:, None, :], "training": training}
         if not return_attention_scores:
-            return self.decoder(x, memory["hidden"], **options), []
-        return self.decoder(x, memory["hidden"], return_attention_scores=True, **options)
+            return _normalized(self.decoder(x, memory["hidden"], **options), self.decoder_norm), []
+        x, scores = self.decoder(x, memory["hidden"], return_attention_scores=True, **options)
+        return _normalized(x, self.decoder_norm), scores
 
     def logits(self, hidden, matrix=None):
         """[..., hidden] -> float32 [..., target_vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
@@ -386,6 +383,7 @@ class Transformer(SequenceModel):
             position=position,
             training=False,
         )
+        x = _normalized(x, self.decoder_norm)
         logits = self.logits(ops.reshape(x, (batch * beam, self.config["hidden_size"])), cache["shared"])
         fixed = {**cache["fixed"], "layers": layers}
         return logits, {**cache, "beams": {"ancestry": ancestry}, "fixed": fixed}
@@ -394,3 +392,7 @@ class Transformer(SequenceModel):
         """Returns the constructor's arguments."""
         config = {**super().get_config(), **self.config, "activation": activation_config(self.config["activation"])}
         return config | {n: initializer_config(config[n]) for n in ("kernel_initializer", "bias_initializer")}
+
+
+def _normalized(x, norm):
+    return x if norm is None else norm(x)

@@ -188,3 +188,12 @@ def test_mixed_precision_gives_float32_logits(rng, policy):
 def test_bad_hyperparameters_are_named(overrides, words):
     with pytest.raises(UserError, match=words):
         registry.model("transformer").from_hparams(registry.hparams("transformer_tiny").parse(overrides), VOCAB)
+
+
+def test_weights_keep_their_order():
+    """Checkpoints know the optimizer's variables by the order of the weights: earlier runs resume."""
+    sizes = {"hidden_size": 8, "filter_size": 16, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    model = Transformer(20, **sizes, norm="pre")
+    model.build()
+    parts = dict.fromkeys(weight.path.split("/")[1] for weight in model.trainable_weights)
+    assert [*parts] == ["embedding", "encoder", "decoder", "encoder_norm", "decoder_norm"]

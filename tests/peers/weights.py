@@ -60,7 +60,7 @@ def marian_state(model, array=ops.convert_to_numpy):
         state |= _dense(f"{prefix}.fc1", layer.feed_forward.layer.inner, array)
         state |= _dense(f"{prefix}.fc2", layer.feed_forward.layer.outer, array)
         state |= _norm(f"{prefix}.final_layer_norm", layer.feed_forward, array)
-    for side, norm in (("encoder", model.encoder.final_norm), ("decoder", model.decoder.final_norm)):
+    for side, norm in (("encoder", model.encoder_norm), ("decoder", model.decoder_norm)):
         if norm is not None:
             state |= {
                 f"model.{side}.layer_norm.weight": array(norm.gamma),
@@ -115,7 +115,7 @@ def torch_state(model, array=ops.convert_to_numpy):
         state |= _dense(f"{prefix}.linear2", layer.feed_forward.layer.outer, array)
         for number, residual in enumerate([*(a for _, a in sub_layers), layer.feed_forward], start=1):
             state |= _norm(f"{prefix}.norm{number}", residual, array)
-    for side, norm in (("encoder", model.encoder.final_norm), ("decoder", model.decoder.final_norm)):
+    for side, norm in (("encoder", model.encoder_norm), ("decoder", model.decoder_norm)):
         if norm is not None:
             state |= {f"{side}.norm.weight": array(norm.gamma), f"{side}.norm.bias": array(norm.beta)}
     return state
