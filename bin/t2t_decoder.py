@@ -129,32 +129,19 @@ def _job(flags):
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
     if flags["decode_shards"].present:
         settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id
-    settings.check_effect(
-        flags.decode_hparams,
-        mbr=bool(flags.mbr),
-        may_sample=flags.decode_interactive,
-        scores=bool(flags.score_file),
-        of_records=bool(not flags.decode_from_file and (_wants_records(flags) or flags.tune)),
-    )
+    records = not flags.decode_from_file and bool(_wants_records(flags) or flags.tune)
+    effects = {"mbr": bool(flags.mbr), "may_sample": flags.decode_interactive, "scores": bool(flags.score_file)}
+    settings.check_effect(flags.decode_hparams, of_records=records, **effects)
     devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)
     if flags["worker_gpu"].present or flags["logical_cpus"].present:
         _LOGGER.info(description)
-    asked = (
-        "data_dir",
-        "long_input",
-        "on_error",
-        "n_best_format",
-        "mbr",
-        "alignments_file",
-        "keep_timestamp",
-        "compute_dtype",
-    )
+    names = ["data_dir", "long_input", "on_error", "n_best_format", "mbr", "alignments_file", "keep_timestamp"]
     return DecodingJob(
         found,
         settings,
         devices=devices,
         inputs={f"--{name}": flags[name].value for name in _INPUTS},
-        **{name: flags[name].value for name in (*asked, "keep_timestamp")},
+        **{name: flags[name].value for name in (*names, "compute_dtype")},
     )
 
 
