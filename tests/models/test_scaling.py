@@ -142,4 +142,5 @@ def test_no_batch_fits_beside_weights_that_fill_the_memory():
 
 def test_a_batch_size_is_one_that_hparams_take():
     text = described(rates=Rates(memory=1e6)).text()
-    TINY.parse(f"batch_size={value(text, 'largest batch_size in 1e+06 GB').replace(',', '')}")
+    largest = value(text, "largest batch_size in 1e+06 GB").replace(",", "")
+    assert TINY.parse(f"batch_size={largest}").batch_size == int(largest)
