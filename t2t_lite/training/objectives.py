@@ -1,0 +1,81 @@
+"""The one training objective: cross-entropies of the features that a model predicts, and its own costs."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.training.losses import cross_entropy
+
+
+class Sums(NamedTuple):
+    """Sums over the ids of a batch that are not padding. Add those of batches and replicas.
+
+    Attributes:
+        objective: {feature: float32 scalar}, the label-smoothed cross-entropy of each predicted feature.
+        nats: {feature: float32 scalar}, the same without smoothing, and without a gradient.
+        cost: {feature: float32 scalar}, the model's own costs.
+    """
+
+    objective: dict
+    nats: dict
+    cost: dict
+
+
+def named_outputs(outputs):
+    """Returns (logits, costs), two dicts by feature, of what a model returned.
+
+    Args:
+        outputs: logits of "targets", or a dict {feature: logits, "costs": {feature: costs}} without or with "costs".
+    """
+    logits = dict(outputs) if isinstance(outputs, dict) else {"targets": outputs}
+    return logits, logits.pop("costs", {})
+
+
+def labels_of(logits, ids):
+    """Returns the ids [n] that belong to the logits [..., V] of a feature, flattened; 0 is not scored.
+
+    Args:
+        logits: float32 [batch, length, V] of every position, or [n, V] of those that are not 0, in their order; of a
+            feature without a length [batch, V].
+        ids: int [batch, length]; of a feature without a length [batch].
+    """
+    labels = tf.reshape(ids, [-1])
+    is_of_nonzero = len(logits.shape) == len(ids.shape) == 2
+    return tf.boolean_mask(labels, labels != 0) if is_of_nonzero else labels
+
+
+def objective_sums(outputs, batch, label_smoothing=0.0):
+    """Returns the Sums of a batch.
+
+    Args:
+        outputs: what the model returned: see `named_outputs`. Logits are float32, shaped as `labels_of` says; costs are
+            float [batch, length], with the shape of their feature's ids.
+        batch: dict of int ids, 0 is padding or not scored.
+        label_smoothing: float, ε in [0, 1).
+
+    Raises:
+        UserError: the outputs lack the targets, or are of a feature that the batch lacks.
+    """
+    logits, costs = named_outputs(outputs)
+    unknown = [feature for feature in (*logits, *costs) if feature not in batch]
+    if unknown or "targets" not in logits:
+        what = f"{unknown[0]!r}, which is no feature of its batches" if unknown else f"{', '.join(logits) or 'nothing'}"
+        raise UserError(f"the model predicts {what}. Expected targets, and others among: {', '.join(batch)}.")
+    each = {f: cross_entropy(logits[f], labels_of(logits[f], batch[f]), label_smoothing) for f in logits}
+    return Sums(
+        {feature: objective for feature, (objective, _) in each.items()},
+        {feature: nats for feature, (_, nats) in each.items()},
+        {f: tf.reduce_sum(tf.where(batch[f] != 0, tf.cast(cost, tf.float32), 0.0)) for f, cost in costs.items()},
+    )
+
+
+def mean_loss(sums, counts):
+    """Returns the loss, a float32 scalar: each sum over its feature's count.
+
+    Args:
+        sums: Sums.
+        counts: {feature: float32 scalar}, how many ids of the whole step are not 0. One of 0 adds nothing.
+    """
+    parts = [*sums.objective.items(), *sums.cost.items()]
+    return tf.add_n([tf.math.divide_no_nan(total, counts[feature]) for feature, total in parts])

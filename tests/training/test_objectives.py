@@ -1,0 +1,68 @@
+"""The objective of several features and costs against NumPy."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.training.objectives import mean_loss, named_outputs, objective_sums
+
+RNG = np.random.default_rng(0)
+BATCH = {
+    "inputs": np.array([[3, 4, 1], [5, 1, 0]]),
+    "targets": np.array([[2, 0, 5, 1], [0, 4, 0, 0]]),
+    "label": np.array([2, 0]),
+}
+LOGITS = {
+    "targets": RNG.normal(size=(2, 4, 7)).astype("float32"),
+    "label": RNG.normal(size=(2, 3)).astype("float32"),
+}
+COSTS = {"inputs": np.array([[1.0, 2.0, 4.0], [8.0, 16.0, np.nan]], "float32")}
+
+
+def smoothed(logits, labels, smoothing):
+    """The definition, with one-hot labels, in float64: 0 where an id is 0."""
+    log_p = logits - np.log(np.exp(logits.astype("float64")).sum(-1, keepdims=True))
+    size = logits.shape[-1]
+    q = np.where(np.eye(size)[labels], 1 - smoothing, smoothing / (size - 1))
+    entropy = -np.sum(q * np.log(np.where(q > 0, q, 1)), -1)
+    return np.where(labels != 0, -np.sum(q * log_p, -1) - entropy, 0.0)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_sums_are_of_each_feature_alone(smoothing):
+    sums = objective_sums({**LOGITS, "costs": COSTS}, BATCH, smoothing)
+    for feature, logits in LOGITS.items():
+        for found, share in ((sums.objective, smoothing), (sums.nats, 0.0)):
+            np.testing.assert_allclose(found[feature], smoothed(logits, BATCH[feature], share).sum(), rtol=1e-5)
+    assert {feature: float(cost) for feature, cost in sums.cost.items()} == {"inputs": 31.0}  # none of padding
+
+
+def test_logits_of_the_positions_that_count_are_enough():
+    there = {**LOGITS, "targets": LOGITS["targets"][BATCH["targets"] != 0]}
+    for some, every in zip(objective_sums(there, BATCH, 0.1), objective_sums(LOGITS, BATCH, 0.1), strict=True):
+        assert {feature: float(value) for feature, value in some.items()} == pytest.approx(every)
+
+
+def test_the_loss_divides_each_feature_by_its_own_count():
+    sums = objective_sums({**LOGITS, "costs": COSTS}, BATCH)
+    counts = {feature: tf.constant(n) for feature, n in (("inputs", 10.0), ("targets", 5.0), ("label", 0.0))}
+    assert float(mean_loss(sums, counts)) == pytest.approx(float(sums.objective["targets"]) / 5 + 31.0 / 10)
+
+
+def test_plain_logits_are_of_the_targets():
+    logits, costs = named_outputs(LOGITS["targets"])
+    assert logits == {"targets": LOGITS["targets"]} and costs == {}
+
+
+@pytest.mark.parametrize(
+    "outputs, message",
+    [
+        ({"label": LOGITS["label"]}, "predicts label. Expected targets, and others among: inputs, targets, label."),
+        ({**LOGITS, "tag": LOGITS["label"]}, "'tag', which is no feature"),
+        ({**LOGITS, "costs": {"depth": COSTS["inputs"]}}, "'depth', which is no feature"),
+    ],
+)
+def test_outputs_that_do_not_fit_the_batch_are_named(outputs, message):
+    with pytest.raises(UserError, match=message):
+        objective_sums(outputs, BATCH)
