@@ -20,6 +20,8 @@ class Problem:
 
     Attributes:
         name: the registered name, without suffixes; set by the registry.
+        features: {feature: rank} of what a batch holds, in this order: int32 ids, 0 is padding and not scored. Rank 2:
+            [rows, length]. Rank 1: [rows], stored in a record as a list of one id.
         random_seed: seed of generation; the same seed gives the same files.
         max_cases: maximum number of examples per split, 0: no limit.
         num_workers: number of processes that encode; it does not affect the files.
@@ -41,11 +43,17 @@ class Problem:
 
     # What a subclass says.
 
+    features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
     decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}
     chooses_output = False  # whether `choose_output` is asked; the search is longer, as all of the beam must be final
+
+    @property
+    def record_features(self):
+        """The names of the features that records hold; by default those of `features`. Each needs at least one id."""
+        return tuple(self.features)
 
     @property
     def dataset_splits(self):
@@ -208,25 +216,61 @@ class Problem:
     def get_feature_encoders(self, data_dir=None):
         """Returns {"inputs": encoder, "targets": encoder} as a model sees them, after `_rev` and `_copy`. Cached."""
         if data_dir not in self._encoders:
-            self._encoders[data_dir] = self.preprocess_example(self.feature_encoders(data_dir))
+            self._encoders[data_dir] = self.maybe_reverse_and_copy(self.feature_encoders(data_dir))
         return self._encoders[data_dir]
 
-    def preprocess_example(self, example):
-        """Swaps (`_rev`), then copies (`_copy`) the values of a dict with `inputs` and `targets`."""
+    def maybe_reverse_and_copy(self, example):
+        """Swaps (`_rev`), then copies (`_copy`) the values of a dict with `inputs` and `targets`.
+
+        Raises:
+            UserError: the problem is `_rev` or `_copy`, but its features cannot be swapped.
+        """
+        if not (self.was_reversed or self.was_copy):
+            return example
+        if not self.features.get("inputs") == self.features.get("targets") == 2:
+            raise UserError(f"{self.full_name}: its inputs and targets cannot be swapped or copied. Use {self.name}.")
         inputs, targets = example["inputs"], example["targets"]
         if self.was_reversed:
             inputs, targets = targets, inputs
         return {**example, "inputs": inputs, "targets": inputs if self.was_copy else targets}
+
+    def preprocess_example(self, example, mode, hparams):
+        """Changes an example when it is read; by default returns it unchanged. In tensor2tensor's sense, to override.
+
+        Training, evaluation, `dataset` and the decoding of records call it in a graph, before `maybe_reverse_and_copy`.
+        `max_length` and `min_length` apply to the result. Random numbers belong into `corrupt`, because an iterator
+        with random state cannot be saved.
+
+        Args:
+            example: {feature: int64 [length]} of `record_features`.
+            mode: "train", "eval", or "infer" for the decoding of records.
+            hparams: HParams.
+
+        Returns:
+            A dict like `example`, which may hold other features, or a `tf.data.Dataset` of such dicts.
+        """
+        return example
+
+    def corrupt(self, batch, seeds):
+        """Changes a batch, or adds features to it, by random numbers; by default returns it unchanged.
+
+        It is TensorFlow code without state, such as `tf.random.stateless_uniform` or `tf.bitwise`.
+
+        Args:
+            batch: {feature: int32 ids, padded with 0}, of the ranks in `features`.
+            seeds: int32 [rows, 2], a function of random_seed, the batch's index in the stream (0 in evaluation) and the
+                ids of the row. So a row's result does not depend on its neighbors, replicas or interruptions.
+
+        Returns:
+            A dict with all of `features`, int32.
+        """
+        return batch
 
     def dataset(self, data_dir, split=DatasetSplit.TRAIN, hparams=None):
         """Returns the batches of a split for Keras' `fit` and `evaluate`: see `t2t_lite.data.fit_dataset`."""
         from t2t_lite.data.fit_dataset import fit_dataset
 
         return fit_dataset(self, data_dir, split, hparams)
-
-    def preprocess_dataset(self, dataset):
-        """Applies `preprocess_example` to a tf.data.Dataset of dicts."""
-        return dataset.map(self.preprocess_example) if self.was_reversed or self.was_copy else dataset
 
     def input_text(self, text):
         """Preprocesses a text before it is encoded for decoding; by default returns it unchanged."""

@@ -155,7 +155,7 @@ def problem_ladder(problem, hparams, paths, encoders, facts):
     with records.naming_damage(*paths):
         sample = _interleaved(tf.data.Dataset.from_tensor_slices(list(paths))).batch(_SAMPLE)
         sides = _within(*parse(next(iter(sample))), hparams.min_length, limit)
-    shown = problem.preprocess_example({side: side for side in split_facts.SIDES}).values()
+    shown = problem.maybe_reverse_and_copy({side: side for side in split_facts.SIDES}).values()
     longest = [max(n for n in map(int, facts["side_lengths"][side]) if n <= limit) for side in shown]
     if hparams.bpe_dropout:
         longest = [min(2 * length, limit) for length in longest]  # longer results of dropout are discarded

@@ -116,8 +116,8 @@ def _read_sample(paths):
 
 
 def _sides(problem, encoders, facts, sample):
-    lengths = problem.preprocess_example(facts["side_lengths"])
-    sample = problem.preprocess_example(sample)
+    lengths = problem.maybe_reverse_and_copy(facts["side_lengths"])
+    sample = problem.maybe_reverse_and_copy(sample)
     languages = dict(zip(split_facts.SIDES, problem.languages or (None, None), strict=True))
     return [
         Side(
@@ -139,7 +139,7 @@ def _splits_text(problem, splits):
         if not facts:
             rows.append((FILE_TAGS[split], "not counted", "", "", f"{len(paths)}", ""))
             continue
-        tokens = problem.preprocess_example(facts["tokens"])
+        tokens = problem.maybe_reverse_and_copy(facts["tokens"])
         removed = facts.get("removed") or {}
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in removed.items())
         counts = (

@@ -176,7 +176,7 @@ def check_ids(facts, encoders, where):
 
 def row_lengths(problem, facts):
     """Returns {ids: examples} of the longer side as a model sees it; with `_copy` it sees only one side."""
-    seen = problem.preprocess_example({side: side for side in SIDES})
+    seen = problem.maybe_reverse_and_copy({side: side for side in SIDES})
     return facts["side_lengths"][seen["inputs"]] if seen["inputs"] == seen["targets"] else facts["lengths"]
 
 

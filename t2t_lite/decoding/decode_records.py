@@ -60,7 +60,7 @@ def read_records(job, split):
     paths = translator.problem.shard_paths(job.data_dir, split)
     wanted = None if job.settings.num_samples == -1 else job.settings.num_samples
     pairs = []
-    for example in map(translator.problem.preprocess_example, read_examples(paths)):
+    for example in map(translator.problem.maybe_reverse_and_copy, read_examples(paths)):
         if len(pairs) == wanted:
             break
         pairs.append([_text(translator, side, example[side]) for side in ("inputs", "targets")])

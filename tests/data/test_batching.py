@@ -171,7 +171,7 @@ def test_a_problem_is_read_in_its_direction(tmp_path, was_reversed, was_copy):
     sharding.write_shards([{"inputs": [5, 6, 1], "targets": [7, 1]}], [path], seed=0)
     problem = Problem(was_reversed, was_copy)
     batch = next(iter(batching.problem_batches(problem, HParams(batch_size=6), [path], {})))
-    wanted = problem.preprocess_example({"inputs": [5, 6, 1], "targets": [7, 1]})
+    wanted = problem.maybe_reverse_and_copy({"inputs": [5, 6, 1], "targets": [7, 1]})
     assert {side: ids.numpy()[0].tolist() for side, ids in batch.items()} == wanted
 
 

@@ -330,7 +330,7 @@ def test_reversed_and_copied(flags, name, languages, sides, monkeypatch):
     assert problem.dataset_filename() == "toy_text"
     assert problem.languages == languages
     assert tuple(problem.get_feature_encoders("d").values()) == sides
-    assert tuple(problem.preprocess_example({"inputs": "inputs", "targets": "targets"}).values()) == sides
+    assert tuple(problem.maybe_reverse_and_copy({"inputs": "inputs", "targets": "targets"}).values()) == sides
     assert problem.feature_encoders("d") == encoders
 
 
@@ -384,3 +384,13 @@ def test_a_problem_of_a_user_is_registered_and_found():
         assert registry.problem("toy_registered_rev").full_name == "toy_registered_rev"
     finally:
         registry._problems.remove("toy_registered")
+
+
+def test_only_two_texts_are_swapped():
+    class Labels(Problem):
+        name = "labels"
+        features = {"inputs": 2, "targets": 1}  # noqa: RUF012
+
+    for flag in ("was_reversed", "was_copy"):
+        with pytest.raises(UserError, match=r"labels_(rev|copy): its inputs and targets cannot .* Use labels\."):
+            Labels(**{flag: True}).maybe_reverse_and_copy({"inputs": [5, 1], "targets": [1]})
