@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.errors import UserError
+from t2t_lite.models.attention_weights import attention_weights
 
 UNKNOWN = "<unk>"
 
@@ -30,20 +31,15 @@ def memory_attention(model, layer=-2):
     (Chen et al. 2020), gave 14 %.
 
     Args:
-        model: has `attention_weights({"inputs", "targets"})`, as the Transformer and an `Ensemble` do.
+        model: see `t2t_lite.models.attention_weights`.
         layer: int, index of a decoder layer; negative counts from the last. The first if there are fewer layers.
 
     Raises:
-        UserError: the model does not expose attention weights.
+        UserError: at the first call, if the model does not show its attention.
     """
-    if not hasattr(model, "attention_weights"):
-        raise UserError(
-            f"The model {type(model).__name__} does not tell its attention: it has no method attention_weights (see "
-            "t2t_lite.models.Transformer)."
-        )
 
     def attention(inputs, targets):
-        layers = model.attention_weights({"inputs": inputs, "targets": targets})["memory"]
+        layers = attention_weights(model, {"inputs": inputs, "targets": targets})["memory"]
         weights = layers[max(layer, -len(layers))]  # [B, heads, T, S]
         return tf.reduce_mean(tf.cast(weights, tf.float32), 1)
 

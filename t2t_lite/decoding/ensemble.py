@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.full_pass import decodable
 from t2t_lite.errors import UserError
+from t2t_lite.models.attention_weights import attention_weights
 
 
 class Ensemble:
@@ -25,12 +26,12 @@ class Ensemble:
         return _log_mean([model(features, training=training) for model in self.models])
 
     def attention_weights(self, features):
-        """Returns the mean of the models' `attention_weights`: {kind: one [B, heads, T, S] per layer}.
+        """Returns the mean of the models' weights: see `t2t_lite.models.attention_weights`.
 
         Raises:
             ValueError: the models have different numbers of layers or heads.
         """
-        weights = [model.attention_weights(features) for model in self.models]
+        weights = [attention_weights(model, features) for model in self.models]
         return tf.nest.map_structure(lambda *leaves: tf.add_n(leaves) / len(leaves), *weights)
 
     def encode(self, inputs):

@@ -310,13 +310,13 @@ class Transformer(SequenceModel):
         return self.softmax(hidden, reverse=True, matrix=matrix)
 
     def attention_weights(self, inputs):
-        """Returns the attention weights of every layer and head, for given inputs and targets.
+        """Returns the attention weights of every layer and head: see `t2t_lite.models.attention_weights`.
 
         Args:
             inputs: as `call`.
 
         Returns:
-            dict of lists, one [B, heads, query, key] a layer: "encoder", "decoder" (self-attention) and "memory".
+            dict of lists, one [B, heads, query, key] per layer: "encoder", "decoder" (self-attention) and "memory".
         """
         memory = self.encode(inputs["inputs"], return_attention_scores=True)
         _, scores = self.decode(inputs["targets"], memory, return_attention_scores=True)

@@ -110,8 +110,8 @@ def test_a_translator_gives_attention_on_request(run_dir):
     assert translator.translate(texts, **options)[0].attention is None
 
 
-def test_a_model_that_does_not_tell_its_attention():
+def test_a_model_that_does_not_show_its_attention():
     encoders = {"inputs": ByteTextEncoder(), "targets": ByteTextEncoder()}
     translator = Translator(ScriptedModel(vocab_size=258), encoders, HParams())
-    with pytest.raises(UserError, match="ScriptedModel does not tell its attention"):
+    with pytest.raises(UserError, match="ScriptedModel does not show its attention"):
         translator.translate(["a"], return_attention=True)
