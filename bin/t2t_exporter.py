@@ -44,8 +44,8 @@ def define_flags(flags):
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        "name=value,… of beam_size=4, alpha=0.6, extra_length=50, length_penalty=gnmt, ends=any and max_input_size "
-        "(512), which are fixed in the export; hugging_face keeps beam_size and alpha, ctranslate2 none.",
+        f"name=value,… of {', '.join(_SETTINGS['saved_model'])} ({_MAX_INPUT_LENGTH}), which are fixed in the export; "
+        "hugging_face keeps beam_size and alpha, ctranslate2 none.",
     )
     flags.DEFINE_enum(
         "weights_dtype",
@@ -75,8 +75,7 @@ def _check_settings(flags, settings):
     from t2t_lite.config import parse_assignments
 
     given, fixed = parse_assignments(flags.decode_hparams, "--decode_hparams"), _SETTINGS["saved_model"]
-    changed = [name for name in given if getattr(settings, name, 0) != getattr(type(settings), name, 0)]
-    if others := [name for name in changed if name not in fixed]:
+    if others := [name for name in settings.changed(given) if name not in fixed]:
         raise UserError(
             f"--decode_hparams: {', '.join(others)}: not kept in an export. Expected {', '.join(fixed)}; an export has "
             "a signature n_best, and t2t-decoder samples."
@@ -110,7 +109,7 @@ def run(flags):
 
 def _export(flags, translator, settings, folder, card):
     """Writes the format that is asked for; returns its path."""
-    kept = {name: getattr(settings, name) for name in _SETTINGS[flags.format] if name != "max_input_size"}
+    kept = {name: getattr(settings.search, name) for name in _SETTINGS[flags.format] if name != "max_input_size"}
     if flags.format == "ctranslate2":
         from t2t_lite.export.ctranslate2 import export_ctranslate2
 

@@ -17,6 +17,7 @@ from t2t_lite.bin.t2t_bleu import define_score_flags
 from t2t_lite.decoding import decoder_command
 from t2t_lite.errors import UserError, counted
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, MINUTES
+from t2t_lite.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -29,9 +30,17 @@ def define_flags(flags):
     flags.DEFINE_integer("min_steps", 0, "Leave out checkpoints of fewer steps.", limits=COUNT)
     flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", limits=MINUTES)
     flags.DEFINE_integer(
-        "beam_size", None, "Beam of the search; 1 is greedy. Default: 4, or the problem's own.", limits=BEAM_SIZE
+        "beam_size",
+        None,
+        f"Beam of the search; 1 is greedy. Default: {SearchOptions.beam_size}, or the problem's own.",
+        limits=BEAM_SIZE,
     )
-    flags.DEFINE_float("alpha", None, "Length penalty of the search. Default: 0.6, or the problem's own.", limits=ALPHA)
+    flags.DEFINE_float(
+        "alpha",
+        None,
+        f"Length penalty of the search. Default: {SearchOptions.alpha}, or the problem's own.",
+        limits=ALPHA,
+    )
     define_score_flags(flags)
     flags.DEFINE_path("plot", None, "Where to draw the scores; default: <translations_dir>/<problem>-scores.png.")
     flags.DEFINE_string("problem", None, "Name of the problem; the run knows it.")

@@ -10,6 +10,7 @@ import re
 from t2t_lite.errors import UserError, located, nearest, shown
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, LOSS_SCALE, SEED, setting, settings_of, typed_value
+from t2t_lite.search_options import SearchOptions
 from t2t_lite.tensor2tensor_names import hparam_answer
 
 
@@ -102,8 +103,8 @@ class HParams:
 
     # Evaluation during training.
     eval_decode_examples: int = setting(200, limits=COUNT)  # dev sentences really translated each time; 0: none
-    eval_beam_size: int = setting(4, limits=BEAM_SIZE)
-    eval_alpha: float = setting(0.6, limits=ALPHA)
+    eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE)
+    eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA)
 
     def __post_init__(self):
         object.__setattr__(self, "_own", {})

@@ -22,6 +22,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.loops import GrowingCache, run_dropping, run_phases
 from t2t_lite.decoding.top_k import block_top_k, pick
+from t2t_lite.search_options import SearchOptions
 
 PAD_ID = 0
 EOS_ID = 1
@@ -60,11 +61,11 @@ def beam_search(
     inputs,
     limit,
     *,
-    beam_size=4,
-    alpha=0.6,
-    length_penalty="gnmt",
-    n_best=1,
-    ends="any",
+    beam_size=SearchOptions.beam_size,
+    alpha=SearchOptions.alpha,
+    length_penalty=SearchOptions.length_penalty,
+    n_best=SearchOptions.n_best,
+    ends=SearchOptions.ends,
     prefix=None,
     max_length=None,
 ) -> Hypotheses:

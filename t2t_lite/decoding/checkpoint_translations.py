@@ -10,7 +10,6 @@ import tensorflow as tf
 from t2t_lite import files, registry
 from t2t_lite.console import Progress
 from t2t_lite.decoding import decoder_command
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.text_files import as_field
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, first_line
@@ -19,6 +18,7 @@ from t2t_lite.files import step_files
 from t2t_lite.runs.directory import check_names
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.opening import encoders_of, read_config_of, restore_weights, run_files
+from t2t_lite.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")
 

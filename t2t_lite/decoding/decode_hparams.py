@@ -4,54 +4,63 @@ import dataclasses
 import logging
 
 from t2t_lite.config import HParams, parse_assignments
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.errors import UserError, located, nearest, shown
 from t2t_lite.ranges import (
-    ALPHA,
     BEAM_SIZE,
     COUNT,
-    DECODE_BATCH,
-    EXTRA_LENGTH,
     SHARDS,
+    Choices,
     check_settings,
     setting,
     settings_of,
     typed_text,
     typed_value,
 )
+from t2t_lite.search_options import SearchOptions
 from t2t_lite.tensor2tensor_names import hparam_answer
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SEARCH, _SAMPLING = "argmax", ("random", "random_per_example")
-_SAMPLING_SETTINGS = {"sampling_temp", "sampling_keep_top_k", "sampling_keep_top_p", "sampling_seed"}
-_SEARCH_SETTINGS = {"alpha", "length_penalty", "ends", "return_beams"}  # not beam_size: tensor2tensor samples with 1
+_METHODS = {"argmax": False, "random": True, "random_per_example": True}  # -> SearchOptions.sampling
+# Settings of `SearchOptions` by their names here, which are tensor2tensor's.
+_SEARCH = {name: name for name in ("beam_size", "alpha", "extra_length", "length_penalty", "ends", "batch_size")}
+_SAMPLING = {
+    "sampling_temp": "temperature",
+    "sampling_keep_top_k": "top_k",
+    "sampling_keep_top_p": "top_p",
+    "sampling_seed": "seed",
+}
+_IN_SEARCH = _SEARCH | _SAMPLING | {"sampling_method": "sampling"}
+# tensor2tensor's values that `SearchOptions` has others for.
+_VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
+_WITHOUT_BEAM = {"alpha", "length_penalty", "ends", "return_beams"}  # not beam_size: tensor2tensor samples with 1
 
 EVALUATION_SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "batch_size")
 DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"  # what t2t-decoder --tune tries
+SEARCH_HELP = ", ".join(f"{name}={getattr(SearchOptions, name)}" for name in _SEARCH)
 HELP = (
-    "name=value,… of beam_size=4 (1: greedy), alpha=0.6 (length penalty), extra_length=50 (longest output: that of the "
-    "input and so many more pieces), batch_size=32 (sentences), return_beams, n_best, write_beam_scores, "
-    "max_input_size, sampling_method=random, sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, "
-    "num_samples, num_decodes, replace_unknown, delimiter, shards, shard_id, shards_start_offset, shard_google_format, "
-    "identity_output, log_results, length_penalty=gnmt, ends=any. A parsing problem has its own defaults: "
-    "beam_size=21, alpha=0.3, extra_length=300."
+    f"name=value,… of {SEARCH_HELP} (beam_size=1: greedy; extra_length: the longest output is that of the input and so "
+    "many more pieces; batch_size: sentences), return_beams, n_best, write_beam_scores, max_input_size, "
+    "sampling_method=random, sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, num_samples, "
+    "num_decodes, replace_unknown, delimiter, shards, shard_id, shards_start_offset, shard_google_format, "
+    "identity_output, log_results. A problem may have its own defaults: a parsing problem has beam_size=21, alpha=0.3, "
+    "extra_length=300."
 )
 
 
 @dataclasses.dataclass
 class DecodeHParams:
-    """The settings of `--decode_hparams` (tensor2tensor's utils/decoding.py); the defaults are the paper's.
+    """The settings of `--decode_hparams` (tensor2tensor's utils/decoding.py).
 
     Attributes:
-        beam_size, alpha, extra_length (tensor2tensor: 100), length_penalty, ends: see `SearchOptions`.
-        batch_size: see `SearchOptions`; 0: 32.
+        search: SearchOptions. On the command line they are beam_size, alpha, extra_length (tensor2tensor: 100),
+            length_penalty, ends, batch_size (0: the default), sampling_method ("argmax" searches, "random" samples;
+            tensor2tensor's "random_per_example" is the same here), sampling_temp, sampling_keep_top_k (-1: all),
+            sampling_keep_top_p and sampling_seed. In tensor2tensor sampling_method and sampling_temp are
+            hyperparameters of the model.
         return_beams: write all beam_size outputs of a line, separated by tabs, best first (after the problem's choice).
         n_best: write that many outputs of a line; 0: one, or beam_size with return_beams.
         write_beam_scores: write each output's score after it.
         max_input_size: the longest input in ids, EOS included; -1: the model's own maximum.
-        sampling_method: "argmax" searches; "random" samples (tensor2tensor's "random_per_example" is the same here).
-        sampling_temp, sampling_keep_top_k (-1: all), sampling_keep_top_p, sampling_seed: how to sample, see
-            `SearchOptions`. In tensor2tensor the first two are hyperparameters of the model.
         num_samples: outputs sampled per line; for a problem's records, how many are decoded, as in tensor2tensor.
         num_decodes: passes over a problem's records, each in a folder of its own; for sampling.
         replace_unknown: replace an output's unknown pieces by the input word that they attend to most.
@@ -61,21 +70,11 @@ class DecodeHParams:
         log_results: show every input and output on stderr.
     """
 
-    beam_size: int = setting(4, limits=BEAM_SIZE)
-    alpha: float = setting(0.6, limits=ALPHA)
-    extra_length: int = setting(50, limits=EXTRA_LENGTH)
-    length_penalty: str = setting("gnmt", choices=("gnmt", "power"))
-    ends: str = setting("any", choices=("any", "top"))
-    batch_size: int = setting(0, 0, DECODE_BATCH.most)
+    search: SearchOptions = dataclasses.field(default_factory=SearchOptions)
     return_beams: bool = False
     n_best: int = setting(0, 0, BEAM_SIZE.most)
     write_beam_scores: bool = False
     max_input_size: int = setting(-1, 1, 2**20, also=(-1,))
-    sampling_method: str = setting("argmax", choices=(_SEARCH, *_SAMPLING))
-    sampling_temp: float = setting(1.0, 0, 1000)
-    sampling_keep_top_k: int = setting(-1, 1, 2**24, also=(-1,))
-    sampling_keep_top_p: float = setting(1.0, above=0, most=1)
-    sampling_seed: int = setting(0, 0, 2**32 - 1)
     num_samples: int = setting(-1, 1, 2**31 - 1, also=(-1,))
     num_decodes: int = setting(1, 1, 1000)
     replace_unknown: bool = False
@@ -95,7 +94,7 @@ class DecodeHParams:
             UserError: an unknown name (with the nearest ones), a value of the wrong type or out of range, or a
                 setting of tensor2tensor that has no meaning here.
         """
-        kinds, made = settings_of(cls), cls(**dict(defaults))
+        made, search, kinds = cls(), dict(defaults), _kinds()
         for name, value in parse_assignments(text, where).items():
             if name in _NO_EFFECT:
                 _LOGGER.warning("%s: %s has no effect: %s.", where, name, _NO_EFFECT[name])
@@ -107,7 +106,12 @@ class DecodeHParams:
                 raise UserError(f"{where}: {shown(name)} is unknown. {_instead(name, kinds)}")
             else:
                 with located(where):
-                    setattr(made, name, typed_value(name, value, *kinds[name]))
+                    value = typed_value(name, _VALUES.get((name, str(value)), value), *kinds[name])
+                if name in _IN_SEARCH:
+                    search[_IN_SEARCH[name]] = _METHODS[value] if name == "sampling_method" else value
+                else:
+                    setattr(made, name, value)
+        made.search = SearchOptions(**search)
         made.delimiter = made.delimiter.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0")
         with located(where):
             made.check()
@@ -115,8 +119,8 @@ class DecodeHParams:
 
     def check(self):
         """Raises `UserError` for values out of range; num_samples may be a number of records."""
-        check_settings(self)
-        (dataclasses.replace(self, num_samples=-1) if self.is_sampling else self).search_options()
+        check_settings(self, limited_only=True)
+        (dataclasses.replace(self, num_samples=-1) if self.search.sampling else self).search_options()
         if not 0 <= self.shard_id < self.shards:
             raise UserError(
                 f"shard_id={self.shard_id}: expected from 0 to {self.shards - 1}, with shards={self.shards}."
@@ -138,30 +142,30 @@ class DecodeHParams:
         Raises:
             UserError: sampling options without sampling, or too many samples per line.
         """
-        if self.num_samples != -1 and not (of_records or self.is_sampling or mbr):
+        if self.num_samples != -1 and not (of_records or self.search.sampling or mbr):
             raise UserError(f"{where}: num_samples={self.num_samples} of a line needs sampling_method=random.")
         if not of_records:
             self.search_options()
-        if self.num_decodes != 1 and not (of_records and self.is_sampling):
+        if self.num_decodes != 1 and not (of_records and self.search.sampling):
             raise UserError(
                 f"{where}: num_decodes={self.num_decodes} needs a problem's records and sampling_method=random; of a "
                 "file there is num_samples."
             )
-        given = [name for name in parse_assignments(text, where) if name in _SAMPLING_SETTINGS | _SEARCH_SETTINGS]
-        if scores and given:
-            _LOGGER.warning("%s: %s: no effect on given targets, which are only scored.", where, ", ".join(given))
+        given = parse_assignments(text, where)
+        of_search = [name for name in given if name in _SAMPLING or name in _WITHOUT_BEAM]
+        if scores and of_search:
+            _LOGGER.warning("%s: %s: no effect on given targets, which are only scored.", where, ", ".join(of_search))
             return
-        changed = [name for name in given if getattr(self, name) != getattr(DecodeHParams, name)]
-        lost = [name for name in changed if name in _SAMPLING_SETTINGS]
-        if lost and not (self.is_sampling or mbr or may_sample):
+        lost = [name for name in self.changed(given) if name in _SAMPLING]
+        if lost and not (self.search.sampling or mbr or may_sample):
             raise UserError(
                 f"{where}: {', '.join(lost)}: only of sampling. Add sampling_method=random, or leave "
                 f"{'it' if len(lost) == 1 else 'them'} out."
             )
-        if self.is_sampling and not mbr and self.n_best not in (0, self.num_outputs):
+        if self.search.sampling and not mbr and self.n_best not in (0, self.num_outputs):
             raise UserError(f"{where}: n_best={self.n_best}: of a search. Of samples, num_samples says how many.")
-        lost = [name for name in given if name in _SEARCH_SETTINGS]
-        if (self.is_sampling or mbr) and lost:
+        lost = [name for name in given if name in _WITHOUT_BEAM]
+        if (self.search.sampling or mbr) and lost:
             _LOGGER.warning("%s: %s: no effect on samples, which are drawn without a beam.", where, ", ".join(lost))
 
     def shard_name(self, path):
@@ -175,42 +179,30 @@ class DecodeHParams:
         """Returns (begin, end) of this shard among `count` lines."""
         return count * self.shard_id // self.shards, count * (self.shard_id + 1) // self.shards
 
-    @property
-    def is_sampling(self):
-        """Whether outputs are sampled instead of searched for."""
-        return self.sampling_method in _SAMPLING
+    def changed(self, names):
+        """Returns those of the settings' names, as `parse` takes them, whose values are not the defaults."""
+
+        def value(settings, name):
+            return getattr(settings.search, _IN_SEARCH[name]) if name in _IN_SEARCH else getattr(settings, name, None)
+
+        return [name for name in names if value(self, name) != value(DecodeHParams(), name)]
+
+    def searching(self, **options):
+        """Returns these settings with other `SearchOptions`."""
+        return dataclasses.replace(self, search=dataclasses.replace(self.search, **options))
 
     @property
     def num_outputs(self):
         """How many outputs are written per line."""
-        if self.is_sampling:
+        if self.search.sampling:
             return max(self.num_samples, 1)
-        return self.n_best or (self.beam_size if self.return_beams else 1)
+        return self.n_best or (self.search.beam_size if self.return_beams else 1)
 
     def search_options(self):
-        """Returns these settings as `SearchOptions`. Raises `UserError`, also for too many samples per line."""
-        if self.is_sampling:
+        """Returns `search` with `n_best` set. Raises `UserError`, also for too many samples per line."""
+        if self.search.sampling:
             typed_value("num_samples", self.num_outputs, *settings_of(SearchOptions)["n_best"])
-        return SearchOptions(
-            beam_size=self.beam_size,
-            alpha=self.alpha,
-            extra_length=self.extra_length,
-            batch_size=self.batch_size or SearchOptions.batch_size,
-            length_penalty=self.length_penalty,
-            ends=self.ends,
-            n_best=self.num_outputs,
-            **(self.sampling_options() if self.is_sampling else {}),
-        )
-
-    def sampling_options(self):
-        """Returns the options of `SearchOptions` that concern sampling, a dict."""
-        return {
-            "sampling": True,
-            "temperature": self.sampling_temp,
-            "top_k": max(self.sampling_keep_top_k, 0),
-            "top_p": self.sampling_keep_top_p,
-            "seed": self.sampling_seed,
-        }
+        return dataclasses.replace(self.search, n_best=self.num_outputs)
 
 
 def evaluation_search(text, where="--decode_hparams"):
@@ -219,13 +211,21 @@ def evaluation_search(text, where="--decode_hparams"):
     Raises:
         UserError: a setting that has no meaning in evaluations, or a value out of range.
     """
-    given, settings = parse_assignments(text, where), DecodeHParams.parse(text, where)
+    given, search = parse_assignments(text, where), DecodeHParams.parse(text, where).search
     if other := [name for name in given if name not in EVALUATION_SETTINGS]:
         raise UserError(
             f"{where}: {other[0]} has no meaning in evaluations, only {', '.join(EVALUATION_SETTINGS)}. It has one in "
             "t2t-decoder."
         )
-    return {name: getattr(settings, name) for name in EVALUATION_SETTINGS if given.get(name) not in (None, "0")} or None
+    return {name: getattr(search, name) for name in given} or None
+
+
+def _kinds():
+    """Returns {name: (type, limits)} of all settings."""
+    own, search = settings_of(DecodeHParams), settings_of(SearchOptions)
+    kinds = {name: search[field] for name, field in _IN_SEARCH.items()}
+    kinds["sampling_method"] = (str, Choices(tuple(_METHODS)))
+    return kinds | {name: kind for name, kind in own.items() if name != "search"}
 
 
 def _instead(name, kinds):

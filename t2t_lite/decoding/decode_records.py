@@ -36,8 +36,8 @@ def translate_records(job, split, output=""):
     for number, path in enumerate(paths):
         files.make_folder(os.path.dirname(path) or ".")
         # Of records, num_samples is their number.
-        seed = job.settings.sampling_seed + number
-        once = dataclasses.replace(job.settings, sampling_seed=seed, num_samples=-1)
+        once = dataclasses.replace(job.settings, num_samples=-1)
+        once = once.searching(seed=once.search.seed + number)
         task = Lines("examples", inputs, path, references=references if inputs else None)
         translate_lines(job.with_settings(once), task, LineErrors(job.on_error))
         for other, lines in zip(_beside(path), (inputs, references), strict=True):

@@ -51,11 +51,10 @@ def _changed(settings, line):
         return settings
     number = typed_value(name, value, int)
     if name == "dl":
-        changed = dataclasses.replace(settings, extra_length=number)
-    elif number < 1:
-        changed = dataclasses.replace(settings, sampling_method="argmax", num_samples=-1)
+        changed = settings.searching(extra_length=number)
     else:
-        changed = dataclasses.replace(settings, sampling_method="random", num_samples=number)
+        changed = dataclasses.replace(settings, num_samples=number if number > 0 else -1)
+        changed = changed.searching(sampling=number > 0)
     changed.check(), changed.search_options()
     return changed
 

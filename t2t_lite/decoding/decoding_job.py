@@ -151,7 +151,7 @@ class DecodingJob:
     def default_name(self, path):
         """tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`."""
         names = [self.config["model"], self.config["hparams_set"], self.config["problem"]]
-        beam = f"beam{self.settings.beam_size}.alpha{self.settings.alpha}"
+        beam = f"beam{self.settings.search.beam_size}.alpha{self.settings.search.alpha}"
         return ".".join([path, *filter(None, names), beam, "decodes"])
 
     def take_time(self, path):

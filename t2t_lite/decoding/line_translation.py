@@ -163,7 +163,7 @@ class LineTranslator:
     def _check_prefix(self, prefix, part):
         if prefix and part.strip():
             length = len(self.translator.encoders["targets"].encode(prefix))
-            longest = min(self.length(part), self.limit) + self.settings.extra_length - 1
+            longest = min(self.length(part), self.limit) + self.settings.search.extra_length - 1
             if length > longest:
                 raise UserError(
                     f"its prefix has {length:,} pieces, and its output at most {longest:,} "
@@ -179,7 +179,6 @@ class LineTranslator:
         if not self._utility:
             return self.translator.translate(texts, **arguments)
         count = self.settings.num_samples if self.settings.num_samples != -1 else _SAMPLES
-        arguments |= self.settings.sampling_options()
         found = self.translator.translate_by_risk(texts, utility=self._utility, num_samples=count, **arguments)
         kept = max(self.settings.n_best, 1)
         return [dataclasses.replace(one, hypotheses=one.hypotheses[:kept]) for one in found]

@@ -11,11 +11,11 @@ from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.beam_search import EOS_ID
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.ensemble import Ensemble, check_ensemble
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.decoding.texts import check_options, check_texts
 from t2t_lite.errors import UserError, counted, located
+from t2t_lite.search_options import SearchOptions
 
 MAX_INPUT_LENGTH = 1024
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))

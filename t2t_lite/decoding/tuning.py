@@ -12,10 +12,10 @@ from t2t_lite.decoding.decode_files import part_of_file
 from t2t_lite.decoding.decode_hparams import DEFAULT_GRID
 from t2t_lite.decoding.decode_records import read_records
 from t2t_lite.decoding.decoding_job import LineErrors
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation import scores
 from t2t_lite.ranges import settings_of, typed_value
+from t2t_lite.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")
 _METRICS = ("bleu", "chrf", "ter")  # the first one selects the best combination
@@ -103,8 +103,8 @@ def tune_search(job, grid, split, source="", reference=""):
     """
     combinations = parse_grid(grid)
     for combination in combinations:
-        dataclasses.replace(job.settings, **combination).check()
-    if job.settings.is_sampling or job.mbr:
+        job.settings.searching(**combination).check()
+    if job.settings.search.sampling or job.mbr:
         raise UserError("--tune: tries settings of the search. Leave sampling_method and --mbr out.")
     errors = LineErrors(job.on_error)
     lines, references, name = _dev_set(job, split, source, reference, errors)
@@ -113,7 +113,7 @@ def tune_search(job, grid, split, source="", reference=""):
     _LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
 
     def translate(combination, some=lines):
-        changed = job.with_settings(dataclasses.replace(job.settings, **combination))
+        changed = job.with_settings(job.settings.searching(**combination))
         return [found.text for found in changed.line_translator(name, errors).translate(some)]
 
     signatures = []

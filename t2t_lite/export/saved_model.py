@@ -5,7 +5,7 @@ import os
 
 import tensorflow as tf
 
-from t2t_lite.decoding.options import SearchOptions
+from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.model_card import model_card
 from t2t_lite.export.package import write_package
 from t2t_lite.export.signatures import TextSignatures
@@ -14,7 +14,9 @@ from t2t_lite.files import is_pattern, list_files, write_bytes
 from t2t_lite.files.folders import new_folder
 from t2t_lite.runs.exported import model_names
 from t2t_lite.runs.weights import named_weights, nested
+from t2t_lite.search_options import SearchOptions
 
+_SEARCH = ("beam_size", "alpha", "extra_length", "length_penalty", "ends")
 _LOGGER = logging.getLogger("t2t_lite")
 
 
@@ -22,14 +24,10 @@ def export_saved_model(
     translator,
     export_dir,
     *,
-    beam_size=4,
-    alpha=0.6,
-    extra_length=50,
-    length_penalty="gnmt",
-    ends="any",
     max_input_length=512,
     license="",
     command="",
+    **search,
 ):
     """Writes a SavedModel into the next numbered folder of `export_dir`: 1, 2, 3, …
 
@@ -46,11 +44,11 @@ def export_saved_model(
         translator: Translator of one model or an ensemble. The export stores weights and computes in the same dtypes:
             see `Translator.load`, compute_dtype.
         export_dir: str, a folder; created if needed.
-        beam_size, alpha, extra_length, length_penalty, ends: see `SearchOptions`; fixed in the export, except those
-            that are inputs of `with_options`.
         max_input_length: int, longest input in ids, EOS included.
         license: str, the model's licence, for its card.
         command: str, the command that makes this export, for its card.
+        **search: beam_size, alpha, extra_length, length_penalty and ends: see `SearchOptions`; fixed in the export,
+            except those that are inputs of `with_options`.
 
     Returns:
         The path of the numbered folder, which appears when it is complete.
@@ -59,9 +57,9 @@ def export_saved_model(
         UserError: an option is out of range, or the folder cannot be written.
         Failure: writing failed; nothing is left behind.
     """
-    search = {"beam_size": beam_size, "alpha": alpha, "extra_length": extra_length}
-    search |= {"length_penalty": length_penalty, "ends": ends}
+    check_options(search, _SEARCH, "export_saved_model")
     options = SearchOptions(**search)
+    search = {name: getattr(options, name) for name in _SEARCH}
     longest = translator.checked_length(max_input_length)
     models = getattr(translator.model, "models", [translator.model])
     weights_dtype = models[0].variable_dtype

@@ -9,6 +9,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.search_options import SearchOptions
+
 _LOGGER = logging.getLogger("t2t_lite")
 PATH = os.path.join("assets.extra", "tf_serving_warmup_requests")
 _WIDTHS = (6, 10, 16)  # pieces of a text
@@ -54,7 +56,7 @@ def warmup_inputs(encoder, max_input_length):
     texts = _texts(encoder, max_input_length)
     # Few and short, since the server answers these first. One value per text, since a server with --enable_batching
     # refuses scalars, and a refused warm-up request stops the loading of the model.
-    options = {"alpha": np.float32([0.6]), "extra_length": np.int32([0])}
+    options = {"alpha": np.float32([SearchOptions.alpha]), "extra_length": np.int32([0])}
     return [
         ("with_options", {"inputs": texts[:1], **options}),
         ("tokens", {"inputs": texts[:1]}),

@@ -10,6 +10,7 @@ from t2t_lite.files import folders
 from t2t_lite.interchange.blenderbot import SINUSOIDS, blenderbot_state
 from t2t_lite.interchange.marian import marian_state, shares_embeddings
 from t2t_lite.interchange.safetensors_file import write_tensors
+from t2t_lite.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 # Rows of Marian's table of positions, which is made when it is loaded: the longest input (1024) and 50 more have room.
@@ -19,7 +20,9 @@ _LONGEST_INPUT, _LONGEST_OUTPUT = 1024, 512
 LANGUAGE_CODE = re.compile(r">>.+<<")
 
 
-def export_hugging_face(translator, path, *, beam_size=4, alpha=0.6, license="", command=""):
+def export_hugging_face(
+    translator, path, *, beam_size=SearchOptions.beam_size, alpha=SearchOptions.alpha, license="", command=""
+):
     """Writes a folder that AutoModelForSeq2SeqLM and AutoTokenizer load, offline, with Transformers 4 or 5.
 
     A post-norm model becomes a MarianMTModel, a pre-norm one a BlenderbotForConditionalGeneration, both with Marian's

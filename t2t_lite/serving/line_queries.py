@@ -43,7 +43,7 @@ class LineQueries:
                 "known."
             )
         self._client = client
-        self._options = {name: getattr(settings, name) for name in given} | {"batch_size": batch_size}
+        self._options = {name: getattr(settings.search, name) for name in given} | {"batch_size": batch_size}
         self._has_scores = settings.write_beam_scores
 
     def show(self, text):

@@ -5,11 +5,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.decoding.compute_dtype import usable_dtype
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.runs.weights import named_weights
+from t2t_lite.search_options import SearchOptions
 from tests.decoding.runs import SENTENCES
 
 _GREEDY = {"beam_size": 1, "extra_length": 6, "return_token_scores": True}

@@ -3,15 +3,15 @@ import math
 
 import pytest
 
-from t2t_lite.decoding.decode_hparams import DecodeHParams
-from t2t_lite.decoding.options import SearchOptions
+from t2t_lite.decoding.decode_hparams import DecodeHParams, evaluation_search
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import settings_of
+from t2t_lite.search_options import SearchOptions
 
 
 def test_values_have_types():
     found = DecodeHParams.parse("beam_size=2, alpha=1,return_beams=true,batch_size=0")
-    assert (found.beam_size, found.alpha, found.return_beams, found.extra_length) == (2, 1.0, True, 50)
+    assert (found.search.beam_size, found.search.alpha, found.return_beams) == (2, 1.0, True)
     options = found.search_options()
     assert (options.n_best, options.batch_size, options.ends) == (2, 32, "any")
     assert DecodeHParams.parse("ends=top").search_options().ends == "top"
@@ -56,7 +56,7 @@ def test_how_many_outputs_a_line_has():
 def test_a_problems_defaults_are_taken_where_nothing_is_given():
     defaults = {"beam_size": 21, "alpha": 0.3}
     found = DecodeHParams.parse("alpha=1", defaults=defaults)
-    assert (found.beam_size, found.alpha, found.extra_length) == (21, 1.0, 50)
+    assert found.search == SearchOptions(beam_size=21, alpha=1.0)
 
 
 def test_characters_of_a_delimiter():
@@ -146,6 +146,13 @@ def test_every_number_has_a_range(cls):
             with pytest.raises(UserError, match=f"{name}=.*expected a .*number .* to |{name}=.* at most 1"):
                 made = cls(**{name: value})
                 made.check()
+
+
+def test_evaluations_take_only_what_is_given():
+    assert evaluation_search("") is None
+    assert evaluation_search("alpha=0,batch_size=0") == {"alpha": 0.0, "batch_size": SearchOptions.batch_size}
+    with pytest.raises(UserError, match="n_best has no meaning in evaluations"):
+        evaluation_search("n_best=2")
 
 
 def test_defaults_of_tensor2tensor_that_mean_nothing_else_are_accepted(caplog):

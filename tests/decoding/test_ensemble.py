@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.decoding.ensemble import Ensemble, check_ensemble
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.search_options import SearchOptions
 from tests.decoding.runs import make_run
 from tests.decoding.scripted import PlainModel, ScriptedModel, numpy_search
 from tests.decoding.test_model_options import make_model

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from t2t_lite.decoding.alignment import memory_attention
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.models import Transformer
+from t2t_lite.search_options import SearchOptions
 
 OPTIONS = {
     "learned": {"position": "learned", "max_position": 48},

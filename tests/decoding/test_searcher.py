@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.searcher import Searcher, bucket_rows, bucket_width, plan_batches
+from t2t_lite.search_options import SearchOptions
 from tests.decoding.scripted import ScriptedModel, numpy_search
 
 

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from t2t_lite.data.problem import TranslateProblem
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.model_card import model_card
+from t2t_lite.search_options import SearchOptions
 from tests.decoding.runs import make_run
 
 OPTIONS = SearchOptions(beam_size=7, alpha=0.25, extra_length=9, length_penalty="power", ends="top")

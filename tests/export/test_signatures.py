@@ -4,9 +4,9 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.config import HParams
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.signatures import TextSignatures
+from t2t_lite.search_options import SearchOptions
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import PlainModel, ScriptedModel
 

@@ -1,7 +1,7 @@
 import pytest
 
-from t2t_lite.decoding.options import SearchOptions
 from t2t_lite.errors import UserError
+from t2t_lite.search_options import SearchOptions
 
 
 def test_n_best_is_at_most_the_beam():
