@@ -3,23 +3,19 @@
 import os
 
 from t2t_lite.bin import _app, _schedules
-from t2t_lite.bin.t2t_eval import define_evaluation_flags
+from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
+from t2t_lite.decoding.decode_hparams import evaluation_search
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import (
-    CHECKPOINTS_KEPT,
-    COUNT,
-    GIGABYTES,
-    GPUS,
-    HOURS,
-    LOGICAL_CPUS,
-    METRIC_MOVE,
-    SECONDS,
-    SEED,
-    SHARE,
-    STEPS_BETWEEN,
-    TERAFLOPS,
-    VOCAB_SIZE,
-)  # fmt: skip
+from t2t_lite.ranges import COUNT, GIGABYTES, SEED, SHARE, TERAFLOPS, VOCAB_SIZE
+from t2t_lite.training.settings import (
+    CheckpointSettings,
+    DeviceSettings,
+    EarlyStopping,
+    EvaluationSettings,
+    LogSettings,
+)
+
+_EARLY = "eval_early_stopping_"  # begins the names of the flags of `EarlyStopping`
 
 
 def define_flags(flags):
@@ -27,31 +23,12 @@ def define_flags(flags):
     _app.define_common_flags(flags)
     flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({_schedules.help_string()}).")
     flags.DEFINE_integer("train_steps", 250000, "Stop at this step, counted from the very beginning.", limits=COUNT)
-    flags.DEFINE_integer("local_eval_frequency", 1000, "Save and evaluate every so many steps.", limits=STEPS_BETWEEN)
+    for settings in (CheckpointSettings, EvaluationSettings, LogSettings, DeviceSettings):
+        define_settings(flags, settings)
+    define_settings(flags, EarlyStopping, _EARLY)
     define_evaluation_flags(flags)
-    flags.DEFINE_integer("eval_throttle_seconds", 0, "Least time between two evaluations; 0: none.", limits=SECONDS)
-    flags.DEFINE_integer(
-        "eval_early_stopping_steps", None, "Stop when a metric has not moved so long.", limits=STEPS_BETWEEN
-    )
-    flags.DEFINE_string("eval_early_stopping_metric", "loss", "The metric of --eval_early_stopping_steps.")
-    flags.DEFINE_float("eval_early_stopping_metric_delta", 0.1, "The smallest move that counts.", limits=METRIC_MOVE)
-    flags.DEFINE_bool("eval_early_stopping_metric_minimize", None, "Whether less is better; default: the metric's own.")
-    flags.DEFINE_string("best_checkpoint_metric", None, "Of the model kept in best/; default: BLEU, or loss; or none.")
     flags.DEFINE_bool("export_saved_model", False, "At the end export the best model, to export/best/1, 2, ….")
-    flags.DEFINE_integer("save_checkpoints_secs", 0, "Save also every so many seconds; 0: by steps.", limits=SECONDS)
-    flags.DEFINE_integer(
-        "keep_checkpoint_max", 20, "How many recent checkpoints are kept; 0: all.", limits=CHECKPOINTS_KEPT
-    )
-    flags.DEFINE_integer("keep_checkpoint_every_n_hours", 10000, "Keep one for good so often.", limits=HOURS)
-    flags.DEFINE_integer(
-        "log_step_count_steps", 100, "Print a line of progress every so many steps.", limits=STEPS_BETWEEN
-    )
-    flags.DEFINE_bool("profile", False, "Write a trace of steps 11 to 15, for TensorBoard's profiler.")
     flags.DEFINE_bool("dbgprofile", False, "The same.")
-    flags.DEFINE_bool("deterministic", True, "Use only operations of a GPU that give the same bits every time.")
-    flags.DEFINE_bool(
-        "xla_compile", None, "Compile training with XLA, with batches of at most 16 shapes; default: off, or the run's."
-    )
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
     _define_describing_flags(flags)
@@ -64,10 +41,6 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "random_seed", None, "Seed of weights, data order and dropout; default: the set's.", limits=SEED
     )
-    flags.DEFINE_integer("worker_gpu", 1, "GPUs to train on, of each machine; 1 falls back to the CPU.", limits=GPUS)
-    flags.DEFINE_integer(
-        "logical_cpus", 0, "Train on so many replicas on the CPU instead; 0: off.", limits=LOGICAL_CPUS
-    )
     flags.DEFINE_integer("inter_op_parallelism_threads", 0, "Operations run at once; 0: automatic.", 0, 1024)
     flags.DEFINE_integer("intra_op_parallelism_threads", 0, "Threads of an operation; 0: automatic.", 0, 1024)
     flags.DEFINE_bool("generate_data", False, "Run t2t-datagen first, into --data_dir.")
@@ -75,6 +48,24 @@ def define_flags(flags):
     flags.DEFINE_pairs("hp_", into="hparams")
     _define_planned_flags(flags)
     _app.define_tf1_flags(flags)
+
+
+def trainer_settings(flags):
+    """Returns the arguments of a `Trainer` that are settings, as the flags say."""
+    evaluation = read_settings(
+        flags,
+        EvaluationSettings,
+        eval_steps=1 if flags.schedule == "test" else flags.eval_steps,
+        early_stopping=read_settings(flags, EarlyStopping, _EARLY),
+        search=evaluation_search(flags.decode_hparams),
+        translate_all=flags.schedule == "train_eval_and_decode",
+    )
+    return {
+        "evaluation": None if flags.schedule == "train" else evaluation,
+        "checkpoints": read_settings(flags, CheckpointSettings),
+        "devices": read_settings(flags, DeviceSettings),
+        "log": read_settings(flags, LogSettings, profile=flags.profile or flags.dbgprofile),
+    }
 
 
 def _define_describing_flags(flags):
@@ -126,6 +117,10 @@ def check(flags):
     if flags.describe:
         return _app.require(flags, *([] if remembers else ["hparams_set"]))
     _refuse_without_describe(flags)
+    if flags.schedule == "train" and flags.eval_early_stopping_steps:
+        raise UserError(
+            "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
+        )
     may_train = flags.schedule in _schedules.TRAINING and not remembers
     settings = ["problem"] if flags.warm_start_from else ["problem", "hparams_set"]
     _app.require(flags, "data_dir", "output_dir", *(settings if may_train else []))

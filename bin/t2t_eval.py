@@ -13,8 +13,9 @@ import math
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.decoding.decode_hparams import EVALUATION_SETTINGS
-from t2t_lite.ranges import COUNT, GPUS, MINUTES, Range
+from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings
+from t2t_lite.ranges import GPUS
+from t2t_lite.training.settings import EvaluationSettings
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -27,30 +28,12 @@ _TRAINING = (
 def define_flags(flags):
     """Declares the command's flags."""
     _app.define_common_flags(flags)
+    define_settings(flags, EvaluationSettings, names=("eval_steps",))
     define_evaluation_flags(flags)
     flags.DEFINE_integer("worker_gpu", 1, "0: evaluate on the CPU, beside a trainer on the GPU.", limits=GPUS)
     for name in _TRAINING:
         flags.no_effect(name, "it is a setting of training")
     _app.define_tf1_flags(flags)
-
-
-def define_evaluation_flags(flags):
-    """Declares the flags of evaluations, which t2t-trainer has as well."""
-    flags.DEFINE_integer("eval_steps", 0, "Batches of an evaluation; 0: the whole set.", limits=COUNT)
-    flags.DEFINE_integer(
-        "eval_timeout_mins",
-        240,
-        "Where checkpoints are waited for: stop after so many minutes without a new one; 0: do not wait; -1: for ever.",
-        limits=Range(0, MINUTES.most, also=(-1,)),
-    )
-    flags.DEFINE_bool("eval_use_test_set", False, "Evaluate the test records, into eval_test/, not the dev ones.")
-    flags.DEFINE_string(
-        "decode_hparams",
-        "",
-        f"name=value,… of {', '.join(EVALUATION_SETTINGS)} for the evaluations' translations; default: the "
-        "hyperparameters eval_beam_size, eval_alpha.",
-    )
-    flags.no_effect("eval_run_autoregressive", "sentences are really translated at every evaluation", is_bool=True)
 
 
 def check(flags):

@@ -17,17 +17,12 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.bin._schedules import EVALUATING
-from t2t_lite.bin._training_flags import check, define_flags
+from t2t_lite.bin._training_flags import check, define_flags, trainer_settings
 from t2t_lite.bin.t2t_eval import evaluate
 
 _LOGGER = logging.getLogger("t2t_lite")
 _DESCRIBED = (
     "problem", "model", "hparams_set", "output_dir", "data_dir", "vocab_size", "target_vocab_size", "train_steps",
-)  # fmt: skip
-_OF_TRAINER = (
-    "data_dir", "output_dir", "worker_gpu", "logical_cpus", "local_eval_frequency", "eval_throttle_seconds",
-    "deterministic", "xla_compile", "save_checkpoints_secs", "keep_checkpoint_max", "keep_checkpoint_every_n_hours",
-    "log_step_count_steps", "allow_hparams_change",
 )  # fmt: skip
 
 
@@ -70,11 +65,9 @@ def _train(flags):
     from t2t_lite import registry
     from t2t_lite.config import parse_assignments
     from t2t_lite.data.named_problems import generate_problems, select_problems
-    from t2t_lite.decoding.decode_hparams import evaluation_search
     from t2t_lite.export.best_model import export_best
     from t2t_lite.runs.checkpoints import newest_step
     from t2t_lite.runs.opening import find_run
-    from t2t_lite.training.early_stopping import EarlyStopping
     from t2t_lite.training.trainer import Trainer
 
     inexact = []
@@ -90,24 +83,15 @@ def _train(flags):
         model=flags.model or settings.get("model") or "transformer",
         hparams=_hparams(flags, settings),
         hparams_set=flags.hparams_set or settings.get("hparams_set"),
-        eval_steps=1 if flags.schedule == "test" else flags.eval_steps,
-        evaluate_while_training=flags.schedule != "train",
-        search=evaluation_search(flags.decode_hparams),
-        translate_all=flags.schedule == "train_eval_and_decode",
-        early_stopping=EarlyStopping(
-            flags.eval_early_stopping_steps or 0,
-            flags.eval_early_stopping_metric,
-            flags.eval_early_stopping_metric_delta,
-            flags.eval_early_stopping_metric_minimize,
-        ),
-        best_metric=flags.best_checkpoint_metric,
-        profile=flags.profile or flags.dbgprofile,
+        data_dir=flags.data_dir,
+        output_dir=flags.output_dir,
         inexact=inexact,
+        allow_hparams_change=flags.allow_hparams_change,
         keep_batches_a_step="gradient_accumulation_steps" not in parse_assignments(flags.hparams, "--hparams"),
         warm_start_from=flags.warm_start_from or "",
         usr_dir=flags.t2t_usr_dir or before.get("usr_dir", ""),
         flags_text="".join(f"--{name}={flags[name].value}\n" for name in flags if flags[name].present),
-        **{name: flags[name].value for name in _OF_TRAINER},
+        **trainer_settings(flags),
     )
     registry.problem(trainer.problem), registry.model(trainer.model)  # unknown names: before data are made
     if flags.generate_data:

@@ -91,11 +91,14 @@ TERAFLOPS = Range(most=10**6, above=0)
 VOCAB_SIZE = Range(1, 2**24)
 
 
-def setting(default, least=None, most=None, *, above=None, below=None, also=(), choices=(), limits=None):
-    """Declares a field of a dataclass with what it may be: a range, as `Range` takes it, choices, or either ready."""
+def setting(default, least=None, most=None, *, above=None, below=None, also=(), choices=(), limits=None, **facts):
+    """Declares a field of a dataclass with what it may be: a range, as `Range` takes it, choices, or either ready.
+
+    `facts` are added to the field's metadata: `meaning`, a sentence.
+    """
     bounded = Range(least, most, above, below, also)
     limits = limits or (Choices(tuple(choices)) if choices else bounded if bounded != Range() else None)
-    return dataclasses.field(default=default, metadata={"limits": limits} if limits else {})
+    return dataclasses.field(default=default, metadata={**facts, **({"limits": limits} if limits else {})})
 
 
 @functools.cache

@@ -1,21 +1,24 @@
-"""Names -> problems, models and hyperparameter sets (mirrors tensor2tensor's utils/registry.py).
+"""Names -> problems, models, hyperparameter sets and metrics (mirrors tensor2tensor's utils/registry.py).
 
 The built-in entries are imported at the first look-up of their kind, so that `import t2t_lite.registry` costs
 nothing, and looking up a model or a set never imports TensorFlow's data pipeline.
 """
 
+import dataclasses
 import importlib
 import inspect
 import pathlib
 import re
 import sys
 import traceback
+from collections.abc import Callable
 
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
 
 _BUILT_IN = {
     "models": ["t2t_lite.models.transformer"],
     "hparams": ["t2t_lite.hparams.transformer"],
+    "metrics": ["t2t_lite.evaluation.metrics"],
     "problems": [
         "t2t_lite.problems.algorithmic",
         "t2t_lite.problems.parsing",
@@ -36,7 +39,7 @@ class Registry:
     """A named collection filled by decorators; dict-like for reading.
 
     Args:
-        kind: "problems", "models" or "hparams"; used in messages and to find the built-in modules.
+        kind: "problems", "models", "hparams" or "metrics"; used in messages and to find the built-in modules.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
     """
 
@@ -55,8 +58,8 @@ class Registry:
     def _add(self, name, obj):
         if not callable(obj):
             raise UserError(f"{self.kind}: {name!r} must be a class or a function, got {type(obj).__name__}.")
-        if name in self._entries and self._entries[name] is not obj:
-            where = inspect.getsourcefile(self._entries[name])
+        if name in self._entries and self._entries[name] != obj:
+            where = inspect.getsourcefile(inspect.unwrap(self._entries[name]))
             raise UnknownName(f"{self.kind}: {name!r} is already registered in {where}. Choose another name.")
         if self._check:
             self._check(name, obj)
@@ -104,9 +107,46 @@ def _check_model(name, cls):
     cls.REGISTERED_NAME = name
 
 
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """A measure of evaluations, as `register_metric` describes it."""
+
+    __wrapped__: Callable
+    of: str
+    feature: str
+    lower_is_better: bool
+    result: Callable
+
+    def __call__(self, *arguments):
+        """Calls the function."""
+        return self.__wrapped__(*arguments)
+
+
+def _mean(sums):
+    scores, weights = sums
+    return scores / weights
+
+
+# Fields of an evaluation in a run's log that are not metrics.
+LOG_FIELDS = ("time", "event", "step", "seconds", "split", "checkpoint_time", "settings")
+
+
+def is_loss(name):
+    """Returns whether a metric is one that every evaluation has, and that is not registered."""
+    return name in ("loss", "perplexity") or name.startswith(("loss_", "cost_"))
+
+
+def _check_metric(name, metric):
+    if name in LOG_FIELDS or is_loss(name):
+        raise UnknownName(f"metrics: {name!r} cannot be registered: evaluations have it for something else.")
+    if metric.of not in ("logits", "texts", "ids"):
+        raise UserError(f"metrics: {name!r}: of={metric.of!r}: expected 'logits', 'texts' or 'ids'.")
+
+
 _problems = Registry("problems", _check_problem_name)
 _models = Registry("models", _check_model)
 _hparams = Registry("hparams")
+_metrics = Registry("metrics", _check_metric)
 
 register_problem = _problems.register
 register_model = _models.register
@@ -114,6 +154,39 @@ register_hparams = _hparams.register
 list_problems = _problems.names
 list_models = _models.names
 list_hparams = _hparams.names
+list_metrics = _metrics.names
+
+
+def register_metric(name_or_function=None, *, of="logits", feature="targets", lower_is_better=False, result=_mean):
+    """Decorator of a metric, usable bare, empty or with a name; it returns the function as it is.
+
+    A metric of "logits" is a TensorFlow function of one teacher-forced batch: (logits, float32 [..., V], labels, int32
+    [...], 0 where nothing is scored) -> a tensor or a tuple of tensors, which are added up over all batches. It counts
+    if `Problem.eval_metrics` names it. A metric of "texts" or "ids" is a function of two equally long lists, outputs
+    and references: texts as users see them, or lists of ids without EOS. It returns a float, or a float and a dict of
+    further fields for the log. It counts if `Problem.eval_decode_metric` names it.
+
+    Args:
+        name_or_function: the name; by default that of the function.
+        of: "logits", "texts" or "ids".
+        feature: of "logits": the feature whose logits and labels the function gets.
+        lower_is_better: bool.
+        result: of "logits": function of the sums, NumPy arrays, that returns a float; by default a weighted mean, the
+            first sum / the second.
+
+    Example:
+        >>> @registry.register_metric
+        ... def token_errors(logits, labels):
+        ...     wrong = (tf.argmax(logits, -1, tf.int32) != labels) & (labels != 0)
+        ...     return tf.math.count_nonzero(wrong), tf.math.count_nonzero(labels)
+    """
+
+    def add(function):
+        name = default_name(function) if function is name_or_function else name_or_function or default_name(function)
+        _metrics.register(name)(Metric(function, of, feature, lower_is_better, result))
+        return function
+
+    return add(name_or_function) if callable(name_or_function) else add
 
 
 def problem(name, **kwargs):
@@ -146,10 +219,20 @@ def hparams(name):
     return made
 
 
+def metric(name):
+    """Returns the `Metric` of that name. Raises `UnknownName`."""
+    return _metrics.get(name)
+
+
 def help_string():
     """Returns every registered name, grouped by kind and first word, as `--registry_help` prints it."""
     lines = []
-    for title, registry in (("Models", _models), ("HParams", _hparams), ("Problems", _problems)):
+    for title, registry in (
+        ("Models", _models),
+        ("HParams", _hparams),
+        ("Problems", _problems),
+        ("Metrics", _metrics),
+    ):
         lines.append(f"{title}:")
         groups = {}
         for name in registry.names():

@@ -132,7 +132,7 @@ def test_a_set_that_returns_nothing_is_a_bug_of_its_author():
 
 def test_help_string_lists_every_name_under_its_first_word():
     lines = registry.help_string().splitlines()
-    assert [line for line in lines if line and line[0] != " "] == ["Models:", "HParams:", "Problems:"]
+    assert [line for line in lines if line and line[0] != " "] == ["Models:", "HParams:", "Problems:", "Metrics:"]
     for kind, names in {
         "Models": registry.list_models(),
         "HParams": registry.list_hparams(),

@@ -97,6 +97,13 @@ class Problem:
         """Returns settings that the generated files depend on, as JSON; finished files refuse a change of these."""
         return {}
 
+    def eval_metrics(self):
+        """Returns the names of the metrics of teacher-forced batches, see `registry.register_metric`.
+
+        Outputs are made and scored, too, if `eval_decode_metric` is not None.
+        """
+        return ["token_accuracy"]
+
     # Generation.
 
     def generate_data(self, data_dir, tmp_dir, task_id=-1):

@@ -7,11 +7,11 @@ import time
 
 import tensorflow as tf
 
+from t2t_lite.evaluation.metrics import lower_is_better
 from t2t_lite.files import copy_files, list_files
 from t2t_lite.runs.checkpoint_files import PREFIX, checkpoint_step, newest_checkpoint, write_list
 from t2t_lite.runs.checkpoints import average_checkpoints, remove
 from t2t_lite.runs.config import write_run_config
-from t2t_lite.training.evaluation import LESS_IS_BETTER
 
 _LOGGER = logging.getLogger("t2t_lite")
 FOLDER = "best"
@@ -54,7 +54,7 @@ class BestCheckpoint:
         """Copies the best checkpoint, if it is another one than before.
 
         Args:
-            history: list of (step, {metric: value}), as `Evaluations.history` returns it. Steps whose checkpoints have
+            history: list of (step, {metric: value}), as `monitor.history` returns it. Steps whose checkpoints have
                 been deleted do not count, except the one in the folder.
         """
         kept = self.step
@@ -65,7 +65,7 @@ class BestCheckpoint:
         ]
         if not there:
             return
-        sign = 1 if self._metric in LESS_IS_BETTER else -1
+        sign = 1 if lower_is_better(self._metric) else -1
         step, value = min(there, key=lambda point: (sign * point[1], point[0]))
         if step == kept:
             return

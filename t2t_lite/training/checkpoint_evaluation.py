@@ -11,11 +11,11 @@ from t2t_lite.config import HParams
 from t2t_lite.data import split_facts
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.metrics import metrics_of
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.opening import find_checkpoint, open_run, read_config_of, restore_weights
-from t2t_lite.training.evaluation import Evaluator, metrics_of
-from t2t_lite.training.evaluations import Evaluations
+from t2t_lite.training.evaluator import Evaluator, evaluate_and_log
 
 _LOGGER = logging.getLogger("t2t_lite")
 _POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
@@ -146,11 +146,7 @@ class CheckpointEvaluation:
             **(self._search or {}),
         }
 
-        def make():
-            return Evaluator(run.model, problem, run.encoders, hparams, paths, self._eval_steps, self._search)
-
-        name = f"{_NAMES[self._split]} set"
-        self._evaluations = Evaluations(self._log, make, FOLDERS[self._split], name)
+        self._evaluator = Evaluator(run.model, problem, run.encoders, hparams, paths, self._eval_steps, self._search)
         self._model = run.model
 
     def _logged(self, path, changed):
@@ -165,7 +161,9 @@ class CheckpointEvaluation:
     def _evaluate(self, path):
         changed = _time_of(f"{path}.index")
         _readable(restore_weights, path, self._model)
-        return self._evaluations.evaluate(checkpoint_step(path), **self._facts(changed))
+        folder, name = FOLDERS[self._split], f"{_NAMES[self._split]} set"
+        step, facts = checkpoint_step(path), self._facts(changed)
+        return evaluate_and_log(self._evaluator, self._log, step, folder, name, **facts)
 
 
 class _Unreadable(UserError):

@@ -10,11 +10,12 @@ import tensorflow as tf
 from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
 from t2t_lite.runs.log import RunLog, lineage
 from t2t_lite.training.compilations import Compilations
-from t2t_lite.training.dev_evaluations import DevEvaluations
 from t2t_lite.training.feed import Feed
 from t2t_lite.training.memory import explaining_out_of_memory
 from t2t_lite.training.metrics import Progress, fetch, sentences_read
+from t2t_lite.training.monitor import Monitor
 from t2t_lite.training.profiling import StepProfiler
+from t2t_lite.training.settings import CheckpointSettings, LogSettings
 from t2t_lite.training.skipped_steps import SkippedSteps
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import TrainingData
@@ -39,10 +40,11 @@ class TrainingLoop:
         step: tf.Variable, int64 scalar, steps done.
         batches_read: tf.Variable, int64 scalar, batches of the stream that these steps took.
         checkpoints: RunCheckpoints of all these.
-        dev: DevEvaluations.
+        monitor: Monitor.
         log: RunLog.
         output_dir: str.
-        local_eval_frequency, save_checkpoints_secs, log_step_count_steps, profile: see `Trainer`.
+        when: CheckpointSettings.
+        shown: LogSettings.
 
     Attributes:
         ended_by: str, why `run` returned: "train_steps", "early_stopping" or "signal".
@@ -55,13 +57,11 @@ class TrainingLoop:
     step: tf.Variable
     batches_read: tf.Variable
     checkpoints: RunCheckpoints
-    dev: DevEvaluations
+    monitor: Monitor
     log: RunLog
     output_dir: str
-    local_eval_frequency: int
-    save_checkpoints_secs: float
-    log_step_count_steps: int
-    profile: bool
+    when: CheckpointSettings
+    shown: LogSettings
 
     def __post_init__(self):
         self.ended_by = None
@@ -90,8 +90,8 @@ class TrainingLoop:
         feed = Feed(self.iterator, int(self.batches_read), self.train_step, self.data.paths)
         read = sentences_read(lines, step, int(self.batches_read))
         self._progress = Progress(self.log, train_steps, feed, self.data.examples, read)
-        is_due = step >= train_steps or (step > 0 and step % self.local_eval_frequency == 0)
-        metrics, why = self.dev.catch_up(step, is_due), self.dev.reason_to_stop()
+        is_due = step >= train_steps or (step > 0 and step % self.when.local_eval_frequency == 0)
+        metrics, why = self.monitor.catch_up(step, is_due), self.monitor.reason_to_stop()
         if step >= train_steps or why:
             self.ended_by = "early_stopping" if why else "train_steps"
             reason = f"stopped early: {why}" if why else f"step {step:,} is not before train_steps={train_steps:,}"
@@ -99,15 +99,17 @@ class TrainingLoop:
             return metrics
         first, saved_at = step + 1, time.monotonic()
         is_last = self._is_to_stop(stopped)
-        with StepProfiler(self.output_dir, self.profile and self._replicas.is_chief) as profiler, feed:
+        with StepProfiler(self.output_dir, self.shown.profile and self._replicas.is_chief) as profiler, feed:
             while step < train_steps and not why and not is_last:
                 profiler.before_step()
                 batches, placed = feed.take()
                 step += 1
                 # Decide before the step whether a checkpoint may follow; if not, the stream advances during the step.
                 is_last = self._is_to_stop(stopped)
-                evaluate = step % self.local_eval_frequency == 0 or step == train_steps
-                by_time = self.save_checkpoints_secs and time.monotonic() - saved_at >= self.save_checkpoints_secs
+                evaluate = step % self.when.local_eval_frequency == 0 or step == train_steps
+                by_time = (
+                    self.when.save_checkpoints_secs and time.monotonic() - saved_at >= self.when.save_checkpoints_secs
+                )
                 if not (evaluate or by_time or is_last):
                     feed.fetch_ahead()
                 compiling = self.compilations.watched(step, batches.batches)
@@ -115,7 +117,7 @@ class TrainingLoop:
                     result = self.train_step(placed, stopped.is_set())
                 self._unknown.append((step, batches, result))
                 self._progress.draw(step)
-                ends_window = step % self.log_step_count_steps == 0 or step == train_steps
+                ends_window = step % self.shown.log_step_count_steps == 0 or step == train_steps
                 is_fetched = step == first or ends_window or step % self._steps_between_fetches == 0
                 if is_fetched or evaluate or by_time or is_last:
                     self._fetch(is_fetched)
@@ -126,8 +128,8 @@ class TrainingLoop:
                         self._save(step, batches)
                         saved_at = time.monotonic()
                         if evaluate:
-                            metrics = self.dev.evaluate(step, is_last=step == train_steps) or metrics
-                            why = self.dev.reason_to_stop()
+                            metrics = self.monitor.evaluate(step, is_last=step == train_steps) or metrics
+                            why = self.monitor.reason_to_stop()
         self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if why else "signal"
         if step < train_steps:
             self._progress.flush(step, optimizer.learning_rate)

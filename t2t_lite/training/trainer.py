@@ -13,6 +13,7 @@ from t2t_lite import ranges
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, write_bytes
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import RunCheckpoints, holds
@@ -25,13 +26,12 @@ from t2t_lite.training.announcement import announce
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.compilations import Compilations
-from t2t_lite.training.dev_evaluations import DevEvaluations, check_metrics, write_translations
 from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.early_stopping import EarlyStopping
-from t2t_lite.training.evaluation import Evaluator, metric_names
-from t2t_lite.training.evaluations import Evaluations
+from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.loop import TrainingLoop
+from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
 from t2t_lite.training.optimizers import make_optimizer
+from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings
 from t2t_lite.training.stop_signal import stop_on_signal
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data
@@ -53,24 +53,10 @@ class Trainer:
         hparams_set: str, name of the set.
         data_dir: str, the folder in which t2t-datagen wrote records and vocabulary.
         output_dir: str, for checkpoints and logs.
-        worker_gpu: int, the number of GPUs, one replica each; 1 falls back to the CPU.
-        logical_cpus: int, train on this many CPU replicas instead; 0: no.
-        local_eval_frequency: int, number of steps between saving and evaluating.
-        eval_steps: int, teacher-forced batches per evaluation; 0: the whole dev set.
-        evaluate_while_training: bool.
-        eval_throttle_seconds: float, minimum time between the starts of two evaluations, except the last; 0: none.
-        search: dict of `SearchOptions` for the evaluations' translations; None: the hyperparameters eval_… decide.
-        translate_all: bool, translate the whole dev set at each evaluation, into `<output_dir>/decode`.
-        early_stopping: EarlyStopping.
-        best_metric: str, of the model kept in `<output_dir>/best`; None: BLEU or F1 where the problem has it, else the
-            loss; "none": keep none.
-        save_checkpoints_secs: float, number of seconds after which to save as well; 0: never.
-        keep_checkpoint_max, keep_checkpoint_every_n_hours: see `RunCheckpoints`.
-        log_step_count_steps: int, steps between progress lines.
-        profile: bool, write a trace of some steps for TensorBoard's profiler.
-        deterministic: bool, use only deterministic operations on GPUs.
-        xla_compile: bool, compile the gradient of a batch with XLA, and pad batches to at most 16 shapes; None: what
-            output_dir remembers, False in a new run.
+        evaluation: EvaluationSettings; None: do not evaluate while training.
+        checkpoints: CheckpointSettings.
+        devices: DeviceSettings.
+        log: LogSettings.
         inexact: tuple of str, further settings of the caller that make the run not reproducible, for the log.
         allow_hparams_change: bool, whether a resumed run may have other hyperparameters.
         keep_batches_a_step: bool, whether a run resumed on another number of replicas adjusts its accumulation so that
@@ -93,32 +79,16 @@ class Trainer:
     hparams_set: str | None = None
     data_dir: str = ""
     output_dir: str = ""
-    worker_gpu: int = ranges.setting(1, limits=ranges.GPUS)
-    logical_cpus: int = ranges.setting(0, limits=ranges.LOGICAL_CPUS)
-    local_eval_frequency: int = ranges.setting(1000, limits=ranges.STEPS_BETWEEN)
-    eval_steps: int = ranges.setting(0, limits=ranges.COUNT)
-    evaluate_while_training: bool = True
-    eval_throttle_seconds: float = ranges.setting(0, limits=ranges.SECONDS)
-    search: dict | None = None
-    translate_all: bool = False
-    early_stopping: EarlyStopping = dataclasses.field(default_factory=EarlyStopping)
-    best_metric: str | None = None
-    save_checkpoints_secs: float = ranges.setting(0, limits=ranges.SECONDS)
-    keep_checkpoint_max: int = ranges.setting(20, limits=ranges.CHECKPOINTS_KEPT)
-    keep_checkpoint_every_n_hours: float = ranges.setting(10000, limits=ranges.HOURS)
-    log_step_count_steps: int = ranges.setting(100, limits=ranges.STEPS_BETWEEN)
-    profile: bool = False
-    deterministic: bool = True
-    xla_compile: bool | None = None
+    evaluation: EvaluationSettings | None = dataclasses.field(default_factory=EvaluationSettings)
+    checkpoints: CheckpointSettings = dataclasses.field(default_factory=CheckpointSettings)
+    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    log: LogSettings = dataclasses.field(default_factory=LogSettings)
     inexact: tuple = ()
     allow_hparams_change: bool = False
     keep_batches_a_step: bool = True
     warm_start_from: str = ""
     usr_dir: str = ""
     flags_text: str = ""
-
-    def __post_init__(self):
-        ranges.check_settings(self, limited_only=True)
 
     def train(self, train_steps):
         """Trains until step `train_steps`, counted from the very beginning.
@@ -160,13 +130,14 @@ class Trainer:
         Raises:
             UserError: there is no checkpoint.
         """
+        settings = self.evaluation or EvaluationSettings()
         evaluation = CheckpointEvaluation(
             self.output_dir,
             self.data_dir,
             split,
-            self.eval_steps,
+            settings.eval_steps,
             lambda trained: without_multistep(self.hparams) if self.hparams else trained,
-            self.search,
+            settings.search,
         )
         return evaluation.newest()
 
@@ -180,16 +151,20 @@ class Trainer:
         self.problem, self.model, self.hparams, self.hparams_set = settings
         run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})  # before its data
         self.hparams = without_multistep(self.hparams)
-        self._replicas = choose_replicas(self.worker_gpu, self.logical_cpus)  # before TensorFlow creates a tensor
-        if self.deterministic and tf.config.get_visible_devices("GPU"):
+        self._replicas = choose_replicas(
+            self.devices.worker_gpu, self.devices.logical_cpus
+        )  # before TensorFlow creates a tensor
+        if self.devices.deterministic and tf.config.get_visible_devices("GPU"):
             tf.config.experimental.enable_op_determinism()
         # It seeds the initial weights; the order of the data has its own seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         before = read_run_config(self.output_dir)
-        if self.xla_compile is None:
-            self.xla_compile = (before or {}).get("xla_compile", False)
-        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, self.xla_compile)
-        check_metrics(data.problem, self.hparams, self.early_stopping, self.best_metric, self.evaluate_while_training)
+        compiles = self.devices.xla_compile
+        if compiles is None:
+            compiles = (before or {}).get("xla_compile", False)
+        self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, compiles)
+        if self.evaluation:
+            check_metrics(data.problem, self.hparams, self.evaluation)
         # As many batches as keep an earlier run's steps the same.
         count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted = self.hparams.gradient_accumulation_steps
@@ -204,7 +179,7 @@ class Trainer:
             "usr_dir": os.path.abspath(self.usr_dir) if self.usr_dir else "",
             "hparams": self.hparams.values(),
             "batches_a_step": count * self._accumulation,
-            "xla_compile": self.xla_compile,
+            "xla_compile": compiles,
         }
 
     def _build(self, train_steps):
@@ -214,7 +189,7 @@ class Trainer:
             self._optimizer = make_optimizer(self.hparams, train_steps)
             self._optimizer.build(self._model.trainable_variables)
         hparams = self.hparams.override_from_dict({"gradient_accumulation_steps": self._accumulation})
-        self._train_step = TrainStep(self._model, self._optimizer, self._replicas, hparams, self.xla_compile)
+        self._train_step = TrainStep(self._model, self._optimizer, self._replicas, hparams, self._config["xla_compile"])
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
         self._iterator = iter(self._data.batches)
@@ -222,8 +197,8 @@ class Trainer:
             self.output_dir,
             self._model,
             self._optimizer,
-            self.keep_checkpoint_max or None,
-            self.keep_checkpoint_every_n_hours,
+            self.checkpoints.keep_checkpoint_max or None,
+            self.checkpoints.keep_checkpoint_every_n_hours,
             step=self._step,
             batches_read=self._batches_read,
             iterator=self._iterator,
@@ -231,7 +206,7 @@ class Trainer:
         )
         self._log = RunLog(self.output_dir, is_silent=not self._replicas.is_chief)
         self._compilations = Compilations(self._train_step, self._data.ladder, self._log, self.model)
-        self._dev = self._dev_evaluations()
+        self._monitor = self._make_monitor()
 
     def _compare(self):
         """Refuses changes of settings that must stay the same."""
@@ -241,9 +216,10 @@ class Trainer:
 
     def _announce(self):
         gives_up = list(self.inexact)
-        if not self.deterministic:
+        if not self.devices.deterministic:
             gives_up.append("--nodeterministic: operations of a GPU may add in another order, for speed")
-        if self.early_stopping.steps and self.eval_throttle_seconds:
+        settings = self.evaluation or EvaluationSettings()
+        if settings.early_stopping.steps and settings.eval_throttle_seconds:
             gives_up.append("--eval_throttle_seconds: where early stopping ends the run depends on the clock")
         announce(self._config, self._data, self._model, self._replicas, self._accumulation, self.output_dir, gives_up)
 
@@ -291,7 +267,7 @@ class Trainer:
             "replicas": self._replicas.count,
             "gradient_accumulation_steps": self._accumulation,
             "random_seed": self.hparams.random_seed,
-            "deterministic": self.deterministic,
+            "deterministic": self.devices.deterministic,
         }
 
     def _loop(self):
@@ -303,45 +279,33 @@ class Trainer:
             self._step,
             self._batches_read,
             self._checkpoints,
-            self._dev,
+            self._monitor,
             self._log,
             self.output_dir,
-            self.local_eval_frequency,
-            self.save_checkpoints_secs,
-            self.log_step_count_steps,
-            self.profile,
+            self.checkpoints,
+            self.log,
         )
 
-    # Evaluation.
-
-    def _dev_evaluations(self):
-        evaluations = best = None
-        if self.evaluate_while_training and self._replicas.is_chief:
-            on_texts = functools.partial(write_translations, self.output_dir) if self.translate_all else None
-            evaluations = Evaluations(self._log, self._evaluator, on_texts=on_texts)
-            metric = self.best_metric or default_metric(metric_names(self._data.problem, self.hparams))
-            vocabulary = self._data.problem.vocabulary_files(self.data_dir)
+    def _make_monitor(self):
+        settings = self.evaluation
+        if settings is None or not self._replicas.is_chief:
+            return Monitor(None, settings, None, self._log, self._replicas)
+        data, on_texts, best = self._data, None, None
+        metric = settings.best_checkpoint_metric or default_metric(metric_names(data.problem, self.hparams))
+        if metric != "none":
+            vocabulary = data.problem.vocabulary_files(self.data_dir)
             best = BestCheckpoint(self.output_dir, metric, self._config, vocabulary, self._log)
-            evaluations.prepare()
-        best = None if self.best_metric == "none" else best
-        return DevEvaluations(evaluations, best, self.early_stopping, self.eval_throttle_seconds, self._replicas)
-
-    def _evaluator(self):
+        if settings.translate_all:
+            on_texts = functools.partial(write_translations, self.output_dir)
         evaluator = Evaluator(
             self._model,
-            self._data.problem,
-            self._data.encoders,
+            data.problem,
+            data.encoders,
             self.hparams,
-            self._data.dev_paths,
-            self.eval_steps,
-            self.search,
-            self.translate_all,
+            data.dev_paths,
+            settings.eval_steps,
+            settings.search,
+            settings.translate_all,
+            functools.partial(averaged_weights, self._model, self._optimizer),
         )
-
-        def evaluate():
-            with averaged_weights(self._model, self._optimizer):
-                found = evaluator()
-            evaluate.bleu_signature = evaluator.bleu_signature
-            return found
-
-        return evaluate
+        return Monitor(evaluator, settings, best, self._log, self._replicas, on_texts)

@@ -4,10 +4,11 @@ import os
 
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.metrics import metrics_of
 from t2t_lite.files import write_picture
 from t2t_lite.runs.log import lineage, read_lines
-from t2t_lite.training.evaluation import SCORES
 
 _LONGEST_NAME = 40  # characters: two legends of such names fit beside each other
 _SHOWN = {"bleu": "BLEU", "bracketing_f1": "bracketing F1"}
@@ -79,7 +80,7 @@ def draw_curves(output_dirs, path):
         speeds.plot(*points(lines, "progress", "target_tokens_per_second"), color=color)
         skipped = [line["step"] for line in lines if line["event"] == "skipped"]
         losses.plot(skipped, [0] * len(skipped), "x", color=color)
-    of_sample = f"{_SHOWN.get(score, score)}, dev sample" if score else "no evaluation"
+    of_sample = f"{_SHOWN.get(score, score)}, dev" if score else "no evaluation"
     labels = ("loss (nats per target token)", of_sample, "learning rate", "target tokens per second")
     for axes, label in zip((losses, scores, rates, speeds), labels, strict=True):
         axes.set(xlabel="step", ylabel=label)
@@ -102,6 +103,7 @@ def draw_curves(output_dirs, path):
 
 
 def _score(logs):
-    """Returns the name of the evaluations' score: BLEU, or what the problem has instead; None without evaluation."""
-    names = {name for lines in logs.values() for line in lines if line["event"] == "evaluation" for name in line}
-    return next((name for name in SCORES if name in names), None)
+    """Returns the name of the evaluations' last metric but losses: BLEU, or what the problem has; None without one."""
+    lines = [line for lines in logs.values() for line in lines if line["event"] == "evaluation"]
+    names = [name for line in lines for name in metrics_of(line) if not registry.is_loss(name)]
+    return names[-1] if names else None

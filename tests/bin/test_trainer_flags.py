@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +10,13 @@ from t2t_lite.config import HParams
 from t2t_lite.data import named_problems
 from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training import trainer as trainer_module
-from t2t_lite.training.early_stopping import EarlyStopping
+from t2t_lite.training.settings import (
+    CheckpointSettings,
+    DeviceSettings,
+    EarlyStopping,
+    EvaluationSettings,
+    LogSettings,
+)
 from t2t_lite.training.trainer import Trainer
 
 
@@ -22,6 +29,8 @@ def recorded(monkeypatch):
     class Recorder:
         def __init__(self, **arguments):
             self.__dict__.update(arguments)
+            for settings in ("evaluation", "checkpoints", "devices", "log"):
+                arguments.update(vars(arguments.pop(settings) or SimpleNamespace(evaluation=None)))
             calls.append(arguments)
 
         def train(self, train_steps):
@@ -54,6 +63,10 @@ REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transform
         "a decoder's flag": (["--decode_from_file=a.en"], ["Type instead: t2t-decoder", "--decode_from_file=a.en"]),
         "the test set while training": (["--eval_use_test_set"], ["not while training", "t2t-eval"]),
         "early stopping": (["--eval_early_stopping_steps=0"], ["--eval_early_stopping_steps=0", "from 1 to"]),
+        "early stopping without evaluations": (
+            [*REQUIRED, "--output_dir=d", "--schedule=train", "--eval_early_stopping_steps=5"],
+            ["--eval_early_stopping_steps: needs evaluations"],
+        ),
         "a search for settings": (["--hparams_range=x"], ["--hparams_range", "for x in", "--hp_"]),
         "a value that is missing": ([*REQUIRED, "--output_dir=d", "--hp_num_heads"], ["num_heads"]),
         "no such flag": (["--problems=x"], ["--problems", "--problem"]),
@@ -111,7 +124,7 @@ def test_flags_reach_the_trainer(call, recorded, tmp_path):
     assert arguments["hparams"].filter_size == 512
     assert (arguments["local_eval_frequency"], arguments["keep_checkpoint_max"]) == (3, 4)
     assert (arguments["logical_cpus"], arguments["worker_gpu"]) == (2, 0)
-    assert arguments["evaluate_while_training"] is True
+    assert "evaluation" not in arguments, "it evaluates"
     assert "--train_steps=7\n" in arguments["flags_text"]
     assert "eval_steps" not in arguments["flags_text"]
 
@@ -125,14 +138,13 @@ def test_flags_reach_the_trainer(call, recorded, tmp_path):
         ("--eval_steps=8", "eval_steps", 8),
         ("--eval_throttle_seconds=9", "eval_throttle_seconds", 9),
         ("--decode_hparams=alpha=1", "search", {"alpha": 1.0}),
-        ("--schedule=train", "evaluate_while_training", False),
         ("--schedule=train_eval_and_decode", "translate_all", True),
         ("--eval_early_stopping_steps=5", "early_stopping", EarlyStopping(5)),
-        ("--eval_early_stopping_metric=bleu", "early_stopping", EarlyStopping(0, "bleu")),
-        ("--eval_early_stopping_metric_delta=3", "early_stopping", EarlyStopping(0, "loss", 3.0)),
-        ("--eval_early_stopping_metric_minimize", "early_stopping", EarlyStopping(0, "loss", 0.1, True)),
-        ("--noeval_early_stopping_metric_minimize", "early_stopping", EarlyStopping(0, "loss", 0.1, False)),
-        ("--best_checkpoint_metric=none", "best_metric", "none"),
+        ("--eval_early_stopping_metric=bleu", "early_stopping", EarlyStopping(None, "bleu")),
+        ("--eval_early_stopping_metric_delta=3", "early_stopping", EarlyStopping(None, "loss", 3.0)),
+        ("--eval_early_stopping_metric_minimize", "early_stopping", EarlyStopping(None, "loss", 0.1, True)),
+        ("--noeval_early_stopping_metric_minimize", "early_stopping", EarlyStopping(None, "loss", 0.1, False)),
+        ("--best_checkpoint_metric=none", "best_checkpoint_metric", "none"),
         ("--profile", "profile", True),
         ("--nodeterministic", "deterministic", False),
         ("--save_checkpoints_secs=11", "save_checkpoints_secs", 11),
@@ -147,7 +159,8 @@ def test_flags_reach_the_trainer(call, recorded, tmp_path):
 def test_a_flag_reaches_its_argument_and_no_other(call, recorded, tmp_path, flag, argument, value):
     """What is not given is as the Trainer itself has it."""
     defaults = {field.name: field.default for field in dataclasses.fields(Trainer)}
-    defaults["early_stopping"] = EarlyStopping()
+    for settings in (EvaluationSettings, CheckpointSettings, DeviceSettings, LogSettings):
+        defaults.update(vars(settings()))
     assert call(*REQUIRED, f"--output_dir={tmp_path}", flag)[0] == 0
     arguments, train = recorded
     assert train == ("train", 250_000)
@@ -172,14 +185,14 @@ def test_schedules_that_train(call, recorded, tmp_path):
         flags = f"--output_dir={tmp_path}", f"--schedule={schedule}", "--train_steps=9", "--eval_steps=4"
         assert call(*REQUIRED, *flags)[0] == 0
         arguments, (_, steps) = recorded
-        names = ("evaluate_while_training", "translate_all", "eval_steps")
-        found[schedule] = (*(arguments[name] for name in names), steps)
+        names = ("evaluation", "translate_all", "eval_steps")
+        found[schedule] = (*(arguments.get(name, "given") for name in names), steps)
     assert found == {
-        "continuous_train_and_eval": (True, False, 4, 9),
-        "train_and_evaluate": (True, False, 4, 9),
-        "train": (False, False, 4, 9),
-        "train_eval_and_decode": (True, True, 4, 9),
-        "test": (True, False, 1, 1),
+        "continuous_train_and_eval": ("given", False, 4, 9),
+        "train_and_evaluate": ("given", False, 4, 9),
+        "train": (None, "given", "given", 9),
+        "train_eval_and_decode": ("given", True, 4, 9),
+        "test": ("given", False, 1, 1),
     }
 
 
@@ -234,7 +247,7 @@ def test_flags_of_evaluations_reach_the_trainer(call, recorded, tmp_path):
     assert status == 0, err
     arguments = recorded[0]
     assert arguments["early_stopping"] == EarlyStopping(50, "bleu", 0.5, None)
-    assert (arguments["eval_throttle_seconds"], arguments["best_metric"]) == (7, "loss")
+    assert (arguments["eval_throttle_seconds"], arguments["best_checkpoint_metric"]) == (7, "loss")
     assert (arguments["keep_checkpoint_max"], arguments["profile"], arguments["deterministic"]) == (0, True, False)
     assert arguments["inexact"] == []
 

@@ -32,7 +32,7 @@ def train(folder, settings):
         hparams=registry.hparams("transformer_tiny").parse(settings),
         data_dir=str(folder / "data"),
         output_dir=str(folder / "trained"),
-        evaluate_while_training=False,
+        evaluation=None,
     ).train(120)
     return Translator.load(str(folder / "trained"))
 

@@ -1,4 +1,7 @@
-"""What a run that goes on may have other than before."""
+"""What a resumed run may have other than before; one trainer per folder."""
+
+import multiprocessing
+import os
 
 import pytest
 
@@ -178,3 +181,40 @@ def test_the_folder_of_a_lock_is_as_it_was(tmp_path):
     with locked(str(tmp_path / "a" / "b")):
         (tmp_path / "a" / "b" / "train.log").write_text("")
     assert [path.name for path in tmp_path.rglob("*")] == ["a", "b", "train.log"]
+
+
+def test_a_second_trainer_is_refused(tmp_path):
+    """By another process as by this one; afterwards the folder is free."""
+    with locked(str(tmp_path)):
+        with (
+            pytest.raises(UserError, match=f"another trainer .process {os.getpid()}. is running"),
+            locked(str(tmp_path)),
+        ):
+            pass
+        assert entering_from_outside(tmp_path) == 2
+    assert entering_from_outside(tmp_path) == 0
+
+
+def entering_from_outside(folder):
+    """What a process that enters the folder ends with: 0: it could, 2: it was told who is in it."""
+    process = multiprocessing.get_context("spawn").Process(target=_enter, args=(str(folder),), daemon=True)
+    process.start()
+    try:
+        process.join(120)
+        return process.exitcode
+    finally:
+        process.kill()
+
+
+def _enter(folder):
+    try:
+        with locked(folder):
+            os._exit(0)
+    except UserError as error:
+        os._exit(2 if f"process {os.getppid()}" in str(error) else 1)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="a file is in the way"), locked(str(tmp_path / "file" / "run")):
+        pass

@@ -1,6 +1,5 @@
 """Training compiled by XLA: equal to uncompiled training, one program for each shape, and what cannot be compiled."""
 
-import json
 import os
 
 import keras
@@ -20,7 +19,7 @@ from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
-from tests.training.log_schema import assert_documented
+from tests.training.runs import arguments, log
 
 VOCAB = 30
 LENGTHS = (4, 9)  # XLA takes seconds for each: two shapes
@@ -98,15 +97,8 @@ def trainer(data_dir, output_dir, model="compilations_small", **more):
         hparams_set="transformer_tiny",
         data_dir=data_dir,
         output_dir=str(output_dir),
-        **{"local_eval_frequency": 3, "evaluate_while_training": False, "xla_compile": True, **more},
+        **arguments(**{"local_eval_frequency": 3, "evaluates": False, "xla_compile": True, **more}),
     )
-
-
-def events(output_dir, event):
-    with open(os.path.join(output_dir, "train.log")) as file:
-        lines = [json.loads(line) for line in file]
-    assert_documented(lines)
-    return [line for line in lines if line["event"] == event]
 
 
 def weights(output_dir, step):
@@ -196,7 +188,7 @@ def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit
     trainer(data_dir, tmp_path / "whole").train(9)
     assert "XLA compiles 2 shapes (rows x inputs x targets)" in caplog.text
     assert "9 x 4 x 4, 4 x 9 x 9" in caplog.text
-    compiled = events(tmp_path / "whole", "compile")
+    compiled = log(tmp_path / "whole", "compile")
     assert sorted(line["shapes"] for line in compiled) == ["4 x 9 x 9", "9 x 4 x 4"]
     trainer(data_dir, tmp_path / "stopped").train(4)
     resumed = trainer(data_dir, tmp_path / "stopped", xla_compile=None)  # it is remembered
@@ -219,7 +211,7 @@ def test_a_run_does_not_change_to_it_unnoticed(data_dir, tmp_path, caplog):
         trainer(data_dir, tmp_path).train(4)
     trainer(data_dir, tmp_path, allow_hparams_change=True).train(4)
     assert "the data begin anew, since these changed: xla_compile" in caplog.text
-    (change,) = events(tmp_path, "hparams_change")
+    (change,) = log(tmp_path, "hparams_change")
     assert change["changed"] == {"xla_compile": [False, True]}
 
 
@@ -237,5 +229,5 @@ def test_a_shape_that_cannot_be_compiled_ends_the_run_by_its_checkpoint(data_dir
         UserError, match=r"XLA cannot compile model compilations_wide: Input to reshape .* \(at .*Reshape\)"
     ):
         trainer(data_dir, tmp_path, "compilations_wide", local_eval_frequency=1).train(20)
-    saved = events(tmp_path, "checkpoint")
+    saved = log(tmp_path, "checkpoint")
     assert not saved or (tmp_path / f"{saved[-1]['path']}.index").exists()

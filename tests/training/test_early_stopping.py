@@ -3,7 +3,8 @@
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.training.early_stopping import EarlyStopping, has_metric_plateaued
+from t2t_lite.training.early_stopping import check_early_stopping, has_metric_plateaued, reason_to_stop
+from t2t_lite.training.settings import EarlyStopping
 
 NAMES = ("loss", "perplexity", "token_accuracy", "bleu")
 
@@ -32,21 +33,21 @@ def history(name, values):
 
 def test_the_direction_is_the_metrics_own():
     rising = [1.0, 2.0, 3.0, 4.0]
-    assert EarlyStopping(20, "bleu", 0.5).reason(history("bleu", rising)) is None
-    why = EarlyStopping(20, "loss", 0.5).reason(history("loss", rising))
+    assert reason_to_stop(EarlyStopping(20, "bleu", 0.5), history("bleu", rising)) is None
+    why = reason_to_stop(EarlyStopping(20, "loss", 0.5), history("loss", rising))
     assert "loss was 2 at step 20 and 3 at best in the 20 steps since" in why
 
 
 def test_off_or_without_the_metric_it_never_stops():
-    assert EarlyStopping().reason(history("loss", [1.0] * 9)) is None
-    assert EarlyStopping(10, "bleu").reason(history("loss", [1.0] * 9)) is None
-    assert EarlyStopping(10).reason([]) is None
+    assert reason_to_stop(EarlyStopping(), history("loss", [1.0] * 9)) is None
+    assert reason_to_stop(EarlyStopping(10, "bleu"), history("loss", [1.0] * 9)) is None
+    assert reason_to_stop(EarlyStopping(10), []) is None
 
 
 def test_mistakes():
-    EarlyStopping(10, "bleu", minimize=False).check(NAMES)
-    EarlyStopping(0, "nonsense").check(NAMES)
+    check_early_stopping(EarlyStopping(10, "bleu", metric_minimize=False), NAMES)
+    check_early_stopping(EarlyStopping(None, "nonsense"), NAMES)
     with pytest.raises(UserError, match=r"metric=blue: not a metric .* Nearest: bleu"):
-        EarlyStopping(10, "blue").check(NAMES)
+        check_early_stopping(EarlyStopping(10, "blue"), NAMES)
     with pytest.raises(UserError, match="of bleu more is better"):
-        EarlyStopping(10, "bleu", minimize=True).check(NAMES)
+        check_early_stopping(EarlyStopping(10, "bleu", metric_minimize=True), NAMES)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.training.trainer import Trainer
+from t2t_lite.training import LogSettings, Trainer
 
 PROBLEM = "algorithmic_identity_decimal40"
 HPARAMS = (
@@ -27,7 +27,7 @@ def test_copying_is_learned_along_the_same_curve(tmp_path):
             hparams=registry.hparams("transformer_tiny").parse(f"{HPARAMS},dtype_policy={policy}"),
             data_dir=str(tmp_path),
             output_dir=str(tmp_path / policy),
-            log_step_count_steps=25,
+            log=LogSettings(log_step_count_steps=25),
         ).train(steps)
         lines = map(json.loads, (tmp_path / policy / "train.log").read_text().splitlines())
         return metrics, [line["loss"] for line in lines if line["event"] == "progress"]

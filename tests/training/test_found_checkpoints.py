@@ -8,9 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from tests.training.test_trainer import HPARAMS, assert_same, checkpoints, data_dir, log, state, trainer
-
-__all__ = ["data_dir"]  # a fixture
+from tests.training.runs import HPARAMS, assert_same, checkpoints, log, state, trainer
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +150,7 @@ def test_what_the_first_evaluation_would_refuse_is_refused_at_once(data_dir, tmp
     if existing:
         (tmp_path / "in" / "run").mkdir(parents=True)
     with pytest.raises(UserError, match="beam_size=0"):
-        trainer(data_dir, tmp_path / "in" / "run", evaluate_while_training=True, search={"beam_size": 0}).train(3)
+        trainer(data_dir, tmp_path / "in" / "run", evaluates=True, search={"beam_size": 0}).train(3)
     assert sorted(tmp_path.rglob("*")) == ([tmp_path / "in", tmp_path / "in" / "run"] if existing else [])
 
 

@@ -8,6 +8,7 @@ from tensorflow.tsl.profiler.protobuf import xplane_pb2
 from t2t_lite import registry
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
+from tests.training.runs import arguments
 
 PROBLEM = "algorithmic_reverse_decimal40"
 HPARAMS = (
@@ -37,8 +38,10 @@ def run(tmp_path_factory):
     problem.generate_data(str(folder), str(folder))
     trainer = Trainer(
         problem=PROBLEM, hparams=registry.hparams("transformer_tiny").parse(HPARAMS), data_dir=str(folder),
-        output_dir=str(folder / "run"), logical_cpus=2, local_eval_frequency=100, log_step_count_steps=9, profile=True,
-        evaluate_while_training=False,
+        output_dir=str(folder / "run"),
+        **arguments(
+            evaluates=False, logical_cpus=2, local_eval_frequency=100, log_step_count_steps=9, profile=True
+        ),
     )  # fmt: skip
     step, fetched, call = 0, set(), TrainStep.__call__
 

@@ -10,53 +10,24 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite import registry
 from t2t_lite.bin import t2t_eval
 from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import open_run
+from t2t_lite.training import EarlyStopping
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
-from t2t_lite.training.early_stopping import EarlyStopping
-from t2t_lite.training.trainer import Trainer
 from tests.training.log_schema import assert_documented
+from tests.training.runs import EXAMPLES, SIZES, log, trainer
 
-PROBLEM = "algorithmic_reverse_decimal40"
-HPARAMS = (
-    "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,learning_rate_warmup_steps=10,"
-    "eval_beam_size=4,eval_decode_examples="
-)
-EXAMPLES = 120
+HPARAMS = f"{SIZES},eval_beam_size=4,eval_decode_examples="
 STOPS_AT_ONCE = EarlyStopping(6, "loss", 100.0)  # nothing moves that much
 
 
-@pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    folder = str(tmp_path_factory.mktemp("data"))
-    problem = registry.problem(PROBLEM)
-    problem.max_cases = EXAMPLES
-    problem.generate_data(folder, folder)
-    return folder
-
-
-def trainer(data_dir, output_dir, translated=0, **more):
-    return Trainer(
-        problem=PROBLEM,
-        hparams=registry.hparams("transformer_tiny").parse(f"{HPARAMS}{translated}"),
-        hparams_set="transformer_tiny",
-        data_dir=data_dir,
-        output_dir=str(output_dir),
-        **{"local_eval_frequency": 3, "log_step_count_steps": 2, **more},
-    )
-
-
-def log(output_dir, name="train.log"):
-    with open(os.path.join(output_dir, name)) as file:
-        lines = [json.loads(line) for line in file]
-    assert_documented(lines)
-    return lines
+def evaluated(data_dir, output_dir, translated=0, **more):
+    return trainer(data_dir, output_dir, f"{HPARAMS}{translated}", **{"evaluates": True, **more})
 
 
 def events(output_dir, event, name="train.log"):
-    return [line for line in log(output_dir, name) if line["event"] == event]
+    return log(output_dir, event, name)
 
 
 class _Lines(logging.Handler):
@@ -74,7 +45,7 @@ def run(data_dir, tmp_path_factory):
     folder, said, logger = tmp_path_factory.mktemp("run"), _Lines(), logging.getLogger("t2t_lite")
     logger.addHandler(said)
     logger.setLevel(logging.INFO)
-    trainer(
+    evaluated(
         data_dir, folder, 5, profile=True, translate_all=True, search={"beam_size": 1}, eval_throttle_seconds=0.001,
         inexact=("--x: y",),
     ).train(16)  # fmt: skip
@@ -170,7 +141,7 @@ def test_a_lost_best_model_is_made_again(run, data_dir, tmp_path):
     """As after a kill before it was written."""
     folder = shutil.copytree(run[0], tmp_path / "run")
     shutil.rmtree(folder / "best")
-    trainer(data_dir, folder, 5).train(16)
+    evaluated(data_dir, folder, 5).train(16)
     assert open_run(str(folder / "best")).step == open_run(str(run[0] / "best")).step
 
 
@@ -178,7 +149,7 @@ def test_a_lost_best_model_is_made_again(run, data_dir, tmp_path):
 def stopped(data_dir, tmp_path_factory):
     """A run that ended early."""
     folder = tmp_path_factory.mktemp("stopped")
-    ended = trainer(
+    ended = evaluated(
         data_dir, folder, early_stopping=STOPS_AT_ONCE, keep_checkpoint_max=1, keep_checkpoint_every_n_hours=1e-9
     )
     ended.train(30)
@@ -206,7 +177,7 @@ def test_checkpoints_are_kept_for_good_as_often_as_asked_for(stopped):
 def test_it_does_not_train_on(stopped, data_dir, tmp_path, caplog):
     folder = shutil.copytree(stopped[0], tmp_path / "run")
     with caplog.at_level(logging.INFO, "t2t_lite"):
-        again = trainer(data_dir, folder, early_stopping=STOPS_AT_ONCE)
+        again = evaluated(data_dir, folder, early_stopping=STOPS_AT_ONCE)
         again.train(30)
     assert again.ended_by == "early_stopping"
     assert "stopped early: loss was" in caplog.text and "nothing to train" in caplog.text
@@ -220,7 +191,7 @@ def test_killed_before_the_end_it_ends_at_the_same_step(stopped, data_dir, tmp_p
     lines = (folder / "train.log").read_text().splitlines(keepends=True)
     at = max(i for i, line in enumerate(lines) if json.loads(line)["event"] == kept)
     (folder / "train.log").write_text("".join(lines[: at + 1]) + '{"time": 1, "eve')
-    again = trainer(data_dir, folder, early_stopping=STOPS_AT_ONCE)
+    again = evaluated(data_dir, folder, early_stopping=STOPS_AT_ONCE)
     again.train(30)
     assert again.ended_by == "early_stopping"
     raw = (folder / "train.log").read_text().splitlines()
@@ -233,16 +204,14 @@ def test_killed_before_the_end_it_ends_at_the_same_step(stopped, data_dir, tmp_p
         np.testing.assert_array_equal(got[key], expected[key], err_msg=key)
 
 
-def test_early_stopping_needs_evaluations(data_dir, tmp_path):
-    with pytest.raises(UserError, match=r"--eval_early_stopping_steps: needs evaluations"):
-        trainer(data_dir, tmp_path / "run", early_stopping=STOPS_AT_ONCE, evaluate_while_training=False).train(3)
+def test_the_best_model_needs_a_metric_that_is_evaluated(data_dir, tmp_path):
     with pytest.raises(UserError, match=r"--best_checkpoint_metric=bleu: not a metric .* Expected one of loss"):
-        trainer(data_dir, tmp_path / "run", best_metric="bleu").train(3)
+        evaluated(data_dir, tmp_path / "run", best_checkpoint_metric="bleu").train(3)
     assert not (tmp_path / "run").exists()
 
 
 def test_an_evaluation_too_soon_is_left_out_but_for_the_last(data_dir, tmp_path):
-    trainer(data_dir, tmp_path, eval_throttle_seconds=3600).train(7)
+    evaluated(data_dir, tmp_path, eval_throttle_seconds=3600).train(7)
     assert [line["step"] for line in events(tmp_path, "evaluation")] == [3, 7]
     assert [line["step"] for line in events(tmp_path, "checkpoint")] == [3, 6, 7]
 
@@ -289,7 +258,7 @@ def test_with_other_settings_a_checkpoint_is_evaluated_again(folder, data_dir):
     assert settings[1]["eval_steps"] == 1 and settings[3]["beam_size"] == 2
 
 
-def test_new_damaged_and_deleted_checkpoints(folder, data_dir, tmp_path, caplog, monkeypatch):
+def test_new_damaged_and_deleted_checkpoints(folder, data_dir, tmp_path, caplog):
     """What a trainer at work does meanwhile: writes one more; one is half-written; one is gone before it is read."""
     later = tmp_path / "later"
     later.mkdir()
@@ -297,13 +266,13 @@ def test_new_damaged_and_deleted_checkpoints(folder, data_dir, tmp_path, caplog,
         shutil.move(path, later)
     half = folder / "model.ckpt-6.data-00000-of-00001"
     half.write_bytes(half.read_bytes()[:100])
-    present = CheckpointEvaluation._present
-    monkeypatch.setattr(
-        CheckpointEvaluation, "_present", lambda self: present(self) | {str(folder / "model.ckpt-4"): 1}
-    )
+    for path in folder.glob("model.ckpt-3.*"):
+        shutil.copy(path, folder / path.name.replace("-3.", "-4."))
     following = CheckpointEvaluation(str(folder), data_dir).follow(timeout_seconds=2, poll_seconds=0.05)
     with caplog.at_level(logging.INFO, "t2t_lite"):
         assert os.path.basename(next(following)[0]) == "model.ckpt-3"
+        for path in folder.glob("model.ckpt-4.*"):
+            path.unlink()
         for path in later.iterdir():
             shutil.move(path, folder)
         assert [os.path.basename(path) for path, _ in following] == ["model.ckpt-9"]

@@ -11,32 +11,32 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.runs.weights import named_weights
-from tests.training.test_trainer import HPARAMS as _HPARAMS
-from tests.training.test_trainer import data_dir, log, state, trainer  # noqa: F401  (a fixture)
+from tests.training import runs
+from tests.training.runs import log, state, trainer
 
-HPARAMS = _HPARAMS.replace("eval_decode_examples=3", "eval_decode_examples=0")
+HPARAMS = runs.HPARAMS.replace("eval_decode_examples=3", "eval_decode_examples=0")
 
 
 @pytest.fixture(scope="module")
-def source(data_dir, tmp_path_factory):  # noqa: F811
+def source(data_dir, tmp_path_factory):
     """A run of four steps, and what it was at its end."""
     folder = tmp_path_factory.mktemp("source")
-    metrics = trainer(data_dir, folder, HPARAMS, evaluate_while_training=True).train(4)
+    metrics = trainer(data_dir, folder, HPARAMS, evaluates=True).train(4)
     return folder, metrics
 
 
 @pytest.mark.parametrize("more", [{}, {"logical_cpus": 2}], ids=["one device", "two replicas"])
-def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path, more):  # noqa: F811
+def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path, more):
     metrics = trainer(
-        data_dir, tmp_path / "new", HPARAMS, warm_start_from=str(source[0]), evaluate_while_training=True, **more
+        data_dir, tmp_path / "new", HPARAMS, warm_start_from=str(source[0]), evaluates=True, **more
     ).train(0)
     for name in ("loss", "token_accuracy"):
         assert metrics[name] == pytest.approx(source[1][name], rel=1e-5)
-    [start] = [line for line in log(tmp_path / "new") if line["event"] == "start"]
+    [start] = log(tmp_path / "new", "start")
     assert (start["step"], start["warm_start_from"]) == (0, str(source[0] / "model.ckpt-4"))
 
 
-def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):  # noqa: F811
+def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):
     standing = HPARAMS + ",learning_rate_constant=1e-9"
     trainer(data_dir, tmp_path / "new", standing, warm_start_from=str(source[0])).train(1)
     before, after = state(source[0], 4), state(tmp_path / "new", 1)
@@ -47,7 +47,7 @@ def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):  # noqa: F81
     assert updates == 1
 
 
-def test_a_run_that_has_begun_is_resumed_instead(data_dir, source, tmp_path, caplog):  # noqa: F811
+def test_a_run_that_has_begun_is_resumed_instead(data_dir, source, tmp_path, caplog):
     trainer(data_dir, tmp_path, HPARAMS, warm_start_from=str(source[0] / "model.ckpt-4")).train(1)
     before, after = state(source[0], 4), state(tmp_path, 1)
     assert any(abs(after[key] - before[key]).max() > 1e-6 for key in before if key.startswith("model/"))
@@ -62,14 +62,14 @@ def test_a_run_that_has_begun_is_resumed_instead(data_dir, source, tmp_path, cap
     assert events == [("start", 0), ("resume", 1)]
 
 
-def test_weights_of_another_shape_are_refused(data_dir, source, tmp_path):  # noqa: F811
+def test_weights_of_another_shape_are_refused(data_dir, source, tmp_path):
     larger = HPARAMS.replace("filter_size=32", "filter_size=48")
     with pytest.raises(UserError, match=r"model.ckpt-4: not of this model: decoder/feed_forward\S+ is 32 there, 48 in"):
         trainer(data_dir, tmp_path / "new", larger, warm_start_from=str(source[0])).train(2)
     assert not os.path.exists(tmp_path / "new" / "hparams.json")
 
 
-def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, source, tmp_path):  # noqa: F811
+def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, source, tmp_path):
     other = shutil.copytree(source[0], tmp_path / "other")
     config = json.loads((other / "hparams.json").read_text())
     config["vocabulary_sha256"]["targets"] = "0" * 64
@@ -79,7 +79,7 @@ def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, source, tmp_
     assert not os.path.exists(tmp_path / "new" / "hparams.json")
 
 
-def test_what_is_no_run_is_refused(data_dir, source, tmp_path):  # noqa: F811
+def test_what_is_no_run_is_refused(data_dir, source, tmp_path):
     with pytest.raises(UserError, match="nowhere: no such folder or checkpoint"):
         trainer(data_dir, tmp_path / "new", warm_start_from=str(tmp_path / "nowhere")).train(2)
     damaged = shutil.copytree(source[0], tmp_path / "damaged")

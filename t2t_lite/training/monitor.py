@@ -1,4 +1,4 @@
-"""Uses the dev set in training: evaluates, keeps the best model, stops early."""
+"""Watches a training run on the dev set: evaluates, keeps the best model, stops early."""
 
 import os
 import time
@@ -6,40 +6,45 @@ import time
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, nearest
+from t2t_lite.evaluation.metrics import metric_names, metrics_of
 from t2t_lite.files import write_bytes
-from t2t_lite.training.evaluation import metric_names
+from t2t_lite.runs.log import lineage
+from t2t_lite.training.early_stopping import check_early_stopping, reason_to_stop
+from t2t_lite.training.evaluator import evaluate_and_log
 
 
-class DevEvaluations:
+class Monitor:
     """The evaluations of a training run, and their consequences.
 
     These depend only on the log, so a restarted run continues like one that was never stopped.
 
     Args:
-        evaluations: Evaluations, or None if this run, or this machine of several, does not evaluate.
+        evaluator: Evaluator, or None if this run, or this machine of several, does not evaluate.
+        settings: Evaluation, the settings: early_stopping, eval_throttle_seconds are used; None: the run has none.
         best: BestCheckpoint, or None to keep no model.
-        early_stopping: EarlyStopping.
-        throttle_seconds: float, minimum time between the starts of two evaluations, except the last.
+        log: RunLog.
         replicas: Replicas, whose first machine decides for all.
+        on_texts: see `evaluate_and_log`.
     """
 
-    def __init__(self, evaluations, best, early_stopping, throttle_seconds, replicas):
-        self._evaluations = evaluations
+    def __init__(self, evaluator, settings, best, log, replicas, on_texts=None):
+        self._evaluator = evaluator
+        self._settings = settings
         self._best = best
-        self._early_stopping = early_stopping
-        self._throttle_seconds = throttle_seconds
+        self._log = log
         self._replicas = replicas
+        self._on_texts = on_texts
         self._started = -float("inf")
         self._sum = tf.function(replicas.sum, autograph=False)
 
     def evaluate(self, step, is_last):
         """Evaluates the current model, unless it is too soon; returns the metrics, or {}."""
-        if self._evaluations is None:
+        if self._evaluator is None:
             return {}
-        if not is_last and time.monotonic() - self._started < self._throttle_seconds:
+        if not is_last and time.monotonic() - self._started < self._settings.eval_throttle_seconds:
             return {}
         self._started = time.monotonic()
-        metrics = self._evaluations.evaluate(step)
+        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=self._on_texts)
         self._update_best()
         return metrics
 
@@ -53,9 +58,9 @@ class DevEvaluations:
         Returns:
             dict, the metrics of this step, or {}.
         """
-        if self._evaluations is None:
+        if self._evaluator is None:
             return {}
-        logged = self._evaluations.at(step)
+        logged = dict(history(self._log)).get(step)
         if logged is None and is_due:
             return self.evaluate(step, is_last=True)
         self._update_best()
@@ -63,38 +68,40 @@ class DevEvaluations:
 
     def reason_to_stop(self):
         """Returns the reason to stop early, a str, or None. All machines of a run must call it at the same steps."""
-        if not self._early_stopping.steps:
+        if self._settings is None or not self._settings.early_stopping.steps:
             return None
-        why = self._early_stopping.reason(self._evaluations.history()) if self._evaluations else None
+        why = reason_to_stop(self._settings.early_stopping, history(self._log)) if self._evaluator else None
         if self._replicas.cluster and float(self._sum(tf.constant(float(why is not None)))) > 0:
             why = why or "the first worker's log says why"
         return why
 
     def _update_best(self):
         if self._best:
-            self._best.update(self._evaluations.history())
+            self._best.update(history(self._log))
 
 
-def check_metrics(problem, hparams, early_stopping, best_metric, evaluates):
+def history(log):
+    """Returns the evaluations that led to the run's newest state: a list of (step, {metric: float}), by step."""
+    lines = [line for line in lineage(log.read()) if line["event"] == "evaluation"]
+    return sorted({line["step"]: metrics_of(line) for line in lines}.items())  # the last one of a step counts
+
+
+def check_metrics(problem, hparams, settings):
     """Raises `UserError` for metrics that a run's evaluations do not compute.
 
     Args:
         problem: Problem.
         hparams: HParams.
-        early_stopping: EarlyStopping.
-        best_metric: str, or None or "none".
-        evaluates: bool, whether the run evaluates.
+        settings: Evaluation.
     """
-    if early_stopping.steps and not evaluates:
-        raise UserError(
-            "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
-        )
     names = metric_names(problem, hparams)
-    early_stopping.check(names)
-    if best_metric not in (*names, None, "none"):
+    more = tuple(f"{what}_{feature}" for what in ("loss", "cost") for feature in problem.features)
+    check_early_stopping(settings.early_stopping, names, more)
+    best = settings.best_checkpoint_metric
+    if best not in (*names, *more, None, "none"):
         raise UserError(
-            f"--best_checkpoint_metric={best_metric}: not a metric of this run's evaluations. "
-            f"{nearest(best_metric, names)} Expected one of {', '.join(names)}, or none."
+            f"--best_checkpoint_metric={best}: not a metric of this run's evaluations. "
+            f"{nearest(best, names)} Expected one of {', '.join(names)}, or none."
         )
 
 

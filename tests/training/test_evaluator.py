@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data import sharding
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.evaluation.scores import corpus_bleu
 from t2t_lite.text.vocabulary import TextEncoder
-from t2t_lite.training.evaluation import Evaluator, metric_names, metrics_of
+from t2t_lite.training.evaluator import Evaluator
 
 VOCAB, COUNT = 30, 20
 ENCODERS = {side: TextEncoder(VOCAB) for side in ("inputs", "targets")}
@@ -56,18 +58,18 @@ def evaluator(model, paths, problem=None, hparams=HPARAMS, **more):
 )
 def test_a_problem_is_evaluated_in_its_direction(paths, was_reversed, was_copy, by):
     problem = Problem(was_reversed, was_copy)
-    right, texts = evaluator(Moved(by), paths, problem)()
+    right, texts, _ = evaluator(Moved(by), paths, problem)()
     assert right["token_accuracy"] == right["exact_sequence_accuracy"] == 1.0
     assert all(output == reference for _, output, reference in texts)
 
 
 def test_wrong_outputs_are_no_hits(paths):
-    wrong, _ = evaluator(Moved(3), paths)()
+    wrong, *_ = evaluator(Moved(3), paths)()
     assert 0.0 < wrong["token_accuracy"] < 0.5 and wrong["exact_sequence_accuracy"] == 0.0  # EOS is right
 
 
 def test_the_loss_is_that_of_the_tokens_without_smoothing(paths):
-    metrics, _ = evaluator(Moved(2), paths)()
+    metrics, *_ = evaluator(Moved(2), paths)()
     expected = math.log(math.exp(SURE) + VOCAB - 1) - SURE
     assert metrics["loss"] == pytest.approx(expected, rel=1e-5)
     assert metrics["perplexity"] == pytest.approx(math.exp(expected), rel=1e-5)
@@ -82,34 +84,29 @@ def test_so_many_batches_are_taken_as_asked_for_and_the_longest_first(paths):
             return super().__call__(features, training)
 
     hparams = HPARAMS.override_from_dict({"eval_decode_examples": 0})
-    _, texts = evaluator(Watched(2), paths, hparams=hparams, max_batches=2)()
-    assert len(seen) == 2 and seen[0][1] == 6 and texts == []
+    _, texts, _ = evaluator(Watched(2), paths, hparams=hparams, max_batches=2)()
+    assert len(seen) == 2 and seen[0][1] == 6 and not texts
     seen.clear()
     evaluator(Watched(2), paths, hparams=hparams)()
     assert sum(rows for rows, _ in seen) == COUNT
 
 
 def test_the_sample_is_spread_over_the_set(paths):
-    _, every = evaluator(Moved(2), paths, translate_all=True)()
+    _, every, _ = evaluator(Moved(2), paths, translate_all=True)()
     assert len(every) == COUNT
     for wanted, expected in ((5, every[::4]), (1000, every)):
-        _, some = evaluator(Moved(2), paths, hparams=HPARAMS.override_from_dict({"eval_decode_examples": wanted}))()
+        _, some, _ = evaluator(Moved(2), paths, hparams=HPARAMS.override_from_dict({"eval_decode_examples": wanted}))()
         assert some == expected
 
 
-def test_search_settings_are_the_callers_then_the_hyperparameters_then_the_problems(paths, monkeypatch):
-    asked = []
-    search = Translator._search
+def test_search_settings_are_the_callers_then_the_hyperparameters(paths, monkeypatch):
+    asked, translate = [], Translator.translate_ids
     monkeypatch.setattr(
-        Translator, "_search", lambda self, sources, options: asked.append(options) or search(self, sources, options)
+        Translator, "translate_ids", lambda self, ids, **given: asked.append(given) or translate(self, ids, **given)
     )
-
-    class Its(Problem):
-        decode_defaults = {"beam_size": 9, "extra_length": 7}  # noqa: RUF012
-
     for search_of_caller in (None, {"alpha": 0.9}):
-        evaluator(Moved(2), paths, Its(), search=search_of_caller)()
-    assert [(o.beam_size, o.alpha, o.extra_length) for o in asked] == [(2, 0.0, 7), (2, 0.9, 7)]
+        evaluator(Moved(2), paths, search=search_of_caller)()
+    assert asked == [{"beam_size": 2, "alpha": 0.0}, {"beam_size": 2, "alpha": 0.9}]
 
 
 def test_bleu_is_of_outputs_against_references(paths):
@@ -122,11 +119,11 @@ def test_bleu_is_of_outputs_against_references(paths):
             return " ".join(f"w{word}" for word in outputs.split())
 
     evaluate = evaluator(Moved(2, longest=4), paths, Text(), HPARAMS.override_from_dict({"eval_decode_examples": 10}))
-    metrics, texts = evaluate()
+    metrics, texts, facts = evaluate()
     outputs, references = [output for _, output, _ in texts], [reference for *_, reference in texts]
     expected = corpus_bleu(outputs, references)
     assert 0 < metrics["bleu"] == expected.score != corpus_bleu(references, outputs).score
-    assert evaluate.bleu_signature == expected.signature
+    assert facts == {"bleu_signature": expected.signature}
     for inputs, output, reference in texts:
         moved = [f"w{int(word) + 2}" for word in inputs.split()]
         assert reference == " ".join(moved) and output == " ".join(moved[:4])
@@ -140,11 +137,55 @@ def test_an_empty_split_is_an_error(tmp_path):
         evaluator(Moved(2), [str(path)])()
 
 
+@registry.register_metric(lower_is_better=True)
+def wrong_tokens(logits, labels):
+    wrong = (tf.argmax(logits, -1, tf.int32) != labels) & (labels != 0)
+    return tf.math.count_nonzero(wrong), tf.math.count_nonzero(labels)
+
+
+@registry.register_metric("share_on_diagonal", result=lambda sums: sums.trace() / sums.sum())
+def confusion_matrix(logits, labels):
+    predicted, labels = (tf.reshape(ids, [-1]) for ids in (tf.argmax(logits, -1, tf.int32), labels))
+    return tf.math.confusion_matrix(labels, predicted, VOCAB, weights=tf.cast(labels != 0, tf.int32))
+
+
+@registry.register_metric(of="ids")
+def same_length(outputs, references):
+    return sum(len(a) == len(b) for a, b in zip(outputs, references, strict=True)) / len(outputs)
+
+
+def test_own_metrics_are_sums_over_all_batches_or_scores_of_outputs(paths):
+    class Own(Problem):
+        eval_decode_metric = "same_length"
+
+        def eval_metrics(self):
+            return ["token_accuracy", "share_on_diagonal", "wrong_tokens"]
+
+    evaluate = evaluator(Moved(3), paths, Own())
+    metrics, texts, _ = evaluate()
+    assert tuple(metrics) == metric_names(Own(), HPARAMS)
+    assert (
+        0 < metrics["token_accuracy"] == pytest.approx(metrics["share_on_diagonal"]) == 1 - metrics["wrong_tokens"] < 1
+    )
+    assert metrics["same_length"] == 1.0 and len(texts) == 5
+
+
 def test_the_names_of_the_metrics_are_those_that_come(paths):
-    metrics, _ = evaluator(Moved(2), paths)()
-    assert metric_names(Problem(), HPARAMS) == tuple(metrics)
-    without = HPARAMS.override_from_dict({"eval_decode_examples": 0})
-    assert metric_names(Problem(), without) == tuple(evaluator(Moved(2), paths, hparams=without)()[0])
-    assert metrics_of({"step": 3, "seconds": 1.0, **metrics}) == metrics
-    every = {"loss": 1.0, "perplexity": 2.0, "token_accuracy": 0.5, "bleu": 3.0, "bracketing_f1": 4.0}
-    assert metrics_of(every | {"event": "evaluation", "exact_sequence_accuracy": None}) == every
+    for examples in (5, 0):
+        hparams = HPARAMS.override_from_dict({"eval_decode_examples": examples})
+        assert metric_names(Problem(), hparams) == tuple(evaluator(Moved(2), paths, hparams=hparams)().metrics)
+
+
+@pytest.mark.parametrize(
+    "names, score, words",
+    [
+        (["token_acuracy"], "bleu", "problem: eval_metrics: metrics: 'token_acuracy' is not registered. .*token_acc"),
+        (["bleu"], "bleu", "problem: eval_metrics has bleu, a metric of texts. Expected one of logits"),
+        ([], "accuracy", "problem: eval_decode_metric has accuracy, a metric of logits. Expected one of texts or ids"),
+    ],
+)
+def test_metrics_of_another_kind_are_refused(names, score, words):
+    problem = Problem()
+    problem.eval_metrics, problem.eval_decode_metric = lambda: names, score
+    with pytest.raises(UserError, match=words):
+        metric_names(problem, HPARAMS)

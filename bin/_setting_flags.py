@@ -1,0 +1,42 @@
+"""Flags that are declared with the settings that they set, and those of evaluations."""
+
+import dataclasses
+import typing
+
+from t2t_lite.decoding.decode_hparams import EVALUATION_SETTINGS
+from t2t_lite.ranges import MINUTES, Range
+
+
+def define_settings(flags, settings, prefix="", names=None):
+    """Declares the flags `<prefix><name>` of a class of settings: those that have a meaning, or only `names`."""
+    defines = {int: flags.DEFINE_integer, float: flags.DEFINE_float, bool: flags.DEFINE_bool, str: flags.DEFINE_string}
+    kinds = typing.get_type_hints(settings)
+    for field in dataclasses.fields(settings):
+        if "meaning" in field.metadata and (names is None or field.name in names):
+            kind = next(kind for kind in (*typing.get_args(kinds[field.name]), kinds[field.name]) if kind in defines)
+            limits = {"limits": field.metadata["limits"]} if kind in (int, float) else {}
+            defines[kind](f"{prefix}{field.name}", field.default, field.metadata["meaning"], **limits)
+
+
+def read_settings(flags, settings, prefix="", **more):
+    """Returns a class's settings as the flags say."""
+    names = [field.name for field in dataclasses.fields(settings) if f"{prefix}{field.name}" in flags]
+    return settings(**{name: flags[f"{prefix}{name}"].value for name in names if name not in more}, **more)
+
+
+def define_evaluation_flags(flags):
+    """Declares the flags of evaluations that t2t-eval has as well."""
+    flags.DEFINE_integer(
+        "eval_timeout_mins",
+        240,
+        "Where checkpoints are waited for: stop after so many minutes without a new one; 0: do not wait; -1: for ever.",
+        limits=Range(0, MINUTES.most, also=(-1,)),
+    )
+    flags.DEFINE_bool("eval_use_test_set", False, "Evaluate the test records, into eval_test/, not the dev ones.")
+    flags.DEFINE_string(
+        "decode_hparams",
+        "",
+        f"name=value,… of {', '.join(EVALUATION_SETTINGS)} for the evaluations' translations; default: the "
+        "hyperparameters eval_beam_size, eval_alpha.",
+    )
+    flags.no_effect("eval_run_autoregressive", "sentences are really translated at every evaluation", is_bool=True)

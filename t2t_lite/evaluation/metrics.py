@@ -1,0 +1,80 @@
+"""The metrics that evaluations in training can have; users register their own (`registry.register_metric`)."""
+
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError, located
+from t2t_lite.evaluation.scores import corpus_bleu
+from t2t_lite.parsing.evalb import score_trees
+from t2t_lite.parsing.trees import parse_tree
+
+
+def token_accuracy(logits, labels):
+    """Returns (the number of labels that are the most probable ids, the number of labels), int64 scalars."""
+    hits = (tf.argmax(logits, axis=-1, output_type=tf.int32) == labels) & (labels != 0)
+    return tf.math.count_nonzero(hits), tf.math.count_nonzero(labels)
+
+
+registry.register_metric("token_accuracy")(token_accuracy)
+registry.register_metric("accuracy")(token_accuracy)  # of classes, one label per example
+
+
+@registry.register_metric(of="texts")
+def bleu(outputs, references):
+    """Returns sacreBLEU, cased, 13a, and its signature."""
+    found = corpus_bleu(outputs, references)
+    return found.score, {"bleu_signature": found.signature}
+
+
+@registry.register_metric(of="texts")
+def bracketing_f1(outputs, references):
+    """Returns evalb's labelled F1 of trees, 0 to 100."""
+    predicted, gold = ([parse_tree(text) for text in texts] for texts in (outputs, references))
+    return score_trees(gold, predicted)[0].f1
+
+
+@registry.register_metric(of="ids")
+def exact_sequence_accuracy(outputs, references):
+    """Returns the share of outputs that are entirely correct."""
+    return sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(outputs)
+
+
+def lower_is_better(name):
+    """Returns whether a metric of evaluations is better the lower it is."""
+    return registry.is_loss(name) or registry.metric(name).lower_is_better
+
+
+def metrics_of(line):
+    """Returns the metrics in an "evaluation" line of a log, a dict of float."""
+    return {
+        name: value
+        for name, value in line.items()
+        if name not in registry.LOG_FIELDS and isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+
+def metric_names(problem, hparams):
+    """Returns the names of the metrics of a run's evaluations, a tuple of str; that of real outputs is last.
+
+    Losses and costs of a model's further features, "loss_<feature>" and "cost_<feature>", come on top of them.
+
+    Args:
+        problem: Problem.
+        hparams: HParams: without eval_decode_examples no outputs are made.
+
+    Raises:
+        UserError: the problem names a metric that is not registered, or is not of that kind.
+    """
+    of_outputs = [problem.eval_decode_metric] if problem.eval_decode_metric else []
+    for names, where, kinds in (
+        (problem.eval_metrics(), "eval_metrics", ("logits",)),
+        (of_outputs, "eval_decode_metric", ("texts", "ids")),
+    ):
+        for name in names:
+            with located(f"{problem.name}: {where}"):
+                of = registry.metric(name).of
+            if of not in kinds:
+                raise UserError(
+                    f"{problem.name}: {where} has {name}, a metric of {of}. Expected one of {' or '.join(kinds)}."
+                )
+    return ("loss", "perplexity", *problem.eval_metrics(), *(of_outputs if hparams.eval_decode_examples > 0 else []))

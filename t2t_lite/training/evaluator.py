@@ -1,0 +1,186 @@
+"""Evaluation of a model: metrics of teacher-forced batches, and a score of the model's real outputs."""
+
+import contextlib
+import logging
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.data import batching, records
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.training.objectives import labels_of, named_outputs, objective_sums
+
+_LOGGER = logging.getLogger("t2t_lite")
+_SHOWN = 5  # translations, in TensorBoard
+
+
+class Evaluation(NamedTuple):
+    """The result of an evaluation.
+
+    Attributes:
+        metrics: {name: float}: "loss" (nats per target token), "perplexity", "loss_<feature>" and "cost_<feature>" of
+            what else the model computes, the problem's teacher-forced metrics, and the score of real outputs.
+        texts: list of (input, output, reference), the texts that were scored.
+        facts: dict of further fields for the log, such as "bleu_signature".
+    """
+
+    metrics: dict
+    texts: list = ()
+    facts: dict = {}  # noqa: RUF012
+
+
+class Evaluator:
+    """Evaluates a model with its current weights, also in training.
+
+    Scores are computed from beam-search outputs for a sample of the set, not from teacher-forced predictions
+    (tensor2tensor's approx_bleu).
+
+    Args:
+        model: keras.Model.
+        problem: Problem, which names the metrics.
+        encoders: {feature: encoder}.
+        hparams: HParams: batch_size, eval_decode_examples, eval_beam_size, eval_alpha are used.
+        paths: list of str, the records.
+        max_batches: int, teacher-forced batches, longest sentences first; 0: all.
+        search: dict of `SearchOptions` for the outputs, which override those of hparams and problem.
+        translate_all: bool, translate every example instead of eval_decode_examples.
+        weights: function that returns a context manager, in which the model has the weights to evaluate.
+
+    Raises:
+        UserError: damaged records, or an invalid search option.
+    """
+
+    def __init__(
+        self, model, problem, encoders, hparams, paths, max_batches=0, search=None, translate_all=False,
+        weights=contextlib.nullcontext,
+    ):  # fmt: skip
+        self.model = model
+        self.problem = problem
+        self.encoders = encoders
+        self.max_batches = max_batches
+        self._paths = paths
+        self._weights = weights
+        self._batches = batching.evaluation_batches(
+            paths,
+            batch_size=hparams.batch_size,
+            was_reversed=problem.was_reversed,
+            was_copy=problem.was_copy,
+            vocab_size=tuple(encoders[side].vocab_size for side in ("inputs", "targets")),
+        )
+        self._metrics = {name: registry.metric(name) for name in problem.eval_metrics()}
+        self._sample = []
+        if problem.eval_decode_metric:
+            self._translator = Translator(model, encoders, hparams, problem)
+            self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
+            self._translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
+            self._sample = self._evenly_spaced(None if translate_all else hparams.eval_decode_examples)
+        ids = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in problem.features.items()}
+        self._sums = tf.function(self._batch_sums, input_signature=[ids], autograph=False)
+
+    def __call__(self):
+        """Returns the `Evaluation`."""
+        with self._weights():
+            metrics = self._teacher_forced()
+            if not self._sample:
+                return Evaluation(metrics)
+            score, facts, texts = self._of_outputs()
+        return Evaluation({**metrics, self.problem.eval_decode_metric: score}, texts, facts)
+
+    def _teacher_forced(self):
+        batches, sums = self._batches.take(self.max_batches) if self.max_batches else self._batches, None
+        for batch in records.naming(batches, self._paths):
+            found = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), self._sums(batch))
+            sums = tf.nest.map_structure(np.add, sums, found) if sums else found
+        if not sums or not sums["counts"]["targets"]:
+            raise UserError(f"{self.problem.full_name}: the records hold no example. Run t2t-datagen again.")
+        means = {
+            f"{what}_{feature}": float(total / max(sums["counts"][feature], 1))
+            for what in ("loss", "cost")
+            for feature, total in sums[what].items()
+        }
+        loss = means.pop("loss_targets")
+        own = {name: float(metric.result(sums["metrics"][name])) for name, metric in self._metrics.items()}
+        return {"loss": loss, "perplexity": math.exp(min(loss, 80.0)), **means, **own}
+
+    def _batch_sums(self, batch):
+        outputs = self.model(batch, training=False)
+        (logits, _), objective = named_outputs(outputs), objective_sums(outputs, batch)
+        metrics = {}
+        for name, metric in self._metrics.items():
+            feature = metric.feature
+            if feature not in logits:
+                raise UserError(
+                    f"metric {name}: is of {feature!r}, which the model does not predict. It predicts "
+                    f"{', '.join(logits)}. Change eval_metrics of {self.problem.name}, or the metric's feature."
+                )
+            labels = labels_of(logits[feature], batch[feature])
+            metrics[name] = metric(logits[feature], tf.reshape(labels, tf.shape(logits[feature])[:-1]))
+        counts = {feature: tf.math.count_nonzero(ids) for feature, ids in batch.items()}
+        return {"loss": objective.nats, "cost": objective.cost, "counts": counts, "metrics": metrics}
+
+    def _evenly_spaced(self, count):
+        """Returns `count` evenly spaced examples (None: all) as (input ids, target ids), always the same ones."""
+        if count is not None and count <= 0:
+            return []
+        examples = [
+            (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())
+            for batch in records.naming(self._batches.as_numpy_iterator(), self._paths)
+            for inputs, targets in zip(batch["inputs"], batch["targets"], strict=True)
+        ]
+        step = max(1, len(examples) // count) if count else 1
+        return examples[::step][:count]
+
+    def _of_outputs(self):
+        """Returns (score, facts, texts) of the sample."""
+        outputs = self._translator.translate_ids([inputs for inputs, _ in self._sample], **self._search)
+        references = [[i for i in targets if i != 1] for _, targets in self._sample]
+        source, target = self.encoders["inputs"], self.encoders["targets"]
+        texts = []
+        for (ids, _), *pair in zip(self._sample, outputs, references, strict=True):
+            inputs = source.decode(ids)
+            shown = (self.problem.output_text(inputs, target.decode(each), self.encoders) for each in pair)
+            texts.append((inputs, *shown))
+        metric = registry.metric(self.problem.eval_decode_metric)
+        if metric.of == "texts":
+            outputs, references = [t[1] for t in texts], [t[2] for t in texts]
+        found = metric(outputs, references)
+        score, facts = found if isinstance(found, tuple) else (found, {})
+        return score, facts, texts
+
+
+def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_texts=None, **facts):
+    """Evaluates, shows the metrics, and writes them to the log and TensorBoard; returns the metrics.
+
+    Args:
+        evaluator: Evaluator.
+        log: RunLog.
+        step: int, of the model.
+        folder: str, run name in TensorBoard.
+        name: str, what is evaluated, for the line on stderr.
+        on_texts: function of (step, list of (input, output, reference)), or None.
+        **facts: further fields of the log's line.
+    """
+    started = time.monotonic()
+    found = evaluator()
+    seconds = time.monotonic() - started
+    shown = "  ".join(f"{metric} {value:.4f}" for metric, value in found.metrics.items())
+    _LOGGER.info(f"{name} at step {step:,}: {shown}  ({seconds:.1f} s)")
+    if found.texts and on_texts:
+        on_texts(step, found.texts)
+    log.scalars(step, found.metrics, folder)
+    if found.texts:
+        log.text(step, "translations", _table(found.texts[:_SHOWN]), folder)
+    # Last, because a restarted run treats logged evaluations as done.
+    log.write("evaluation", step, **found.metrics, seconds=round(seconds, 3), **facts, **found.facts)
+    return found.metrics
+
+
+def _table(texts):
+    """Formats rows of texts as a Markdown table."""
+    rows = [f"| {' | '.join(text.replace('|', '&#124;') for text in row)} |" for row in texts]
+    return "\n".join(["| input | output | reference |", "|-|-|-|", *rows])

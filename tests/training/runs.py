@@ -1,0 +1,67 @@
+"""Runs of a few steps on sequences of digits, and what is on disk after them."""
+
+import dataclasses
+import json
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.runs.checkpoints import checkpoint_step
+from t2t_lite.training import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings, Trainer
+from tests.training.log_schema import assert_documented
+
+PROBLEM = "algorithmic_reverse_decimal40"
+EXAMPLES = 120
+SIZES = "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,learning_rate_warmup_steps=10"
+HPARAMS = f"{SIZES},layer_prepostprocess_dropout=0.2,eval_decode_examples=3,eval_beam_size=1"
+_SETTINGS = {
+    "checkpoints": CheckpointSettings, "devices": DeviceSettings, "evaluation": EvaluationSettings, "log": LogSettings
+}  # fmt: skip
+
+
+def arguments(evaluates=True, **settings):
+    """The arguments of a Trainer for settings by their own names, such as `logical_cpus=2`."""
+    for name, kind in _SETTINGS.items():
+        own = {field.name for field in dataclasses.fields(kind)} & settings.keys()
+        settings[name] = kind(**{each: settings.pop(each) for each in own})
+    return settings if evaluates else {**settings, "evaluation": None}
+
+
+def trainer(data_dir, output_dir, hparams=HPARAMS, **more):
+    """A Trainer that saves every three steps and, unless asked for, does not evaluate."""
+    return Trainer(
+        problem=PROBLEM,
+        hparams=registry.hparams("transformer_tiny").parse(hparams),
+        hparams_set="transformer_tiny",
+        data_dir=data_dir,
+        output_dir=str(output_dir),
+        **arguments(**{"local_eval_frequency": 3, "log_step_count_steps": 2, "evaluates": False, **more}),
+    )
+
+
+def state(output_dir, step):
+    """Weights, moments and counters of a checkpoint."""
+    reader = tf.train.load_checkpoint(os.path.join(output_dir, f"model.ckpt-{step}"))
+    kept = ("model/", "optimizer/", "batches_read", "loss_scale")
+    return {key: reader.get_tensor(key) for key in reader.get_variable_to_shape_map() if key.startswith(kept)}
+
+
+def assert_same(one, other):
+    assert one.keys() == other.keys()
+    for key in one:
+        np.testing.assert_array_equal(one[key], other[key], err_msg=key)
+
+
+def checkpoints(output_dir):
+    """Names of the complete checkpoints, by step."""
+    return sorted((path.stem for path in output_dir.glob("model.ckpt-*.index")), key=checkpoint_step)
+
+
+def log(output_dir, event=None, name="train.log"):
+    """The lines of a log, or those of one event."""
+    with open(os.path.join(output_dir, name)) as file:
+        lines = [json.loads(line) for line in file]
+    assert_documented(lines)
+    return [line for line in lines if event in (None, line["event"])]

@@ -1,0 +1,151 @@
+"""What follows from a run's evaluations, around an evaluator and metrics that are written by hand."""
+
+import types
+
+import pytest
+
+from t2t_lite.data.problem import Problem
+from t2t_lite.errors import UserError
+from t2t_lite.runs.log import RunLog
+from t2t_lite.training import monitor
+from t2t_lite.training.distribution import Replicas
+from t2t_lite.training.evaluator import Evaluation, evaluate_and_log
+from t2t_lite.training.monitor import Monitor, check_metrics, history, write_translations
+from t2t_lite.training.settings import EarlyStopping, EvaluationSettings
+
+TEXTS = [(f"input {n}", f"output {n}", f"reference {n}") for n in range(7)]
+ALONE = Replicas(None, 1, "one device")
+
+
+class Falling:
+    """An evaluator whose loss falls by 1 at each call."""
+
+    def __init__(self, texts=(), **more):
+        self.loss, self.texts, self.more = 9.0, list(texts), more
+
+    def __call__(self):
+        self.loss -= 1
+        return Evaluation({"loss": self.loss, **self.more}, self.texts, {"bleu_signature": "nrefs:1"})
+
+
+def evaluations_of(folder):
+    return [line for line in RunLog(str(folder)).read() if line["event"] == "evaluation"]
+
+
+def test_the_log_remembers_what_came_of_it(tmp_path):
+    log, evaluator = RunLog(str(tmp_path)), Falling(bleu=12.5, mine=1.0)
+    assert history(log) == []
+    for step in (6, 3, 6):
+        evaluate_and_log(evaluator, log, step, split="dev")
+    expected = [(3, {"loss": 7.0, "bleu": 12.5, "mine": 1.0}), (6, {"loss": 6.0, "bleu": 12.5, "mine": 1.0})]
+    assert history(RunLog(str(tmp_path))) == expected  # the last one counts
+    lines = evaluations_of(tmp_path)
+    assert {line["bleu_signature"] for line in lines} == {"nrefs:1"} and {line["split"] for line in lines} == {"dev"}
+    log.write("resume", 4)
+    assert [step for step, _ in history(log)] == [3]  # step 6 will be done again
+
+
+def test_texts_go_to_whom_they_are_for(tmp_path):
+    given = []
+    evaluate_and_log(Falling(TEXTS), RunLog(str(tmp_path)), 3, on_texts=lambda *args: given.append(args))
+    assert given == [(3, TEXTS)]
+
+
+class Best:
+    def __init__(self):
+        self.seen = []
+
+    def update(self, history):
+        self.seen.append([step for step, _ in history])
+
+
+def watched(folder, best=None, early_stopping=None, throttle=0, evaluates=True):
+    settings = EvaluationSettings(eval_throttle_seconds=throttle, early_stopping=early_stopping or EarlyStopping())
+    return Monitor(Falling() if evaluates else None, settings, best, RunLog(str(folder)), ALONE)
+
+
+def test_after_each_evaluation_the_best_is_looked_for(tmp_path):
+    best = Best()
+    of_run = watched(tmp_path, best)
+    for step in (3, 6):
+        of_run.evaluate(step, is_last=False)
+    assert best.seen == [[3], [3, 6]]
+
+
+def test_what_was_left_undone_is_made_up_for(tmp_path):
+    """Killed after a checkpoint: its evaluation is made where one is due; the best model is looked for in any case."""
+    best = Best()
+    of_run = watched(tmp_path, best)
+    assert of_run.catch_up(2, is_due=False) == {}
+    assert of_run.catch_up(3, is_due=True) == {"loss": 8.0}
+    assert of_run.catch_up(3, is_due=True) == {"loss": 8.0}  # logged: not again
+    assert [line["step"] for line in evaluations_of(tmp_path)] == [3]
+    assert best.seen == [[], [3], [3]]
+
+
+def test_an_evaluation_that_comes_too_soon_is_left_out(tmp_path, monkeypatch):
+    now = types.SimpleNamespace(seconds=0.0)
+    monkeypatch.setattr(monitor, "time", types.SimpleNamespace(monotonic=lambda: now.seconds))
+    of_run, made_at = watched(tmp_path, throttle=10), []
+    for step, seconds in enumerate((0.0, 9.0, 10.0, 15.0, 16.0), 1):
+        now.seconds = seconds
+        made_at.append(bool(of_run.evaluate(step, is_last=step == 4)))
+    assert made_at == [True, False, True, True, False]
+
+
+def test_a_run_without_evaluations_has_none(tmp_path):
+    of_run = watched(tmp_path, evaluates=False, early_stopping=EarlyStopping(1))
+    assert of_run.evaluate(3, is_last=True) == of_run.catch_up(3, is_due=True) == {}
+    assert of_run.reason_to_stop() is None
+
+
+def test_the_reason_to_stop_is_that_of_the_history(tmp_path):
+    of_run = watched(tmp_path, early_stopping=EarlyStopping(6, "loss", 1.5))
+    whys = []
+    for step in (3, 6, 9):
+        of_run.evaluate(step, is_last=False)
+        whys.append(of_run.reason_to_stop())
+    assert whys[:2] == [None, None] and whys[2] is None, "8 to 6 is a move of 2"
+    stopping = watched(tmp_path, early_stopping=EarlyStopping(6, "loss", 2.5))
+    assert "loss was 8 at step 3" in stopping.reason_to_stop()
+    assert watched(tmp_path, early_stopping=EarlyStopping(None, "loss", 2.5)).reason_to_stop() is None
+
+
+def check(examples=5, **settings):
+    hparams, problem = types.SimpleNamespace(eval_decode_examples=examples), Problem()
+    problem.eval_decode_metric = "bleu"
+    check_metrics(problem, hparams, EvaluationSettings(**settings))
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"early_stopping": EarlyStopping(5, "bleu"), "examples": 0}, "metric=bleu: not a metric"),
+        ({"best_checkpoint_metric": "bleu", "examples": 0}, "--best_checkpoint_metric=bleu: not a metric"),
+        ({"best_checkpoint_metric": "blue"}, "--best_checkpoint_metric=blue: not a metric .* Nearest: bleu"),
+    ],
+)
+def test_metrics_that_a_run_will_not_have_are_refused(given, words):
+    with pytest.raises(UserError, match=words):
+        check(**given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"best_checkpoint_metric": "bleu"},
+        {"best_checkpoint_metric": "none"},
+        {"best_checkpoint_metric": "loss", "examples": 0},
+        {"best_checkpoint_metric": "cost_inputs"},
+        {"early_stopping": EarlyStopping(5, "bleu")},
+    ],
+)
+def test_metrics_that_it_will_have_are_not(given):
+    check(**given)
+
+
+def test_translations_are_files_of_a_line_each(tmp_path):
+    write_translations(str(tmp_path), 7, [("a", "b\nb", "c"), ("d", "", "f  g")])
+    found = {path.name: path.read_text() for path in (tmp_path / "decode").iterdir()}
+    assert found == {"dev-7.inputs": "a\nd\n", "dev-7.decodes": "b b\n\n", "dev-7.targets": "c\nf g\n"}
