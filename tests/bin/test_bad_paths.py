@@ -36,6 +36,7 @@ FLAGS = {
         ("score_file", ["--output_dir=o"]),
     ],
     "t2t_exporter": [("output_dir", []), ("checkpoint_path", [])],
+    "t2t_attention": [("output_dir", ["--text=a"]), ("roles", ["--output_dir=o"]), ("output", ["--text=a"])],
     "t2t_avg_all": [("model_dir", []), ("output_dir", ["--model_dir=o"])],
     "t2t_bleu": [
         ("translation", ["--reference=text"]),

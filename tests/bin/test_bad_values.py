@@ -47,6 +47,7 @@ VALUES = {
 }  # fmt: skip
 # What each command needs to get past its flags. Where there is no model it ends there.
 BASE = {
+    "t2t_attention": ["--output_dir=run", "--text=a"],
     "t2t_avg_all": ["--model_dir=run", "--output_dir=averaged"],
     "t2t_bleu": ["--translation=text", "--reference=text"],
     "t2t_datagen": ["--problem=algorithmic_reverse_decimal40", "--max_cases=3", "--data_dir=data"],

@@ -1,0 +1,112 @@
+"""Draws what a trained model attends to, as in the paper's figures 3 to 5, or measures what its heads do in a text.
+
+    t2t-attention --output_dir=train --text="The law will never be perfect, but its application should be just."
+    t2t-attention --output_dir=train --text="…" --kind=encoder --layer=5 --heads=5,6 --word=its --output=its.pdf
+    t2t-attention --output_dir=train --text="…" --target="…" --kind=memory --view=heat_map --whole_words
+    t2t-attention --output_dir=train --roles=dev.en --roles_target=dev.de --output=roles.svg
+
+Layers and heads are numbered from 1. Without --target, the model's own translation is shown. docs/visualization.md has
+it all, and the same from Python.
+"""
+
+import os
+import sys
+
+from t2t_lite import files, pictures
+from t2t_lite.bin import _app, _trained
+from t2t_lite.errors import UserError
+from t2t_lite.ranges import Range
+
+_OF_SENTENCES = ("target", "kind", "view", "layer", "heads", "word", "whole_words")
+_NUMBER = Range(1, 10_000)
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    _trained.define_flags(flags)
+    flags.DEFINE_string("text", None, "The sentence.")
+    flags.DEFINE_string("target", None, "A translation of it; default: the model's own.")
+    flags.DEFINE_enum("kind", "encoder", ["encoder", "decoder", "memory"], "Self-attention of the encoder or of the "
+                      "decoder, or the decoder's attention to the encoder's output (cross-attention).")  # fmt: skip
+    flags.DEFINE_enum("view", "lines", ["lines", "heat_map", "grid"], "Lines between two columns of tokens, a matrix "
+                      "for each head, or a small matrix for each head of all layers.")  # fmt: skip
+    flags.DEFINE_integer("layer", None, "Layer; default: the last but one.", limits=_NUMBER)
+    flags.DEFINE_list("heads", [], "Heads, such as 5,6; default: all.")
+    flags.DEFINE_string("word", None, "Draw only what this word attends to.")
+    flags.DEFINE_bool("whole_words", False, "Put the pieces of a word together.")
+    flags.DEFINE_path("roles", None, "Text file: measure what each head does over its lines, instead of --text.")
+    flags.DEFINE_path("roles_target", None, "Their translations; default: the model's own.")
+    flags.DEFINE_enum("format", None, pictures.FORMATS, "Format of the picture; default: as --output ends, or svg.")
+    flags.DEFINE_path("output", None, "The picture; default: attention.svg, or head_roles.svg.")
+    _app.define_tf1_flags(flags)
+
+
+def check(flags):
+    """Raises `UserError` for a mistake that needs no import to be seen, and completes --heads and --output."""
+    _trained.check(flags)
+    if (flags.text is None) == (not flags.roles):
+        raise UserError("expected either --text, a sentence, or --roles, a text file.")
+    unused = [f"--{name}" for name in (*_OF_SENTENCES, "roles_target") if flags[name].present]
+    unused = [name for name in unused if (name == "--roles_target") == (flags.text is not None)]
+    if unused:
+        raise UserError(f"{', '.join(unused)}: only with {'--text' if flags.roles else '--roles'}. Leave it out.")
+    for name in ("text", "target", "word"):
+        try:
+            (flags[name].value or "").encode()
+        except UnicodeEncodeError:
+            raise UserError(f"--{name}: is not UTF-8. Expected text in UTF-8, as the vocabulary has it.") from None
+    flags.output = flags.output or f"{'head_roles' if flags.roles else 'attention'}.{flags.format or 'svg'}"
+    pictures.check_picture("--output", flags.output)
+    if flags.format and pictures.format_of(flags.output) != flags.format:
+        raise UserError(f"--output={flags.output}: is no .{flags.format}. Leave --format out, or change one.")
+    files.check_outputs({"--roles": flags.roles, "--roles_target": flags.roles_target}, {"--output": flags.output})
+    flags.heads = [_head(number) for number in flags.heads] or None
+    for name in ("roles", "roles_target"):
+        path = flags[name].value
+        if path and "://" not in path and not os.path.exists(path):
+            raise UserError(f"--{name}={path}: no such file. Check the path.")
+
+
+def run(flags):
+    """Draws, and prints the picture's path."""
+    from t2t_lite.decoding.translator import Translator
+    from t2t_lite.training.distribution import gpus_as_needed
+
+    gpus_as_needed()  # a trainer may need the rest of their memory
+    translator = Translator.load(_trained.find(flags), flags.data_dir)
+    drawing = _sentence(flags, translator) if flags.roles is None else _roles(flags, translator)
+    drawing.save(flags.output)
+    print(flags.output)
+
+
+def _sentence(flags, translator):
+    from t2t_lite.visualization.attention import attend, draw_attention
+
+    found = attend(translator, flags.text, flags.target)
+    if flags.kind not in found:
+        raise UserError(f"--kind={flags.kind}: the model has none. Expected one of {', '.join(found)}.")
+    return draw_attention(found[flags.kind], flags.layer, flags.heads, flags.word, flags.view, flags.whole_words)
+
+
+def _roles(flags, translator):
+    from t2t_lite.visualization.head_role_pictures import draw_head_roles, role_table
+    from t2t_lite.visualization.head_roles import roles_in_files
+
+    roles = roles_in_files(translator, flags.roles, flags.roles_target)
+    print("\n".join(role_table(roles)))
+    return draw_head_roles(roles, f"Roles of attention heads in {os.path.basename(flags.roles)}")
+
+
+def _head(text):
+    if not (text.isascii() and text.isdigit() and int(text[:6]) in _NUMBER):
+        raise UserError(f"--heads={text}: expected numbers {_NUMBER}, such as 5,6.")
+    return int(text[:6])
+
+
+def main(argv=None):
+    """Runs the command; returns its exit status."""
+    return _app.main("t2t-attention", define_flags, run, argv, check=check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Pictures of attention in the style of the paper's figures 3 to 5, of any model that shows its weights."""
+
+from t2t_lite.decoding.beam_search import EOS_ID
+from t2t_lite.decoding.texts import check_texts
+from t2t_lite.errors import UserError, counted, nearest
+from t2t_lite.visualization.attention_heat_maps import draw_grid, draw_heat_maps
+from t2t_lite.visualization.attention_lines import draw_lines
+from t2t_lite.visualization.sentence_attention import read_attention, sentence_ids
+
+VIEWS = ("lines", "heat_map", "grid")
+
+
+def attend(translator, text, target=None, **options):
+    """Returns what a translation model attends to, {"encoder", "decoder", "memory": SentenceAttention}.
+
+    Args:
+        translator: Translator.
+        text: str, the source.
+        target: str, a translation; None: the model's own.
+        **options: of `Translator.translate`: beam_size, alpha and so on.
+
+    Raises:
+        UserError: a text is blank or has more than 200 tokens, or the model does not show its attention.
+    """
+    (text,) = check_texts([text], "text")
+    if translator.problem:
+        text = translator.problem.input_text(text)
+    ids = {"inputs": sentence_ids(translator.encoders, "inputs", text)}
+    if target is None:
+        best = translator.translate([text], **options)[0].hypotheses[0]
+        target = best.text
+        ids["targets"] = [*best.ids, *[EOS_ID] * best.ended]
+    (target,) = check_texts([target], "target")
+    return read_attention(translator.model, translator.encoders, {"inputs": text, "targets": target}, ids)
+
+
+def draw_attention(attention, layer=None, heads=None, word=None, view="lines", whole_words=False):
+    """Draws the attention of one kind in one sentence.
+
+    Args:
+        attention: SentenceAttention, one of what `attend` returns.
+        layer: int, from 1, as the paper counts; None: the last but one, as in the paper's figures. A "grid" has all.
+        heads: list of int, from 1; None: all.
+        word: str, the only word whose attention is drawn (figure 3); None: all.
+        view: "lines": two columns of tokens with lines between them, the darker the larger the weight, in the colour of
+            their head; "heat_map": a matrix for each head; "grid": a small one for each head of each layer.
+        whole_words: bool, whether the pieces of a word are put together: see `SentenceAttention.whole_words`.
+
+    Returns:
+        `Drawing`: a notebook shows it, `save(path)` writes it as SVG, PNG or PDF.
+
+    Raises:
+        UserError: no such layer, head, word or view.
+
+    Example:
+        >>> found = attend(t2t_lite.Translator.load("train"), "The law is just.")     # doctest: +SKIP
+        >>> draw_attention(found["encoder"], heads=[5, 6], word="its").save("its.svg")  # doctest: +SKIP
+    """
+    if view not in VIEWS:
+        raise UserError(
+            f"view={view!r}: {nearest(view, VIEWS)} Expected one of {', '.join(VIEWS)}.".replace(":  ", ": ")
+        )
+    chosen = default_layer(attention) if layer is None else layer
+    _check("layer", chosen, len(attention.weights), attention.kind)
+    count = len(attention.weights[chosen - 1])
+    heads = list(range(1, count + 1)) if heads is None else list(heads)
+    if not heads:
+        raise UserError("heads: none given. Expected numbers from 1, or None for all.")
+    for head in heads:
+        _check("head", head, count, attention.kind)
+    attention = attention.whole_words() if whole_words else attention
+    rows = None if word is None else attention.rows_of(word)
+    if view == "grid":
+        if layer is not None:
+            raise UserError(f"layer={layer}: a grid shows all layers. Leave layer out, or choose another view.")
+        return draw_grid(attention, heads, rows)
+    return (draw_lines if view == "lines" else draw_heat_maps)(attention, chosen, heads, rows)
+
+
+def default_layer(attention):
+    """Returns the last layer but one, from 1; 1 where there is one layer."""
+    return max(1, len(attention.weights) - 1)
+
+
+def _check(name, number, count, kind):
+    if not 1 <= number <= count:
+        raise UserError(f"{name}={number}: the model has {counted(count, name)} of this kind ({kind}), from 1 on.")

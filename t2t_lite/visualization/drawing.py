@@ -1,0 +1,205 @@
+"""A drawing of rectangles, lines and texts, written as SVG by own code, and as PNG or PDF by matplotlib."""
+
+import dataclasses
+import logging
+import unicodedata
+import warnings
+import xml.etree.ElementTree as ElementTree
+
+from t2t_lite import files, pictures
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+_MOST_CHARACTERS = 24  # of a label; a longer one is cut
+_LINE_WIDTH = 2
+_SIDES = {"left": "start", "middle": "middle", "right": "end"}  # SVG's names, for text from left to right
+_MOST_PIXELS = 40e6  # of a PNG
+_FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
+# What DejaVu lacks, in the fonts of common systems; those that are installed are used.
+_MORE_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Noto Sans Devanagari", "Noto Sans Thai")
+# Bidirectional controls would turn the text around them; the other categories have no glyph or no place in XML.
+_TURNING = {*"\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
+_NOT_DRAWN = ("Cc", "Cs", "Cn", "Co", "Zl", "Zp")
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A line of text.
+
+    Attributes:
+        x, y: float, its end on the side of `anchor`, at half its height.
+        text: str, safe to draw (`drawable`).
+        size: float.
+        anchor: "left", "middle" or "right", whatever way it is written.
+        color: str, #rrggbb.
+        angle: float, degrees clockwise.
+        bold: bool.
+    """
+
+    x: float
+    y: float
+    text: str
+    size: float = 13
+    anchor: str = "left"
+    color: str = pictures.INK
+    angle: float = 0
+    bold: bool = False
+
+
+class Drawing:
+    """Rectangles, then lines over them, then texts over these; x to the right, y down, one unit is one point.
+
+    A notebook shows it. Equal drawings give equal files.
+
+    Args:
+        width, height: float.
+        title: str, for readers who do not see the picture.
+
+    Attributes:
+        rectangles: list of (x, y, width, height, color, opacity, note).
+        lines: list of (x1, y1, x2, y2, color, opacity, note).
+        texts: list of `Text`.
+    """
+
+    def __init__(self, width, height, title=""):
+        self.width, self.height, self.title = width, height, drawable(title, None)
+        self.rectangles, self.lines, self.texts = [], [], []
+
+    def rectangle(self, x, y, width, height, color, opacity=1.0, note=""):
+        """Adds a rectangle; a browser shows its note under the pointer."""
+        self.rectangles.append((x, y, width, height, color, opacity, note))
+
+    def line(self, x1, y1, x2, y2, color, opacity=1.0, note=""):
+        """Adds a line; a browser shows its note under the pointer."""
+        self.lines.append((x1, y1, x2, y2, color, opacity, note))
+
+    def text(self, x, y, text, most=_MOST_CHARACTERS, **options):
+        """Adds a text, made `drawable`, with options of `Text`."""
+        self.texts.append(Text(x, y, drawable(text, most), **options))
+
+    def svg(self):
+        """Returns the drawing as the text of an SVG file."""
+        size = {"width": _number(self.width), "height": _number(self.height)}
+        box = f"0 0 {size['width']} {size['height']}"
+        root = ElementTree.Element(
+            "svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "viewBox": box, "role": "img"}
+        )
+        ElementTree.SubElement(root, "title").text = self.title
+        ElementTree.SubElement(root, "rect", {**size, "fill": "#ffffff"})
+        group = ElementTree.SubElement(root, "g", {"class": "rectangles"})
+        for *numbers, color, opacity, note in self.rectangles:
+            place = dict(zip(("x", "y", "width", "height"), map(_number, numbers), strict=True))
+            _with_note(group, "rect", {**place, "fill": color, "fill-opacity": _opacity(opacity)}, note)
+        group = ElementTree.SubElement(root, "g", {"class": "lines", "stroke-width": str(_LINE_WIDTH)})
+        for *numbers, color, opacity, note in self.lines:
+            place = dict(zip(("x1", "y1", "x2", "y2"), map(_number, numbers), strict=True))
+            _with_note(group, "line", {**place, "stroke": color, "stroke-opacity": _opacity(opacity)}, note)
+        group = ElementTree.SubElement(root, "g", {"class": "texts", "font-family": _FONT, "xml:space": "preserve"})
+        for text in self.texts:
+            ElementTree.SubElement(group, "text", _svg_text(text)).text = text.text
+        return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+    _repr_svg_ = svg
+
+    def figure(self):
+        """Returns the drawing as a matplotlib Figure of the same size."""
+        from matplotlib import font_manager
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.collections import LineCollection, PolyCollection
+        from matplotlib.colors import to_rgba
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(self.width / 72, self.height / 72))
+        FigureCanvasAgg(figure)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(0, self.width), ylim=(self.height, 0))
+        axes.axis("off")
+        corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h)] for x, y, w, h, *_ in self.rectangles]
+        colors = [to_rgba(color, opacity) for *_, color, opacity, _ in self.rectangles]
+        axes.add_collection(PolyCollection(corners, facecolors=colors, linewidths=0), autolim=False)
+        ends = [[(x1, y1), (x2, y2)] for x1, y1, x2, y2, *_ in self.lines]
+        colors = [to_rgba(color, opacity) for *_, color, opacity, _ in self.lines]
+        axes.add_collection(LineCollection(ends, colors=colors, linewidths=_LINE_WIDTH), autolim=False)
+        installed = {*font_manager.get_font_names()}
+        family = ["DejaVu Sans", *(name for name in _MORE_FONTS if name in installed)]
+        for text in self.texts:
+            axes.text(
+                text.x,
+                text.y,
+                text.text,
+                fontsize=text.size,
+                color=text.color,
+                horizontalalignment={"middle": "center"}.get(text.anchor, text.anchor),
+                verticalalignment="center_baseline",
+                rotation=-text.angle,
+                rotation_mode="anchor",
+                fontweight="bold" if text.bold else "normal",
+                family=family,
+                parse_math=False,
+            )
+        return figure
+
+    def content(self, format="svg"):
+        """Returns the bytes of a file of the format "svg", "png" or "pdf"."""
+        if format == "svg":
+            return self.svg().encode()
+        dpi = min(144, 72 * (_MOST_PIXELS / (self.width * self.height)) ** 0.5)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            content = pictures.figure_bytes(self.figure(), format, dpi)
+        if lacking := sum("missing from font" in str(warning.message) for warning in caught):
+            _LOGGER.warning(
+                f"{lacking} characters are in no font that matplotlib finds here, and are drawn as boxes. An .svg is "
+                "drawn in the fonts of its reader."
+            )
+        return content
+
+    def save(self, path):
+        """Writes the drawing as its path ends: .svg, .png or .pdf. Raises `UserError` for any other ending."""
+        files.write_bytes(path, self.content(pictures.format_of(path)))
+
+
+def drawable(text, most=_MOST_CHARACTERS):
+    """Returns a text with U+FFFD for what cannot be drawn or would turn the text around it, cut after `most`."""
+    text = text if most is None or len(text) <= most else f"{text[: most - 1]}…"
+    return "".join("\ufffd" if c in _TURNING or unicodedata.category(c) in _NOT_DRAWN else c for c in text)
+
+
+def is_right_to_left(text):
+    """Returns whether a text's first letter with a direction is written from right to left."""
+    directions = (unicodedata.bidirectional(c) for c in text)
+    return next((direction in ("R", "AL") for direction in directions if direction in ("L", "R", "AL")), False)
+
+
+def text_width(text, size=13, most=_MOST_CHARACTERS):
+    """Returns about how wide a text is once drawn: rather too wide than too narrow, for fonts differ."""
+    widths = {"W": 1.05, "F": 1.05}
+    text = drawable(text, most)
+    return size * sum(
+        0 if unicodedata.combining(c) else widths.get(unicodedata.east_asian_width(c), 0.66) for c in text
+    )
+
+
+def _svg_text(text):
+    place = {"x": _number(text.x), "y": _number(text.y), "dy": "0.35em", "font-size": _number(text.size)}
+    anchor = _SIDES[text.anchor]
+    if is_right_to_left(text.text):  # there, text starts at its right end
+        anchor = {"start": "end", "end": "start"}.get(anchor, anchor)
+        place |= {"direction": "rtl"}
+    place |= {"text-anchor": anchor, "fill": text.color}
+    place |= {"font-weight": "bold"} if text.bold else {}
+    return place | ({"transform": f"rotate({_number(text.angle)} {place['x']} {place['y']})"} if text.angle else {})
+
+
+def _with_note(parent, tag, attributes, note):
+    element = ElementTree.SubElement(parent, tag, attributes)
+    if note:
+        ElementTree.SubElement(element, "title").text = drawable(note, None)
+
+
+def _number(value):
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _opacity(value):
+    return f"{value:.4f}".rstrip("0").rstrip(".")

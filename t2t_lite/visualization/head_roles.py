@@ -1,0 +1,182 @@
+"""What each attention head does over a text: how sharply, how far and where to it attends (paper, section 4)."""
+
+import dataclasses
+import logging
+
+import numpy as np
+
+from t2t_lite.console import Progress
+from t2t_lite.decoding.beam_search import EOS_ID
+from t2t_lite.decoding.searcher import plan_batches
+from t2t_lite.decoding.text_files import input_lines
+from t2t_lite.errors import UserError, counted, located
+from t2t_lite.models.attention_weights import KINDS, attention_weights
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+FAR = 5  # positions: from here on an edge is a long-distance one
+# Where weight goes; each key is in one of them.
+SHARES = ("previous", "same", "next", "near", "far", "end")
+_CLEAR = 0.5  # a head with so large a share has a role
+_BATCH_SIZE = 16
+_MOST_TOKENS = 512  # of a line: memory grows with its square
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadRole:
+    """What one head does, the mean over all queries of a text.
+
+    Attributes:
+        kind: str: see `t2t_lite.models.attention_weights`.
+        layer, head: int, from 1.
+        entropy: float, nats; the exponential is the number of keys among which a head divides its weight.
+        distance: float, positions between query and key, weighted, without what goes to the "end".
+        shares: {name in `SHARES`: float}, the sum is 1. Positions of a query and a key are compared as they stand, also
+            those of two sentences. A decoder's step stands where the token that it read last does.
+    """
+
+    kind: str
+    layer: int
+    head: int
+    entropy: float
+    distance: float
+    shares: dict
+
+    @property
+    def role(self):
+        """The name of a share of at least one half, or "mixed"."""
+        name = max(self.shares, key=self.shares.get)
+        return name if self.shares[name] >= _CLEAR else "mixed"
+
+
+def head_roles(model, ids, on_progress=None):
+    """Returns a `HeadRole` for each head of each layer and kind, in this order.
+
+    Args:
+        model: see `t2t_lite.models.attention_weights`.
+        ids: {feature: list of lists of int}, sentences without padding that end in EOS: "inputs" and "targets" of a
+            translation model; without "targets": only what needs none.
+        on_progress: None, or a function called with the number of sentences of each finished batch.
+
+    Raises:
+        UserError: no sentences, or the model does not show its attention.
+    """
+    count = len(next(iter(ids.values()), []))
+    if not count:
+        raise UserError("No sentences to measure heads on. Expected at least one that is not blank.")
+    totals = {}
+    lengths = [max(len(rows[at]) for rows in ids.values()) for at in range(count)]
+    for batch in plan_batches(lengths, _BATCH_SIZE):
+        features = {feature: _padded([rows[at] for at in batch]) for feature, rows in ids.items()}
+        nothing = {feature: np.zeros((len(batch), 1), "int32") for kind in KINDS.values() for feature in kind}
+        found = attention_weights(model, nothing | features)
+        for kind, (query, key) in KINDS.items():
+            if kind in found and query in features and key in features:
+                places = _places(features[query], features[key], kind == "decoder")
+                for layer, weights in enumerate(found[kind], 1):
+                    total = totals.setdefault((kind, layer), 0)
+                    totals[kind, layer] = total + _sums(np.asarray(weights, dtype=np.float32), features[query], *places)
+        if on_progress:
+            on_progress(len(batch))
+    return [
+        _role(kind, layer, head, sums) for (kind, layer), sums in _sorted(totals) for head, sums in enumerate(sums, 1)
+    ]
+
+
+def roles_in_files(translator, path, target_path=None):
+    """Returns a `HeadRole` for each head of a translation model, over the lines of a text file.
+
+    Args:
+        translator: Translator.
+        path: str, UTF-8, one sentence per line; blank lines are left out, and lines of more than 512 tokens with a
+            warning.
+        target_path: str, their translations; None: the model's own.
+
+    Raises:
+        UserError: a file is missing, is not UTF-8, has no line or another number of lines; and as `head_roles`.
+    """
+    lines = input_lines(path)
+    targets = None if target_path is None else input_lines(target_path)
+    if targets is not None and len(targets) != len(lines):
+        raise UserError(f"{target_path}: {counted(len(targets), 'line')}, {path} has {len(lines):,}. Expected as many.")
+    kept = [at for at, line in enumerate(lines) if line.strip() and (targets is None or targets[at].strip())]
+    with located(path):
+        inputs = _encoded(translator.encoders["inputs"], [lines[at] for at in kept], translator.problem)
+    if targets is not None:
+        with located(target_path):
+            outputs = _encoded(translator.encoders["targets"], [targets[at] for at in kept])
+    else:
+        progress = Progress("translating", "sentences", len(kept))
+        found = translator.translate([lines[at] for at in kept], on_progress=progress.add)
+        best = [translation.hypotheses[0] for translation in found]
+        outputs = [[*hypothesis.ids, EOS_ID] for hypothesis in best]
+    pairs = [pair for pair in zip(inputs, outputs, strict=True) if max(map(len, pair)) <= _MOST_TOKENS]
+    if lost := len(kept) - len(pairs):
+        _LOGGER.warning(f"{path}: {counted(lost, 'line')} of more than {_MOST_TOKENS} tokens left out.")
+    progress = Progress("measuring heads", "sentences", len(pairs))
+    ids = dict(zip(("inputs", "targets"), map(list, zip(*pairs, strict=True)), strict=False))
+    with located(path):
+        return head_roles(translator.model, ids, progress.add)
+
+
+def _encoded(encoder, lines, problem=None):
+    return [[*encoder.encode(problem.input_text(line) if problem else line), EOS_ID] for line in lines]
+
+
+def _sorted(totals):
+    order = list(KINDS)
+    return sorted(totals.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
+
+
+def _padded(rows):
+    ids = np.zeros((len(rows), max(map(len, rows))), "int32")
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = row
+    return ids
+
+
+def _places(queries, keys, shifted):
+    """Returns (distance [T, S], end [B, S]): positions from query to key, and which keys are an end or a beginning.
+
+    Args:
+        queries, keys: int32 ids [B, T] and [B, S], padded with 0.
+        shifted: bool, whether keys are what the decoder has read, with the beginning in column 0.
+    """
+    columns = np.arange(keys.shape[1])
+    distance = columns[None, :] - np.arange(queries.shape[1])[:, None]
+    last = 0 if shifted else (keys != 0).sum(1, keepdims=True) - 1
+    return distance, np.broadcast_to(columns[None, :] == last, keys.shape)
+
+
+def _sums(weights, queries, distance, end):
+    """Returns float64 [heads, 3 + shares]: sums over the queries of 1, entropy, distance, and each share.
+
+    Args:
+        weights: [B, heads, T, S].
+        queries: int32 ids [B, T], padded with 0.
+        distance, end: see `_places`.
+    """
+    weights = weights.astype(np.float64) * (queries != 0)[:, None, :, None]
+    on_end = end[:, None, None, :]
+    inner = np.where(on_end, 0.0, weights)
+    entropy = -np.sum(weights * np.log(np.maximum(weights, 1e-30)), axis=(0, 2, 3))
+    away = np.abs(distance)
+    masks = {
+        "previous": distance == -1,
+        "same": distance == 0,
+        "next": distance == 1,
+        "near": (away > 1) & (away < FAR),
+        "far": away >= FAR,
+    }
+    shares = [
+        (inner * masks[name]).sum((0, 2, 3)) if name in masks else (weights * on_end).sum((0, 2, 3)) for name in SHARES
+    ]
+    total = weights.sum((0, 2, 3))
+    return np.stack([total, entropy, (inner * away).sum((0, 2, 3)), *shares], axis=1)
+
+
+def _role(kind, layer, head, sums):
+    total, entropy, distance, *shares = sums
+    shares = dict(zip(SHARES, (float(share / total) for share in shares), strict=True))
+    inner = total * (1 - shares["end"])
+    return HeadRole(kind, layer, head, float(entropy / total), float(distance / max(inner, 1e-9)), shares)

@@ -1,0 +1,159 @@
+"""What a model attends to in one sentence: its tokens and the weights of every layer and head."""
+
+import dataclasses
+
+import numpy as np
+
+from t2t_lite.decoding.alignment import piece_words
+from t2t_lite.decoding.beam_search import EOS_ID
+from t2t_lite.errors import UserError, located
+from t2t_lite.models.attention_weights import KINDS, attention_weights
+
+BEGIN, END = "<begin>", "<EOS>"  # the latter as in the paper's figures 3 to 5
+MOST_TOKENS = 200  # of a side: a picture of more cannot be read
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """One side of an attention matrix.
+
+    Attributes:
+        text: str, the sentence.
+        pieces: tuple of str, its pieces in order, as far as they take part.
+        begins: bool, whether the beginning of the target, `BEGIN`, comes before them.
+        ends: bool, whether the end of the sentence, `END`, comes after them.
+    """
+
+    text: str
+    pieces: tuple
+    begins: bool = False
+    ends: bool = True
+
+    @property
+    def labels(self):
+        """list of str, one for each row or column of the weights."""
+        return [*[BEGIN] * self.begins, *self.pieces, *[END] * self.ends]
+
+    def words(self):
+        """Returns a list of (word, positions of its pieces), begin and end among them.
+
+        Raises:
+            UserError: the pieces do not match the text.
+        """
+        texts, groups = self.text.split(), {}
+        for at, number in enumerate(piece_words(self.text, list(self.pieces)), int(self.begins)):
+            groups.setdefault(number, []).append(at)
+        words = [(texts[number], positions) for number, positions in groups.items()]
+        last = len(self.pieces) + self.begins
+        return [*[(BEGIN, [0])] * self.begins, *words, *[(END, [last])] * self.ends]
+
+
+@dataclasses.dataclass(frozen=True)
+class SentenceAttention:
+    """The attention of one kind in one sentence.
+
+    Attributes:
+        kind: "encoder", "decoder" or "memory": see `t2t_lite.models.attention_weights`.
+        queries: list of str, what attends: tokens, or the tokens that the decoder's steps predict.
+        keys: list of str, what is attended to: tokens, or those that the decoder has read, from `BEGIN` on.
+        weights: list of float32 [heads, queries, keys], one per layer.
+        query_tokens, key_tokens: `Tokens`.
+    """
+
+    kind: str
+    queries: list
+    keys: list
+    weights: list
+    query_tokens: Tokens = dataclasses.field(repr=False)
+    key_tokens: Tokens = dataclasses.field(repr=False)
+
+    def whole_words(self):
+        """Returns the attention between words: the sum over a key's pieces, the mean over a query's."""
+        queries, keys = self.query_tokens.words(), self.key_tokens.words()
+        mean, total = (_groups(words, len(side)) for words, side in ((queries, self.queries), (keys, self.keys)))
+        mean = mean / mean.sum(1, keepdims=True)
+        weights = [(mean @ layer @ total.T).astype(np.float32) for layer in self.weights]
+        names = [[word for word, _ in words] for words in (queries, keys)]
+        return dataclasses.replace(self, queries=names[0], keys=names[1], weights=weights)
+
+    def rows_of(self, word):
+        """Returns the rows of a word wherever it occurs: of its pieces, or its own after `whole_words`.
+
+        Args:
+            word: str, with or without the punctuation around it; or a piece.
+
+        Raises:
+            UserError: it does not occur.
+        """
+        words = self.query_tokens.words()
+        if [name for name, _ in words] == self.queries:
+            words = [(name, [row]) for row, name in enumerate(self.queries)]
+        for same in (lambda name: name == word, lambda name: _bare(name) == _bare(word)):
+            if rows := [row for name, positions in words if same(name) for row in positions]:
+                return rows
+        if word in self.queries:
+            return [row for row, name in enumerate(self.queries) if name == word]
+        raise UserError(f"word={word!r}: is not in the sentence. Expected one of: {' '.join(w for w, _ in words)}")
+
+
+def read_attention(model, encoders, texts, ids=None):
+    """Returns a model's attention in one sentence, {kind: SentenceAttention}, of all kinds whose texts are given.
+
+    Args:
+        model: see `t2t_lite.models.attention_weights`.
+        encoders: {feature: TextEncoder}.
+        texts: {feature: str}: "inputs" and "targets" of a translation model, what it has of them of another.
+        ids: {feature: list of int} in place of those that the encoders give, such as a search's; without padding.
+
+    Raises:
+        UserError: the model does not show its attention, or a text is blank or has more than `MOST_TOKENS` tokens.
+    """
+    ids = {
+        feature: (ids or {}).get(feature) or sentence_ids(encoders, feature, text) for feature, text in texts.items()
+    }
+    nothing = {feature: np.zeros((1, 1), "int32") for kind in KINDS.values() for feature in kind}
+    found = attention_weights(model, nothing | {f: np.array([row], "int32") for f, row in ids.items()})
+    attention = {}
+    for kind, (query, key) in KINDS.items():
+        if kind in found and query in ids and key in ids:
+            sides = _tokens(encoders, texts, ids, query), _tokens(encoders, texts, ids, key, kind == "decoder")
+            weights = [np.asarray(layer, dtype=np.float32)[0] for layer in found[kind]]
+            attention[kind] = SentenceAttention(kind, sides[0].labels, sides[1].labels, weights, *sides)
+    return attention
+
+
+def sentence_ids(encoders, feature, text):
+    """Returns the ids of a text, with EOS. Raises `UserError` if it is blank or has more than `MOST_TOKENS`."""
+    if not text.strip():
+        raise UserError(f"The {feature} are blank. Expected a sentence.")
+    with located(f"The {feature}"):
+        ids = [*encoders[feature].encode(text), EOS_ID]
+    if len(ids) > MOST_TOKENS:
+        raise UserError(
+            f"The {feature} have {len(ids):,} tokens, EOS included. A picture shows at most {MOST_TOKENS}: expected a "
+            "shorter text."
+        )
+    return ids
+
+
+def _tokens(encoders, texts, ids, feature, shifted=False):
+    """Returns the tokens of a feature, or what the decoder reads of it: shifted right, the last one left out."""
+    ends = ids[feature][-1] == EOS_ID
+    pieces = tuple(encoders[feature].pieces(ids[feature][:-1] if ends else ids[feature]))
+    if not shifted:
+        return Tokens(texts[feature], pieces, ends=ends)
+    return Tokens(texts[feature], pieces if ends else pieces[:-1], begins=True, ends=False)
+
+
+def _groups(words, count):
+    """Returns float32 [words, count]: 1 where a position belongs to a word."""
+    groups = np.zeros((len(words), count), np.float32)
+    for row, (_, positions) in enumerate(words):
+        groups[row, positions] = 1
+    return groups
+
+
+def _bare(word):
+    """Returns a word in small letters without what is no letter or number around it."""
+    kept = [at for at, c in enumerate(word) if c.isalnum()]
+    return word[kept[0] : kept[-1] + 1].lower() if kept else word

@@ -1,0 +1,80 @@
+"""t2t-attention: pictures of a run's attention, its heads' roles, and what it refuses."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from tests.decoding.runs import make_run
+
+COMMAND, TEXT = "t2t-attention", "--text=the red house"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("run"), num_hidden_layers=2)
+
+
+@pytest.fixture
+def folder(tmp_path, run):
+    (tmp_path / "run").symlink_to(run)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "not_utf8").write_bytes(b"the \xff house\n")
+    (tmp_path / "text").write_text("the red house\na tree\n")
+    return tmp_path
+
+
+def texts_of(path):
+    return [element.text for element in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_pictures(folder, call_command):
+    result = call_command(COMMAND, "--output_dir=run", TEXT, "--target=das rote Haus")
+    assert (result.status, result.stdout) == (0, "attention.svg\n"), result.stderr
+    texts = texts_of(folder / "attention.svg")
+    assert {"Encoder self-attention, layer 1 of 2", "▁the", "<EOS>", "1", "2"} <= {*texts}
+    flags = ["--kind=memory", "--layer=2", "--heads=2", "--word=Haus", "--whole_words", "--output=new/haus.svg"]
+    assert call_command(COMMAND, "--output_dir=run", TEXT, "--target=das rote Haus", *flags).status == 0
+    texts = texts_of(folder / "new" / "haus.svg")
+    assert {"Cross-attention, layer 2 of 2", "step that predicts: Haus", "house", "2"} <= {*texts} and "1" not in texts
+    for view in ("heat_map", "grid"):
+        result = call_command(COMMAND, "--output_dir=run", TEXT, "--kind=decoder", f"--view={view}", "--format=png")
+        assert (result.status, result.stdout) == (0, "attention.png\n"), result.stderr
+        assert (folder / "attention.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_roles(folder, call_command):
+    result = call_command(COMMAND, "--output_dir=run", "--roles=text", "--output=roles.pdf")
+    assert result.status == 0, result.stderr
+    header, *rows, path = result.stdout.splitlines()
+    assert header.split()[:3] == ["kind", "layer", "head"] and path == "roles.pdf"
+    assert [row.split()[:3] for row in rows] == [
+        [kind, layer, head] for kind in ("encoder", "decoder", "memory") for layer in "12" for head in "12"
+    ]
+    assert (folder / "roles.pdf").read_bytes()[:5] == b"%PDF-"
+
+
+MISTAKES = {
+    "nothing to draw": (["--output_dir=run"], ["--text", "--roles"]),
+    "both": (["--output_dir=run", TEXT, "--roles=text"], ["either --text"]),
+    "a flag of the other": (["--output_dir=run", "--roles=text", "--layer=1"], ["--layer: only with --text"]),
+    "no run": ([TEXT], ["--output_dir"]),
+    "no checkpoint": (["--output_dir=empty", TEXT], ["empty", "no checkpoint"]),
+    "layer": (["--output_dir=run", TEXT, "--layer=3"], ["layer=3", "2 layers"]),
+    "head": (["--output_dir=run", TEXT, "--heads=1,9"], ["head=9", "2 heads"]),
+    "no number": (["--output_dir=run", TEXT, "--heads=a"], ["--heads=a"]),
+    "word": (["--output_dir=run", TEXT, "--word=zebra"], ["'zebra'", "the red house"]),
+    "blank": (["--output_dir=run", "--text="], ["blank"]),
+    "long": (["--output_dir=run", "--text=" + "the " * 25_000], ["tokens", "at most 200"]),
+    "not UTF-8": (["--output_dir=run", "--text=a\udcff"], ["--text", "not UTF-8"]),
+    "roles not UTF-8": (["--output_dir=run", "--roles=not_utf8"], ["not_utf8, line 1", "not UTF-8"]),
+    "roles missing": (["--output_dir=run", "--roles=missing"], ["--roles=missing: no such file"]),
+    "no picture": (["--output_dir=run", TEXT, "--output=a.jpg"], ["--output=a.jpg", ".svg"]),
+    "two formats": (["--output_dir=run", TEXT, "--output=a.svg", "--format=png"], ["--output=a.svg", "--format"]),
+}
+
+
+@pytest.mark.parametrize(("flags", "words"), MISTAKES.values(), ids=MISTAKES)
+def test_mistakes(folder, call_command, assert_user_error, flags, words):
+    before = sorted(folder.iterdir())
+    assert_user_error(call_command(COMMAND, *flags), *words)
+    assert sorted(folder.iterdir()) == before
