@@ -28,12 +28,14 @@ def find(flags):
     """
     from t2t_lite.runs.directory import check_names, check_unchanged
     from t2t_lite.runs.opening import find_run
+    from t2t_lite.tasks import check_task
 
     name = "checkpoint_path" if flags.checkpoint_path else "output_dir"
     paths = flags[name].value.split(",")
     if not all(paths):
         raise UserError(f"--{name}={flags[name].value}: a path is empty. Expected one, or several joined by commas.")
     found = [find_run(os.path.expanduser(path)) for path in paths]
+    check_task(found[0].problem, "sequence_to_sequence", found[0].checkpoint)
     check_names(found[0].config, flags.problem, flags.model, flags.hparams_set)
     if flags.hparams:
         check_unchanged(found[0].config, flags.hparams)

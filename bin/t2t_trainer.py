@@ -68,6 +68,7 @@ def _train(flags):
     from t2t_lite.export.best_model import export_best
     from t2t_lite.runs.checkpoints import newest_step
     from t2t_lite.runs.opening import find_run
+    from t2t_lite.tasks import check_task
     from t2t_lite.training.trainer import Trainer
 
     inexact = []
@@ -93,7 +94,9 @@ def _train(flags):
         flags_text="".join(f"--{name}={flags[name].value}\n" for name in flags if flags[name].present),
         **trainer_settings(flags),
     )
-    registry.problem(trainer.problem), registry.model(trainer.model)  # unknown names: before data are made
+    problem, _ = registry.problem(trainer.problem), registry.model(trainer.model)  # unknown names: before data are made
+    if flags.export_saved_model:
+        check_task(problem, "sequence_to_sequence", "--export_saved_model")
     if flags.generate_data:
         generate_problems(select_problems(trainer.problem), flags.data_dir, flags.tmp_dir)
     trainer.train(newest_step(flags.output_dir) + 1 if flags.schedule == "test" else flags.train_steps)

@@ -7,6 +7,7 @@ import importlib
 import os
 
 from t2t_lite import keras_files
+from t2t_lite.lazy import lazy_names
 
 # oneDNN is off by default on AMD CPUs, where it makes training 1.3x faster. TensorFlow reads this when it is
 # imported, and never again; a user's own setting wins.
@@ -18,19 +19,22 @@ keras_files.register()
 
 _SUBMODULES = (
     "config", "data", "decoding", "errors", "evaluation", "export", "hparams", "layers", "models", "problems",
-    "registry", "runs", "training",
+    "registry", "runs", "tasks", "training",
 )  # fmt: skip
 
 
+_NAMES = {
+    "HParams": "t2t_lite.config",
+    "Predictor": "t2t_lite.decoding.predictor",
+    "Translator": "t2t_lite.decoding.translator",
+    "load": "t2t_lite.runs.opening",
+}
+_get, _names = lazy_names(__name__, _NAMES)
+
+
 def __getattr__(name):
-    if name in _SUBMODULES:
-        return importlib.import_module(f"t2t_lite.{name}")
-    if name == "Translator":
-        return importlib.import_module("t2t_lite.decoding.translator").Translator
-    if name == "HParams":
-        return importlib.import_module("t2t_lite.config").HParams
-    raise AttributeError(f"module 't2t_lite' has no attribute {name!r}")
+    return importlib.import_module(f"t2t_lite.{name}") if name in _SUBMODULES else _get(name)
 
 
 def __dir__():
-    return sorted([*globals(), *_SUBMODULES, "HParams", "Translator"])
+    return sorted([*_names(), *_SUBMODULES])

@@ -9,6 +9,7 @@ import types
 from t2t_lite import files
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
+from t2t_lite.tasks import task_of
 
 
 class Problem:
@@ -43,6 +44,8 @@ class Problem:
 
     # What a subclass says.
 
+    task = "sequence_to_sequence"  # see `t2t_lite.tasks`
+    answered_by = None  # a class with a `load(path, …)` that `t2t_lite.load` returns; None: the task's
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
     language_pair = None
@@ -100,9 +103,9 @@ class Problem:
     def eval_metrics(self):
         """Returns the names of the metrics of teacher-forced batches, see `registry.register_metric`.
 
-        Outputs are made and scored, too, if `eval_decode_metric` is not None.
+        By default those of the task. Outputs are made and scored, too, if `eval_decode_metric` is not None.
         """
-        return ["token_accuracy"]
+        return list(task_of(self).eval_metrics)
 
     # Generation.
 

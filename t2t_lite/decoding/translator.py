@@ -16,6 +16,7 @@ from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.decoding.texts import check_options, check_texts
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.search_options import SearchOptions
+from t2t_lite.tasks import check_task
 
 MAX_INPUT_LENGTH = 1024
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
@@ -121,6 +122,7 @@ class Translator:
         if not paths:
             raise UserError("No checkpoint to load: expected one, or several for an ensemble.")
         runs = [run for path in paths for run in open_runs(path, data_dir, dtype)]
+        check_task(runs[0].problem, "sequence_to_sequence", runs[0].path)
         check_ensemble(runs)
         first = runs[0]
         model = first.model if len(runs) == 1 else Ensemble([run.model for run in runs])

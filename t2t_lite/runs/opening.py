@@ -17,6 +17,7 @@ from t2t_lite.runs.checkpoint_files import checkpoint_step, newest_checkpoint, p
 from t2t_lite.runs.config import FILE_NAME, build_model, import_usr_dir, read_run_config
 from t2t_lite.runs.size_check import check_size
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights
+from t2t_lite.tasks import answering_class
 
 # Files in the folder of a run or of an export's weights; vocabularies beside them may have any name.
 _RUN_FILES = (
@@ -70,6 +71,24 @@ def find_run(path) -> Found:
     """Finds a trained model; `path` is as for `open_run`. Raises `UserError` if there is none."""
     checkpoint = find_checkpoint(path)
     return Found(checkpoint, read_config_of(checkpoint))
+
+
+def load(path, **arguments):
+    """Loads a trained model by the class that answers for its problem: a `Translator`, or a `Predictor` of classes.
+
+    Args:
+        path: an output_dir, a checkpoint, a folder of averages or an export; for a `Translator` also a list of them.
+        **arguments: of that class's `load`, such as `data_dir`.
+
+    Raises:
+        UserError: there is no model, or its files do not belong together.
+
+    Example:
+        >>> t2t_lite.load("train/sentiment").predict(["What a film!"])[0].label              # doctest: +SKIP
+        'positive'
+    """
+    several = isinstance(path, list | tuple) and path
+    return answering_class(find_run(path[0] if several else path).problem).load(path, **arguments)
 
 
 def open_run(path, data_dir=None) -> Run:

@@ -13,7 +13,8 @@ from t2t_lite import registry
 from t2t_lite.data import batching, records
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.training.objectives import labels_of, named_outputs, objective_sums
+from t2t_lite.models.outputs import labels_of, named_outputs
+from t2t_lite.training.objectives import objective_sums
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5  # translations, in TensorBoard

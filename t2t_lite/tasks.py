@@ -1,0 +1,52 @@
+"""Tasks: what is learned from a problem, and which public class answers with the trained model."""
+
+import dataclasses
+import importlib
+
+from t2t_lite.errors import UserError, nearest
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What a `Problem.task` means.
+
+    Attributes:
+        answered_by: str, the module and name of a class with a `load(path, …)`, which `t2t_lite.load` returns.
+        eval_metrics: tuple of str, a problem's metrics of teacher-forced batches by default.
+    """
+
+    answered_by: str
+    eval_metrics: tuple
+
+
+TASKS = {
+    "sequence_to_sequence": Task("t2t_lite.decoding.translator.Translator", ("token_accuracy",)),
+    "classification": Task("t2t_lite.decoding.predictor.Predictor", ("accuracy",)),
+}
+
+
+def task_of(problem):
+    """Returns the Task of a problem. Raises `UserError` if it names none."""
+    if problem.task not in TASKS:
+        raise UserError(
+            f"{problem.name}: task={problem.task!r} is unknown. {nearest(problem.task, TASKS)} "
+            f"Expected one of {', '.join(TASKS)}."
+        )
+    return TASKS[problem.task]
+
+
+def answering_class(problem):
+    """Returns the class whose `load` answers for a problem: `Problem.answered_by`, or that of its task."""
+    if problem.answered_by is not None:
+        return problem.answered_by
+    module, _, name = task_of(problem).answered_by.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def check_task(problem, expected, where):
+    """Raises `UserError`, whose message begins with `where`, unless a problem's task is the expected one."""
+    if problem.task != expected:
+        raise UserError(
+            f"{where}: a run of {problem.full_name}, whose task is {problem.task}. Expected one of {expected}; this "
+            f"one answers in Python: t2t_lite.load(path) gives a {answering_class(problem).__name__}."
+        )
