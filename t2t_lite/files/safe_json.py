@@ -75,13 +75,21 @@ def _parsed(text, where, most):
     if len(text) > most:
         raise UserError(f"{where}: {len(text):,} bytes are too many for settings. Expected at most {most:,}.")
     try:
+        return strict_json(text)
+    except ValueError as error:
+        raise UserError(f"{where}: not readable as JSON: {error}. Copy the file again.") from None
+
+
+def strict_json(text):
+    """Returns the value of a JSON text, str or UTF-8 bytes. Raises `ValueError`, one line, as `parse_json` does."""
+    try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
     except RecursionError:
-        raise UserError(f"{where}: not readable as JSON: nested too deeply.") from None
+        raise ValueError("nested too deeply") from None
     except ValueError as error:  # UnicodeDecodeError too
-        raise UserError(f"{where}: not readable as JSON: {str(error).splitlines()[0]}. Copy the file again.") from None
+        raise ValueError(str(error).splitlines()[0]) from None
 
 
 def _object(pairs):

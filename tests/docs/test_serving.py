@@ -1,5 +1,6 @@
 """The page's commands and programs, against a stand-in for the server."""
 
+import importlib
 import json
 import pathlib
 import re
@@ -58,18 +59,18 @@ def test_the_addresses(double):
         assert found == {"outputs": ["THE RED HOUSE."], "scores": [-0.5], "truncated": [False]}
 
 
-def test_the_commands_flags():
-    """Every flag of the page's table is one of the command's, and none is left out."""
-    from t2t_lite.bin import _app, t2t_query_server
+@pytest.mark.parametrize(
+    ("command", "first", "others"), [("t2t_query_server", "server", {"protocol"}), ("t2t_server", "export_dir", set())]
+)
+def test_the_commands_flags(command, first, others):
+    """Every flag of the command's table is one of its own, and none is left out; `others` stand in the text."""
+    from t2t_lite.bin import _app
 
     flags = _app.Flags()
-    t2t_query_server.define_flags(flags)
+    importlib.import_module(f"t2t_lite.bin.{command}").define_flags(flags)
     page = PAGE.read_text()
-    table = page[page.index("| `--server` |") : page.index("In Python", page.index("| `--server` |"))]
-    named = [
-        name
-        for line in table.splitlines()
-        for name in re.findall(r"`--(\w+)`", line.split("|")[1] if "|" in line else "")
-    ]
-    assert sorted(named) == sorted({flag.name for flag in flags.shown()} - {"protocol"})
-    assert "--protocol=" in table
+    start = [found.start() for found in re.finditer(rf"\| `--{first}` \|", page)][-1 if command == "t2t_server" else 0]
+    table = page[start : page.index("\n\n", start)]
+    named = [name for line in table.splitlines() for name in re.findall(r"`--(\w+)`", line.split("|")[1])]
+    assert sorted(named) == sorted({flag.name for flag in flags.shown()} - others)
+    assert all(f"--{name}=" in page for name in others)

@@ -1,0 +1,88 @@
+"""Serves an export over TensorFlow Serving's REST API, without TensorFlow Serving.
+
+    t2t-exporter --output_dir=train --export_dir=export
+    t2t-server --export_dir=export --port=8501
+    t2t-query-server --server=http://localhost:8501 --servable_name=translate --inputs_once="The red house."
+    curl -d '{"inputs": ["The red house."]}' http://localhost:8501/v1/models/translate:predict
+
+The newest version is served; a newer one is loaded as soon as it is there. SIGTERM or Ctrl-C stops the server when it
+has answered the requests that have come. docs/serving.md has the paths and what differs from TensorFlow Serving.
+"""
+
+import logging
+import os
+import sys
+
+from t2t_lite.bin import _app
+from t2t_lite.errors import UserError
+from t2t_lite.ranges import DECODE_BATCH
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_path("export_dir", None, "Folder of the numbered exports, as t2t-exporter writes it.")
+    flags.DEFINE_integer("port", 8501, "Port to listen on; 0: any that is free.", 0, 2**16 - 1)
+    flags.DEFINE_string(
+        "host", "127.0.0.1", "Address to listen on. There is no password: 0.0.0.0 opens the server to everyone."
+    )
+    flags.DEFINE_string("servable_name", "translate", "The model's name in the paths.")
+    flags.DEFINE_path(
+        "version_labels_file",
+        None,
+        'JSON file such as {"stable": 1, "canary": 2}: these versions are served beside the newest, by label, too. It '
+        "may change while the server runs.",
+    )
+    flags.DEFINE_integer(
+        "max_batch_size", 64, "Texts of a request, and of several requests computed together.", limits=DECODE_BATCH
+    )
+    flags.DEFINE_integer(
+        "num_batch_threads", None, "Batches computed at the same time. Default: the number of CPU cores.", 1, 256
+    )
+    flags.DEFINE_integer("max_body_bytes", 2**24, "The longest request.", 2**10, 2**30)
+    flags.DEFINE_float("poll_secs", 1, "Seconds between two looks for a new version.", 0.05, 10**6)
+
+
+def check(flags):
+    """Raises `UserError` for a mistake that needs no import to be seen."""
+    _app.require(flags, "export_dir", "servable_name", "host")
+    if "/" in flags.servable_name or ":" in flags.servable_name:
+        raise UserError(f"--servable_name={flags.servable_name}: expected a name without / and :, such as translate.")
+
+
+def run(flags):
+    """Serves until a signal comes."""
+    from t2t_lite.serving.http_server import open_listener, serve
+
+    with open_listener(flags.host, flags.port) as listener:  # a taken port is seen before anything is loaded
+        from t2t_lite.serving.batching import Batcher
+        from t2t_lite.serving.metrics import ServerMetrics
+        from t2t_lite.serving.model_versions import ModelVersions, start_watching
+        from t2t_lite.serving.rest_server import RestServer
+
+        name, metrics = flags.servable_name, ServerMetrics()
+        versions = ModelVersions(name, flags.export_dir, flags.version_labels_file)
+        versions.refresh()
+        stop = start_watching(versions, flags.poll_secs)
+        batcher = Batcher(
+            flags.max_batch_size,
+            flags.num_batch_threads or os.cpu_count(),
+            on_batch=lambda *batch: metrics.add_batch(name, *batch),
+        )
+        server = RestServer(versions, batcher, metrics, flags.max_batch_size, flags.max_body_bytes)
+        host, port = listener.getsockname()[:2]
+        _LOGGER.info(f"Serving {versions}, at http://{f'[{host}]' if ':' in host else host}:{port}/v1/models/{name}")
+        try:
+            serve(server, listener, flags.max_body_bytes)
+        finally:
+            stop.set()
+
+
+def main(argv=None):
+    """Runs the command; returns its exit status."""
+    return _app.main("t2t-server", define_flags, run, argv, check=check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

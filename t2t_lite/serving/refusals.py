@@ -1,0 +1,33 @@
+"""Errors that a server answers a request with, as TensorFlow Serving's REST API does."""
+
+import http
+
+# TensorFlow Serving's http_server.cc
+_STATUSES = {
+    "INVALID_ARGUMENT": 400,
+    "NOT_FOUND": 404,
+    "INTERNAL": 500,
+    "RESOURCE_EXHAUSTED": 429,
+    "PAYLOAD_TOO_LARGE": 413,  # not one of gRPC's
+    "UNAVAILABLE": 503,
+    "UNIMPLEMENTED": 501,
+}
+
+
+class Refusal(Exception):
+    """A request cannot be answered.
+
+    Attributes:
+        code: str, the name of a gRPC status code.
+        message: str, for the caller.
+    """
+
+    def __init__(self, message, code="INVALID_ARGUMENT"):
+        super().__init__(message)
+        self.message, self.code = message, code
+
+
+def http_status(code):
+    """Returns the HTTP status line of a gRPC code, such as "404 Not Found"."""
+    status = http.HTTPStatus(200 if code == "OK" else _STATUSES.get(code, 500))
+    return f"{status.value} {status.phrase}"

@@ -1,0 +1,162 @@
+"""TensorFlow Serving's REST API over an export: a WSGI application. docs/serving.md lists the paths.
+
+Paths, JSON and error messages are those of TensorFlow Serving's http_rest_api_handler.cc, so that its clients do not
+notice the difference.
+"""
+
+import logging
+import re
+import threading
+import time
+import urllib.parse
+
+import tensorflow as tf
+
+from t2t_lite.serving.json_tensors import body_of, parse_body, tensors_of, to_json
+from t2t_lite.serving.refusals import Refusal, http_status
+
+_LOGGER = logging.getLogger("t2t_lite")
+_VERSION = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
+_PATHS = {
+    "POST": re.compile(rf"/v1/models/(?P<name>[^/:]+){_VERSION}:(?P<call>classify|regress|predict)", re.IGNORECASE),
+    "GET": re.compile(rf"/v1/models(?:/(?P<name>[^/:]+))?{_VERSION}(?:/(?P<call>metadata))?", re.IGNORECASE),
+}
+_NAMES = {"classify": "Classification", "regress": "Regression"}
+METRICS_PATH = "/monitoring/prometheus/metrics"
+HEALTH_PATH = "/health"
+
+
+class RestServer:
+    """The application.
+
+    Args:
+        versions: ModelVersions.
+        batcher: Batcher.
+        metrics: ServerMetrics.
+        most_rows: int, rows of a request.
+        longest_body: int, bytes of a request.
+    """
+
+    def __init__(self, versions, batcher, metrics, most_rows, longest_body):
+        self._versions, self._batcher, self._metrics = versions, batcher, metrics
+        self._most_rows, self._longest_body = most_rows, longest_body
+        # One request is parsed at a time: the objects of a hostile one take many times the bytes of its text.
+        self._parsing = threading.Lock()
+
+    def __call__(self, environ, start_response):
+        """Answers a request, as PEP 3333 says."""
+        start, method = time.perf_counter(), environ["REQUEST_METHOD"]
+        path, code, kind = environ["REQUEST_URI"].partition("?")[0], "OK", "application/json"
+        try:
+            if (method, path) == ("GET", METRICS_PATH):
+                answer, kind = self._metrics.page().encode(), "text/plain; version=0.0.4"
+            elif (method, path) == ("GET", HEALTH_PATH):
+                answer = self._health()
+            else:
+                answer = self._model_call(method, path, environ, start)
+        except Refusal as refusal:
+            answer, code = to_json({"error": refusal.message}), refusal.code
+        except Exception:
+            _LOGGER.exception(f"{method} {path[:200]!r} failed:")
+            answer, code = to_json({"error": "the server failed; its log has the details"}), "INTERNAL"
+        if path.startswith("/v1/"):
+            self._metrics.requests.add(self._versions.name, code)
+        start_response(http_status(code), [("Content-Type", kind), ("Content-Length", str(len(answer)))])
+        return [answer]
+
+    def _health(self):
+        if not self._versions.is_available():
+            raise Refusal("no version of the model is loaded", "UNAVAILABLE")
+        return to_json({"status": "SERVING"})
+
+    def _model_call(self, method, path, environ, start):
+        parts = _PATHS[method].fullmatch(path) if method in _PATHS else None
+        if not parts:
+            is_api = path.lower().startswith("/v1/")
+            message = f"Malformed request: {method} {path}" if is_api else f"Not Found: {path}"
+            raise Refusal(message, "INVALID_ARGUMENT" if is_api else "NOT_FOUND")
+        name, label = (part and urllib.parse.unquote(part) for part in parts.group("name", "label"))
+        version = _version(parts["version"])
+        if method == "GET":
+            return (self._metadata if parts["call"] else self._status)(name, version, label)
+        call = parts["call"].lower()
+        answer = self._predict(environ, call, name, version, label)
+        latency = 1e6 * (time.perf_counter() - start)
+        self._metrics.latency.add(self._versions.name, call, "REST", number=latency)
+        return answer
+
+    def _status(self, name, version, label):
+        if not name:
+            raise Refusal("Missing model name in request.")
+        if name != self._versions.name:
+            raise Refusal(f"Could not find any versions of model {name}", "NOT_FOUND")
+        states = [
+            {"version": str(number), "state": state, "status": {"error_code": code, "error_message": message}}
+            for number, state, code, message in self._versions.states(version, label)
+        ]
+        return to_json({"model_version_status": states})
+
+    def _metadata(self, name, version, label):
+        if not name:
+            raise Refusal("Missing model name in request.")
+        version, export = self._find(name, version, label)
+        spec = {"name": name, "signature_name": "", "version": str(version)}
+        return to_json({"model_spec": spec, "metadata": {"signature_def": {"signature_def": export.signature_def}}})
+
+    def _predict(self, environ, call, name, version, label):
+        body = self._body(environ)
+        with self._parsing:
+            request = parse_body(body)
+            _, export = self._find(name, version, label)
+            if call != "predict":
+                raise Refusal(
+                    f"Expected {_NAMES[call].lower()} signature method_name to be tensorflow/serving/{call}. Was: "
+                    "tensorflow/serving/predict"
+                )
+            signature_name = request.get("signature_name") or "serving_default"
+            if signature_name not in export.signatures:
+                raise Refusal(f'Serving signature name: "{signature_name[:200]}" not found in signature def')
+            signature = export.signatures[signature_name]
+            inputs, is_row = tensors_of(request, signature.inputs)
+            del body, request
+        rows = max((len(value) for value in inputs.values() if value.ndim), default=1)
+        if rows > self._most_rows:
+            raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
+        try:
+            outputs = self._batcher.run(signature, inputs)
+        except tf.errors.InvalidArgumentError as error:
+            raise Refusal(_reason(error)) from None
+        except tf.errors.ResourceExhaustedError:
+            raise Refusal("out of memory; send fewer or shorter texts at a time", "RESOURCE_EXHAUSTED") from None
+        return body_of(outputs, is_row)
+
+    def _body(self, environ):
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        if length > self._longest_body:
+            raise Refusal(
+                f"a body of {length:,} bytes is longer than this server takes, {self._longest_body:,}: send fewer "
+                "texts at a time",
+                "PAYLOAD_TOO_LARGE",
+            )
+        return environ["wsgi.input"].read(length)
+
+    def _find(self, name, version, label):
+        if name != self._versions.name:
+            kind = f"Latest({name})" if version is None else f"Specific({name}, {version})"
+            raise Refusal(f"Servable not found for request: {kind}", "NOT_FOUND")
+        return self._versions.find(version, label)
+
+
+def _version(digits):
+    if digits is None:
+        return None
+    if len(digits) > 18:
+        raise Refusal(f"Failed to convert version: {digits[:200]} to numeric.")
+    return int(digits)
+
+
+def _reason(error):
+    """Returns the line of TensorFlow's message that says what was wrong, not where in the graph."""
+    heads = ("Graph execution error", "Detected at", "<stack traces", "\t")
+    lines = [line for line in error.message.splitlines() if line and not line.startswith(heads)]
+    return lines[0] if lines else "the model refused the inputs"

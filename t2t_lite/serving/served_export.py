@@ -1,0 +1,67 @@
+"""An export that is loaded for serving: its signatures from arrays to arrays, without the Keras model."""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  (registers SentencePiece's operations)
+from google.protobuf import json_format
+from tensorflow.core.protobuf import saved_model_pb2
+
+
+class ServedExport:
+    """A SavedModel, as t2t-exporter writes it.
+
+    Args:
+        path: str, its folder.
+
+    Attributes:
+        signatures: {name: Signature}.
+        signature_def: dict, the JSON form of what TensorFlow Serving's metadata call returns of the signatures.
+    """
+
+    def __init__(self, path):
+        with tf.io.gfile.GFile(os.path.join(path, "saved_model.pb"), "rb") as file:
+            (graph,) = saved_model_pb2.SavedModel.FromString(file.read()).meta_graphs
+        names = {"preserving_proto_field_name": True, "always_print_fields_with_no_presence": True}
+        self.signature_def = {
+            name: json_format.MessageToDict(proto, **names) for name, proto in graph.signature_def.items()
+        }
+        self._model = tf.saved_model.load(path)  # the signatures do not hold its variables
+        self.signatures = {name: Signature(function) for name, function in self._model.signatures.items()}
+
+    def warm_up(self):
+        """Calls every signature once, with one row: its first call also has to optimize its graph."""
+        for signature in self.signatures.values():
+            signature(
+                {
+                    name: np.full([1] * (spec.shape.rank or 0), b"a" if spec.dtype == tf.string else 0)
+                    for name, spec in signature.inputs.items()
+                }
+            )
+
+
+class Signature:
+    """A function of an export.
+
+    Args:
+        function: of `tf.saved_model.load(path).signatures`.
+
+    Attributes:
+        inputs: {name: tf.TensorSpec}.
+        rows_are_independent: bool, whether requests can be computed together: the first axis of all outputs is the
+            batch, and the others are fixed. Otherwise a row would be padded to the longest of other requests.
+    """
+
+    def __init__(self, function):
+        self._function = function
+        self.inputs = dict(function.structured_input_signature[1])
+        shapes = [spec.shape for spec in function.structured_outputs.values()]
+        self.rows_are_independent = all(
+            shape.rank and shape[0] is None and shape[1:].is_fully_defined() for shape in shapes
+        )
+
+    def __call__(self, inputs):
+        """{name: array} -> {name: array}; texts are bytes in arrays of objects. Raises `tf.errors.OpError`."""
+        tensors = {name: tf.constant(value, self.inputs[name].dtype) for name, value in inputs.items()}
+        return {name: np.asarray(value.numpy()) for name, value in self._function(**tensors).items()}

@@ -1,0 +1,98 @@
+"""Requests that are computed together, with a function in place of a model."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from t2t_lite.serving.batching import Batcher
+
+
+class Upper:
+    """A signature of texts to capitals, which keeps the sizes of its batches; "bad" is refused.
+
+    It computes nothing until `may_run` is set.
+    """
+
+    def __init__(self, rows_are_independent=True):
+        self.rows_are_independent, self.sizes, self.may_run = rows_are_independent, [], threading.Event()
+        self.is_running = threading.Event()
+
+    def __call__(self, inputs):
+        self.is_running.set()
+        assert self.may_run.wait(20)
+        texts = inputs["inputs"].tolist()
+        if "bad" in texts:
+            raise ValueError("bad")
+        self.sizes.append(len(texts))
+        return {"outputs": np.array([text.upper() for text in texts], object)}
+
+
+def texts(*values):
+    return {"inputs": np.array(values, object)}
+
+
+def run_waiting(batcher, signature, requests, others=()):
+    """Returns the futures of requests that all wait while the first one is computed, and the outputs of the first."""
+    with ThreadPoolExecutor(len(requests) + len(others) + 1) as pool:
+        first = pool.submit(batcher.run, signature, texts("first"))
+        assert signature.is_running.wait(20)
+        futures = [pool.submit(batcher.run, signature, inputs) for inputs in requests]
+        futures += [pool.submit(batcher.run, *other) for other in others]
+        while batcher.waiting < len(futures):
+            pass
+        signature.may_run.set()
+        assert first.result(20)["outputs"].tolist() == ["FIRST"]
+    return futures
+
+
+def test_waiting_requests_are_one_batch():
+    signature = Upper()
+    requests = [texts("a", "b"), texts("c"), texts(), texts("d", "e", "f")]
+    found = run_waiting(Batcher(64, 1), signature, requests)
+    assert [one.result()["outputs"].tolist() for one in found] == [["A", "B"], ["C"], [], ["D", "E", "F"]]
+    assert signature.sizes == [1, 6]
+
+
+def test_a_batch_has_at_most_so_many_rows():
+    signature = Upper()
+    found = run_waiting(Batcher(4, 1), signature, [texts("a", "b")] * 5 + [texts("c", "c", "c", "c")])
+    assert [one.result()["outputs"].tolist() for one in found] == [["A", "B"]] * 5 + [["C"] * 4]
+    assert sorted(signature.sizes) == [1, 2, 4, 4, 4]
+
+
+def test_an_error_is_that_of_one_request():
+    signature = Upper()
+    good, bad, other = run_waiting(Batcher(64, 1), signature, [texts("a"), texts("x", "bad"), texts("b")])
+    assert good.result()["outputs"].tolist() == ["A"] and other.result()["outputs"].tolist() == ["B"]
+    with pytest.raises(ValueError, match="bad"):
+        bad.result()
+
+
+def test_what_is_computed_alone():
+    """Rows that would be padded to each other, other shapes, other signatures, and scalars."""
+    padded, other = Upper(rows_are_independent=False), Upper()
+    other.may_run.set()
+    scalar = texts("a") | {"alpha": np.float32(1)}
+    run_waiting(
+        Batcher(64, 1), padded, [texts("a"), texts("b")], [(other, scalar), (other, scalar), (other, texts("c"))]
+    )
+    assert padded.sizes == [1, 1, 1] and other.sizes == [1, 1, 1]
+
+
+def test_many_callers_get_their_own_answers():
+    signature, batches = Upper(), []
+    signature.may_run.set()
+    batcher = Batcher(16, 2, on_batch=lambda rows, waits, seconds: batches.append((rows, len(waits))))
+
+    def ask(caller):
+        for i in range(50):
+            values = [f"{caller}-{i}-{j}x" for j in range(i % 4)]
+            assert batcher.run(signature, texts(*values))["outputs"].tolist() == [value.upper() for value in values]
+
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(ask, range(32)))
+    assert sum(requests for _, requests in batches) == 32 * 50
+    assert max(signature.sizes) <= 16 and sum(rows for rows, _ in batches) == 32 * sum(i % 4 for i in range(50))
+    assert len(batches) < 32 * 50 / 2, "callers that wait at the same time share batches"

@@ -1,0 +1,133 @@
+"""Which versions of an export are served, with a stand-in for loading them."""
+
+import json
+import shutil
+import time
+
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.serving.model_versions import ModelVersions, start_watching
+from t2t_lite.serving.refusals import Refusal
+
+
+class Export:
+    def __init__(self, path):
+        with open(f"{path}/saved_model.pb") as file:
+            self.text = file.read()
+        if self.text == "damaged":
+            raise OSError("data loss\nin line 2")
+
+
+def write(folder, version, text="good"):
+    (folder / str(version)).mkdir(parents=True)
+    (folder / str(version) / "saved_model.pb").write_text(text)
+
+
+def opened(folder, labels=None):
+    if labels is not None:
+        (folder / "labels.json").write_text(labels if isinstance(labels, str) else json.dumps(labels))
+    versions = ModelVersions("translate", str(folder), labels and str(folder / "labels.json"), Export)
+    versions.refresh()
+    return versions
+
+
+def states(versions, **which):
+    return {version: state for version, state, *_ in versions.states(**which)}
+
+
+def test_the_newest_version_is_served(tmp_path):
+    write(tmp_path, 2)
+    write(tmp_path, 10)
+    (tmp_path / "11").mkdir()  # still empty
+    (tmp_path / "12.t2t_lite_incomplete").mkdir()
+    versions = opened(tmp_path)
+    assert versions.find()[0] == versions.find(10)[0] == 10 and states(versions) == {10: "AVAILABLE"}
+    with pytest.raises(Refusal, match=r"Servable not found for request: Specific\(translate, 2\)") as raised:
+        versions.find(2)
+    assert raised.value.code == "NOT_FOUND"
+    with pytest.raises(Refusal, match="Could not find version 2 of model translate"):
+        versions.states(2)
+    with pytest.raises(Refusal, match="Unrecognized servable version label: stable"):
+        versions.find(label="stable")
+
+
+def test_labels_keep_versions_beside_the_newest(tmp_path):
+    for version in (1, 2, 3):
+        write(tmp_path, version)
+    versions = opened(tmp_path, {"stable": 1})
+    assert states(versions) == {1: "AVAILABLE", 3: "AVAILABLE"}
+    assert versions.find()[0] == 3 and versions.find(label="stable")[0] == 1
+    (tmp_path / "labels.json").write_text('{"stable": 2, "canary": 3}')
+    versions.refresh()
+    assert versions.find(label="stable")[0] == 2 and versions.find(label="canary")[0] == 3
+    assert states(versions) == {1: "END", 2: "AVAILABLE", 3: "AVAILABLE"}
+    assert states(versions, label="stable") == {2: "AVAILABLE"}
+
+
+def test_a_retired_version_lives_until_its_last_request_is_answered(tmp_path):
+    write(tmp_path, 1)
+    versions = opened(tmp_path)
+    _, in_use = versions.find()
+    write(tmp_path, 2)
+    versions.refresh()
+    assert versions.find()[0] == 2 and states(versions) == {1: "UNLOADING", 2: "AVAILABLE"}
+    assert in_use.text == "good"
+    del in_use
+    assert states(versions) == {1: "END", 2: "AVAILABLE"}
+    shutil.rmtree(tmp_path / "2")  # back to the version before
+    versions.refresh()
+    assert versions.find()[0] == 1 and states(versions) == {1: "AVAILABLE", 2: "END"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [("{", "not readable as JSON"), ('{"stable": "1"}', "expected a whole number"), ('{"stable": 7}', "no version 7"),
+     ("[1]", "expected an object")],
+)  # fmt: skip
+def test_wrong_labels(tmp_path, labels, words):
+    write(tmp_path, 1)
+    with pytest.raises(UserError, match=words) as raised:
+        opened(tmp_path, labels)
+    assert "labels.json" in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_nothing_to_serve(tmp_path):
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(UserError, match=str(folder)):
+            opened(folder)
+    write(tmp_path, 1, "damaged")
+    with pytest.raises(UserError, match=r"1: cannot be loaded: data loss. Export it again"):
+        opened(tmp_path)
+
+
+def test_changes_while_serving(tmp_path, caplog):
+    """A damaged newer version, a folder that vanishes and wrong labels leave what is loaded in place."""
+    caplog.set_level("INFO")
+    write(tmp_path, 1)
+    versions = opened(tmp_path, {"stable": 1})
+
+    def wait_for(condition):
+        end = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < end, caplog.text
+            time.sleep(0.01)
+
+    stop = start_watching(versions, 0.02)
+    try:
+        write(tmp_path, 2, "damaged")
+        wait_for(lambda: "2: cannot be loaded: data loss" in caplog.text)
+        assert "still served: translate, 1" in caplog.text and versions.find()[0] == 1
+        assert versions.states(2)[0][1:3] == ("END", "INTERNAL")
+        (tmp_path / "2" / "saved_model.pb").write_text("mended")
+        wait_for(lambda: versions.find()[0] == 2)
+        (tmp_path / "labels.json").write_text('{"stable": 9}')
+        wait_for(lambda: "no version 9" in caplog.text)
+        assert versions.find(label="stable")[0] == 1
+        (tmp_path / "labels.json").write_text('{"stable": 2}')
+        wait_for(lambda: versions.find(label="stable")[0] == 2 and states(versions)[1] == "END")
+        shutil.rmtree(tmp_path)
+        wait_for(lambda: caplog.records[-1].levelname == "WARNING" and str(tmp_path) in caplog.records[-1].message)
+        assert versions.find()[1].text == "mended" and caplog.text.count("cannot be loaded") == 1
+    finally:
+        stop.set()

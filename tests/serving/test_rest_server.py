@@ -1,0 +1,155 @@
+"""The REST paths as TensorFlow Serving has them, with a model of a few Python functions."""
+
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.serving.batching import Batcher
+from t2t_lite.serving.metrics import ServerMetrics
+from t2t_lite.serving.refusals import Refusal
+from t2t_lite.serving.rest_server import RestServer
+
+LONGEST_BODY, MOST_ROWS = 2000, 4
+
+
+class Upper:
+    rows_are_independent = True
+
+    def __init__(self, version):
+        self._version, self.inputs = version, {"inputs": tf.TensorSpec([None], tf.string)}
+
+    def __call__(self, inputs):
+        if b"full" in inputs["inputs"]:
+            raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+        if b"refused" in inputs["inputs"]:
+            raise tf.errors.InvalidArgumentError(
+                None, None, "Graph execution error:\n\nDetected at x\nwrong shape\n\t[["
+            )
+        if b"bug" in inputs["inputs"]:
+            raise RuntimeError("secret")
+        scores = np.full(len(inputs["inputs"]), self._version, np.float32)
+        return {"outputs": np.array([text.upper() for text in inputs["inputs"]], object), "scores": scores}
+
+
+class Versions:
+    """Versions 1 and 2; 1 has the label "stable ü"."""
+
+    name = "my model"
+
+    def find(self, version=None, label=None):
+        if label not in (None, "stable ü"):
+            raise Refusal(f"Unrecognized servable version label: {label}")
+        version = 1 if label else version or 2
+        if version > 2:
+            raise Refusal(f"Servable not found for request: Specific(my model, {version})", "NOT_FOUND")
+        export = type("Export", (), {"signatures": {"serving_default": Upper(version)}, "signature_def": {"a": {}}})
+        return version, export
+
+    def states(self, version=None, label=None):
+        return [(number, "AVAILABLE", "OK", "") for number in (2, 1) if version in (None, number)]
+
+    def is_available(self):
+        return True
+
+
+@pytest.fixture
+def ask():
+    """Returns a function of (method, path, body) -> (status line, the answer's text)."""
+    server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY)
+
+    def ask(method, path, body=b""):
+        said = []
+        environ = {"REQUEST_METHOD": method, "REQUEST_URI": path, "wsgi.input": io.BytesIO(body)}
+        environ["CONTENT_LENGTH"] = str(len(body))
+        (answer,) = server(environ, lambda status, headers: said.append((status, dict(headers))))
+        assert said[0][1]["Content-Length"] == str(len(answer))
+        is_page = "prometheus" in path
+        assert said[0][1]["Content-Type"].startswith("text/plain" if is_page else "application/json")
+        return said[0][0], answer.decode()
+
+    return ask
+
+
+MODEL = "/v1/models/my%20model"
+GOOD = b'{"inputs": ["a"]}'
+
+
+@pytest.mark.parametrize(
+    ("which", "version"),
+    {"": 2, "/versions/1": 1, "/versions/2": 2, "/labels/stable%20%C3%BC": 1}.items(),
+)
+def test_versions_and_labels(ask, which, version):
+    answer = {"outputs": {"outputs": ["A"], "scores": [version]}}
+    assert json.loads(ask("POST", f"{MODEL}{which}:predict", GOOD)[1]) == answer
+    assert json.loads(ask("POST", f"{MODEL}{which}:PREDICT?a=b", GOOD)[1]) == answer
+    spec = {"name": "my model", "signature_name": "", "version": str(version)}
+    metadata = {"model_spec": spec, "metadata": {"signature_def": {"signature_def": {"a": {}}}}}
+    assert json.loads(ask("GET", f"{MODEL}{which}/metadata")[1]) == metadata
+
+
+def test_rows_and_status(ask):
+    rows = ask("POST", f"{MODEL}:predict", b'{"instances": [{"inputs": "a"}, {"inputs": "b"}]}')
+    expected = [{"outputs": "A", "scores": 2.0}, {"outputs": "B", "scores": 2.0}]
+    assert rows[0] == "200 OK" and json.loads(rows[1]) == {"predictions": expected}
+    one = {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+    assert json.loads(ask("GET", MODEL)[1]) == {"model_version_status": [one | {"version": "2"}, one]}
+    assert json.loads(ask("GET", f"{MODEL}/versions/1")[1]) == {"model_version_status": [one]}
+    assert ask("GET", "/health") == ("200 OK", '{"status": "SERVING"}')
+
+
+REFUSED = {
+    "another model": ("POST", "/v1/models/x:predict", GOOD, 404, r"Servable not found for request: Latest\(x\)"),
+    "its version": ("POST", "/v1/models/x/versions/3:predict", GOOD, 404, r"Specific\(x, 3\)"),
+    "its status": ("GET", "/v1/models/x", b"", 404, "Could not find any versions of model x"),
+    "its metadata": ("GET", "/v1/models/x/metadata", b"", 404, r"Latest\(x\)"),
+    "no name": ("GET", "/v1/models", b"", 400, "Missing model name in request."),
+    "a version that is not there": ("POST", f"{MODEL}/versions/3:predict", GOOD, 404, r"Specific\(my model, 3\)"),
+    "a huge version": ("POST", f"{MODEL}/versions/{'9' * 30}:predict", GOOD, 400, "Failed to convert version: 999"),
+    "an unknown label": ("POST", f"{MODEL}/labels/x:predict", GOOD, 400, "Unrecognized servable version label: x"),
+    "no such call": ("POST", f"{MODEL}:translate", GOOD, 400, f"Malformed request: POST {MODEL}:translate"),
+    "another method": ("PUT", f"{MODEL}:predict", GOOD, 400, "Malformed request: PUT"),
+    "a GET": ("GET", f"{MODEL}:predict", b"", 400, "Malformed request: GET"),
+    "a POST": ("POST", MODEL, GOOD, 400, "Malformed request: POST"),
+    "elsewhere": ("GET", "/favicon.ico", b"", 404, "Not Found: /favicon.ico"),
+    "a page by POST": ("POST", "/health", b"", 404, "Not Found: /health"),
+    "no JSON": ("POST", f"{MODEL}:predict", b"text=a", 400, "JSON Parse error: "),
+    "no JSON for another model": ("POST", "/v1/models/x:predict", b"", 400, "JSON Parse error: The document is empty"),
+    "a signature": ("POST", f"{MODEL}:predict", b'{"signature_name": "x", "inputs": []}', 400, '"x" not found in'),
+    "classify": ("POST", f"{MODEL}:classify", GOOD, 400, "Was: tensorflow/serving/predict"),
+    "rows": ("POST", f"{MODEL}:predict", b'{"inputs": [%s"a"]}' % (b'"a",' * MOST_ROWS), 400,
+             "Task size 5 is larger than maximum input batch size 4"),
+    "bytes": ("POST", f"{MODEL}:predict", b'{"inputs": ["%s"]}' % (b"a" * LONGEST_BODY), 413, "2,016 bytes"),
+    "what the model refuses": ("POST", f"{MODEL}:predict", b'{"inputs": ["refused"]}', 400, "^wrong shape$"),
+    "memory": ("POST", f"{MODEL}:predict", b'{"inputs": ["full"]}', 429, "out of memory"),
+    "a bug": ("POST", f"{MODEL}:predict", b'{"inputs": ["bug"]}', 500, "the server failed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "message"), REFUSED.values(), ids=REFUSED)
+def test_errors(ask, method, path, body, status, message):
+    line, answer = ask(method, path, body)
+    assert int(line.split()[0]) == status
+    answer = json.loads(answer)
+    assert list(answer) == ["error"] and re.search(message, answer["error"]) and "secret" not in answer["error"]
+    assert json.loads(ask("POST", f"{MODEL}:predict", GOOD)[1])["outputs"]["outputs"] == ["A"]
+
+
+def test_metrics(ask):
+    for _ in range(3):
+        ask("POST", f"{MODEL}:predict", GOOD)
+    ask("POST", f"{MODEL}:predict", b"")
+    ask("GET", "/v1/models/other")
+    status, page = ask("GET", "/monitoring/prometheus/metrics")
+    lines = dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
+    count = ':tensorflow:serving:request_count{model_name="my model",status="%s"}'
+    assert status == "200 OK" and lines[count % "OK"] == "3"
+    assert lines[count % "INVALID_ARGUMENT"] == lines[count % "NOT_FOUND"] == "1"
+    latency = ':tensorflow:serving:request_latency_%s{model_name="my model",API="predict",entrypoint="REST"%s}'
+    buckets = [int(lines[latency % ("bucket", f',le="{bound}"')]) for bound in ("10", "+Inf")]
+    assert buckets == [0, 3] and lines[latency % ("count", "")] == "3"
+    assert float(lines[latency % ("sum", "")]) > 30
+    assert "# TYPE :tensorflow:serving:request_latency histogram" in page
