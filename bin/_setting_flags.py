@@ -4,18 +4,17 @@ import dataclasses
 import typing
 
 from t2t_lite.decoding.decode_hparams import EVALUATION_SETTINGS
-from t2t_lite.ranges import MINUTES, Range
+from t2t_lite.ranges import MINUTES, Range, settings_of
 
 
 def define_settings(flags, settings, prefix="", names=None):
     """Declares the flags `<prefix><name>` of a class of settings: those that have a meaning, or only `names`."""
     defines = {int: flags.DEFINE_integer, float: flags.DEFINE_float, bool: flags.DEFINE_bool, str: flags.DEFINE_string}
-    kinds = typing.get_type_hints(settings)
-    for field in dataclasses.fields(settings):
-        if "meaning" in field.metadata and (names is None or field.name in names):
-            kind = next(kind for kind in (*typing.get_args(kinds[field.name]), kinds[field.name]) if kind in defines)
-            limits = {"limits": field.metadata["limits"]} if kind in (int, float) else {}
-            defines[kind](f"{prefix}{field.name}", field.default, field.metadata["meaning"], **limits)
+    for declared in settings_of(settings).values():
+        if declared.meaning and (names is None or declared.name in names):
+            kind = next(kind for kind in (*typing.get_args(declared.kind), declared.kind) if kind in defines)
+            limits = {"limits": declared.limits} if kind in (int, float) else {}
+            defines[kind](f"{prefix}{declared.name}", declared.default, declared.meaning, **limits)
 
 
 def read_settings(flags, settings, prefix="", **more):

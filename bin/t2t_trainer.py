@@ -118,8 +118,14 @@ def _earlier_run(flags):
 def _hparams(flags, before):
     from t2t_lite.runs.directory import run_hparams
 
-    mixed = flags.gpu_automatic_mixed_precision
-    return run_hparams(before, flags.hparams_set, flags.hparams, random_seed=flags.random_seed, mixed_precision=mixed)
+    return run_hparams(
+        before,
+        flags.hparams_set,
+        flags.hparams,
+        model=flags.model,
+        random_seed=flags.random_seed,
+        mixed_precision=flags.gpu_automatic_mixed_precision,
+    )
 
 
 def main(argv=None):

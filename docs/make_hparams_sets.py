@@ -4,7 +4,7 @@ import pathlib
 
 from t2t_lite import registry, tensor2tensor_names
 from t2t_lite.config import HParams
-from t2t_lite.decoding.decode_hparams import DecodeHParams
+from t2t_lite.decoding.decode_hparams import decode_settings
 from t2t_lite.hparams import transformer
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import settings_of
@@ -74,14 +74,21 @@ def others():
     return lines([("tensor2tensor", "value there", "here"), ("---",) * 3, *rows])
 
 
-def ranges(cls):
-    """Returns the table of what each number or word of a dataclass may be."""
-    rows = [
-        (f"`{name}`", f"`{getattr(cls, name)}`", str(limits).replace("from ", "").replace("|", "\\|"))
-        for name, (_, limits) in settings_of(cls).items()
-        if limits
-    ]
+def hyperparameters():
+    """Returns the table of all hyperparameters."""
+    rows = [(f"`{s.name}`", f"`{s.default}`", _may_be(s), s.meaning) for s in settings_of(HParams).values()]
+    return lines([("name", "default", "may be", "meaning"), ("---",) * 4, *rows])
+
+
+def decoding_ranges():
+    """Returns the table of what each number or word of `--decode_hparams` may be."""
+    rows = [(f"`{s.name}`", f"`{s.default}`", _may_be(s)) for s in decode_settings().values() if s.limits]
     return lines([("name", "default", "may be"), ("---",) * 3, *rows])
+
+
+def _may_be(setting):
+    words = {bool: "True, False", str: "text"}
+    return str(setting.limits or words[setting.kind]).replace("from ", "").replace("|", "\\|")
 
 
 def other_flags():
@@ -105,8 +112,8 @@ def code(names, prefix=""):
 
 
 PARTS = {
-    "hparams_sets.md": {"sets": table, "hyperparameters": others, "ranges": lambda: ranges(HParams)},
-    "decoding.md": {"ranges": lambda: ranges(DecodeHParams)},
+    "hparams_sets.md": {"sets": table, "hyperparameters": others, "ranges": hyperparameters},
+    "decoding.md": {"ranges": decoding_ranges},
     "coming_from_tensor2tensor.md": {"flags": other_flags, "ignored": ignored_flags},
 }
 

@@ -9,7 +9,7 @@ import re
 
 from t2t_lite.errors import UserError, located, nearest, shown
 from t2t_lite.files.safe_json import parse_json
-from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, LOSS_SCALE, SEED, setting, settings_of, typed_value
+from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, LOSS_SCALE, SEED, Setting, own_settings, setting, settings_of
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.tensor2tensor_names import hparam_answer
 
@@ -19,101 +19,198 @@ class HParams:
     """Hyperparameters. Assigning a name that is not declared here is an error: see `add_hparam`.
 
     Values keep the type of their declaration, and stay in its range (`t2t_lite.ranges`); an int accepts `1e3`, a float
-    accepts `1`.
+    accepts `1`. What models, resumed runs, exporters and docs do with a setting follows from its declaration
+    (`t2t_lite.ranges.Setting`). Those of one model alone are declared there, in its `HPARAMS`.
     """
 
-    # Sizes (paper, table 3). 0 layers: num_hidden_layers; 0 channels: hidden_size, the total over all heads.
-    hidden_size: int = setting(512, 1, 2**16)
-    filter_size: int = setting(2048, 1, 2**18)
-    num_heads: int = setting(8, 1, 2**12)
-    num_hidden_layers: int = setting(6, 0, 2**9)
-    num_encoder_layers: int = setting(0, 0, 2**9)
-    num_decoder_layers: int = setting(0, 0, 2**9)
-    attention_key_channels: int = setting(0, 0, 2**18)
-    attention_value_channels: int = setting(0, 0, 2**18)
+    # Sizes (paper, table 3).
+    hidden_size: int = setting(
+        512, 1, 2**16, argument="hidden_size", fixed=True, meaning="d_model, size of the layers' inputs and outputs."
+    )
+    filter_size: int = setting(
+        2048, 1, 2**18, argument="filter_size", fixed=True, meaning="d_ff, the inner size of the feed-forward networks."
+    )
+    num_heads: int = setting(8, 1, 2**12, argument="num_heads", fixed=True, meaning="h, the heads of each attention.")
+    num_hidden_layers: int = setting(6, 0, 2**9, fixed=True, meaning="N, the layers of encoder and decoder.")
+    num_encoder_layers: int = setting(
+        0, 0, 2**9, argument="num_encoder_layers", zero="num_hidden_layers", fixed=True,
+        meaning="Layers of the encoder; 0: num_hidden_layers.",
+    )  # fmt: skip
+    num_decoder_layers: int = setting(
+        0, 0, 2**9, argument="num_decoder_layers", zero="num_hidden_layers", fixed=True,
+        meaning="Layers of the decoder; 0: num_hidden_layers.",
+    )  # fmt: skip
+    attention_key_channels: int = setting(
+        0, 0, 2**18, argument="key_dim", per="num_heads", fixed=True,
+        meaning="d_k, the total over all heads; 0: hidden_size.",
+    )  # fmt: skip
+    attention_value_channels: int = setting(
+        0, 0, 2**18, argument="value_dim", per="num_heads", fixed=True,
+        meaning="d_v, the total over all heads; 0: hidden_size.",
+    )  # fmt: skip
 
     # Structure. "none" + "dan": post-norm, the paper's; "n" + "da": pre-norm.
-    layer_preprocess_sequence: str = setting("none", choices=("none", "n"))
-    layer_postprocess_sequence: str = setting("dan", choices=("dan", "da"))
-    norm_epsilon: float = setting(1e-5, 1e-20, 1)
-    attention_bias: bool = False
-    ffn_activation: str = "relu"
-    shared_embedding_and_softmax_weights: bool = True
-    softmax_bias: bool = False
-    use_target_space_embedding: bool = False  # one learned vector on all encoder inputs, as tensor2tensor's models have
-    pos: str = setting("timing", choices=("timing", "emb", "none"))  # sinusoids, learned positions or no positions
-    # "interleaved": the paper's.
-    position_layout: str = setting("interleaved", choices=("interleaved", "marian", "tensor2tensor"))
-    max_position: int = setting(1024, 1, 2**20)  # rows of a learned position table
-    # The paper's; relative positions (Shaw et al. 2018); a neighbourhood (paper, section 4).
-    self_attention_type: str = setting("dot_product", choices=("dot_product", "dot_product_relative", "restricted"))
-    max_relative_position: int = setting(0, 0, 2**16)  # of dot_product_relative: where distances are clipped
-    add_relative_to_values: bool = False  # of dot_product_relative
-    attention_neighborhood: int = setting(0, 0, 2**20)  # of restricted: r, the positions that each one sees
+    layer_preprocess_sequence: str = setting(
+        "none", choices={"none": "post", "n": "pre"}, argument="norm", fixed=True,
+        meaning="What precedes each sub-layer: nothing (the paper) or a normalisation (n).",
+    )  # fmt: skip
+    layer_postprocess_sequence: str = setting(
+        "dan", choices={"dan": "post", "da": "pre"}, argument="norm", fixed=True,
+        meaning="What follows each sub-layer: dropout (d), addition (a) and, in the paper, normalisation (n).",
+    )  # fmt: skip
+    norm_epsilon: float = setting(
+        1e-5, 1e-20, 1, argument="norm_epsilon", fixed=True, meaning="Added to the variance in normalisations."
+    )
+    attention_bias: bool = setting(
+        False, argument="attention_bias", fixed=True, meaning="Whether attention's projections have biases."
+    )
+    ffn_activation: str = setting(
+        "relu", argument="activation", fixed=True,
+        meaning="Activation of the feed-forward networks: relu, gelu, swish, swiglu, or another one of Keras.",
+    )  # fmt: skip
+    shared_embedding_and_softmax_weights: bool = setting(
+        True, argument="tie_embeddings", fixed=True, meaning="Whether embeddings and softmax share one matrix."
+    )
+    softmax_bias: bool = setting(False, argument="softmax_bias", fixed=True, meaning="Whether logits have a bias.")
+    use_target_space_embedding: bool = setting(
+        False, argument="target_space_embedding", fixed=True,
+        meaning="Whether one learned vector is added to all encoder inputs, as in tensor2tensor's models.",
+    )  # fmt: skip
+    pos: str = setting(
+        "timing", choices={"timing": "sinusoidal", "emb": "learned", "none": "none"}, argument="position", fixed=True,
+        meaning="Positions: sinusoids, a learned table or none.",
+    )  # fmt: skip
+    position_layout: str = setting(
+        "interleaved", choices=("interleaved", "marian", "tensor2tensor"), argument="position_layout", fixed=True,
+        meaning="Order and frequencies of the sinusoids; interleaved is the paper's.",
+    )  # fmt: skip
+    max_position: int = setting(
+        1024, 1, 2**20, argument="max_position", fixed=True, meaning="Rows of a learned table of positions."
+    )
+    self_attention_type: str = setting(
+        "dot_product", argument="self_attention", fixed=True,
+        meaning="Kind of self-attention: dot_product (the paper), dot_product_relative (Shaw et al. 2018), restricted "
+        "(the paper, section 4); several, a/b, take turns over the layers.",
+    )  # fmt: skip
+    max_relative_position: int = setting(
+        0, 0, 2**16, argument="self_attention.max_relative_position", fixed=True,
+        meaning="Of dot_product_relative: the distance at which distances are clipped.",
+    )  # fmt: skip
+    add_relative_to_values: bool = setting(
+        False, argument="self_attention.add_relative_to_values", fixed=True,
+        meaning="Of dot_product_relative: whether values have vectors for distances, too.",
+    )  # fmt: skip
+    attention_neighborhood: int = setting(
+        0, 0, 2**20, argument="self_attention.neighborhood", fixed=True,
+        meaning="Of restricted: r, how many positions each one sees.",
+    )  # fmt: skip
 
     # Regularisation.
-    layer_prepostprocess_dropout: float = setting(0.1, 0, below=1)
-    attention_dropout: float = setting(0.0, 0, below=1)
-    relu_dropout: float = setting(0.0, 0, below=1)
-    label_smoothing: float = setting(0.1, 0, below=1)
+    layer_prepostprocess_dropout: float = setting(
+        0.1, 0, below=1, argument="dropout", meaning="Dropout of sub-layers' outputs and of embeddings."
+    )
+    attention_dropout: float = setting(
+        0.0, 0, below=1, argument="attention_dropout", meaning="Dropout of attention weights."
+    )
+    relu_dropout: float = setting(
+        0.0, 0, below=1, argument="relu_dropout", meaning="Dropout inside the feed-forward networks."
+    )
+    label_smoothing: float = setting(0.1, 0, below=1, meaning="Probability spread over the wrong ids.")
 
-    # Batches. batch_size: tokens per replica (rows x the longest of either side, padding counted).
-    batch_size: int = setting(4096, 1, 2**24)
-    max_length: int = setting(256, 0, 2**24)  # longer training examples are dropped and counted; 0: batch_size
-    min_length: int = setting(0, 0, 2**24)
-    # Of training sentences, both sides: the chance of leaving a merge out (text/bpe_dropout.py).
-    bpe_dropout: float = setting(0.0, 0, 1)
-    gradient_accumulation_steps: int = setting(1, 1, 256)
+    # Batches.
+    batch_size: int = setting(
+        4096, 1, 2**24, meaning="Tokens per replica: rows x the longest of either side, padding counted."
+    )
+    max_length: int = setting(256, 0, 2**24, meaning="Longer training examples are dropped and counted; 0: batch_size.")
+    min_length: int = setting(0, 0, 2**24, meaning="Shorter training examples are dropped and counted.")
+    bpe_dropout: float = setting(
+        0.0, 0, 1, meaning="Chance of leaving a merge out of a training sentence, on both sides (text/bpe_dropout.py)."
+    )
+    gradient_accumulation_steps: int = setting(1, 1, 256, meaning="Batches per replica in one step.")
 
-    # Optimizer (paper, 5.3). The schedule is a product of the factors in training/schedules.py.
-    optimizer: str = setting("adam", choices=("adam", "true_adam", "adafactor", "sgd", "multistep_adam"))
-    optimizer_adam_beta1: float = setting(0.9, 0, below=1)
-    optimizer_adam_beta2: float = setting(0.98, 0, below=1)
-    optimizer_adam_epsilon: float = setting(1e-9, 1e-20, 1)
-    optimizer_adafactor_beta1: float = setting(0.0, 0, below=1)
-    optimizer_adafactor_beta2: float = setting(0.999, above=0, below=1)
-    optimizer_adafactor_factored: bool = True
-    optimizer_adafactor_decay_type: str = setting("pow", choices=("pow", "adam"))
-    optimizer_adafactor_memory_exponent: float = setting(0.8, above=0, most=10)
-    optimizer_adafactor_clipping_threshold: float = setting(1.0, 0, 10**6)
-    optimizer_adafactor_multiply_by_parameter_scale: bool = True
-    # Of multistep_adam: another name of gradient_accumulation_steps.
-    optimizer_multistep_accumulate_steps: int = setting(0, 0, 256)
-    # Of a moving average of the weights, which is evaluated, saved and used; 0: off.
-    ema_decay: float = setting(0.0, 0, below=1)
-    learning_rate_schedule: str = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
-    learning_rate_constant: float = setting(1.0, 0, 10**6)
-    learning_rate_warmup_steps: int = setting(4000, limits=COUNT)
-    learning_rate_decay_steps: int = setting(5000, 1, 2**31 - 1)
-    learning_rate_decay_rate: float = setting(1.0, above=0, most=10)
-    learning_rate_decay_staircase: bool = False
-    clip_grad_norm: float = setting(0.0, 0, 10**9)  # global norm; 0: off
-    # Steps in a row with a loss or gradient that is not finite, before stopping.
-    max_skipped_steps: int = setting(10, limits=COUNT)
+    # Optimizer (paper, 5.3).
+    optimizer: str = setting(
+        "adam", choices=("adam", "true_adam", "adafactor", "sgd", "multistep_adam"), fixed=True,
+        meaning="The optimizer; true_adam is adam, multistep_adam accumulates.",
+    )  # fmt: skip
+    optimizer_adam_beta1: float = setting(0.9, 0, below=1, meaning="Of Adam: decay of the first moment.")
+    optimizer_adam_beta2: float = setting(0.98, 0, below=1, meaning="Of Adam: decay of the second moment.")
+    optimizer_adam_epsilon: float = setting(1e-9, 1e-20, 1, meaning="Of Adam: added to the second moment's root.")
+    optimizer_adafactor_beta1: float = setting(
+        0.0, 0, below=1, fixed=True, meaning="Of Adafactor: decay of the first moment; 0: none is kept."
+    )
+    optimizer_adafactor_beta2: float = setting(
+        0.999, above=0, below=1, meaning="Of Adafactor: decay of the second moment, with decay type adam."
+    )
+    optimizer_adafactor_factored: bool = setting(
+        True, fixed=True, meaning="Of Adafactor: whether a matrix's second moments are kept by row and column."
+    )
+    optimizer_adafactor_decay_type: str = setting(
+        "pow", choices=("pow", "adam"), meaning="Of Adafactor: decay of the second moment."
+    )
+    optimizer_adafactor_memory_exponent: float = setting(
+        0.8, above=0, most=10, meaning="Of Adafactor: the exponent of decay type pow."
+    )
+    optimizer_adafactor_clipping_threshold: float = setting(
+        1.0, 0, 10**6, meaning="Of Adafactor: root mean square at which an update is clipped; 0: never."
+    )
+    optimizer_adafactor_multiply_by_parameter_scale: bool = setting(
+        True, meaning="Of Adafactor: whether an update is relative to the size of its weights."
+    )
+    optimizer_multistep_accumulate_steps: int = setting(
+        0, 0, 256, meaning="Of multistep_adam: another name of gradient_accumulation_steps."
+    )
+    ema_decay: float = setting(
+        0.0, 0, below=1, fixed=True,
+        meaning="Decay of a moving average of the weights, which is evaluated, saved and used; 0: off.",
+    )  # fmt: skip
+    learning_rate_schedule: str = setting(
+        "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
+        meaning="Product of factors, see training/schedules.py.",
+    )
+    learning_rate_constant: float = setting(1.0, 0, 10**6, meaning="The factor constant.")
+    learning_rate_warmup_steps: int = setting(4000, limits=COUNT, meaning="Steps of the warm-up.")
+    learning_rate_decay_steps: int = setting(5000, 1, 2**31 - 1, meaning="Steps of the decay factors.")
+    learning_rate_decay_rate: float = setting(1.0, above=0, most=10, meaning="Rate of exponential decay.")
+    learning_rate_decay_staircase: bool = setting(False, meaning="Whether exponential decay goes in stairs.")
+    clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm at which gradients are clipped; 0: off.")
+    max_skipped_steps: int = setting(
+        10, limits=COUNT, meaning="Steps in a row with a loss or gradient that is not finite, before training stops."
+    )
 
     # The machine.
     dtype_policy: str = setting(
-        "float32", choices=("float32", "mixed_bfloat16", "bfloat16", "mixed_float16", "float16", "float64")
+        "float32", choices=("float32", "mixed_bfloat16", "bfloat16", "mixed_float16", "float16", "float64"),
+        argument="dtype", meaning="The types of computations and weights.",
+    )  # fmt: skip
+    mixed_precision_optimizer_init_loss_scale: float = setting(
+        2.0**15, limits=LOSS_SCALE, meaning="Of float16: the first scale of the loss."
     )
-    # Of float16 (training/loss_scale.py): the first scale, and the good steps after which it doubles.
-    mixed_precision_optimizer_init_loss_scale: float = setting(2.0**15, limits=LOSS_SCALE)
-    loss_scale_growth_steps: int = setting(2000, 1, 2**31 - 1)
-    recompute_grad: bool = False  # activations inside the layers are computed again for their gradients, not kept
-    random_seed: int = setting(429459, limits=SEED)
+    loss_scale_growth_steps: int = setting(
+        2000, 1, 2**31 - 1, meaning="Of float16: good steps after which the scale of the loss doubles."
+    )
+    recompute_grad: bool = setting(
+        False, argument="recompute_grad",
+        meaning="Whether activations inside the layers are computed again for their gradients, to save memory.",
+    )  # fmt: skip
+    random_seed: int = setting(429459, limits=SEED, meaning="Seed of initial weights, order of the data and dropout.")
 
     # Evaluation during training.
-    eval_decode_examples: int = setting(200, limits=COUNT)  # dev sentences really translated each time; 0: none
-    eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE)
-    eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA)
+    eval_decode_examples: int = setting(
+        200, limits=COUNT, meaning="Dev sentences that each evaluation translates; 0: none."
+    )
+    eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE, meaning="Their beam size.")
+    eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA, meaning="Their length penalty.")
 
     def __post_init__(self):
         object.__setattr__(self, "_own", {})
+        object.__setattr__(self, "_declared", {})  # of `_own`: {name: Setting}
 
     def __setattr__(self, name, value):
         if name in _SETTINGS:
-            object.__setattr__(self, name, typed_value(name, value, *_SETTINGS[name]))
+            object.__setattr__(self, name, _SETTINGS[name].typed(value))
         elif name in self.__dict__.get("_own", {}):
-            self._own[name] = _storable(name, typed_value(name, value, type(self._own[name])))
+            self._own[name] = _storable(name, self._declared[name].typed(value))
         else:
             raise UserError(f"hparam {shown(name)} is not declared. {self._nearest(name)} For your own: add_hparam().")
 
@@ -136,6 +233,23 @@ class HParams:
         if name in self:
             raise UserError(f"hparam {shown(name)} exists already; assign to it instead of adding it.")
         self._own[name] = _storable(name, value)
+        self._declared[name] = Setting(name, type(value), value)
+
+    def of_model(self, model_class):
+        """Returns a new HParams with the settings that a model declares in its `HPARAMS`, {name: setting(…)}.
+
+        They have their defaults, or the values that are here already.
+
+        Raises:
+            UserError: such a value is of another type or out of range, or a name is one of `HParams` itself.
+        """
+        made = self.copy()
+        for name, declared in own_settings(model_class).items():
+            if name in _SETTINGS:
+                raise UserError(f"{model_class.__name__}.HPARAMS: hparam {name} exists already. Choose another name.")
+            made._own[name] = declared.typed(made._own.get(name, declared.default))
+            made._declared[name] = declared
+        return made
 
     def set_hparam(self, name, value):
         """Sets a declared hyperparameter."""
@@ -144,6 +258,10 @@ class HParams:
     def values(self):
         """Returns a dict of all names and values, the user's own included."""
         return {**{f: getattr(self, f) for f in _SETTINGS}, **self._own}
+
+    def settings(self):
+        """Returns {name: Setting} of all declarations, in the order of `values`."""
+        return {**_SETTINGS, **self._declared}
 
     def get(self, name, default=None):
         """Returns the value, or `default` where the name is not declared."""
@@ -157,7 +275,9 @@ class HParams:
 
     def copy(self):
         """Returns an independent copy."""
-        return HParams.from_dict(self.values())
+        made = HParams.from_dict(self.values())
+        made._declared.update(self._declared)
+        return made
 
     __copy__ = copy  # copy.copy() would share the user's own values
 

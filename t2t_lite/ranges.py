@@ -91,21 +91,67 @@ TERAFLOPS = Range(most=10**6, above=0)
 VOCAB_SIZE = Range(1, 2**24)
 
 
-def setting(default, least=None, most=None, *, above=None, below=None, also=(), choices=(), limits=None, **facts):
-    """Declares a field of a dataclass with what it may be: a range, as `Range` takes it, choices, or either ready.
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """The declaration of a setting, from which its check, its documentation and its use by models follow.
 
-    `facts` are added to the field's metadata: `meaning`, a sentence.
+    Attributes:
+        name: str.
+        kind: type, or a union of one with None.
+        default: value.
+        limits: Range, Choices or None.
+        meaning: str, a sentence.
+        argument: str, the argument of a model's constructor that it sets; `self_attention.x` is the argument x of
+            those kinds of self-attention that have it (`layers/self_attention.py`). "" sets none.
+        fixed: bool, whether it must stay the same in a run, because checkpoints depend on it.
+        values: dict, the argument's value for each choice; None: the choice itself.
+        zero: str, name of the setting that 0 stands for; "": 0 is 0.
+        per: str, name of the setting by which the argument's value is divided; 0 then gives None.
+    """
+
+    name: str
+    kind: type
+    default: object
+    limits: Range | Choices | None = None
+    meaning: str = ""
+    argument: str = ""
+    fixed: bool = False
+    values: dict | None = None
+    zero: str = ""
+    per: str = ""
+
+    def typed(self, value):
+        """Returns the value as `typed_value` does. Raises `UserError`."""
+        return typed_value(self.name, value, self.kind, self.limits)
+
+
+def setting(default, least=None, most=None, *, above=None, below=None, also=(), choices=(), limits=None, **facts):
+    """Declares a setting: a field of a dataclass, or a value of a model's `HPARAMS`.
+
+    Args:
+        default: value.
+        least, most, above, below, also: its range, as `Range` takes it.
+        choices: words it may be, or a dict {word: value of the constructor's argument}.
+        limits: Range or Choices, instead of these.
+        facts: meaning, argument, fixed, zero and per, see `Setting`.
     """
     bounded = Range(least, most, above, below, also)
     limits = limits or (Choices(tuple(choices)) if choices else bounded if bounded != Range() else None)
-    return dataclasses.field(default=default, metadata={**facts, **({"limits": limits} if limits else {})})
+    values = choices if isinstance(choices, dict) else None
+    return dataclasses.field(default=default, metadata={"limits": limits, "values": values, **facts})
 
 
 @functools.cache
 def settings_of(cls):
-    """Returns {name: (type, limits or None)} of a dataclass whose fields `setting` declares."""
+    """Returns {name: Setting} of a dataclass whose fields `setting` declares."""
     kinds = typing.get_type_hints(cls)
-    return {field.name: (kinds[field.name], field.metadata.get("limits")) for field in dataclasses.fields(cls)}
+    return {f.name: Setting(f.name, kinds[f.name], f.default, **f.metadata) for f in dataclasses.fields(cls)}
+
+
+def own_settings(model_class):
+    """Returns {name: Setting} of what a model declares in its `HPARAMS`, {name: setting(…)}."""
+    fields = getattr(model_class, "HPARAMS", {})
+    return {name: Setting(name, type(f.default), f.default, **f.metadata) for name, f in fields.items()}
 
 
 def check_settings(instance, limited_only=False):
@@ -115,10 +161,10 @@ def check_settings(instance, limited_only=False):
         instance: of a dataclass.
         limited_only: bool, leave fields without limits as they are: they may be of any type.
     """
-    for name, (kind, limits) in settings_of(type(instance)).items():
-        if limited_only and limits is None:
+    for name, declared in settings_of(type(instance)).items():
+        if limited_only and declared.limits is None:
             continue
-        object.__setattr__(instance, name, typed_value(name, getattr(instance, name), kind, limits))
+        object.__setattr__(instance, name, declared.typed(getattr(instance, name)))
 
 
 def typed_value(name, value, kind, limits=None):

@@ -113,7 +113,7 @@ def test_a_users_own_hyperparameter_is_one_that_json_can_hold(value):
         hparams.to_json()
 
 
-NUMBERS = [(name, kind, limits) for name, (kind, limits) in settings_of(HParams).items() if kind in (int, float)]
+NUMBERS = [(s.name, s.kind, s.limits) for s in settings_of(HParams).values() if s.kind in (int, float)]
 
 
 @pytest.mark.parametrize(("name", "kind", "limits"), NUMBERS, ids=[name for name, *_ in NUMBERS])
@@ -146,11 +146,9 @@ def test_a_share_below_1_is_below_it_in_float32_too():
         assert HParams().parse(f"{name}=0.9999999").get(name) == 0.9999999
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, (kind, limits) in settings_of(HParams).items() if isinstance(limits, Choices)]
-)
+@pytest.mark.parametrize("name", [s.name for s in settings_of(HParams).values() if isinstance(s.limits, Choices)])
 def test_words_are_refused_at_once(name):
-    assert HParams().get(name) in settings_of(HParams)[name][1]
+    assert HParams().get(name) in settings_of(HParams)[name].limits
     with pytest.raises(UserError, match=f"{name}=nonsense: expected one of {re.escape(HParams().get(name))}|one of"):
         HParams().parse(f"{name}=nonsense")
 

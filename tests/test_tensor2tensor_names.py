@@ -9,10 +9,9 @@ import pytest
 from t2t_lite import registry, tensor2tensor_names
 from t2t_lite.bin import t2t_decoder, t2t_exporter, t2t_trainer
 from t2t_lite.config import HParams
-from t2t_lite.decoding.decode_hparams import DecodeHParams
+from t2t_lite.decoding.decode_hparams import DecodeHParams, decode_settings
 from t2t_lite.errors import UserError
 from t2t_lite.flags import Flags
-from t2t_lite.ranges import settings_of
 
 
 def words(text):
@@ -108,7 +107,7 @@ def test_the_tables_name_nothing_that_is_here():
     named = [name for names, _, _ in tensor2tensor_names.HPARAMS for name in names.split()]
     assert not [name for name in named if name in HParams()]
     assert len({*named}) == len(named)
-    assert {*tensor2tensor_names.DECODING} <= {*settings_of(DecodeHParams)}
+    assert {*tensor2tensor_names.DECODING} <= {*decode_settings()}
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from t2t_lite.ranges import (
     COUNT,
     SHARDS,
     Choices,
+    Setting,
     check_settings,
     setting,
     settings_of,
     typed_text,
-    typed_value,
 )
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.tensor2tensor_names import hparam_answer
@@ -94,7 +94,7 @@ class DecodeHParams:
             UserError: an unknown name (with the nearest ones), a value of the wrong type or out of range, or a
                 setting of tensor2tensor that has no meaning here.
         """
-        made, search, kinds = cls(), dict(defaults), _kinds()
+        made, search, kinds = cls(), dict(defaults), decode_settings()
         for name, value in parse_assignments(text, where).items():
             if name in _NO_EFFECT:
                 _LOGGER.warning("%s: %s has no effect: %s.", where, name, _NO_EFFECT[name])
@@ -106,7 +106,7 @@ class DecodeHParams:
                 raise UserError(f"{where}: {shown(name)} is unknown. {_instead(name, kinds)}")
             else:
                 with located(where):
-                    value = typed_value(name, _VALUES.get((name, str(value)), value), *kinds[name])
+                    value = kinds[name].typed(_VALUES.get((name, str(value)), value))
                 if name in _IN_SEARCH:
                     search[_IN_SEARCH[name]] = _METHODS[value] if name == "sampling_method" else value
                 else:
@@ -201,7 +201,7 @@ class DecodeHParams:
     def search_options(self):
         """Returns `search` with `n_best` set. Raises `UserError`, also for too many samples per line."""
         if self.search.sampling:
-            typed_value("num_samples", self.num_outputs, *settings_of(SearchOptions)["n_best"])
+            dataclasses.replace(settings_of(SearchOptions)["n_best"], name="num_samples").typed(self.num_outputs)
         return dataclasses.replace(self.search, n_best=self.num_outputs)
 
 
@@ -220,11 +220,11 @@ def evaluation_search(text, where="--decode_hparams"):
     return {name: getattr(search, name) for name in given} or None
 
 
-def _kinds():
-    """Returns {name: (type, limits)} of all settings."""
+def decode_settings():
+    """Returns {name: Setting} of all settings."""
     own, search = settings_of(DecodeHParams), settings_of(SearchOptions)
-    kinds = {name: search[field] for name, field in _IN_SEARCH.items()}
-    kinds["sampling_method"] = (str, Choices(tuple(_METHODS)))
+    kinds = {name: dataclasses.replace(search[field], name=name) for name, field in _IN_SEARCH.items()}
+    kinds["sampling_method"] = Setting("sampling_method", str, "argmax", Choices(tuple(_METHODS)))
     return kinds | {name: kind for name, kind in own.items() if name != "search"}
 
 

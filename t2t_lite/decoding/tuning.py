@@ -14,7 +14,7 @@ from t2t_lite.decoding.decode_records import read_records
 from t2t_lite.decoding.decoding_job import LineErrors
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation import scores
-from t2t_lite.ranges import settings_of, typed_value
+from t2t_lite.ranges import settings_of
 from t2t_lite.search_options import SearchOptions
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -55,7 +55,7 @@ def parse_grid(text, where="--tune"):
         if name in axes:
             raise UserError(f"{where}: {name} is given twice.")
         with located(where):
-            axes[name] = list(dict.fromkeys(typed_value(name, value, *kinds[name]) for value in values.split(",")))
+            axes[name] = list(dict.fromkeys(kinds[name].typed(value) for value in values.split(",")))
     if not axes:
         raise UserError(f"{where}: nothing to try. Expected such as {DEFAULT_GRID}")
     combinations = []

@@ -80,7 +80,7 @@ def model_spec(model, tokens):
         "pre_norm": config["norm"] == "pre",
         "activation": getattr(Activation, _ACTIVATIONS[config["activation"]]),
         "ffn_glu": config["activation"] == "swiglu",
-        "relative_position": config["max_relative_position"] is not None,
+        "relative_position": formats.relative_options(config) is not None,
         "head_dim": config["key_dim"],  # None: hidden_size / num_heads
     }
     spec = TransformerSpec(

@@ -3,6 +3,7 @@
 import inspect
 
 from t2t_lite.errors import UserError
+from t2t_lite.layers.self_attention import self_attention_kinds
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import SentencePieceEncoder
@@ -90,6 +91,12 @@ def head_sizes(config):
     return config["key_dim"] or size, config["value_dim"] or size
 
 
+def relative_options(config):
+    """Returns the options of relative positions where all self-attention has them; otherwise None."""
+    (name, options), *others = self_attention_kinds(config["self_attention"])
+    return options if name == "dot_product_relative" and not others else None
+
+
 def _options_not_held(config, supported):
     """Yields a text for each option of a Transformer that is not supported.
 
@@ -102,29 +109,35 @@ def _options_not_held(config, supported):
     for name, value in config.items():
         possible = supported.get(name, None if name in _TRAINING else (defaults[name],))
         if possible is not None and value not in possible:
-            hparam = hparam_of(name)
+            hparam = hparam_of(name, Transformer)
             said = f" (hparam {hparam})" if hparam != name else ""
             *others, last = map(_shown, possible)
             yield f"{name}={_shown(value)}{said}, expected {', '.join(others)}{' or ' if others else ''}{last}"
 
 
 def _shown(value):
+    if isinstance(value, dict):
+        return f"{value['type']}({', '.join(f'{n}={v}' for n, v in value.items() if n != 'type')})"
+    if isinstance(value, list | tuple):
+        return "/".join(map(_shown, value))
     return "none" if value is None else str(value)
 
 
 def _ctranslate2(config):
-    is_relative = config["max_relative_position"] is not None
+    relative = relative_options(config)
+    is_relative = relative is not None
     key_size, value_size = head_sizes(config)
+    # There, relative positions replace all others, and always apply to values, too.
+    held = {"type": "dot_product_relative", **(relative or {}), "add_relative_to_values": True}
     return {
-        **dict.fromkeys((*_ANY_SIZE, "norm", "norm_epsilon", "position_layout", "key_dim", "max_relative_position")),
+        **dict.fromkeys((*_ANY_SIZE, "norm", "norm_epsilon", "position_layout", "key_dim")),
+        "self_attention": (held,) if is_relative else ("dot_product",),
         "attention_bias": _EITHER,
         "activation": (*_ACTIVATIONS, "swiglu"),
         "tie_embeddings": _EITHER,
         "softmax_bias": _EITHER,
         "value_dim": None if key_size == value_size else (key_size,),  # all heads have one size
-        # There, relative positions replace all others, and always apply to values, too.
         "position": ("none",) if is_relative else ("sinusoidal", "learned", "none"),
-        "add_relative_to_values": (is_relative,),
         "target_space_embedding": (False,) if is_relative else _EITHER,
     }
 

@@ -9,7 +9,7 @@ from t2t_lite.config import parse_assignments
 from t2t_lite.errors import UserError, located
 from t2t_lite.files import read_bytes
 from t2t_lite.files.safe_json import parse_json
-from t2t_lite.ranges import settings_of, typed_value
+from t2t_lite.ranges import settings_of
 
 _STRUCTURE = (
     "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
@@ -64,7 +64,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
     with located(path):
         for name in (*_STRUCTURE, *_TRAINING):
             if name in theirs:
-                made.set_hparam(name, typed_value(name, theirs[name], *kinds[name]))
+                made.set_hparam(name, kinds[name].typed(theirs[name]))
     made = made.parse(overrides)
     for name, value in _facts(checkpoint).items():
         # A named set or a file must agree with the shapes; the default set need not.

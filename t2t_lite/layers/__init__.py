@@ -8,11 +8,13 @@ from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, Sinusoi
 from t2t_lite.layers.relative_attention import RelativeAttention
 from t2t_lite.layers.residual import Residual
 from t2t_lite.layers.restricted_attention import RestrictedAttention
+from t2t_lite.layers.self_attention import SELF_ATTENTION, make_self_attention
 from t2t_lite.layers.stack import TransformerStack, number_dropouts
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.layers.transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer
 
 __all__ = [
+    "SELF_ATTENTION",
     "Dropout",
     "FeedForward",
     "LayerNormalization",
@@ -28,6 +30,7 @@ __all__ = [
     "TransformerStack",
     "causal_mask",
     "dropout_seed",
+    "make_self_attention",
     "masked_softmax",
     "number_dropouts",
 ]

@@ -1,146 +1,148 @@
-"""What hyperparameters, under tensor2tensor's names, mean for the Transformer's constructor."""
+"""What hyperparameters mean for a model's constructor, and the way back: both follow from their declarations."""
 
+import inspect
 import re
 
+import keras
+
+from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, shown
 from t2t_lite.layers.keras_names import activation_config
+from t2t_lite.layers.self_attention import SELF_ATTENTION, own_options, self_attention_kinds
 
-_NAMES = {  # argument: hyperparameter
-    "hidden_size": "hidden_size",
-    "filter_size": "filter_size",
-    "num_heads": "num_heads",
-    "dropout": "layer_prepostprocess_dropout",
-    "attention_dropout": "attention_dropout",
-    "relu_dropout": "relu_dropout",
-    "norm_epsilon": "norm_epsilon",
-    "attention_bias": "attention_bias",
-    "activation": "ffn_activation",
-    "position_layout": "position_layout",
-    "max_position": "max_position",
-    "target_space_embedding": "use_target_space_embedding",
-    "tie_embeddings": "shared_embedding_and_softmax_weights",
-    "softmax_bias": "softmax_bias",
-    "recompute_grad": "recompute_grad",
-    "dtype": "dtype_policy",
-}
-_MADE_OF = {  # arguments whose values are written otherwise
-    "norm": "layer_preprocess_sequence",
-    "position": "pos",
-    "key_dim": "attention_key_channels",
-    "value_dim": "attention_value_channels",
-    "neighborhood": "attention_neighborhood",
-}
-_NORMS = {("none", "dan"): "post", ("n", "da"): "pre"}
-_POSITIONS = {"timing": "sinusoidal", "emb": "learned", "none": "none"}
+_KINDS = "self_attention"  # the argument made of several settings, `self_attention.…`, see `_kinds`
 
 
-def transformer_arguments(hparams):
-    """Returns the arguments of `Transformer` beside the sizes of the vocabularies.
+def model_settings(model_class):
+    """Returns {name: Setting} of all hyperparameters, those that the model declares in its `HPARAMS` included."""
+    return HParams().of_model(model_class).settings()
+
+
+def constructor_arguments(hparams, model_class):
+    """Returns those arguments of a model's constructor that hyperparameters set.
 
     Args:
         hparams: HParams.
+        model_class: a class; settings for arguments that its constructor does not have are left out.
 
     Raises:
         UserError: a value that has no meaning here; the message names the hyperparameter.
     """
-    h = hparams
-    sequences = (h.layer_preprocess_sequence, h.layer_postprocess_sequence)
-    if sequences not in _NORMS:
-        raise UserError(
-            f"layer_preprocess_sequence={sequences[0]}, layer_postprocess_sequence={sequences[1]}: expected "
-            "none and dan (post-norm, the paper) or n and da (pre-norm)."
-        )
-    heads = h.num_heads
-    for name in ("attention_key_channels", "attention_value_channels"):
-        if h.get(name) % heads:
-            raise UserError(f"{name}={h.get(name)}: expected a multiple of num_heads={h.num_heads}.")
-    return {
-        **{argument: h.get(name) for argument, name in _NAMES.items()},
-        "num_encoder_layers": h.num_encoder_layers or h.num_hidden_layers,
-        "num_decoder_layers": h.num_decoder_layers or h.num_hidden_layers,
-        "key_dim": h.attention_key_channels // heads or None,
-        "value_dim": h.attention_value_channels // heads or None,
-        "norm": _NORMS[sequences],
-        "position": _POSITIONS[h.pos],
-        **_self_attention(h),
-    }
+    found, said_by, accepted = {}, {}, _parameters(model_class)
+    for name, setting in model_settings(model_class).items():
+        if setting.argument.partition(".")[0] not in accepted:
+            continue
+        value = _to_argument(setting, hparams)
+        if found.setdefault(setting.argument, value) != value:
+            other = said_by[setting.argument]
+            raise UserError(
+                f"{other}={hparams.get(other)}, {name}={hparams.get(name)}: {setting.argument} is "
+                f"{found[setting.argument]} by the one, {value} by the other. Expected two that agree."
+            )
+        said_by[setting.argument] = name
+    if _KINDS in found:
+        options = {argument.partition(".")[2]: found.pop(argument) for argument in [*found] if "." in argument}
+        found[_KINDS] = _kinds(found[_KINDS], options)
+    return found
 
 
-def hparam_of(argument):
-    """Returns the hyperparameter that says an argument of `Transformer`: its own name, or another."""
-    return {**_NAMES, **_MADE_OF}.get(argument, argument)
+def hparam_of(argument, model_class):
+    """Returns the name of the hyperparameter that sets an argument of a model's constructor; or the argument's own."""
+    names = (s.name for s in model_settings(model_class).values() if s.argument == argument)
+    return next(names, argument)
 
 
-def model_hparams(arguments, dtype_policy, base):
-    """Returns hyperparameters that make a Transformer of these arguments: the way back from `transformer_arguments`.
+def model_hparams(model, base):
+    """Returns hyperparameters that make a model such as this one: the way back from `constructor_arguments`.
 
     Args:
-        arguments: dict, the constructor's arguments.
-        dtype_policy: str, its name.
+        model: a model with `config`, the constructor's arguments.
         base: HParams, whose values are kept for all that no argument says.
 
     Raises:
         UserError: a value that hyperparameters cannot hold, such as a function.
     """
-    a = {**arguments, "dtype": dtype_policy, "activation": activation_config(arguments["activation"])}
-    if not isinstance(a["activation"], str):
-        raise UserError(f"activation={shown(arguments['activation'])}: hyperparameters hold names of Keras' own only.")
-    sequences = {norm: pair for pair, norm in _NORMS.items()}[a["norm"]]
-    kinds = {"max_relative_position": "dot_product_relative", "neighborhood": "restricted"}
-    return base.override_from_dict(
-        {
-            **{name: a[argument] for argument, name in _NAMES.items()},
-            "num_hidden_layers": a["num_encoder_layers"],
-            "num_encoder_layers": a["num_encoder_layers"],
-            "num_decoder_layers": a["num_decoder_layers"],
-            "attention_key_channels": (a["key_dim"] or 0) * a["num_heads"],
-            "attention_value_channels": (a["value_dim"] or 0) * a["num_heads"],
-            "layer_preprocess_sequence": sequences[0],
-            "layer_postprocess_sequence": sequences[1],
-            "pos": {position: name for name, position in _POSITIONS.items()}[a["position"]],
-            "self_attention_type": next((kind for name, kind in kinds.items() if a[name] is not None), "dot_product"),
-            "max_relative_position": a["max_relative_position"] or 0,
-            "add_relative_to_values": a["add_relative_to_values"],
-            "attention_neighborhood": a["neighborhood"] or 0,
-        }
-    )
+    arguments = {**model.config, "dtype": model.dtype_policy.name}
+    if "activation" in arguments:
+        arguments["activation"] = activation_config(arguments["activation"])
+        if not isinstance(arguments["activation"], str):
+            raise UserError(
+                f"activation={shown(model.config['activation'])}: hyperparameters hold names of Keras' own only."
+            )
+    if _KINDS in arguments:
+        kinds = self_attention_kinds(arguments[_KINDS])
+        arguments[_KINDS] = "/".join(name for name, _ in kinds)
+        arguments |= {f"{_KINDS}.{option}": value for _, own in kinds for option, value in own.items()}
+    values = {}
+    for name, setting in model_settings(type(model)).items():
+        if setting.argument in arguments:
+            value = _to_hparam(setting, arguments)
+            values[name] = value
+            if setting.zero:
+                values.setdefault(setting.zero, value)
+        elif setting.argument.startswith(f"{_KINDS}."):
+            values[name] = setting.default
+    made = base.of_model(type(model)).override_from_dict(values)
+    if _KINDS in arguments and constructor_arguments(made, type(model))[_KINDS] != model.config[_KINDS]:
+        raise UserError(f"self_attention={model.config[_KINDS]}: hyperparameters hold each option once.")
+    return made
 
 
-def differing_arguments(arguments, dtype_policy, hparams):
-    """Returns {name: (what hyperparameters say, what a Transformer was made with)} of what changes its outputs.
-
-    Args: as `model_hparams`.
-    """
-    made, wanted = (transformer_arguments(h) for h in (model_hparams(arguments, dtype_policy, hparams), hparams))
-    differing = {n: (wanted.get(n), made.get(n)) for n in {**wanted, **made} if wanted.get(n) != made.get(n)}
-    only_in_training = ("dropout", "attention_dropout", "relu_dropout", "recompute_grad")
-    return {hparam_of(n): pair for n, pair in differing.items() if n not in only_in_training}
+def differing_settings(model, hparams):
+    """Returns {name: (hyperparameters' value, model's value)} of the architecture, where the two are not the same."""
+    made, settings = model_hparams(model, hparams), model_settings(type(model))
+    wanted, found = (constructor_arguments(h, type(model)) for h in (hparams, made))
+    fixed = {s.argument: s.name for s in reversed(settings.values()) if s.fixed and s.argument}
+    return {fixed[n]: (wanted[n], found[n]) for n in wanted if n in fixed and wanted[n] != found[n]}
 
 
-def in_hparams_words(error):
+def in_hparams_words(error, model_class):
     """Returns the text of a `ValueError` of the constructor, with hyperparameters named instead of its arguments."""
     text = str(error)
-    for argument, name in _NAMES.items():
-        text = re.sub(rf"(?<=`){argument}(?=`)|\b{argument}(?==)", name, text)
+    for name, setting in model_settings(model_class).items():
+        argument = setting.argument.rpartition(".")[2]
+        if argument and not (setting.values or setting.per):
+            text = re.sub(rf"(?<=`){argument}(?=`)|\b{argument}(?==)", name, text)
     return text
 
 
-def _self_attention(h):
-    """Returns the arguments that say how positions attend to each other."""
-    kind = h.self_attention_type
-    if kind == "dot_product_relative":
-        if h.max_relative_position < 1:
-            raise UserError(
-                f"max_relative_position={h.max_relative_position}: self_attention_type={kind} needs at least 1."
-            )
-        return {
-            "max_relative_position": h.max_relative_position,
-            "add_relative_to_values": h.add_relative_to_values,
-        }
-    if kind == "restricted":
-        if h.attention_neighborhood < 1:
-            raise UserError(
-                f"attention_neighborhood={h.attention_neighborhood}: self_attention_type={kind} needs at least 1."
-            )
-        return {"neighborhood": h.attention_neighborhood}
-    return {}
+def _parameters(model_class):
+    """Returns the names of the arguments of a constructor, its bases' included where it passes others on."""
+    found = set()
+    for base in model_class.__mro__:
+        if base is keras.Model:
+            return {*found, "dtype"}
+        if "__init__" in vars(base):
+            parameters = inspect.signature(base.__init__).parameters
+            found.update(parameters)
+            if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+                break
+    return found
+
+
+def _to_argument(setting, hparams):
+    value = hparams.get(setting.name, setting.default)
+    if setting.zero and value == 0:
+        value = hparams.get(setting.zero)
+    if setting.per:
+        parts = hparams.get(setting.per)
+        if value % parts:
+            raise UserError(f"{setting.name}={value}: expected a multiple of {setting.per}={parts}.")
+        value = value // parts or None
+    return setting.values[value] if setting.values else value
+
+
+def _to_hparam(setting, arguments):
+    value = arguments[setting.argument]
+    if setting.values:
+        return next(word for word, meant in setting.values.items() if meant == value)
+    return (value or 0) * arguments[setting.per] if setting.per else value
+
+
+def _kinds(names, options):
+    """Returns what `self_attention` is in a constructor: of each kind that is named the options that it has."""
+    kinds = []
+    for name in names.split("/"):
+        own = {n: options[n] for n in (own_options(name) if name in SELF_ATTENTION else ()) if n in options}
+        kinds.append({"type": name, **own} if own else name)
+    return kinds if len(kinds) > 1 else kinds[0]

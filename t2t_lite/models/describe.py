@@ -75,7 +75,7 @@ class Description:
 
     def text(self):
         """Returns the description as lines of text."""
-        return "\n".join([*_parts_text(self), "", *_cost_text(self)])
+        return "\n".join([*_settings_text(self.hparams), *_parts_text(self), "", *_cost_text(self)])
 
 
 def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None):
@@ -164,6 +164,15 @@ def _weights(layer):
     return tuple((w.path.removeprefix(f"{layer.path}/"), tuple(w.shape)) for w in layer.trainable_weights)
 
 
+def _settings_text(hparams):
+    """What differs from the defaults, with its meaning."""
+    settings = hparams.settings().values()
+    changed = {f"{s.name}={hparams.get(s.name)}": s.meaning for s in settings if hparams.get(s.name) != s.default}
+    width = max(map(len, changed), default=0)
+    lines = [f"  {said:{width}}  {meaning}".rstrip() for said, meaning in changed.items()]
+    return ["hyperparameters that are not the default", *lines, ""] if lines else []
+
+
 def _parts_text(d):
     rows = [("layer", "shape", "parameters")]
     for part in d.parts:
@@ -226,7 +235,7 @@ def _batch_size_pairs(d):
     limit = d.rates.memory
     if limit is None:
         return []
-    most = settings_of(HParams)["batch_size"][1].most
+    most = settings_of(HParams)["batch_size"].limits.most
     largest = min(most, largest_batch_size(d.memory, d.hparams.batch_size, 1e9 * limit))
     if largest:
         return [(f"  largest batch_size in {limit:g} GB", f"{largest:,}")]

@@ -6,6 +6,7 @@ from keras import ops
 import t2t_lite
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.errors import UserError
+from t2t_lite.models.arguments import constructor_arguments, in_hparams_words
 
 _FEATURES = ("inputs", "targets")
 _EXPECTED = 'expected a dict of integer ids, {"inputs": [batch, length], "targets": [batch, length]}'
@@ -18,6 +19,8 @@ class SequenceModel(keras.Model):
     padding (id 0) out.
 
     Attributes:
+        HPARAMS: dict of the settings that only this model has, {name: `t2t_lite.ranges.setting(…)`}; its sets add them
+            by `HParams.of_model`.
         target_vocab_size: int, which a subclass sets.
     """
 
@@ -52,6 +55,26 @@ class SequenceModel(keras.Model):
         if not self.built:
             self.build()
         super().export(filepath, format=format, verbose=verbose, input_signature=input_signature, **kwargs)
+
+    @classmethod
+    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None, **kwargs):
+        """Makes a built model of a hyperparameter set: see `t2t_lite.models.arguments.constructor_arguments`.
+
+        Args:
+            hparams: HParams.
+            vocab_size: int, ids of the inputs.
+            target_vocab_size: int; None: shared with the inputs.
+            **kwargs: further arguments of the constructor.
+
+        Raises:
+            UserError: a value that has no meaning here; the message names the hyperparameter.
+        """
+        try:
+            model = cls(vocab_size, target_vocab_size, **{**constructor_arguments(hparams, cls), **kwargs})
+            model.build()
+        except ValueError as error:
+            raise UserError(f"hparams: {in_hparams_words(error, cls)}") from error
+        return model
 
     @classmethod
     def from_run(cls, path, data_dir=None):

@@ -3,14 +3,11 @@
 import keras
 from keras import ops
 
-from t2t_lite.errors import UserError
 from t2t_lite.layers import (
     Dropout,
     LayerNormalization,
     LearnedPositionEmbedding,
     MultiHeadAttention,
-    RelativeAttention,
-    RestrictedAttention,
     SinusoidalPositionEmbedding,
     TokenEmbedding,
     TransformerDecoderLayer,
@@ -21,7 +18,7 @@ from t2t_lite.layers import (
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.keras_names import GLOROT, activation_config, initializer_config
 from t2t_lite.layers.masks import with_mask
-from t2t_lite.models.arguments import in_hparams_words, transformer_arguments
+from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.registry import register_model
 
@@ -58,9 +55,8 @@ class Transformer(SequenceModel):
         position: "sinusoidal", "learned" (one table a side) or "none".
         position_layout: see `SinusoidalPositionEmbedding`.
         max_position: int, rows of a learned table.
-        max_relative_position: int: self-attention with relative positions, see `RelativeAttention`; None: without.
-        add_relative_to_values: bool, of `RelativeAttention`.
-        neighborhood: int, r: self-attention restricted to r positions, see `RestrictedAttention`; None: to none.
+        self_attention: kind of self-attention, or a list of kinds that take turns over the layers: see
+            `make_self_attention`.
         target_space_embedding: bool: adds one learned vector to every encoder input, as tensor2tensor does for the kind
             of its targets (`transformer_prepare_encoder` in its layers/transformer_layers.py).
         tie_embeddings: bool: one matrix for inputs, targets and softmax (paper, section 3.4; with two vocabularies
@@ -70,7 +66,7 @@ class Transformer(SequenceModel):
             again (`keras.remat`): less memory, more time, the same numbers but for rounding.
         kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
 
-    Another kind of attention: override `attention` in a subclass.
+    Another kind of self-attention: add it to `layers.SELF_ATTENTION`. Other attention: override `attention`.
 
     Raises:
         ValueError: an argument is out of its range; the message has its name and value.
@@ -103,9 +99,7 @@ class Transformer(SequenceModel):
         position="sinusoidal",
         position_layout="interleaved",
         max_position=1024,
-        max_relative_position=None,
-        add_relative_to_values=False,
-        neighborhood=None,
+        self_attention="dot_product",
         target_space_embedding=False,
         tie_embeddings=True,
         softmax_bias=False,
@@ -116,6 +110,7 @@ class Transformer(SequenceModel):
     ):
         config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
+        config["self_attention"] = self_attention_config(self_attention)
         self.config = config
         check_sizes(
             vocab_size=vocab_size,
@@ -128,13 +123,6 @@ class Transformer(SequenceModel):
         check_rates(dropout=dropout)
         if position not in _POSITIONS:
             raise ValueError(f"`position` must be one of {', '.join(_POSITIONS)}: received position={position!r}.")
-        if None not in (max_relative_position, neighborhood):
-            raise ValueError(
-                "At most one of `max_relative_position` and `neighborhood` can be given: received "
-                f"{max_relative_position} and {neighborhood}."
-            )
-        if add_relative_to_values and max_relative_position is None:
-            raise ValueError("`add_relative_to_values` needs `max_relative_position`: received None.")
         self.vocab_size = vocab_size
         self.target_vocab_size = target_vocab_size or vocab_size
         one_matrix = tie_embeddings and target_vocab_size is None
@@ -194,13 +182,9 @@ class Transformer(SequenceModel):
         Returns:
             A layer called as `MultiHeadAttention` is.
         """
-        c = self.config
-        if role != "memory" and c["max_relative_position"] is not None:
-            relative = {name: c[name] for name in ("max_relative_position", "add_relative_to_values")}
-            return RelativeAttention(**relative, **options)
-        if role != "memory" and c["neighborhood"] is not None:
-            return RestrictedAttention(neighborhood=c["neighborhood"], **options)
-        return MultiHeadAttention(**options)
+        if role == "memory":
+            return MultiHeadAttention(**options)
+        return make_self_attention(self.config["self_attention"], index, **options)
 
     def _embedding(self, size, name, use_bias=False):
         return TokenEmbedding(size, self.config["hidden_size"], use_bias=use_bias, dtype=self.dtype_policy, name=name)
@@ -211,25 +195,6 @@ class Transformer(SequenceModel):
         if self.config["position"] == "sinusoidal":
             return SinusoidalPositionEmbedding(self.config["position_layout"], dtype=self.dtype_policy, name=name)
         return None
-
-    @classmethod
-    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None, **kwargs):
-        """Makes a built model of a hyperparameter set.
-
-        Args:
-            hparams: HParams.
-            vocab_size: int, ids of the inputs.
-            target_vocab_size: int; None: shared with the inputs.
-
-        Raises:
-            UserError: a value that has no meaning here; the message names the hyperparameter.
-        """
-        try:
-            model = cls(vocab_size, target_vocab_size, **transformer_arguments(hparams), **kwargs)
-            model.build()
-        except ValueError as error:
-            raise UserError(f"hparams: {in_hparams_words(error)}") from error
-        return model
 
     def build(self, input_shape=None):
         """Creates all weights; the shape does not matter."""

@@ -71,6 +71,15 @@ def read_run_config(directory):
     return config
 
 
+def hparams_of(config):
+    """Returns the HParams of a `hparams.json`, a dict, with the settings that its model declares.
+
+    Raises:
+        UserError: the model is not registered, or a value is out of its range.
+    """
+    return HParams.from_dict(config["hparams"]).of_model(registry.model(config["model"]))
+
+
 def import_usr_dir(directory, config):
     """Imports the user's folder that a run was trained with.
 
@@ -119,7 +128,7 @@ def build_model(config, dtype_policy=None):
         UserError: an unknown model, or hyperparameters that it cannot have.
     """
     check_tensorflow("A run")
-    hparams = HParams.from_dict(config["hparams"])
+    hparams = hparams_of(config)
     hparams.dtype_policy = dtype_policy or hparams.dtype_policy
     model_class = registry.model(config["model"])
     model = model_class.from_hparams(hparams, config["vocab_size"], config["target_vocab_size"])

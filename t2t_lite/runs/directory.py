@@ -6,27 +6,18 @@ import logging
 import os
 
 from t2t_lite import registry
-from t2t_lite.config import HParams, parse_assignments
+from t2t_lite.config import parse_assignments
 from t2t_lite.errors import UserError, counted
 from t2t_lite.files import is_remote, make_folder
 from t2t_lite.files.lock import held_lock
+from t2t_lite.models.arguments import model_settings
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
-from t2t_lite.runs.config import read_run_config
+from t2t_lite.runs.config import hparams_of, read_run_config
 from t2t_lite.runs.log import RunLog
 from t2t_lite.tensor2tensor_names import without_multistep
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-# Hyperparameters that decide the shapes and the meaning of a checkpoint's values.
-_FIXED = (
-    "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
-    "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
-    "norm_epsilon", "attention_bias", "ffn_activation", "shared_embedding_and_softmax_weights",
-    "softmax_bias", "use_target_space_embedding", "pos",
-    "position_layout", "max_position", "self_attention_type", "max_relative_position", "add_relative_to_values",
-    "attention_neighborhood", "optimizer", "optimizer_adafactor_beta1", "optimizer_adafactor_factored",
-    "ema_decay",
-)  # fmt: skip
 # Settings that decide the order of the data: after a change the stream starts again.
 STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile")
 
@@ -88,7 +79,7 @@ def accumulation_for(replicas, wanted, before, keep_batches=True):
     return batches // replicas
 
 
-def run_hparams(before, hparams_set=None, changes="", *, random_seed=None, mixed_precision=False):
+def run_hparams(before, hparams_set=None, changes="", *, model=None, random_seed=None, mixed_precision=False):
     """Returns the HParams of a run: those of the resumed run, or of a new run's set, with changes.
 
     Args:
@@ -96,6 +87,7 @@ def run_hparams(before, hparams_set=None, changes="", *, random_seed=None, mixed
         hparams_set: str, name of the set, or None. The name of the run's own set stands for the run's values, not the
             set's, so that repeating the command, or a part of it, gives the same settings.
         changes: str, as `HParams.parse` takes them.
+        model: str, name of the model, whose own settings count; None: that of the run, or "transformer".
         random_seed: int, overrides the set's; None: keeps it.
         mixed_precision: bool, whether dtype_policy is mixed_bfloat16.
 
@@ -105,9 +97,10 @@ def run_hparams(before, hparams_set=None, changes="", *, random_seed=None, mixed
     if not hparams_set and not before:
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
     if not before or hparams_set not in (None, "", before["hparams_set"]):
-        hparams = registry.hparams(hparams_set).parse(changes)
+        model_class = registry.model(model or before.get("model") or "transformer")
+        hparams = registry.hparams(hparams_set).of_model(model_class).parse(changes)
     else:
-        hparams = parse_changes(HParams.from_dict(before["hparams"]), changes)
+        hparams = parse_changes(hparams_of(before), changes)
     if random_seed is not None:
         hparams.random_seed = random_seed
     if mixed_precision:
@@ -142,7 +135,7 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     before = before or {}
     problem = problem or before.get("problem")
     if hparams is None and (hparams_set or before):
-        hparams = run_hparams(before, hparams_set)
+        hparams = run_hparams(before, hparams_set, model=model)
     if not problem or hparams is None:
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
     return problem, model or before.get("model") or "transformer", hparams, hparams_set or before.get("hparams_set")
@@ -169,7 +162,7 @@ def check_names(config, problem=None, model=None, hparams_set=None):
 
 def check_unchanged(config, changes):
     """Raises `UserError` if hyperparameters, `name=value,…`, differ from those in `hparams.json`, a dict."""
-    trained = HParams.from_dict(config["hparams"])
+    trained = hparams_of(config)
     for name, value in parse_changes(trained, changes).values().items():
         if value != trained.get(name):
             raise UserError(
@@ -210,7 +203,7 @@ def changed_hparams(output_dir, config, allow_change):
     belongs = ("problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256")
     check_belongs(output_dir, {key: config[key] for key in belongs})
     # Hyperparameters unknown to an earlier version had their default.
-    old, new = HParams.from_dict(before["hparams"]).values(), config["hparams"]
+    old, new = hparams_of(before).values(), config["hparams"]
     changed = {n: [old.get(n), new.get(n)] for n in sorted({*old, *new}) if old.get(n) != new.get(n)}
     if before["hparams_set"] != config["hparams_set"]:
         changed["hparams_set"] = [before["hparams_set"], config["hparams_set"]]
@@ -222,7 +215,8 @@ def changed_hparams(output_dir, config, allow_change):
     elif "batches_a_step" in before:
         changed["batches_a_step"] = [before["batches_a_step"], config["batches_a_step"]]
     shown = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in changed.items())
-    fixed = [name for name in changed if name in _FIXED]
+    settings = model_settings(registry.model(config["model"]))
+    fixed = [name for name in changed if name in settings and settings[name].fixed]
     if fixed:
         raise UserError(
             f"{output_dir}: {shown}. {', '.join(fixed)} cannot change in a run: train in another output_dir."

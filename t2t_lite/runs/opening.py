@@ -14,7 +14,7 @@ from t2t_lite.errors import UserError, first_line, located
 from t2t_lite.files import list_files
 from t2t_lite.runs import exported
 from t2t_lite.runs.checkpoint_files import checkpoint_step, newest_checkpoint, parts_of_checkpoints
-from t2t_lite.runs.config import FILE_NAME, build_model, import_usr_dir, read_run_config
+from t2t_lite.runs.config import FILE_NAME, build_model, hparams_of, import_usr_dir, read_run_config
 from t2t_lite.runs.size_check import check_size
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights
 from t2t_lite.tasks import answering_class
@@ -131,7 +131,7 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
                 "says. Leave compute_dtype out, or let its from_hparams read dtype_policy."
             )
         restore_weights(checkpoint, model, name)
-        hparams = HParams.from_dict(config["hparams"])
+        hparams = hparams_of(config)
         return Run(model, problem, hparams, encoders, step, checkpoint, config, vocabulary)
 
     export = exported.export_of(checkpoint)

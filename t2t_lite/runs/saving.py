@@ -8,7 +8,7 @@ from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.files import copy_files, folders, plain_folder
-from t2t_lite.models.arguments import differing_arguments, model_hparams
+from t2t_lite.models.arguments import differing_settings, model_hparams
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.runs.config import build_model, write_run_config
 from t2t_lite.runs.weights import trackable_weights
@@ -89,8 +89,8 @@ def _hparams(model, hparams):
             raise UserError(f"{type(model).__name__}: `hparams` is missing. Expected those that it was made from.")
         return hparams
     if hparams is None:
-        return model_hparams(model.config, model.dtype_policy.name, HParams())
-    if differing := differing_arguments(model.config, model.dtype_policy.name, hparams):
+        return model_hparams(model, HParams())
+    if differing := differing_settings(model, hparams):
         (option, (wanted, found)), *_ = differing.items()
         raise UserError(
             f"hparams: {option}={wanted}, but the model was made with {found}. Expected the hyperparameters that it "

@@ -3,8 +3,8 @@
 import math
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
+from t2t_lite.runs.config import hparams_of
 from t2t_lite.runs.weights import check_fits, saved_shapes
 
 _SLACK = 2**22  # numbers, 16 MiB
@@ -23,7 +23,7 @@ def check_size(checkpoint, config, name="model"):
 
     shapes = saved_shapes(checkpoint, name)
     saved = sum(math.prod(shape) for shape in shapes.values())
-    hparams, model_class = HParams.from_dict(config["hparams"]), registry.model(config["model"])
+    hparams, model_class = hparams_of(config), registry.model(config["model"])
     needed, depth = _estimate(hparams, config)
     is_ours = model_class is Transformer
     if needed <= 2 * saved + _SLACK and not (is_ours and depth * _LEAST_WEIGHTS_OF_A_LAYER > len(shapes)):

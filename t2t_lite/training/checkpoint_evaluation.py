@@ -7,12 +7,12 @@ import time
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import HParams
 from t2t_lite.data import split_facts
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
+from t2t_lite.runs.config import hparams_of
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.opening import find_checkpoint, open_run, read_config_of, restore_weights
 from t2t_lite.training.evaluator import Evaluator, evaluate_and_log
@@ -128,7 +128,7 @@ class CheckpointEvaluation:
         if self._model is not None:
             return
         config = read_config_of(path)
-        trained = HParams.from_dict(config["hparams"])
+        trained = hparams_of(config)
         hparams = self._change_hparams(trained)
         for name, value in hparams.values().items():
             if name not in _FREE and value != trained.get(name):

@@ -9,7 +9,7 @@ import os
 import keras
 import tensorflow as tf
 
-from t2t_lite import ranges
+from t2t_lite import ranges, registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.splits import DatasetSplit
@@ -150,7 +150,7 @@ class Trainer:
         settings = run_directory.fill_in_settings(self.output_dir, *given)
         self.problem, self.model, self.hparams, self.hparams_set = settings
         run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})  # before its data
-        self.hparams = without_multistep(self.hparams)
+        self.hparams = without_multistep(self.hparams).of_model(registry.model(self.model))
         self._replicas = choose_replicas(
             self.devices.worker_gpu, self.devices.logical_cpus
         )  # before TensorFlow creates a tensor

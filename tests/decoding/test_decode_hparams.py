@@ -138,7 +138,8 @@ def test_settings_that_change_something(caplog):
 
 @pytest.mark.parametrize("cls", [DecodeHParams, SearchOptions])
 def test_every_number_has_a_range(cls):
-    for name, (kind, limits) in settings_of(cls).items():
+    for name, declared in settings_of(cls).items():
+        kind, limits = declared.kind, declared.limits
         if kind not in (int, float):
             continue
         lowest = limits.least if limits.least is not None else limits.above

@@ -13,21 +13,21 @@ from t2t_lite.export.plain_transformer import unique_pieces
 from t2t_lite.models import Transformer
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.export.models import translator_of
+from tests.layers.kinds import RELATIVE, RELATIVE_VALUES, RESTRICTED
 
 
 @pytest.mark.parametrize(
-    "option",
+    "option, expected",
     [
-        {"neighborhood": 3},
-        {"value_dim": 6, "key_dim": 4},
-        {"max_relative_position": 4, "position": "none"},
-        {"position": "sinusoidal", "max_relative_position": 4, "add_relative_to_values": True},
+        ({"self_attention": RESTRICTED}, r"self_attention=restricted\(neighborhood=3\) \(hparam self_attention_type\)"),
+        ({"self_attention": [RESTRICTED, "dot_product"]}, "self_attention=restricted.*/dot_product"),
+        ({"value_dim": 6, "key_dim": 4}, "value_dim=6"),
+        ({"self_attention": RELATIVE, "position": "none"}, "add_relative_to_values=False"),
+        ({"self_attention": RELATIVE_VALUES, "position": "sinusoidal"}, "position=sinusoidal"),
     ],
     ids=str,
 )
-def test_an_option_that_it_does_not_have_is_refused_by_name(option, tmp_path):
-    name, value = next(iter(option.items()))
-    expected = {"max_relative_position": "add_relative_to_values=False"}.get(name, f"{name}={value}")
+def test_an_option_that_it_does_not_have_is_refused_by_name(option, expected, tmp_path):
     with pytest.raises(UserError, match=expected):
         export_ctranslate2(translator_of(**option), str(tmp_path / "ct2"))
     assert os.listdir(tmp_path) == []

@@ -11,6 +11,7 @@ from t2t_lite.export import export_hugging_face, formats
 from t2t_lite.models.describe import shapes_only
 from tests.export.models import random_transformer, translator_of
 from tests.interchange.test_blenderbot import encoders
+from tests.layers.kinds import RELATIVE, RESTRICTED
 
 __all__ = ["encoders"]  # a fixture
 
@@ -42,7 +43,7 @@ def test_all_reasons_are_given():
     lines = {line.split()[0]: line for line in formats.destinations_text(model_of(hparams)).splitlines()[1:]}
     assert list(lines) == list(formats.FORMATS)
     assert lines["saved_model"].endswith("yes")
-    assert "neighborhood=9 (hparam attention_neighborhood)" in lines["ctranslate2"]
+    assert "self_attention=restricted(neighborhood=9) (hparam self_attention_type)" in lines["ctranslate2"]
     assert "swiglu" not in lines["ctranslate2"]
     assert (
         "neighborhood=9" in lines["hugging_face"]
@@ -61,8 +62,8 @@ CASES = [
     {}, {"norm": "pre"}, {"norm": "pre", "norm_epsilon": 1e-6}, {"norm_epsilon": 1e-6}, {"position": "none"},
     {"norm": "pre", "position": "none"}, {"activation": "gelu"}, {"activation": "swiglu"}, {"key_dim": 4},
     {"key_dim": 3},
-    {"max_relative_position": 3}, {"norm": "pre", "target_space_embedding": True}, {"tie_embeddings": False},
-    {"norm": "pre", "tie_embeddings": False}, {"norm": "pre", "neighborhood": 3},
+    {"self_attention": RELATIVE}, {"norm": "pre", "target_space_embedding": True}, {"tie_embeddings": False},
+    {"norm": "pre", "tie_embeddings": False}, {"norm": "pre", "self_attention": RESTRICTED},
 ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import SENTENCES, make_run
 from tests.export.models import translator_of
+from tests.layers.kinds import RELATIVE, RESTRICTED
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +50,8 @@ def exported(encoders, tmp_path_factory):
         {"activation": "swiglu"},
         {"key_dim": 3},
         {"value_dim": 5},
-        {"max_relative_position": 2},
-        {"neighborhood": 3},
+        {"self_attention": RELATIVE},
+        {"self_attention": RESTRICTED},
         {"target_space_embedding": True},
         {"activation": "swiglu", "norm": "pre"},
         {"tie_embeddings": False, "norm": "pre"},
@@ -61,6 +62,7 @@ def exported(encoders, tmp_path_factory):
 )
 def test_an_option_that_it_does_not_have_is_refused_by_name(encoders, tmp_path, option):
     (name, value), one = next(iter(option.items())), encoders["inputs"]
+    value = "" if name == "self_attention" else value
     with pytest.raises(UserError, match=f"{name}={value}"):
         export_hugging_face(translator_of({"inputs": one, "targets": one}, **option), str(tmp_path / "hf"))
     with pytest.raises(UserError, match="ByteTextEncoder"):
@@ -69,9 +71,10 @@ def test_an_option_that_it_does_not_have_is_refused_by_name(encoders, tmp_path, 
 
 
 def test_all_obstacles_are_in_one_message(tmp_path):
-    options = {"norm_epsilon": 1e-6, "activation": "swiglu", "neighborhood": 3, "key_dim": 3}
+    options = {"norm_epsilon": 1e-6, "activation": "swiglu", "self_attention": RESTRICTED, "key_dim": 3}
     with pytest.raises(UserError) as caught:
         export_hugging_face(translator_of(**options), str(tmp_path / "hf"))
+    options["self_attention"] = "restricted(neighborhood=3)"
     for name, value in options.items():
         assert f"{name}={value}" in str(caught.value)
     assert "ByteTextEncoder" in str(caught.value) and "attention_key_channels" in str(caught.value)

@@ -10,6 +10,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
 from t2t_lite.training import SmoothedCrossEntropy
 from tests.layers.backend import check_gradients
+from tests.layers.kinds import RELATIVE, RELATIVE_VALUES, RESTRICTED
 
 VOCAB = 20
 SMALL = {
@@ -28,10 +29,10 @@ OPTIONS = {
     "marian": {"activation": "swish", "softmax_bias": True, "attention_bias": True},
     "untied_with_bias": {"softmax_bias": True, "tie_embeddings": False, "target_vocab_size": 30},
     "depths": {"num_encoder_layers": 1, "num_decoder_layers": 3},
-    "relative": {"max_relative_position": 2, "position": "none"},
-    "relative_values": {"max_relative_position": 3, "add_relative_to_values": True},
+    "relative": {"self_attention": RELATIVE, "position": "none"},
+    "relative_values": {"self_attention": RELATIVE_VALUES},
     "target_space": {"target_space_embedding": True},
-    "restricted": {"neighborhood": 3},
+    "restricted": {"self_attention": RESTRICTED},
 }
 
 
@@ -178,7 +179,10 @@ def test_mixed_precision_gives_float32_logits(rng, policy):
         ("position_layout=other", "position_layout=other: expected one of interleaved"),
         ("attention_key_channels=7", "attention_key_channels=7"),
         ("num_heads=0", "num_heads=0: expected a whole number from 1"),
-        ("self_attention_type=local", "self_attention_type=local: expected one of dot_product, dot_product_relative"),
+        (
+            "self_attention_type=local",
+            "`self_attention_type` must be one of dot_product, dot_product_relative, restricted: received .*local",
+        ),
         ("self_attention_type=dot_product_relative", "max_relative_position=0"),
         ("self_attention_type=restricted", "attention_neighborhood=0"),
         ("num_hidden_layers=-1", "num_hidden_layers=-1"),

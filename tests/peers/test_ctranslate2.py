@@ -7,6 +7,7 @@ import pytest
 from keras import ops
 
 from t2t_lite.export.ctranslate2 import model_spec
+from tests.layers.kinds import RELATIVE_VALUES
 from tests.peers.models import random_batch, random_model
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -26,7 +27,7 @@ TOKENS = ["<pad>", "</s>", "<unk>", *(f"piece{i}" for i in range(3, 40))]
         {"norm": "post", "tie_embeddings": False, "activation": "swiglu"},
         {"norm": "pre", "target_space_embedding": True},
         {"norm": "pre", "position": "none", "target_vocab_size": 30},
-        {"norm": "post", "position": "none", "max_relative_position": 4, "add_relative_to_values": True},
+        {"norm": "post", "position": "none", "self_attention": RELATIVE_VALUES},
     ],
     ids=str,
 )

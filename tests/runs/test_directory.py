@@ -18,6 +18,7 @@ from t2t_lite.runs.directory import (
     run_hparams,
 )
 from t2t_lite.tensor2tensor_names import without_multistep
+from tests.models.own_model import OwnModel
 
 
 def config(replicas, accumulation):
@@ -119,7 +120,7 @@ def test_what_else_may_change_and_whether_the_data_begin_anew(tmp_path, change, 
 
 
 def test_what_was_not_given_is_the_earlier_runs(tmp_path):
-    write_run_config(str(tmp_path), config(1, 3) | {"model": "own_model"})
+    write_run_config(str(tmp_path), config(1, 3) | {"model": OwnModel.REGISTERED_NAME})
     problem, model, hparams, hparams_set = fill_in_settings(str(tmp_path), None, None, None, None)
     assert (problem, model, hparams_set) == ("p", "own_model", "transformer_tiny")
     assert hparams.gradient_accumulation_steps == 3

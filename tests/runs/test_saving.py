@@ -11,9 +11,10 @@ from t2t_lite import registry
 from t2t_lite.bin import t2t_decoder, t2t_exporter
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
-from t2t_lite.models.arguments import model_hparams, transformer_arguments
+from t2t_lite.models.arguments import constructor_arguments, model_hparams
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.equations import array
+from tests.layers.kinds import RELATIVE_VALUES, RESTRICTED
 
 WORDS = ["red", "house", "old", "green", "tree", "new"], ["rot", "Haus", "alt", "grün", "Baum", "neu"]
 SMALL = {
@@ -96,7 +97,7 @@ def test_a_model_of_another_class_is_named(run):
 
 def test_given_hyperparameters_must_be_those_of_the_model(fitted, tmp_path):
     model, problem, folder = fitted
-    of_model = model_hparams(model.config, "float32", registry.hparams("transformer_tiny"))
+    of_model = model_hparams(model, registry.hparams("transformer_tiny"))
     model.save_run(str(tmp_path / "run"), problem=problem, data_dir=folder, hparams=of_model, step=7)
     assert t2t_lite.Translator.load(tmp_path / "run" / "model.ckpt-7").hparams == of_model
     other = of_model.parse("num_heads=4,layer_prepostprocess_dropout=0.3")
@@ -137,15 +138,20 @@ def test_what_does_not_fit_is_named(fitted, run, tmp_path):
         {},
         {"norm": "pre", "position": "learned", "max_position": 30, "tie_embeddings": False},
         {"key_dim": 3, "value_dim": 5, "num_decoder_layers": 2, "activation": "swiglu"},
-        {"max_relative_position": 4, "add_relative_to_values": True, "position": "none"},
-        {"neighborhood": 3, "softmax_bias": True, "activation": keras.activations.gelu, "dtype": "mixed_bfloat16"},
+        {"self_attention": RELATIVE_VALUES, "position": "none"},
+        {
+            "self_attention": RESTRICTED,
+            "softmax_bias": True,
+            "activation": keras.activations.gelu,
+            "dtype": "mixed_bfloat16",
+        },
     ],
     ids=" ".join,
 )
 def test_hyperparameters_follow_from_a_model(options):
     model = Transformer(**{"vocab_size": 20, **SMALL, **options})
-    hparams = model_hparams(model.config, model.dtype_policy.name, registry.hparams("transformer_tiny"))
-    made = Transformer(20, **transformer_arguments(hparams))
+    hparams = model_hparams(model, registry.hparams("transformer_tiny"))
+    made = Transformer(20, **constructor_arguments(hparams, Transformer))
     assert made.get_config() | {"name": ""} == model.get_config() | {"name": ""}
 
 

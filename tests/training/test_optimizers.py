@@ -104,7 +104,7 @@ def test_multistep_adam_is_adam_with_accumulation():
         )
 
 
-@pytest.mark.parametrize("optimizer", settings_of(HParams)["optimizer"][1].words)
+@pytest.mark.parametrize("optimizer", settings_of(HParams)["optimizer"].limits.words)
 def test_each_optimizer_that_hyperparameters_may_name_is_there(optimizer):
     hparams = without_multistep(HParams().parse(f"optimizer={optimizer}"))
     assert isinstance(make_optimizer(hparams, 10), keras.optimizers.Optimizer)

@@ -1,0 +1,147 @@
+"""A setting is declared once: checks, the constructor, `--describe`, resumed runs and `save_run` follow."""
+
+import pathlib
+import re
+
+import keras
+import pytest
+
+import t2t_lite
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.errors import UserError
+from t2t_lite.layers import SELF_ATTENTION, MultiHeadAttention
+from t2t_lite.models import Transformer
+from t2t_lite.models.arguments import constructor_arguments, differing_settings, hparam_of, model_hparams
+from t2t_lite.models.describe import describe, shapes_only
+from t2t_lite.ranges import setting
+from t2t_lite.runs.config import write_run_config
+from t2t_lite.runs.directory import changed_hparams, run_hparams
+from tests.layers.kinds import RELATIVE, RESTRICTED
+from tests.models.own_model import OwnModel
+
+SETTINGS = HParams().settings().values()
+SMALL = registry.hparams("transformer_tiny").parse("hidden_size=8,filter_size=8,num_heads=2")
+
+
+@pytest.mark.parametrize("declared", SETTINGS, ids=[s.name for s in SETTINGS])
+def test_every_hyperparameter_is_an_argument_or_used_elsewhere(declared):
+    assert re.fullmatch(r"[^.].*\.", declared.meaning), "a sentence"
+    if declared.argument:
+        assert declared.argument in _arguments_of_some_transformer()
+        return
+    package = pathlib.Path(t2t_lite.__file__).parent
+    sources = [p for p in package.rglob("*.py") if p.name not in ("config.py", "tensor2tensor_names.py")]
+    used = re.compile(rf"""\w\.{declared.name}\b|"{declared.name}\"""")
+    assert declared.name in {s.zero for s in SETTINGS} or any(used.search(path.read_text()) for path in sources)
+
+
+def _arguments_of_some_transformer():
+    hparams = SMALL.parse("self_attention_type=restricted/dot_product_relative")
+    arguments = constructor_arguments(hparams, Transformer)
+    Transformer(9, **{**arguments, "self_attention": [RESTRICTED, RELATIVE]})  # they all exist
+    options = {f"self_attention.{o}" for kind in arguments.pop("self_attention") for o in kind}
+    return {*arguments, *options, "self_attention"}
+
+
+def test_a_setting_that_a_model_declares(tmp_path):
+    hparams = run_hparams({}, "transformer_tiny", "window=9,note=hello", model="own_model")
+    assert (hparams.window, hparams.note) == (9, "hello")
+    for mistake, answer in (
+        ("window=65", "from 1 to 64"),
+        ("window=x", "expected a whole number"),
+        ("widnow=9", "window"),
+    ):
+        with pytest.raises(UserError, match=answer):
+            run_hparams({}, "transformer_tiny", mistake, model="own_model")
+    with pytest.raises(UserError, match="'window' is not a hyperparameter"):
+        run_hparams({}, "transformer_tiny", "window=9", model="transformer")
+
+    model = OwnModel.from_hparams(hparams, 20)
+    assert model.config["window"] == 9
+    assert OwnModel.from_hparams(SMALL, 20).config["window"] == 8  # a set without it: the default
+    assert model_hparams(model, SMALL).window == 9
+    assert hparam_of("window", OwnModel) == "window"
+    assert differing_settings(model, hparams.parse("window=7"))["window"] == (7, 9)
+    text = describe(shapes_only(OwnModel, hparams, 20), hparams).text()
+    assert re.search(r"^  window=9 +Positions of the window\.$", text, re.MULTILINE)
+
+    config = {
+        "problem": "p", "model": "own_model", "hparams_set": "transformer_tiny", "usr_dir": "", "vocab_size": 20,
+        "target_vocab_size": None, "vocabulary_sha256": {}, "batches_a_step": 1,
+    }  # fmt: skip
+    write_run_config(str(tmp_path), {**config, "hparams": hparams.values()})
+    other = hparams.parse("window=10")
+    with pytest.raises(UserError, match=r"window: 9 -> 10\. window cannot change in a run"):
+        changed_hparams(str(tmp_path), {**config, "hparams": other.values()}, allow_change=True)
+    other = hparams.parse("note=")
+    assert changed_hparams(str(tmp_path), {**config, "hparams": other.values()}, allow_change=True) == {
+        "note": ["hello", ""]
+    }
+    assert run_hparams({**config, "hparams": hparams.values()}, None, "window=9") == hparams
+    with pytest.raises(UserError, match="from 1 to 64"):
+        run_hparams({**config, "hparams": {**hparams.values(), "window": 0}})
+
+
+def test_a_models_setting_cannot_have_the_name_of_a_common_one():
+    class Twice(OwnModel):
+        HPARAMS = OwnModel.HPARAMS | {"num_heads": OwnModel.HPARAMS["window"]}
+
+    with pytest.raises(UserError, match=r"Twice\.HPARAMS: hparam num_heads exists already"):
+        HParams().of_model(Twice)
+
+
+@pytest.mark.parametrize(
+    "layers", ["restricted/dot_product", "dot_product_relative/restricted/dot_product", "dot_product"]
+)
+def test_kinds_of_self_attention_take_turns_over_the_layers(layers):
+    hparams = SMALL.parse(f"self_attention_type={layers},attention_neighborhood=3,max_relative_position=4")
+    model = Transformer.from_hparams(hparams.parse("num_hidden_layers=4"), 20)
+    classes = {"restricted": "RestrictedAttention", "dot_product_relative": "RelativeAttention"}
+    expected = [classes.get(name, "MultiHeadAttention") for name in (layers.split("/") * 4)[:4]]
+    for stack in (model.encoder, model.decoder):
+        assert [type(layer.self_attention.layer).__name__ for layer in stack.layers] == expected
+    assert {type(layer.cross_attention.layer).__name__ for layer in model.decoder.layers} == {"MultiHeadAttention"}
+    assert model_hparams(model, HParams()).self_attention_type == layers
+
+
+@pytest.mark.parametrize(
+    "kind, words",
+    [
+        ("local", "must be one of dot_product"),
+        ({"type": "restricted"}, r"has the options \['neighborhood'\]"),
+        ({"type": "restricted", "radius": 3}, r"has the options \['neighborhood'\]: received {'radius': 3}"),
+        (["dot_product", "local"], "must be one of"),
+    ],
+    ids=str,
+)
+def test_a_kind_that_does_not_exist(kind, words):
+    with pytest.raises(ValueError, match=words):
+        Transformer(9, num_encoder_layers=1, num_decoder_layers=1, self_attention=kind)
+
+
+def test_two_settings_of_one_argument_must_agree():
+    with pytest.raises(UserError, match="layer_preprocess_sequence=none, layer_postprocess_sequence=da: norm is post"):
+        Transformer.from_hparams(HParams(layer_postprocess_sequence="da"), 9)
+
+
+def test_a_model_that_hyperparameters_cannot_describe():
+    model = Transformer(9, self_attention=[RESTRICTED, {**RESTRICTED, "neighborhood": 5}])
+    with pytest.raises(UserError, match="hold each option once"):
+        model_hparams(model, HParams())
+
+
+def test_another_kind_of_attention_with_an_option_of_its_own(monkeypatch):
+    @keras.saving.register_keras_serializable("tests")
+    class Scaled(MultiHeadAttention):
+        def __init__(self, num_heads, factor, **kwargs):
+            super().__init__(num_heads, **kwargs)
+            self.factor = factor
+
+    class ScaledTransformer(Transformer):
+        HPARAMS = {"my_factor": setting(0.5, 0, 1, argument="self_attention.factor")}  # noqa: RUF012
+
+    monkeypatch.setitem(SELF_ATTENTION, "scaled", Scaled)
+    model = ScaledTransformer.from_hparams(SMALL.parse("self_attention_type=scaled/dot_product"), 20)
+    assert model.config["self_attention"] == [{"type": "scaled", "factor": 0.5}, "dot_product"]
+    assert model.decoder.layers[0].self_attention.layer.factor == 0.5
