@@ -6,6 +6,7 @@ from t2t_lite.bin import _app, _schedules
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
 from t2t_lite.decoding.decode_hparams import evaluation_search
 from t2t_lite.errors import UserError
+from t2t_lite.pictures import check_picture
 from t2t_lite.ranges import COUNT, GIGABYTES, SEED, SHARE, TERAFLOPS, VOCAB_SIZE
 from t2t_lite.training.settings import (
     CheckpointSettings,
@@ -70,6 +71,7 @@ def trainer_settings(flags):
 
 def _define_describing_flags(flags):
     flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, and stop.")
+    flags.DEFINE_path("plot", None, "Of --describe: draw the learning rate and the positional encoding into this file.")
     flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", limits=VOCAB_SIZE)
     flags.DEFINE_integer(
         "target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", limits=VOCAB_SIZE
@@ -115,6 +117,8 @@ def check(flags):
     config = os.path.join(flags.output_dir or "", "hparams.json")
     remembers = flags.output_dir and ("://" in flags.output_dir or os.path.exists(config))
     if flags.describe:
+        if flags.plot:
+            check_picture("--plot", flags.plot)
         return _app.require(flags, *([] if remembers else ["hparams_set"]))
     _refuse_without_describe(flags)
     if flags.schedule == "train" and flags.eval_early_stopping_steps:
@@ -128,6 +132,8 @@ def check(flags):
 
 def _refuse_without_describe(flags):
     """Raises `UserError` for a flag that training has no use for."""
+    if flags.plot:
+        raise UserError(f"--plot={flags.plot}: only for --describe. The curves of a run are drawn by --summary.")
     for name in ("vocab_size", "target_vocab_size"):
         if flags[name].present:
             raise UserError(f"--{name}={flags[name].value}: only for --describe; training takes the vocabulary's size.")

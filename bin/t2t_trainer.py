@@ -7,7 +7,7 @@ set stands for all hyperparameters as the run has them. What contradicts the run
 --hp_NAME VALUE changes one hyperparameter, as --hparams=NAME=VALUE does.
 
 With --describe it prints what the model is made of, what training it costs and where it can be exported to; only
---hparams_set is needed for that.
+--hparams_set is needed for that. --plot=PICTURE draws its learning rate and positional encoding.
 With --summary=OUTPUT_DIR it draws the curves of a run, or of several, into OUTPUT_DIR/curves.png.
 """
 
@@ -57,6 +57,11 @@ def _describe(flags):
     rates = Rates(flags.gpu_tflops, flags.gpu_utilization or UTILIZATION, flags.gpu_link, flags.gpu_memory)
     given = {name: flags[name].value for name in _DESCRIBED}
     print(describe_run(hparams, before, replicas=replicas, rates=rates, **given))
+    if flags.plot:
+        from t2t_lite.visualization.hparams_picture import draw_hparams
+
+        draw_hparams(hparams, flags.train_steps, flags.plot, flags.hparams_set or before.get("hparams_set") or "")
+        print(f"plot: {flags.plot}")
 
 
 def _train(flags):

@@ -15,6 +15,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, first_line
 from t2t_lite.evaluation.score_files import read_translation
 from t2t_lite.files import step_files
+from t2t_lite.pictures import check_picture
 from t2t_lite.runs.directory import check_names
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.opening import encoders_of, read_config_of, restore_weights, run_files
@@ -64,7 +65,7 @@ class CheckpointTranslations:
     def __post_init__(self):
         self._translator = None
         if self.plot:
-            _check_plot(self.plot)
+            check_picture("--plot", self.plot)
 
     def translate(self, checkpoint):
         """Translates with a `StepFile`; returns the translation's path, or None after a warning that says why not."""
@@ -183,12 +184,3 @@ class CheckpointTranslations:
         lines = [as_field(translation.text) + "\n" for translation in found]
         files.write_bytes(path, "".join(lines).encode(), checkpoint.seconds)
         _LOGGER.info(f"written: {path}")
-
-
-def _check_plot(path):
-    """Raises `UserError` if no plot can be written."""
-    folder = os.path.dirname(path) or "."
-    files.make_folder(folder)
-    files.check_writable(folder)
-    if tf.io.gfile.isdir(path):
-        raise UserError(f"--plot={path}: is a folder. Expected a file to write, such as {path.rstrip('/')}/scores.png.")

@@ -260,13 +260,6 @@ def copy_files(paths, folder):
         write_bytes(os.path.join(folder, os.path.basename(path)), read_bytes(path))
 
 
-def write_picture(path, figure):
-    """Writes a matplotlib Figure as PNG, as `write_bytes` does."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=120)
-    write_bytes(path, picture.getvalue())
-
-
 def read_json(path, schema=dict):
     """Returns the JSON value of a file.
 

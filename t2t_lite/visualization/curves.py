@@ -4,10 +4,9 @@ import os
 
 import tensorflow as tf
 
-from t2t_lite import registry
+from t2t_lite import pictures, registry
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
-from t2t_lite.files import write_picture
 from t2t_lite.runs.log import lineage, read_lines
 
 _LONGEST_NAME = 40  # characters: two legends of such names fit beside each other
@@ -61,14 +60,13 @@ def draw_curves(output_dirs, path):
     """
     names = short_names(output_dirs)
     logs = {name: read_log(folder) for name, folder in zip(names, output_dirs, strict=True)}
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    figure = Figure(figsize=(11, 7.5), layout="constrained")
+    figure = pictures.new_figure(11, 7.5)
     (losses, scores), (rates, speeds) = figure.subplots(2, 2, sharex=True)
     score = _score(logs)
     for number, lines in enumerate(logs.values()):
-        color = f"C{number}"
+        color = pictures.color(number)
         losses.plot(*points(lines, "progress", "loss"), color=color, alpha=0.6)
         losses.plot(*points(lines, "evaluation", "loss"), "o-", color=color, markersize=3)
         if score:
@@ -83,23 +81,22 @@ def draw_curves(output_dirs, path):
     of_sample = f"{_SHOWN.get(score, score)}, dev" if score else "no evaluation"
     labels = ("loss (nats per target token)", of_sample, "learning rate", "target tokens per second")
     for axes, label in zip((losses, scores, rates, speeds), labels, strict=True):
-        axes.set(xlabel="step", ylabel=label)
+        pictures.style_axes(axes, "step", label, thousands="xy" if axes is speeds else "x")
         axes.set_ylim(bottom=0)
         axes.set_xlim(left=0)
-        axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.tick_params(labelbottom=True)
-        axes.grid(alpha=0.3)
-    speeds.yaxis.set_major_formatter("{x:,.0f}")
-    color = "C0" if len(logs) == 1 else "gray"
+    color = pictures.color(0) if len(logs) == 1 else "gray"
     styles = {"training, with dropout": {"alpha": 0.6}, "dev": {"marker": "o", "markersize": 3}}
     styles |= {"best checkpoint": {"marker": "*", "markersize": 11, "linestyle": ""}}
-    losses.legend(handles=[Line2D([], [], color=color, label=label, **style) for label, style in styles.items()])
+    losses.legend(
+        frameon=False, handles=[Line2D([], [], color=color, label=label, **style) for label, style in styles.items()]
+    )
     if len(logs) > 1:  # below the axes, for names are long
-        of_runs = [Line2D([], [], color=f"C{number}", label=name) for number, name in enumerate(logs)]
-        figure.legend(handles=of_runs, loc="outside lower center", ncols=min(len(logs), 3))
+        of_runs = [Line2D([], [], color=pictures.color(number), label=name) for number, name in enumerate(logs)]
+        figure.legend(handles=of_runs, loc="outside lower center", ncols=min(len(logs), 3), frameon=False)
     else:
         figure.suptitle(names[0])
-    write_picture(path, figure)
+    pictures.write_picture(path, figure)
 
 
 def _score(logs):

@@ -1,29 +1,25 @@
 """The scores of a run's checkpoints as one picture."""
 
-from t2t_lite.files import write_picture
+from t2t_lite import pictures
 
 
 def draw_step_scores(scores, best_step, path, title=""):
-    """Draws each score over the steps into one PNG.
+    """Draws each score over the steps.
 
     Args:
         scores: {name of the score: list of (step, value)}.
         best_step: int, marked by a star.
-        path: str, of the picture.
+        path: str, of the picture: .png, .svg or .pdf.
         title: str.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.5 * len(scores), 4.5), layout="constrained")
+    figure = pictures.new_figure(5.5 * len(scores), 4.5)
     for number, (name, points) in enumerate(scores.items()):
-        axes = figure.add_subplot(1, len(scores), number + 1)
+        axes, color = figure.add_subplot(1, len(scores), number + 1), pictures.color(number)
         steps, values = zip(*sorted(points), strict=True)
-        axes.plot(steps, values, "o-", color=f"C{number}", markersize=4)
+        axes.plot(steps, values, "o-", color=color, markersize=4)
         best = dict(points)[best_step]
-        axes.plot([best_step], [best], "*", color=f"C{number}", markersize=14, label=f"step {best_step:,}: {best:.2f}")
-        axes.set(xlabel="step", ylabel=name)
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.grid(alpha=0.3)
-        axes.legend()
-    figure.suptitle(title)
-    write_picture(path, figure)
+        axes.plot([best_step], [best], "*", color=color, markersize=14, label=f"step {best_step:,}: {best:.2f}")
+        pictures.style_axes(axes, "step", name)
+        axes.legend(frameon=False)
+    figure.suptitle(title, parse_math=False)
+    pictures.write_picture(path, figure)

@@ -93,9 +93,23 @@ def test_describe_takes_rates_and_memory(call):
     assert "in 0.01 GB: none fits; " in call(*DESCRIBE, "--gpu_memory=0.01")[1]
 
 
-@pytest.mark.parametrize("flag", ["--gpu_memory=40", "--gpu_tflops=1", "--gpu_utilization=1", "--gpu_link=1"])
+@pytest.mark.parametrize(
+    "flag", ["--plot=a.png", "--gpu_memory=40", "--gpu_tflops=1", "--gpu_utilization=1", "--gpu_link=1"]
+)
 def test_training_has_no_use_for_the_rates_of_describe(call, tmp_path, flag):
     needed = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}/run")
     status, out, err = call(*needed, "--hparams_set=transformer_tiny", flag)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert f"{flag}: only for --describe" in err
+
+
+def test_describe_draws_the_learning_rate_and_the_positions(call, tmp_path):
+    for name in ("plot.png", "plot.svg"):
+        status, out, err = call(*DESCRIBE, f"--plot={tmp_path / name}", "--train_steps=100")
+        assert (status, err) == (0, "")
+        assert out.endswith(f"plot: {tmp_path / name}\n")
+    assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
+    for wrong, words in (("plot.jpg", "Expected one that ends in"), ("", "is a folder")):
+        status, out, err = call(*DESCRIBE, f"--plot={tmp_path / wrong}")
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert "--plot=" in err and words in err
