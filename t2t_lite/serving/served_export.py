@@ -8,6 +8,8 @@ import tensorflow_text  # noqa: F401  (registers SentencePiece's operations)
 from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
+from t2t_lite.files import plain_folder
+
 
 class ServedExport:
     """A SavedModel, as t2t-exporter writes it.
@@ -27,7 +29,7 @@ class ServedExport:
         self.signature_def = {
             name: json_format.MessageToDict(proto, **names) for name, proto in graph.signature_def.items()
         }
-        self._model = tf.saved_model.load(path)  # the signatures do not hold its variables
+        self._model = tf.saved_model.load(plain_folder(path))  # the signatures do not hold its variables
         self.signatures = {name: Signature(function) for name, function in self._model.signatures.items()}
 
     def warm_up(self):
@@ -45,7 +47,7 @@ class Signature:
     """A function of an export.
 
     Args:
-        function: of `tf.saved_model.load(path).signatures`.
+        function: one of the `signatures` of a loaded SavedModel.
 
     Attributes:
         inputs: {name: tf.TensorSpec}.
