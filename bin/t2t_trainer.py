@@ -8,7 +8,8 @@ set stands for all hyperparameters as the run has them. What contradicts the run
 
 With --describe it prints what the model is made of, what training it costs and where it can be exported to; only
 --hparams_set is needed for that. --plot=PICTURE draws its learning rate and positional encoding.
-With --summary=OUTPUT_DIR it draws the curves of a run, or of several, into OUTPUT_DIR/curves.png.
+With --summary=OUTPUT_DIR it draws the curves of a run, or of several, into OUTPUT_DIR/curves.png, and the best
+evaluations of several as bars into OUTPUT_DIR/bars.png.
 """
 
 import logging
@@ -30,10 +31,14 @@ def run(flags):
     """Trains, or evaluates and prints the metrics, or describes the model, or draws the curves of runs."""
     if flags.summary:
         from t2t_lite.visualization.curves import draw_curves
+        from t2t_lite.visualization.run_bars import draw_bars
 
-        path = os.path.join(flags.summary[0], "curves.png")
+        path, bars = (os.path.join(flags.summary[0], name) for name in ("curves.png", "bars.png"))
         draw_curves(flags.summary, path)
         print(path)
+        if len(flags.summary) > 1:
+            draw_bars(bars, flags.summary)
+            print(bars)
     elif flags.describe:
         _describe(flags)
     elif flags.schedule in EVALUATING:

@@ -68,7 +68,7 @@ def head_roles(model, ids, on_progress=None):
     lengths = [max(len(rows[at]) for rows in ids.values()) for at in range(count)]
     for batch in plan_batches(lengths, _BATCH_SIZE):
         features = {feature: _padded([rows[at] for at in batch]) for feature, rows in ids.items()}
-        nothing = {feature: np.zeros((len(batch), 1), "int32") for kind in KINDS.values() for feature in kind}
+        nothing = {feature: np.zeros((len(batch), 2), "int32") for kind in KINDS.values() for feature in kind}
         found = attention_weights(model, nothing | features)
         for kind, (query, key) in KINDS.items():
             if kind in found and query in features and key in features:

@@ -111,7 +111,7 @@ def read_attention(model, encoders, texts, ids=None):
     ids = {
         feature: (ids or {}).get(feature) or sentence_ids(encoders, feature, text) for feature, text in texts.items()
     }
-    nothing = {feature: np.zeros((1, 1), "int32") for kind in KINDS.values() for feature in kind}
+    nothing = {feature: np.zeros((1, 2), "int32") for kind in KINDS.values() for feature in kind}  # not 1: Keras warns
     found = attention_weights(model, nothing | {f: np.array([row], "int32") for f, row in ids.items()})
     attention = {}
     for kind, (query, key) in KINDS.items():

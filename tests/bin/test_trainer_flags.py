@@ -339,6 +339,8 @@ def test_the_curves_of_a_run_as_a_picture(call, tmp_path):
     (tmp_path / "train.log").write_text(json.dumps({"event": "progress", "step": 1, "loss": 2.0}) + "\n")
     assert call(f"--summary={tmp_path}")[:2] == (0, f"{tmp_path}/curves.png\n")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert call(f"--summary={tmp_path},{tmp_path}")[:2] == (0, f"{tmp_path}/curves.png\n{tmp_path}/bars.png\n")
+    assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")
     status, _, stderr = call(f"--summary={tmp_path}/nowhere")
     assert status == 2
     assert "train.log: no such file" in stderr

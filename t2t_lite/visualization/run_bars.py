@@ -1,0 +1,75 @@
+"""The best evaluations of runs as bars, such as the rows of the paper's table 3, beside the paper's own numbers."""
+
+import math
+
+from t2t_lite import pictures
+from t2t_lite.runs.config import read_run_config
+from t2t_lite.visualization.curves import points, read_log, short_names
+
+# Table 3 of the paper, on newstest2013: perplexity per piece, and BLEU.
+TABLE_3 = {
+    "transformer_base_v1": (4.92, 25.8),
+    "transformer_h1": (5.29, 24.9), "transformer_h4": (5.00, 25.5), "transformer_h16": (4.91, 25.8),
+    "transformer_h32": (5.01, 25.4),
+    "transformer_k128": (5.16, 25.1), "transformer_k256": (5.01, 25.4),
+    "transformer_l2": (6.11, 23.7), "transformer_l4": (5.19, 25.3), "transformer_l8": (4.88, 25.5),
+    "transformer_hs256": (5.75, 24.5), "transformer_hs1024": (4.66, 26.0),
+    "transformer_ff1024": (5.12, 25.4), "transformer_ff4096": (4.75, 26.2),
+    "transformer_dr0": (5.77, 24.6), "transformer_dr2": (4.95, 25.5),
+    "transformer_ls0": (4.67, 25.3), "transformer_ls2": (5.47, 25.7),
+    "transformer_learned_positions": (4.92, 25.7),
+    "transformer_big_v1": (4.33, 26.4),
+}  # fmt: skip
+_MEASURES = ("perplexity, dev", "BLEU, dev")
+
+
+def best_evaluations(output_dir):
+    """Returns (lowest perplexity, highest BLEU) on the dev set in a run's log; None for what was not measured.
+
+    Raises:
+        UserError: there is no log, or nothing in it.
+    """
+    lines = read_log(output_dir)
+    losses, scores = points(lines, "evaluation", "loss")[1], points(lines, "evaluation", "bleu")[1]
+    return math.exp(min(losses)) if losses else None, max(scores) if scores else None
+
+
+def draw_bars(path, output_dirs=(), paper=True):
+    """Draws a bar for the best dev perplexity and the best dev BLEU of each run.
+
+    Args:
+        path: str, of the picture: .png, .svg or .pdf.
+        output_dirs: list of str; none: the whole table of the paper.
+        paper: bool, whether a run of a set that is a row of table 3 gets the paper's number beside it. Its data are
+            WMT 2014's; on others only the differences between rows can be compared.
+
+    Raises:
+        UserError: a run has no log.
+    """
+    runs = list(zip(short_names(output_dirs), map(best_evaluations, output_dirs), strict=True)) if output_dirs else []
+    sets = [(read_run_config(folder) or {}).get("hparams_set") for folder in output_dirs]
+    rows = [(name, own, TABLE_3.get(of) if paper else None) for (name, own), of in zip(runs, sets, strict=True)]
+    rows = rows or [(name.removeprefix("transformer_"), (None, None), theirs) for name, theirs in TABLE_3.items()]
+    figure = pictures.new_figure(10, 1.2 + 0.3 * len(rows))
+    for number, (axes, measure) in enumerate(zip(figure.subplots(1, 2, sharey=True), _MEASURES, strict=True)):
+        of_paper = [(at, theirs[number]) for at, (_, _, theirs) in enumerate(rows) if theirs]
+        of_runs = [(at, own[number]) for at, (_, own, _) in enumerate(rows) if own[number] is not None]
+        height = 0.38 if of_paper and of_runs else 0.7
+        _bars(axes, of_runs, -height / 2 if of_paper else 0, height, pictures.color(0), "best evaluation")
+        _bars(axes, of_paper, height / 2 if of_runs else 0, height, pictures.FAINT, "the paper's table 3")
+        pictures.style_axes(axes, measure, "", "")
+        axes.set_yticks(range(len(rows)), [name for name, *_ in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)  # the first row above
+        axes.grid(visible=False, axis="y")
+        axes.margins(x=0.12)
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=2, frameon=False)
+    pictures.write_picture(path, figure)
+
+
+def _bars(axes, values, offset, height, color, label):
+    """Draws values [(row, value)] as bars with their numbers."""
+    if values:
+        places, lengths = zip(*values, strict=True)
+        bars = axes.barh([at + offset for at in places], lengths, height, color=color, label=label)
+        axes.bar_label(bars, fmt="%.2f" if max(lengths) < 10 else "%.1f", padding=3, fontsize=8)
