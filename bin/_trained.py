@@ -20,11 +20,12 @@ def check(flags):
         _app.require(flags, "output_dir")
 
 
-def find(flags):
+def find(flags, task="sequence_to_sequence"):
     """Returns what --checkpoint_path, a comma list, or --output_dir mean, a list of `runs.opening.Found`.
 
     Raises:
-        UserError: nothing there, or another flag contradicts what the model was trained with.
+        UserError: nothing there, another flag contradicts what the model was trained with, or its task is another one;
+            None: any task.
     """
     from t2t_lite.runs.directory import check_names, check_unchanged
     from t2t_lite.runs.opening import find_run
@@ -35,7 +36,8 @@ def find(flags):
     if not all(paths):
         raise UserError(f"--{name}={flags[name].value}: a path is empty. Expected one, or several joined by commas.")
     found = [find_run(os.path.expanduser(path)) for path in paths]
-    check_task(found[0].problem, "sequence_to_sequence", found[0].checkpoint)
+    if task is not None:
+        check_task(found[0].problem, task, found[0].checkpoint)
     check_names(found[0].config, flags.problem, flags.model, flags.hparams_set)
     if flags.hparams:
         check_unchanged(found[0].config, flags.hparams)

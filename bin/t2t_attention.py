@@ -26,8 +26,9 @@ def define_flags(flags):
     _trained.define_flags(flags)
     flags.DEFINE_string("text", None, "The sentence.")
     flags.DEFINE_string("target", None, "A translation of it; default: the model's own.")
-    flags.DEFINE_enum("kind", "encoder", ["encoder", "decoder", "memory"], "Self-attention of the encoder or of the "
-                      "decoder, or the decoder's attention to the encoder's output (cross-attention).")  # fmt: skip
+    flags.DEFINE_enum("kind", None, ["encoder", "decoder", "memory"], "Self-attention of the encoder or "
+                      "decoder, or the decoder's attention to the encoder's output. Default: the first that the model "
+                      "has.")  # fmt: skip
     flags.DEFINE_enum("view", "lines", ["lines", "heat_map", "grid"], "Lines between two columns of tokens, a matrix "
                       "for each head, or a small matrix for each head of all layers.")  # fmt: skip
     flags.DEFINE_integer("layer", None, "Layer; default: the last but one.", limits=_NUMBER)
@@ -69,30 +70,32 @@ def check(flags):
 
 def run(flags):
     """Draws, and prints the picture's path."""
-    from t2t_lite.decoding.translator import Translator
+    from t2t_lite.runs.opening import load
     from t2t_lite.training.distribution import gpus_as_needed
 
     gpus_as_needed()  # a trainer may need the rest of their memory
-    translator = Translator.load(_trained.find(flags), flags.data_dir)
-    drawing = _sentence(flags, translator) if flags.roles is None else _roles(flags, translator)
+    paths = [found.checkpoint for found in _trained.find(flags, task=None)]
+    answerer = load(paths if len(paths) > 1 else paths[0], data_dir=flags.data_dir)
+    drawing = (_roles if flags.roles else _sentence)(flags, answerer)
     drawing.save(flags.output)
     print(flags.output)
 
 
-def _sentence(flags, translator):
+def _sentence(flags, answerer):
     from t2t_lite.visualization.attention import attend, draw_attention
 
-    found = attend(translator, flags.text, flags.target)
-    if flags.kind not in found:
-        raise UserError(f"--kind={flags.kind}: the model has none. Expected one of {', '.join(found)}.")
-    return draw_attention(found[flags.kind], flags.layer, flags.heads, flags.word, flags.view, flags.whole_words)
+    found = attend(answerer, flags.text, flags.target)
+    kind = flags.kind or next(iter(found))
+    if kind not in found:
+        raise UserError(f"--kind={kind}: the model has none for this text. Expected one of {', '.join(found)}.")
+    return draw_attention(found[kind], flags.layer, flags.heads, flags.word, flags.view, flags.whole_words)
 
 
-def _roles(flags, translator):
+def _roles(flags, answerer):
     from t2t_lite.visualization.head_role_pictures import draw_head_roles, role_table
     from t2t_lite.visualization.head_roles import roles_in_files
 
-    roles = roles_in_files(translator, flags.roles, flags.roles_target)
+    roles = roles_in_files(answerer, flags.roles, flags.roles_target)
     print("\n".join(role_table(roles)))
     return draw_head_roles(roles, f"Roles of attention heads in {os.path.basename(flags.roles)}")
 

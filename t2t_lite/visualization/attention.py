@@ -5,33 +5,34 @@ from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, nearest
 from t2t_lite.visualization.attention_heat_maps import draw_grid, draw_heat_maps
 from t2t_lite.visualization.attention_lines import draw_lines
-from t2t_lite.visualization.sentence_attention import read_attention, sentence_ids
+from t2t_lite.visualization.sentence_attention import read_attention, sentence_ids, text_features
 
 VIEWS = ("lines", "heat_map", "grid")
 
 
-def attend(translator, text, target=None, **options):
-    """Returns what a translation model attends to, {"encoder", "decoder", "memory": SentenceAttention}.
+def attend(answerer, text, target=None, **options):
+    """Returns what a trained model attends to in a sentence, {kind: SentenceAttention}.
 
     Args:
-        translator: Translator.
+        answerer: what `t2t_lite.load` returns. A Translator has the kinds "encoder", "decoder" and "memory".
         text: str, the source.
-        target: str, a translation; None: the model's own.
+        target: str, a translation; None: the model's own, if it translates.
         **options: of `Translator.translate`: beam_size, alpha and so on.
 
     Raises:
         UserError: a text is blank or has more than 200 tokens, or the model does not show its attention.
     """
+    problem, encoders = answerer.problem, answerer.encoders
+    first, *others = text_features(problem, target)
     (text,) = check_texts([text], "text")
-    if translator.problem:
-        text = translator.problem.input_text(text)
-    ids = {"inputs": sentence_ids(translator.encoders, "inputs", text)}
-    if target is None:
-        best = translator.translate([text], **options)[0].hypotheses[0]
-        target = best.text
-        ids["targets"] = [*best.ids, *[EOS_ID] * best.ended]
-    (target,) = check_texts([target], "target")
-    return read_attention(translator.model, translator.encoders, {"inputs": text, "targets": target}, ids)
+    text = problem.input_text(text) if problem and first == "inputs" else text
+    texts, ids = {first: text}, {first: sentence_ids(encoders, first, text)}
+    for feature in others:
+        if target is None:
+            best = answerer.translate([text], **options)[0].hypotheses[0]
+            ids[feature], target = [*best.ids, *[EOS_ID] * best.ended], best.text
+        (texts[feature],) = check_texts([target], "target")
+    return read_attention(answerer.model, encoders, texts, ids, problem and problem.features)
 
 
 def draw_attention(attention, layer=None, heads=None, word=None, view="lines", whole_words=False):

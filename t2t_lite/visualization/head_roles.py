@@ -11,6 +11,7 @@ from t2t_lite.decoding.searcher import plan_batches
 from t2t_lite.decoding.text_files import input_lines
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.models.attention_weights import KINDS, attention_weights
+from t2t_lite.visualization.sentence_attention import text_features, without_text
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -49,7 +50,7 @@ class HeadRole:
         return name if self.shares[name] >= _CLEAR else "mixed"
 
 
-def head_roles(model, ids, on_progress=None):
+def head_roles(model, ids, on_progress=None, features=None):
     """Returns a `HeadRole` for each head of each layer and kind, in this order.
 
     Args:
@@ -57,6 +58,7 @@ def head_roles(model, ids, on_progress=None):
         ids: {feature: list of lists of int}, sentences without padding that end in EOS: "inputs" and "targets" of a
             translation model; without "targets": only what needs none.
         on_progress: None, or a function called with the number of sentences of each finished batch.
+        features: {feature: rank} of what the model is called with: see `read_attention`.
 
     Raises:
         UserError: no sentences, or the model does not show its attention.
@@ -67,15 +69,14 @@ def head_roles(model, ids, on_progress=None):
     totals = {}
     lengths = [max(len(rows[at]) for rows in ids.values()) for at in range(count)]
     for batch in plan_batches(lengths, _BATCH_SIZE):
-        features = {feature: _padded([rows[at] for at in batch]) for feature, rows in ids.items()}
-        nothing = {feature: np.zeros((len(batch), 2), "int32") for kind in KINDS.values() for feature in kind}
-        found = attention_weights(model, nothing | features)
+        given = {feature: _padded([rows[at] for at in batch]) for feature, rows in ids.items()}
+        found = attention_weights(model, without_text(features, len(batch)) | given)
         for kind, (query, key) in KINDS.items():
-            if kind in found and query in features and key in features:
-                places = _places(features[query], features[key], kind == "decoder")
+            if kind in found and query in given and key in given:
+                places = _places(given[query], given[key], kind == "decoder")
                 for layer, weights in enumerate(found[kind], 1):
                     total = totals.setdefault((kind, layer), 0)
-                    totals[kind, layer] = total + _sums(np.asarray(weights, dtype=np.float32), features[query], *places)
+                    totals[kind, layer] = total + _sums(np.asarray(weights, dtype=np.float32), given[query], *places)
         if on_progress:
             on_progress(len(batch))
     return [
@@ -83,44 +84,42 @@ def head_roles(model, ids, on_progress=None):
     ]
 
 
-def roles_in_files(translator, path, target_path=None):
-    """Returns a `HeadRole` for each head of a translation model, over the lines of a text file.
+def roles_in_files(answerer, path, target_path=None):
+    """Returns a `HeadRole` for each head of a trained model, over the lines of a text file.
 
     Args:
-        translator: Translator.
+        answerer: what `t2t_lite.load` returns: a Translator or another.
         path: str, UTF-8, one sentence per line; blank lines are left out, and lines of more than 512 tokens with a
             warning.
-        target_path: str, their translations; None: the model's own.
+        target_path: str, their translations; None: the model's own, if it translates.
 
     Raises:
-        UserError: a file is missing, is not UTF-8, has no line or another number of lines; and as `head_roles`.
+        UserError: a file is missing, is not UTF-8, has no line or another number of lines, or the model does not
+            translate and has no use for `target_path`; and as `head_roles`.
     """
-    lines = input_lines(path)
-    targets = None if target_path is None else input_lines(target_path)
-    if targets is not None and len(targets) != len(lines):
-        raise UserError(f"{target_path}: {counted(len(targets), 'line')}, {path} has {len(lines):,}. Expected as many.")
-    kept = [at for at, line in enumerate(lines) if line.strip() and (targets is None or targets[at].strip())]
-    with located(path):
-        inputs = _encoded(translator.encoders["inputs"], [lines[at] for at in kept], translator.problem)
-    if targets is not None:
-        with located(target_path):
-            outputs = _encoded(translator.encoders["targets"], [targets[at] for at in kept])
-    else:
-        progress = Progress("translating", "sentences", len(kept))
-        found = translator.translate([lines[at] for at in kept], on_progress=progress.add)
-        best = [translation.hypotheses[0] for translation in found]
-        outputs = [[*hypothesis.ids, EOS_ID] for hypothesis in best]
-    pairs = [pair for pair in zip(inputs, outputs, strict=True) if max(map(len, pair)) <= _MOST_TOKENS]
-    if lost := len(kept) - len(pairs):
+    names, paths = text_features(answerer.problem, target_path), [path, target_path][: 1 + bool(target_path)]
+    sides = [input_lines(one) for one in paths]
+    if len({*map(len, sides)}) > 1:
+        raise UserError(
+            f"{target_path}: {counted(len(sides[1]), 'line')}, {path} has {len(sides[0])}. Expected as many."
+        )
+    sides = list(zip(*[lines for lines in zip(*sides, strict=True) if all(map(str.strip, lines))], strict=True))
+    ids = []
+    for name, one, lines in zip(names, paths, sides, strict=False):
+        with located(one):
+            prepare = answerer.problem.input_text if answerer.problem and name == "inputs" else str
+            ids.append([[*answerer.encoders[name].encode(prepare(line)), EOS_ID] for line in lines])
+    if sides and len(names) > len(sides):
+        progress = Progress("translating", "sentences", len(sides[0]))
+        found = answerer.translate(sides[0], on_progress=progress.add)
+        ids.append([[*translation.hypotheses[0].ids, EOS_ID] for translation in found])
+    rows = [row for row in zip(*ids, strict=True) if max(map(len, row)) <= _MOST_TOKENS]
+    if lost := len(ids[0]) - len(rows) if ids else 0:
         _LOGGER.warning(f"{path}: {counted(lost, 'line')} of more than {_MOST_TOKENS} tokens left out.")
-    progress = Progress("measuring heads", "sentences", len(pairs))
-    ids = dict(zip(("inputs", "targets"), map(list, zip(*pairs, strict=True)), strict=False))
+    progress = Progress("measuring heads", "sentences", len(rows))
+    given = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
     with located(path):
-        return head_roles(translator.model, ids, progress.add)
-
-
-def _encoded(encoder, lines, problem=None):
-    return [[*encoder.encode(problem.input_text(line) if problem else line), EOS_ID] for line in lines]
+        return head_roles(answerer.model, given, progress.add, answerer.problem and answerer.problem.features)
 
 
 def _sorted(totals):

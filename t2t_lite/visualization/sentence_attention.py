@@ -96,7 +96,7 @@ class SentenceAttention:
         raise UserError(f"word={word!r}: is not in the sentence. Expected one of: {' '.join(w for w, _ in words)}")
 
 
-def read_attention(model, encoders, texts, ids=None):
+def read_attention(model, encoders, texts, ids=None, features=None):
     """Returns a model's attention in one sentence, {kind: SentenceAttention}, of all kinds whose texts are given.
 
     Args:
@@ -104,6 +104,8 @@ def read_attention(model, encoders, texts, ids=None):
         encoders: {feature: TextEncoder}.
         texts: {feature: str}: "inputs" and "targets" of a translation model, what it has of them of another.
         ids: {feature: list of int} in place of those that the encoders give, such as a search's; without padding.
+        features: {feature: rank} of what the model is called with; those without a text are 0. None: "inputs" and
+            "targets", sequences.
 
     Raises:
         UserError: the model does not show its attention, or a text is blank or has more than `MOST_TOKENS` tokens.
@@ -111,7 +113,7 @@ def read_attention(model, encoders, texts, ids=None):
     ids = {
         feature: (ids or {}).get(feature) or sentence_ids(encoders, feature, text) for feature, text in texts.items()
     }
-    nothing = {feature: np.zeros((1, 2), "int32") for kind in KINDS.values() for feature in kind}  # not 1: Keras warns
+    nothing = without_text(features, 1)
     found = attention_weights(model, nothing | {f: np.array([row], "int32") for f, row in ids.items()})
     attention = {}
     for kind, (query, key) in KINDS.items():
@@ -120,6 +122,25 @@ def read_attention(model, encoders, texts, ids=None):
             weights = [np.asarray(layer, dtype=np.float32)[0] for layer in found[kind]]
             attention[kind] = SentenceAttention(kind, sides[0].labels, sides[1].labels, weights, *sides)
     return attention
+
+
+def text_features(problem, target=None):
+    """Returns the features of a problem, or None, that are texts: both sides of a translation, one of another task.
+
+    Raises:
+        UserError: there is a `target`, and the problem is no translation.
+    """
+    if problem is None or problem.task == "sequence_to_sequence":
+        return ["inputs", "targets"]
+    if target is not None:
+        raise UserError(f"A model of the task {problem.task} has no translations. Leave the target out.")
+    return ["inputs" if "inputs" in problem.features else "targets"]
+
+
+def without_text(features, rows):
+    """Returns {feature: int32 zeros [rows, 2], or [rows] for rank 1}; `features` as for `read_attention`."""
+    features = {"inputs": 2, "targets": 2} if features is None else features
+    return {name: np.zeros((rows, 2)[:rank], "int32") for name, rank in features.items()}  # not 1: Keras warns
 
 
 def sentence_ids(encoders, feature, text):

@@ -1,3 +1,5 @@
+import types
+
 import numpy as np
 import pytest
 
@@ -22,8 +24,8 @@ from tests.visualization.attention_cases import (
 TEXT, TARGET = "ab cd e", "xy z"
 MODELS = {
     "plain": {},
-    "relative": {"max_relative_position": 3},
-    "restricted": {"neighborhood": 3},
+    "relative": {"self_attention": {"type": "dot_product_relative", "max_relative_position": 3}},
+    "restricted": {"self_attention": {"type": "restricted", "neighborhood": 3}},
     "half precision": {"dtype": "mixed_bfloat16"},
 }
 
@@ -53,8 +55,8 @@ def test_lines_are_the_models_weights(options):
             assert sorted(weights) == [1, 3]
             for head in weights:
                 np.testing.assert_allclose(weights[head], shown(expected[layer - 1, head - 1]), atol=6e-5)
-        if "neighborhood" in options and kind != "memory":
-            assert (weights[1] > 0).sum(1).max() <= options["neighborhood"]
+        if "restricted" in str(options) and kind != "memory":
+            assert (weights[1] > 0).sum(1).max() <= 3
         assert queries == [*(source if kind == "encoder" else target), "<EOS>"]
         assert keys == (["<begin>", *target] if kind == "decoder" else [*source, "<EOS>"])
 
@@ -193,6 +195,18 @@ def test_what_the_model_does_not_have(found, options, words):
 def test_texts_that_cannot_be_drawn(translator, texts, words):
     with pytest.raises(UserError, match=words):
         attend(translator, *texts)
+
+
+def test_a_model_of_another_task_shows_the_attention_over_its_text(translator, found):
+    """A classifier's target is what is asked for: it is 0, and only the kinds over the text are there."""
+    features = {"inputs": 2, "targets": 2, "weight": 1}
+    problem = types.SimpleNamespace(task="classification", features=features, input_text=str)
+    classifier = types.SimpleNamespace(model=translator.model, encoders=translator.encoders, problem=problem)
+    (kind, own), *others = attend(classifier, TEXT).items()
+    assert (kind, others) == ("encoder", [])
+    np.testing.assert_allclose(own.weights, found["encoder"].weights, atol=1e-6)
+    with pytest.raises(UserError, match="task classification has no translations"):
+        attend(classifier, TEXT, TARGET)
 
 
 def test_a_model_that_does_not_show_its_attention():

@@ -1,4 +1,5 @@
 import logging
+import types
 
 import numpy as np
 import pytest
@@ -96,6 +97,17 @@ def test_roles_over_the_lines_of_files(tmp_path, caplog):
     assert roles == head_roles(translator.model, ids)
     assert {role.kind for role in roles} == {"encoder", "decoder", "memory"}
     assert all(sum(role.shares.values()) == pytest.approx(1) for role in roles)
+
+
+def test_a_model_of_another_task_is_measured_over_its_text(tmp_path):
+    translator = make_translator()
+    problem = types.SimpleNamespace(task="classification", features={"inputs": 2, "targets": 2}, input_text=str)
+    classifier = types.SimpleNamespace(model=translator.model, encoders=translator.encoders, problem=problem)
+    (tmp_path / "text").write_text("ab\nabc\n")
+    roles = roles_in_files(classifier, str(tmp_path / "text"))
+    assert {role.kind for role in roles} == {"encoder"}
+    with pytest.raises(UserError, match="task classification has no translations"):
+        roles_in_files(classifier, str(tmp_path / "text"), str(tmp_path / "text"))
 
 
 def test_without_a_target_the_models_own_translations_are_measured(run_dir, tmp_path):
