@@ -88,11 +88,10 @@ class SentenceAttention:
         words = self.query_tokens.words()
         if [name for name, _ in words] == self.queries:
             words = [(name, [row]) for row, name in enumerate(self.queries)]
-        for same in (lambda name: name == word, lambda name: _bare(name) == _bare(word)):
-            if rows := [row for name, positions in words if same(name) for row in positions]:
+        pieces = [(name, [row]) for row, name in enumerate(self.queries)]
+        for names, same in ((words, str), (pieces, str), (words, _bare)):
+            if rows := [row for name, positions in names if same(name) == same(word) for row in positions]:
                 return rows
-        if word in self.queries:
-            return [row for row, name in enumerate(self.queries) if name == word]
         raise UserError(f"word={word!r}: is not in the sentence. Expected one of: {' '.join(w for w, _ in words)}")
 
 

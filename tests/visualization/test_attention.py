@@ -128,7 +128,7 @@ def test_pieces_of_a_word_are_put_together():
 
 @pytest.mark.parametrize(
     ("word", "whole_words", "rows"),
-    [("geht", False, [1, 2]), ("Geht!", True, [1]), ("ht", False, [2]), ("<EOS>", False, [3])],
+    [("geht", False, [1, 2]), ("Geht!", True, [1]), ("ht", False, [2]), ("▁ge", False, [1]), ("<EOS>", False, [3])],
 )
 def test_only_a_words_lines_are_drawn(word, whole_words, rows):
     drawing = draw_attention(PIECES, word=word, whole_words=whole_words)
