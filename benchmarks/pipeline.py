@@ -50,11 +50,18 @@ def make(folder, pairs, examples, shards, vocab_size):
                 writer.write(record)
 
 
-def ours(paths, **arguments):
+def ours(paths, encoders=None, **settings):
     """Returns the trainer's stream."""
     from t2t_lite.data import batching
+    from t2t_lite.data.problem import Problem
 
-    return batching.training_batches(paths, batch_size=BATCH_SIZE, max_length=MAX_LENGTH, seed=SEED, **arguments)
+    return batching.training_batches(Problem(), _hparams(**settings), paths, encoders)
+
+
+def _hparams(**settings):
+    from t2t_lite.config import HParams
+
+    return HParams(batch_size=BATCH_SIZE, max_length=MAX_LENGTH, random_seed=SEED, **settings)
 
 
 def dropped_out(paths):
@@ -70,7 +77,10 @@ def bucketed(paths):
     import tensorflow as tf
 
     from t2t_lite.data import batching
+    from t2t_lite.data.example_reader import ExampleReader
+    from t2t_lite.data.problem import Problem
 
+    reader = ExampleReader(Problem(), _hparams(), "train", paths)
     boundaries = [8]
     while boundaries[-1] < MAX_LENGTH:
         boundaries.append(max(boundaries[-1] + 1, int(boundaries[-1] * 1.1)))
@@ -89,7 +99,7 @@ def bucketed(paths):
         tf.data.Dataset.from_tensor_slices(paths)
         .shuffle(len(paths), seed=SEED)
         .interleave(tf.data.TFRecordDataset, cycle_length=8, block_length=16, num_parallel_calls=tf.data.AUTOTUNE)
-        .shuffle(batching._pool_size(paths, BATCH_SIZE, MAX_LENGTH, 0), seed=SEED)
+        .shuffle(batching._pool_size(reader, _hparams(), MAX_LENGTH), seed=SEED)
         .repeat()
         .map(parse, num_parallel_calls=tf.data.AUTOTUNE)
         .filter(lambda example: longer(example) <= MAX_LENGTH)

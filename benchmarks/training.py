@@ -51,13 +51,21 @@ SIZES = {
 VOCAB_SIZE, DROPOUT, SMOOTHING = 37_000, 0.1, 0.1
 
 
+def _stream(pattern, batch_size, max_length=256):
+    """Returns the trainer's stream over records."""
+    from t2t_lite.config import HParams
+    from t2t_lite.data import batching
+    from t2t_lite.data.problem import Problem
+
+    hparams = HParams(batch_size=batch_size, max_length=max_length, random_seed=1)
+    return batching.training_batches(Problem(), hparams, sorted(glob.glob(pattern)))
+
+
 def make(path, pattern, batch_size, count):
     """Writes `count` batches of the trainer's stream over records."""
     import numpy as np
 
-    from t2t_lite.data import batching
-
-    stream = batching.training_batches(sorted(glob.glob(pattern)), batch_size=batch_size, max_length=256, seed=1)
+    stream = _stream(pattern, batch_size)
     arrays = {}
     for i, batch in enumerate(stream.take(count).as_numpy_iterator()):
         for side, ids in batch.items():
@@ -230,12 +238,11 @@ def serve(side, size, path):
 def endure(pattern, steps=10_000, window=500):
     """Trains a tiny model for long; prints a line a window."""
     from t2t_lite import registry
-    from t2t_lite.data import batching
     from t2t_lite.training.feed import StepBatches
 
     settings = "num_hidden_layers=1,hidden_size=32,filter_size=64"
     step = new_step(registry.hparams("transformer_tiny").parse(settings))
-    stream = batching.training_batches(sorted(glob.glob(pattern)), batch_size=256, max_length=64, seed=1)
+    stream = _stream(pattern, 256, max_length=64)
     shapes, times = set(), []
     print(json.dumps(machine()), flush=True)
     for number, batch in enumerate(stream.take(steps), start=1):
@@ -277,11 +284,10 @@ def measure(path, sides, size, rounds, peers_python):
 def save(pattern):
     """Times checkpoints of the base model."""
     from t2t_lite import registry
-    from t2t_lite.data import batching
     from t2t_lite.runs.checkpoints import RunCheckpoints
 
     step = new_step(registry.hparams("transformer_base_v1"))
-    iterator = iter(batching.training_batches(sorted(glob.glob(pattern)), batch_size=4096, max_length=256, seed=1))
+    iterator = iter(_stream(pattern, 4096))
     next(iterator)
     with tempfile.TemporaryDirectory() as folder:
         checkpoints = RunCheckpoints(folder, step.model, step.optimizer, iterator=iterator)

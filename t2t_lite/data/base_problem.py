@@ -175,7 +175,7 @@ class Problem:
 
     def _shard_pattern(self, data_dir, dataset_split):
         """Returns the folder of a split's shards, and the pattern of their names."""
-        if type(self).filepattern is not Problem.filepattern:
+        if self.overrides("filepattern"):
             return os.path.split(self.filepattern(data_dir, dataset_split))
         return data_dir, f"{glob.escape(self.dataset_filename())}-{FILE_TAGS[dataset_split]}-?????-of-?????"
 
@@ -192,7 +192,7 @@ class Problem:
         from t2t_lite.data.manifests import read_manifest
 
         path = self.manifest_path(data_dir)
-        return read_manifest(path) if files.exists(path) else {}
+        return read_manifest(path, self.record_features) if files.exists(path) else {}
 
     def check_data(self, data_dir):
         """Raises `UserError` if the vocabulary in `data_dir` is not the one that the records were made with."""
@@ -281,6 +281,10 @@ class Problem:
         from t2t_lite.data.fit_dataset import fit_dataset
 
         return fit_dataset(self, data_dir, split, hparams)
+
+    def overrides(self, method):
+        """Returns whether a subclass overrides a method, such as "corrupt"."""
+        return getattr(type(self), method) is not getattr(Problem, method)
 
     def input_text(self, text):
         """Preprocesses a text before it is encoded for decoding; by default returns it unchanged."""

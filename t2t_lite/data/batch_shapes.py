@@ -14,8 +14,8 @@ class BatchShapes:
     """The shapes of some batches.
 
     Attributes:
-        shapes: int [batches, 3]: rows, width of inputs, width of targets.
-        tokens: int [batches, 2]: ids that are not padding, of inputs and of targets.
+        shapes: int [batches, 1 + features]: rows, width of each feature.
+        tokens: int [batches, features]: ids that are not padding.
     """
 
     shapes: np.ndarray
@@ -23,7 +23,7 @@ class BatchShapes:
 
     @property
     def fill(self):
-        """Share of cells that are not padding, from 0 to 1, in inputs, targets and both."""
+        """Share of cells that are not padding, from 0 to 1, in each feature and in all."""
         cells = self.shapes[:, :1] * self.shapes[:, 1:]
         return [*(self.tokens.sum(0) / cells.sum(0)), self.tokens.sum() / cells.sum()]
 
@@ -34,30 +34,27 @@ class BatchShapes:
 
     @property
     def distinct(self):
-        """Number of distinct shapes: (rows, width of inputs, width of targets)."""
+        """Number of distinct shapes."""
         return len(np.unique(self.shapes, axis=0))
 
 
-def measure_batches(problem, paths, hparams, encoders, examples=None):
+def measure_batches(problem, hparams, paths, encoders, examples=None):
     """Reads the first batches of a training run on one replica, and returns their `BatchShapes`.
 
     Args:
-        problem: Problem; `_rev` and `_copy` count.
-        paths: of the shards.
-        hparams: HParams.
-        encoders: {"inputs", "targets"}, as `Problem.get_feature_encoders` returns them.
+        problem, hparams, paths, encoders: see `batching.training_batches`.
         examples: int, those of a pass; after as many the reading ends, and after 500 batches.
 
     Raises:
         UserError: a file is damaged, or no example is within the limits of length.
     """
-    batches = batching.problem_batches(problem, hparams, paths, encoders)
+    batches = batching.training_batches(problem, hparams, paths, encoders)
     shapes, tokens, rows = [], [], 0
-    for batch in records.naming(batches.take(_MOST_BATCHES).as_numpy_iterator(), paths):
-        inputs, targets = batch["inputs"], batch["targets"]
-        shapes.append((len(inputs), inputs.shape[1], targets.shape[1]))
-        tokens.append((np.count_nonzero(inputs), np.count_nonzero(targets)))
-        rows += len(inputs)
+    for batch in records.naming(batches.take(_MOST_BATCHES).as_numpy_iterator(), paths, problem.record_features):
+        features = [ids.reshape(len(ids), -1) for ids in batch.values()]
+        shapes.append((len(features[0]), *(ids.shape[1] for ids in features)))
+        tokens.append([np.count_nonzero(ids) for ids in features])
+        rows += len(features[0])
         if examples and rows >= examples:
             break
     return BatchShapes(np.array(shapes), np.array(tokens))

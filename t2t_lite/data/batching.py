@@ -1,28 +1,29 @@
 """Batches from records: one ordered, endless, resumable stream for training, one fixed pass for evaluation.
 
-A pool of examples is sorted by length and split into batches within a token budget. Each side is padded to its own
-longest sentence. This is length bucketing without buckets that wait to be filled. It uses only plain `tf.data` on the
+A pool of examples is sorted by length and split into batches within a token budget. Each feature is padded to its own
+longest row. This is length bucketing without buckets that wait to be filled. It uses only plain `tf.data` on the
 host, so `tf.train.Checkpoint(iterator=iter(dataset))` saves the position exactly.
 
 Batches have the size for one replica, and the stream does not depend on the number of replicas; a step takes as many
 batches as it needs. The order depends only on the files, the arguments and the seed.
 
-Only `_walk` and `_cut` assume that a row is one pair. To pack several examples into rows of fixed length, as for
+A pool is a dict {feature: ragged int32 [n, (length)]}. The length of a row is that of its longest feature.
+
+Only `_walk` and `_cut` assume that a row is one example. To pack several examples into rows of fixed length, as for
 decoder-only models, it would suffice to replace these two.
 """
 
 import functools
-import logging
 
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data import records, split_facts
+from t2t_lite.data.corruption import corrupted
+from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.width_ladder import choose_ladder
 from t2t_lite.errors import UserError
 from t2t_lite.text.bpe_dropout import BpeDropout
-
-_LOGGER = logging.getLogger("t2t_lite")
+from t2t_lite.text.vocabulary import SentencePieceEncoder
 
 _FILES_AT_ONCE = 8  # shards read in turn, as in tensor2tensor
 _RECORDS_IN_TURN = 16
@@ -33,23 +34,8 @@ _SAMPLE = 2**13  # records that are read to estimate the mean length
 _STATE_BYTES = 45 * 2**20  # of the iterator in a checkpoint, estimated by `_pool_size`; measured: 4/5 of it
 
 
-def training_batches(
-    paths,
-    *,
-    batch_size,
-    max_length=0,
-    min_length=0,
-    seed=0,
-    was_reversed=False,
-    was_copy=False,
-    pool_size=None,
-    shuffle=True,
-    vocab_size=None,
-    bpe_dropout=0.0,
-    encoders=None,
-    ladder=None,
-):
-    """Returns the endless stream of training batches.
+def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_size=None, shuffle=True):
+    """Returns the endless stream of training batches for one replica.
 
     Each pass over the data yields every kept example once, in a new order. The last pool of a pass holds no examples of
     the next one, but examples that do not fill a pool's last batch are carried into the next pool, also across passes.
@@ -58,130 +44,98 @@ def training_batches(
     iterator is restored.
 
     Args:
+        problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
+        hparams: HParams, of which these are used:
+            batch_size: tokens per batch: the largest value of rows x the longest feature, padding included.
+            max_length: examples with more ids (EOS included) in a feature are left out, as `Problem.max_length` says.
+            min_length: examples shorter than this in all features are left out.
+            random_seed: decides the order.
+            bpe_dropout: probability of skipping a merge (`BpeDropout`); 0: the records' ids are not changed. Samples
+                depend only on `random_seed` and the pool's number. The records decide which examples are too long or
+                too short; an example that dropout would make too long keeps its own ids that time.
         paths: paths of the record files.
-        batch_size: tokens per batch: the largest value of rows x the longest sentence of either side, padding included.
-        max_length: examples with more ids (EOS included) on a side are left out. 0, or more than `batch_size`: those
-            that do not fit into a batch alone.
-        min_length: examples shorter than this on both sides are left out.
-        seed: int, decides the order.
-        was_reversed: swap inputs and targets.
-        was_copy: targets become a copy of inputs, after the swap.
+        encoders: {feature: encoder}, as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`. An id
+            outside of a feature's vocabulary makes the iterator raise `tf.errors.InvalidArgumentError`.
+        ladder: `WidthLadder`, the only shapes that batches may have; an example that fits into none makes the iterator
+            raise `tf.errors.InvalidArgumentError`. None: each batch has the shape that its examples need.
         pool_size: examples in a pool; None: about 100 batches, but no more examples than the data has, or than keep the
             iterator's state below 50 MB.
         shuffle: False keeps the order of the files and of the sorted pools.
-        vocab_size: when given, a larger id makes the iterator raise `tf.errors.InvalidArgumentError`; one int, or a
-            pair for inputs and targets.
-        bpe_dropout: probability of skipping a merge (`BpeDropout`), on both sides; 0: the records' ids are not changed.
-            Samples depend only on `seed` and the pool's number. The records decide which examples are too long or too
-            short; an example that dropout would make too long keeps its own ids that time.
-        encoders: {"inputs", "targets"} as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`.
-        ladder: `WidthLadder`, the only shapes that batches may have; an example that fits into none makes the iterator
-            raise `tf.errors.InvalidArgumentError`. None: each batch has the shape that its examples need.
 
     Returns:
-        A `tf.data.Dataset` of {"inputs": int32 [rows, longest of inputs], "targets": int32 [rows, longest of targets]},
-        padded with 0.
+        A `tf.data.Dataset` of {feature: int32 [rows, longest of the feature], or [rows]}, padded with 0.
 
     Raises:
-        UserError: a file is damaged or missing, no example has a length within the limits, or the vocabulary has no
-            merges to skip.
+        UserError: a file is damaged or missing, no example has a length within the limits, the vocabulary has no merges
+            to skip, or a feature of the problem is missing.
     """
-    longest = min(max_length or batch_size, batch_size)
-    if pool_size is None:
-        pool_size = _pool_size(paths, batch_size, longest, min_length)
-    parse = _parser(was_reversed, was_copy, vocab_size, paths)
-    limits = ladder.shapes[-1, 1:] if ladder else (longest, longest)
-    cut_anew = _resampler(bpe_dropout, encoders, limits, seed) if bpe_dropout else lambda number, *pool: pool
+    seed, longest = hparams.random_seed, _longest(problem, hparams)
+    reader = ExampleReader(problem, hparams, "train", paths, encoders)
+    pool_size = pool_size or _pool_size(reader, hparams, longest)
+    resample = lambda number, pool: pool  # noqa: E731
+    if hparams.bpe_dropout:
+        resample = _resampler(problem, hparams, encoders, ladder.widest if ladder else dict.fromkeys(encoders, longest))
 
-    def read(number, serialized):
-        inputs, targets = cut_anew(number, *_within(*parse(serialized), min_length, longest))
-        return number, (inputs, inputs if was_copy else targets)
+    def read(number, batch):
+        return number, resample(number, _within(reader.parse(batch), hparams.min_length, longest))
 
     def one_pass(number):
         files = tf.data.Dataset.from_tensor_slices(list(paths))
         if not shuffle:
-            return _interleaved(files).batch(pool_size)
+            return reader.batched(_interleaved(files), pool_size)
         files = _shuffled(files, len(paths), seed, 2 * number)
-        return _shuffled(_interleaved(files), pool_size, seed, 2 * number + 1).batch(pool_size)
+        return reader.batched(_shuffled(_interleaved(files), pool_size, seed, 2 * number + 1), pool_size)
 
     passes = tf.data.Dataset.counter()
     pools = passes.flat_map(one_pass).enumerate().map(read, num_parallel_calls=2)
-    none = tf.zeros([0], tf.int32), tf.zeros([0], tf.int64)
-    walk = ladder.walk if ladder else lambda *pool, carried, **options: _walk(*pool, batch_size, **options)
-    plan = _planner(walk, seed if shuffle else None)
-    cut = functools.partial(_cut, pad=ladder.pad if ladder else _padded)
-    return pools.scan((*none, *none), plan).flat_map(cut).prefetch(_BATCHES_AHEAD)
+    none = {name: (tf.zeros([0], tf.int32), tf.zeros([0], tf.int64)) for name in pools.element_spec[1]}
+    walk = ladder.walk if ladder else functools.partial(_walk, batch_size=hparams.batch_size)
+    planned = pools.scan(none, _planner(walk, seed if shuffle else None))
+    batches = planned.flat_map(functools.partial(_cut, problem, pad=ladder.pad if ladder else _padded))
+    return corrupted(problem, batches, seed, is_stream=True).prefetch(_BATCHES_AHEAD)
 
 
-def problem_batches(problem, hparams, paths, encoders, vocab_size=None, ladder=None):
-    """Returns the `training_batches` of a problem's shards for one replica with the given hyperparameters.
+def evaluation_batches(problem, hparams, paths, encoders=None):
+    """Returns one pass over all examples, of any length, in a fixed order; see `training_batches`.
 
-    Args:
-        problem: Problem; its `_rev` and `_copy` are applied.
-        hparams: HParams.
-        paths, vocab_size, ladder: see `training_batches`.
-        encoders: {"inputs", "targets"}, as `Problem.get_feature_encoders` returns them.
-
-    Raises:
-        UserError: as `training_batches`.
+    An example longer than `batch_size` is a batch of its own.
     """
-    return training_batches(
-        paths,
-        batch_size=hparams.batch_size,
-        max_length=problem.max_length(hparams),
-        min_length=hparams.min_length,
-        seed=hparams.random_seed,
-        was_reversed=problem.was_reversed,
-        was_copy=problem.was_copy,
-        vocab_size=vocab_size,
-        bpe_dropout=hparams.bpe_dropout,
-        encoders=encoders,
-        ladder=ladder,
-    )
+    reader = ExampleReader(problem, hparams, "eval", paths, encoders)
+    pools = reader.batched(tf.data.TFRecordDataset(list(paths)), _SMALLEST_POOL).map(reader.parse)
+
+    def sort_and_cut(pool):
+        order, bounds = _walk(pool, hparams.batch_size, descending=True)
+        return _cut(problem, pool, order, bounds[:-1], bounds[1:], pad=_padded)
+
+    return corrupted(problem, pools.flat_map(sort_and_cut), hparams.random_seed).prefetch(_BATCHES_AHEAD)
 
 
 def problem_ladder(problem, hparams, paths, encoders, facts):
-    """Returns the `WidthLadder` for `problem_batches`, from the lengths of the first records of some files.
+    """Returns the `WidthLadder` for `training_batches`, from the lengths of the first examples of some files.
 
     Args:
-        problem, hparams, paths, encoders: see `problem_batches`.
-        facts: facts of the training split, see `split_facts`, which set the widest shape.
+        problem, hparams, paths, encoders: see `training_batches`.
+        facts: facts of the training split as the model sees it (`split_facts.seen_facts`), which set the widest shape.
 
     Raises:
         UserError: a file is damaged, or the vocabulary has no merges to skip.
     """
-    limit = min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
-    parse = _parser(problem.was_reversed, problem.was_copy, None, paths)
-    with records.naming_damage(*paths):
-        sample = _interleaved(tf.data.Dataset.from_tensor_slices(list(paths))).batch(_SAMPLE)
-        sides = _within(*parse(next(iter(sample))), hparams.min_length, limit)
-    shown = problem.maybe_reverse_and_copy({side: side for side in split_facts.SIDES}).values()
-    longest = [max(n for n in map(int, facts["side_lengths"][side]) if n <= limit) for side in shown]
+    limit = _longest(problem, hparams)
+    reader = ExampleReader(problem, hparams, "train", paths)
+    with reader.naming_damage():
+        sample = reader.batched(_interleaved(tf.data.Dataset.from_tensor_slices(list(paths))), _SAMPLE)
+        pool = _within(reader.parse(next(iter(sample))), hparams.min_length, limit)
+    longest = {name: max(n for n in map(int, facts["side_lengths"][name]) if n <= limit) for name in pool}
     if hparams.bpe_dropout:
-        longest = [min(2 * length, limit) for length in longest]  # longer results of dropout are discarded
-        sides = _resampler(hparams.bpe_dropout, encoders, longest, hparams.random_seed)(0, *sides)
-        sides = (sides[0], sides[0]) if problem.was_copy else sides
-    lengths = np.stack([side.row_lengths().numpy() for side in sides], 1)
+        # Longer results of dropout are discarded.
+        longest |= {name: min(2 * longest[name], limit) for name in _resampled(encoders) if name in pool}
+        pool = _resampler(problem, hparams, encoders, longest)(0, pool)
+    lengths = {name: ids.row_lengths().numpy() for name, ids in pool.items()}
     return choose_ladder(lengths, longest, hparams.batch_size)
 
 
-def evaluation_batches(
-    paths, *, batch_size, max_length=0, min_length=0, was_reversed=False, was_copy=False, vocab_size=None
-):
-    """Returns one pass over all examples in a fixed order; the arguments are those of `training_batches`.
-
-    Examples are left out only because of `max_length` or `min_length`. A sentence longer than `batch_size` is a batch
-    of its own.
-    """
-    parse = _parser(was_reversed, was_copy, vocab_size, paths)
-    pools = tf.data.TFRecordDataset(list(paths)).batch(_SMALLEST_POOL).map(parse)
-
-    def sort_and_cut(inputs, targets):
-        inputs, targets = _within(inputs, targets, min_length, max_length or tf.int32.max)
-        order, bounds = _walk(inputs, targets, batch_size, descending=True)
-        return _cut(inputs, targets, order, bounds[:-1], bounds[1:], pad=_padded)
-
-    return pools.flat_map(sort_and_cut).prefetch(_BATCHES_AHEAD)
+def _longest(problem, hparams):
+    return min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
 
 
 def _interleaved(files):
@@ -207,49 +161,28 @@ def _shuffled(dataset, buffer_size, seed, number):
     return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
 
 
-def _parser(was_reversed, was_copy, vocab_size, paths):
-    def parse(serialized):
-        inputs, targets = records.parse_batch(serialized)
-        if was_reversed:
-            inputs, targets = targets, inputs
-        if was_copy:
-            targets = inputs
-        if vocab_size:
-            largest = tf.stack([_largest(inputs), _largest(targets)])  # compared with one size, or one per side
-            message = f"{paths[0]} and its like: {records.OUTSIDE} of {vocab_size}"
-            with tf.control_dependencies([tf.debugging.assert_less(largest, vocab_size, message)]):
-                inputs = tf.identity(inputs)
-        return inputs, targets
-
-    return parse
-
-
-def _largest(ragged):
-    return tf.reduce_max(tf.concat([[0], ragged.flat_values], 0))
-
-
-def _pool_size(paths, batch_size, longest, min_length):
+def _pool_size(reader, hparams, longest):
     """Returns the number of examples in a pool, estimated from the first records of some files."""
-    sample = _interleaved(tf.data.Dataset.from_tensor_slices(list(paths)))
-    with records.naming_damage(*paths):
-        batches = list(sample.take(_SAMPLE).batch(_SAMPLE).map(records.parse_batch))
-        if not batches:
-            raise UserError(f"{paths[0]}: no record in it. Run t2t-datagen again.")
-        inputs, targets = batches[0]
-    inputs, targets = inputs.row_lengths().numpy(), targets.row_lengths().numpy()
-    length = np.maximum(inputs, targets)
-    fits = (length >= min_length) & (length <= longest)
-    if not fits.any() and not split_facts.count_kept(split_facts.read_facts(paths)["lengths"], longest, min_length)[0]:
+    sample = _interleaved(tf.data.Dataset.from_tensor_slices(reader.paths))
+    with reader.naming_damage():
+        # As stored: a saved position depends on the pool's size, which has never taken account of `_copy`.
+        pool = next(iter(reader.batched(sample.take(_SAMPLE), _SAMPLE).map(reader.stored)), None)
+    if pool is None:
+        raise UserError(f"{reader.paths[0]}: no record in it. Run t2t-datagen again.")
+    lengths = [ids.row_lengths().numpy() for ids in pool.values()]
+    length = np.maximum.reduce(lengths)
+    fits = (length >= hparams.min_length) & (length <= longest)
+    if not fits.any() and len(length) < _SAMPLE:
         raise UserError(
-            f"{paths[0]}: no example has between {min_length} and {longest} ids on its longer side. Raise max_length "
-            "or batch_size."
+            f"{reader.paths[0]}: no example has between {hparams.min_length} and {longest} ids in its longest feature. "
+            "Raise max_length or batch_size."
         )
     mean_length = length[fits].mean() if fits.any() else longest
-    wanted = max(_SMALLEST_POOL, _BATCHES_IN_POOL * batch_size / mean_length)
+    wanted = max(_SMALLEST_POOL, _BATCHES_IN_POOL * hparams.batch_size / mean_length)
     # A checkpoint holds the shuffle buffer (about 2 bytes per id and 50 per example), and up to four pools of int32 ids
-    # inside the pipeline.
-    ids = (inputs + targets).mean()
-    wanted = min(wanted, _STATE_BYTES / ((2 * ids + 50) + 4 * (4 * ids + 16)))
+    # and int64 lengths inside the pipeline.
+    ids = sum(lengths).mean()
+    wanted = min(wanted, _STATE_BYTES / ((2 * ids + 50) + 4 * (4 * ids + 8 * len(lengths))))
     if len(length) < _SAMPLE:
         # A pool larger than the data would put copies of one sentence next to each other.
         wanted = min(wanted, fits.sum())
@@ -258,41 +191,51 @@ def _pool_size(paths, batch_size, longest, min_length):
     return max(1, int(wanted))
 
 
-def _resampler(probability, encoders, limits, seed):
-    """Returns a function of (number, inputs, targets) that segments a pool anew, into at most `limits` ids per side."""
-    dropouts = [BpeDropout(encoders[side], probability) for side in ("inputs", "targets")]
+def _resampled(encoders):
+    """Returns the names of the features that BPE-dropout samples, if any can be: those whose vocabulary has merges."""
+    return [name for name, encoder in encoders.items() if isinstance(encoder, SentencePieceEncoder)] or list(encoders)
 
-    def cut_side(side, ids, lengths, number):
-        return dropouts[side](ids, lengths, np.random.default_rng([seed % 2**64, number, side]))
 
-    def cut_anew(number, *pool):
-        return [resample(side, number, ragged) for side, ragged in enumerate(pool)]
+def _resampler(problem, hparams, encoders, limits):
+    """Returns a function of (number, pool) that segments a pool anew, into at most `limits` ids by feature."""
+    dropouts = {name: BpeDropout(encoders[name], hparams.bpe_dropout) for name in _resampled(encoders)}
 
-    def resample(side, number, ragged):
-        arguments = side, ragged.flat_values, ragged.row_lengths(), number
+    def sample(name, pool_number, ids, lengths):
+        key = [hparams.random_seed % 2**64, int(pool_number), [*problem.features, *encoders].index(name)]
+        return dropouts[name](ids, lengths, np.random.default_rng(key))
+
+    def resample(name, number, ragged):
+        arguments = number, ragged.flat_values, ragged.row_lengths()
         # Declared stateless, because an iterator with a stateful function cannot be saved.
-        flat, lengths = tf.numpy_function(cut_side, arguments, (tf.int32, tf.int64), stateful=False)
+        draw = functools.partial(sample, name)
+        flat, lengths = tf.numpy_function(draw, arguments, (tf.int32, tf.int64), stateful=False)
         lengths = tf.ensure_shape(lengths, [None])
         sampled = tf.RaggedTensor.from_row_lengths(tf.ensure_shape(flat, [None]), lengths, validate=False)
         either = tf.concat([sampled, ragged], 0)
         count = tf.size(lengths)
-        return tf.gather(either, tf.range(count) + tf.where(lengths > limits[side], count, 0))
+        return tf.gather(either, tf.range(count) + tf.where(lengths > limits[name], count, 0))
 
-    return cut_anew
+    def resample_all(number, pool):
+        pool = {name: resample(name, number, ids) if name in dropouts else ids for name, ids in pool.items()}
+        return {**pool, "targets": pool["inputs"]} if problem.was_copy else pool
+
+    return resample_all
 
 
 def _planner(walk, seed):
     """Returns the function of `Dataset.scan` that plans the batches of a pool and carries its last batch over.
 
-    Its state is the carried examples as flat ids and lengths, inputs then targets. `walk` is `_walk` or a ladder's.
+    Its state is the carried examples as {feature: (flat ids, lengths)}. `walk` is `_walk` or a ladder's.
     """
 
     def plan(carried, element):
-        number, pool = element
-        inputs = tf.concat([tf.RaggedTensor.from_row_lengths(*carried[:2], validate=False), pool[0]], 0)
-        targets = tf.concat([tf.RaggedTensor.from_row_lengths(*carried[2:], validate=False), pool[1]], 0)
-        # Descending order leaves the shortest sentences over, ascending the longest: alternate, so none waits long.
-        order, bounds, *shapes = walk(inputs, targets, descending=number % 2 == 0, carried=tf.size(carried[1]))
+        number, new = element
+        before = {name: tf.RaggedTensor.from_row_lengths(*parts, validate=False) for name, parts in carried.items()}
+        pool = {name: tf.concat([before[name], new[name]], 0) for name in new}
+        # Descending order leaves the shortest examples over, ascending the longest: alternate, so none waits long.
+        order, bounds, *shapes = walk(
+            pool, descending=number % 2 == 0, carried=tf.size(next(iter(carried.values()))[1])
+        )
         starts, ends = bounds[:-1], bounds[1:]
         is_full = shapes[0] >= 0 if shapes else tf.range(tf.size(starts)) < tf.size(starts) - 1
         batches = [tf.boolean_mask(of_batch, is_full) for of_batch in (starts, ends, *shapes)]
@@ -301,54 +244,61 @@ def _planner(walk, seed):
                 tf.range(tf.size(batches[0])), [tf.cast(seed, tf.int64), number]
             )
             batches = [tf.gather(of_batch, turn) for of_batch in batches]
-        rest = tf.boolean_mask(order, tf.repeat(~is_full, ends - starts))
-        left = tf.gather(inputs, rest), tf.gather(targets, rest)
-        carried = [part for ragged in left for part in (ragged.flat_values, ragged.row_lengths())]
-        return tuple(carried), (inputs, targets, order, *batches)
+        left = _gather(pool, tf.boolean_mask(order, tf.repeat(~is_full, ends - starts)))
+        return {name: (ids.flat_values, ids.row_lengths()) for name, ids in left.items()}, (pool, order, *batches)
 
     return plan
 
 
-def _cut(inputs, targets, order, *batches, pad):
+def _cut(problem, pool, order, *batches, pad):
     """Returns the dataset of a pool's batches, each given by its start and end in `order`, and optionally a shape."""
 
     def batch(start, end, *shape):
-        rows = order[start:end]
-        sides = pad(tf.gather(inputs, rows), tf.gather(targets, rows), *shape)
-        return dict(zip(split_facts.SIDES, sides, strict=True))
+        padded = pad(_gather(pool, order[start:end]), *shape)
+        return {name: tf.squeeze(ids, 1) if problem.features.get(name) == 1 else ids for name, ids in padded.items()}
 
     return tf.data.Dataset.from_tensor_slices(batches).map(batch)
 
 
-def _padded(inputs, targets):
-    """Returns both sides of a batch, each padded to its own longest sentence."""
-    return inputs.to_tensor(), targets.to_tensor()
+def _padded(pool):
+    """Returns the features of a batch, each padded to its own longest row."""
+    return {name: ids.to_tensor() for name, ids in pool.items()}
 
 
-def _within(inputs, targets, shortest, longest):
-    """Removes examples whose longer side is not within the limits."""
-    length = tf.maximum(inputs.row_lengths(), targets.row_lengths())
-    keep = tf.where((length >= shortest) & (length <= longest))[:, 0]
-    return tf.gather(inputs, keep), tf.gather(targets, keep)
+def _gather(pool, rows):
+    return {name: tf.gather(ids, rows) for name, ids in pool.items()}
 
 
-def _walk(inputs, targets, batch_size, descending):
+def _lengths(pool):
+    """Returns int64 [n], the length of each example's longest feature."""
+    return functools.reduce(tf.maximum, [ids.row_lengths() for ids in pool.values()])
+
+
+def _within(pool, shortest, longest):
+    """Removes examples whose longest feature is not within the limits."""
+    length = _lengths(pool)
+    return _gather(pool, tf.where((length >= shortest) & (length <= longest))[:, 0])
+
+
+def _walk(pool, batch_size, descending, carried=None):
     """Sorts a pool and splits it into batches, each as large as the budget allows.
 
     Args:
-        inputs: ragged [n, (length)].
-        targets: ragged [n, (length)].
+        pool: {feature: ragged [n, (length)]}.
         batch_size: the budget of rows x longest; a single row may exceed it.
         descending: bool, the direction.
+        carried: not used; see `WidthLadder.walk`.
 
     Returns:
         order: int32 [n], indices of the examples, sorted.
         bounds: int32 [batches + 1], index in `order` at which each batch begins, and the end.
     """
-    length = tf.maximum(inputs.row_lengths(), targets.row_lengths())
-    # Examples of one length are sorted by the difference of their sides, alternately up and down from one length to the
-    # next. Thus the shorter sides in a batch are similar, too (fill on Multi30k: 0.963; by the shorter length: 0.931).
-    difference = inputs.row_lengths() - targets.row_lengths()
+    length = _lengths(pool)
+    # Examples of one length are sorted by the difference of their first two features, alternately up and down from one
+    # length to the next. Thus the shorter ones in a batch are similar, too (fill on Multi30k: 0.963; by the shorter
+    # length: 0.931).
+    first, second, *_ = 2 * [ids.row_lengths() for ids in pool.values()]
+    difference = first - second
     key = length * 2**32 + tf.where(length % 2 == 0, difference, -difference)
     order = tf.argsort(tf.where(descending, -key, key), stable=True)
     length = tf.gather(length, order)

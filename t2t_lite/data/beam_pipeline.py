@@ -17,12 +17,12 @@ from t2t_lite.errors import Failure, UserError, counted
 _LOGGER = logging.getLogger("t2t_lite")
 
 
-def write_shards(source, paths, *, seed, groups, options):
+def write_shards(source, paths, *, seed, groups, features, options):
     """Writes the samples of a source to shards, as `sharding.write_shards` does, by two pipelines.
 
     Args:
         source: `generation.Source`; opened on a worker.
-        paths, seed, groups: see `sharding.write_shards`.
+        paths, seed, groups, features: see `sharding.write_shards`.
         options: Beam's options, {"runner": "DirectRunner", …}; True stands for a switch.
 
     Returns:
@@ -33,13 +33,13 @@ def write_shards(source, paths, *, seed, groups, options):
         Failure: the pipeline failed.
     """
     import_beam()
-    chunks = sharding.Chunks(paths, seed, groups)
+    chunks = sharding.Chunks(paths, seed, groups, features)
     with sharding.chunks_removed_on_failure(paths):
         _LOGGER.info(f"{options['runner']}: reading and encoding")
         _run(options, lambda beam: [beam.Create([None]), beam.FlatMap(_tasks, source, paths, chunks)])
         read = files.read_json(_read_path(paths), {"chunks": int, "removed": {str: int}})
         for number in range(read["chunks"]):
-            chunks.add(sharding.read_index(sharding.chunk_path(paths, number), len(paths), len(groups)))
+            chunks.add(sharding.read_index(sharding.chunk_path(paths, number), len(paths), len(groups), features))
         _LOGGER.info(
             f"{options['runner']}: {counted(read['chunks'], 'chunk')} put together to {counted(len(paths), 'shard')}"
         )

@@ -207,7 +207,11 @@ def _write(problem, data_dir, tmp_dir, shards):
     split = next(iter(shards)) if problem.is_generate_per_split else DatasetSplit.TRAIN
     progress = Progress(f"{problem.name}: {' and '.join(map(FILE_TAGS.get, shards))}", "examples")
     paths = [path for split_paths in shards.values() for path in split_paths]
-    layout = {"seed": problem.random_seed, "groups": [len(split_paths) for split_paths in shards.values()]}
+    layout = {
+        "seed": problem.random_seed,
+        "groups": [len(split_paths) for split_paths in shards.values()],
+        "features": problem.record_features,
+    }
     source = Source(problem, data_dir, tmp_dir, split)
     if problem.beam_options:
         from t2t_lite.data import beam_pipeline

@@ -13,7 +13,8 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data import batch_shapes, length_histogram, records, split_facts
+from t2t_lite.data import batch_shapes, length_histogram, split_facts
+from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import counted
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
@@ -26,15 +27,17 @@ _PERCENTILES = (50, 90, 99, 100)
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """One side of the training examples, as a model sees it.
+    """One feature of the training examples, as a model sees it.
 
     Attributes:
+        name: str, such as "inputs".
         title: str, such as "inputs (en)".
-        encoder: TextEncoder.
+        encoder: TextEncoder, or None if the feature has none.
         lengths: {ids with EOS: examples}, of all examples, or of the sample if the manifest has no counts.
         ids: list of lists, the ids of the sample without EOS and padding.
     """
 
+    name: str
     title: str
     encoder: object
     lengths: dict
@@ -43,7 +46,7 @@ class Side:
     @functools.cached_property
     def texts(self):
         """The sample decoded."""
-        return [self.encoder.decode(ids) for ids in self.ids]
+        return [self.encoder.decode(ids) if self.encoder else " ".join(map(str, ids)) for ids in self.ids]
 
     def share_of(self, is_wanted):
         """Returns the share of ids, from 0 to 1, for which a function of the id is true."""
@@ -67,23 +70,27 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters"):
     problem.check_data(data_dir)
     splits = _find_splits(problem, data_dir)
     paths, facts = splits[DatasetSplit.TRAIN]
-    sample, of_sample = _read_sample(paths)
-    is_exact = bool(facts)
-    facts = facts or of_sample
-    for found in (facts, of_sample):
-        split_facts.check_ids(found, problem.feature_encoders(data_dir), paths[0])
     encoders = problem.get_feature_encoders(data_dir)
+    reader = ExampleReader(problem, hparams, "train", paths, encoders)
+    sample, of_sample = _read_sample(reader)
+    is_exact = bool(facts)
+    if is_exact:
+        split_facts.check_ids(facts, problem.feature_encoders(data_dir), paths[0])
+        facts = split_facts.seen_facts(problem, hparams, paths, facts)
+    facts = facts or of_sample
     sides = _sides(problem, encoders, facts, sample)
     yield f"{problem.full_name} in {data_dir}\n\n{_splits_text(problem, splits)}"
     yield _vocabulary_text(sides)
     yield _examples_text(sides)
     yield _sample_text(sides, facts["examples"] if is_exact else None, len(paths))
     longest = problem.max_length(hparams)
-    kept, lost = split_facts.count_kept(split_facts.row_lengths(problem, facts), longest, hparams.min_length)
+    kept, lost = split_facts.count_kept(facts["lengths"], longest, hparams.min_length)
     yield _lengths_text(sides, kept, lost, hparams, longest, set_name, is_exact)
     if kept:
-        found = batch_shapes.measure_batches(problem, paths, hparams, encoders, kept if is_exact else None)
-        yield _batches_text(sides, found, kept if is_exact else None, hparams, set_name)
+        found = batch_shapes.measure_batches(problem, hparams, paths, encoders, kept if is_exact else None)
+        titles = {side.name: side.title for side in sides}
+        titles = [titles.get(name, name) for name in problem.features]
+        yield _batches_text(titles, found, kept if is_exact else None, hparams, set_name)
     path = os.path.join(data_dir, f"{problem.full_name}-lengths.png")
     of_what = f"{'' if is_exact else 'a sample of '}{facts['examples']:,} training examples"
     lengths = {side.title: side.lengths for side in sides}
@@ -103,57 +110,63 @@ def _find_splits(problem, data_dir):
     return {split: split_facts.find_facts(problem, data_dir, split) for split in there}
 
 
-def _read_sample(paths):
-    """Returns the first examples of every shard, `_SAMPLE` in total: ({side: list of ids}, their facts)."""
-    sample, facts, count = {side: [] for side in split_facts.SIDES}, split_facts.Facts(), -(-_SAMPLE // len(paths))
-    for path in paths:
-        with records.naming_damage(path):
-            for both in tf.data.TFRecordDataset(path).take(count).batch(count).map(records.parse_batch):
-                facts.add_batch(*both)
-                for side, ids in zip(split_facts.SIDES, both, strict=True):
-                    sample[side] += ids.to_list()
+def _read_sample(reader):
+    """Returns the first examples of every shard, `_SAMPLE` in total: ({feature: list of ids}, their facts)."""
+    shards = tf.data.Dataset.from_tensor_slices(reader.paths)
+    count = -(-_SAMPLE // len(reader.paths))
+    first = shards.flat_map(lambda path: tf.data.TFRecordDataset(path).take(count))
+    pools = reader.batched(first, count).map(reader.parse)
+    sample, facts = {name: [] for name in pools.element_spec}, split_facts.Facts(pools.element_spec)
+    with reader.naming_damage():
+        for pool in pools:
+            facts.add_batch(pool)
+            for name, ids in pool.items():
+                sample[name] += ids.to_list()
     return sample, facts.as_json()
 
 
 def _sides(problem, encoders, facts, sample):
-    lengths = problem.maybe_reverse_and_copy(facts["side_lengths"])
-    sample = problem.maybe_reverse_and_copy(sample)
-    languages = dict(zip(split_facts.SIDES, problem.languages or (None, None), strict=True))
+    languages = dict(zip(("inputs", "targets"), problem.languages or (None, None), strict=True))
     return [
         Side(
-            f"{side} ({languages[side]})" if languages[side] else side,
-            encoders[side],
-            {int(length): count for length, count in lengths[side].items()},
-            [[i for i in ids if i not in (EOS_ID, PAD_ID)] for ids in sample[side]],
+            name,
+            f"{name} ({languages[name]})" if languages.get(name) else name,
+            encoders.get(name),
+            {int(length): count for length, count in facts["side_lengths"][name].items()},
+            of_name if problem.features.get(name) == 1 else [_without_end(ids) for ids in of_name],
         )
-        for side in split_facts.SIDES
+        for name, of_name in sample.items()
     ]
+
+
+def _without_end(ids):
+    return [i for i in ids if i not in (EOS_ID, PAD_ID)]
 
 
 # Paragraphs.
 
 
 def _splits_text(problem, splits):
-    rows = [("", "examples", "tokens, inputs", "tokens, targets", "shards", "left out")]
+    names = problem.record_features
+    rows = [("", "examples", *(f"tokens, {name}" for name in names), "shards", "left out")]
     for split, (paths, facts) in splits.items():
         if not facts:
-            rows.append((FILE_TAGS[split], "not counted", "", "", f"{len(paths)}", ""))
+            rows.append((FILE_TAGS[split], "not counted", *("" for _ in names), f"{len(paths)}", ""))
             continue
         tokens = problem.maybe_reverse_and_copy(facts["tokens"])
         removed = facts.get("removed") or {}
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in removed.items())
-        counts = (
-            f"{count:,}" for count in (facts["examples"], *(tokens[side] for side in split_facts.SIDES), len(paths))
-        )
+        counts = (f"{count:,}" for count in (facts["examples"], *map(tokens.get, names), len(paths)))
         rows.append((FILE_TAGS[split], *counts, reasons or ("0" if "removed" in facts else "")))
-    return table(rows, left=(0, 5))
+    return table(rows, left=(0, len(rows[0]) - 1))
 
 
 def _vocabulary_text(sides):
-    inputs, targets = (side.encoder for side in sides)
-    if inputs.fingerprint == targets.fingerprint:
-        return f"vocabulary of both sides: {_described(inputs)}"
-    return f"vocabulary of inputs:  {_described(inputs)}\nvocabulary of targets: {_described(targets)}"
+    sides = [side for side in sides if side.encoder]
+    if len(sides) == 2 and sides[0].encoder.fingerprint == sides[1].encoder.fingerprint:
+        return f"vocabulary of both sides: {_described(sides[0].encoder)}"
+    width = max((len(side.name) for side in sides), default=0) + 1
+    return "\n".join(f"vocabulary of {f'{side.name}:':<{width}} {_described(side.encoder)}" for side in sides)
 
 
 def _described(encoder):
@@ -166,7 +179,8 @@ def _examples_text(sides):
     lines = ["examples"]
     for number, at in enumerate(chosen, 1):
         for place, side in enumerate(sides):
-            text, pieces = side.texts[at], " ".join(side.encoder.pieces(side.ids[at]))
+            text = side.texts[at]
+            pieces = " ".join(side.encoder.pieces(side.ids[at])) if side.encoder else text
             lines.append(f"{number if place == 0 else '':>4}  {_shown(text)}")
             if number <= _WITH_PIECES and pieces != text:
                 lines.append(f"      {_shown(pieces)}")
@@ -209,7 +223,7 @@ def _byte_share(side):
 
 
 def _unknown_share(side):
-    unknown = side.encoder.unknown_id
+    unknown = getattr(side.encoder, "unknown_id", None)
     return "-" if unknown is None else f"{side.share_of(lambda i: i == unknown):.2%}"
 
 
@@ -223,9 +237,9 @@ def _lengths_text(sides, kept, lost, hparams, longest, set_name, is_exact):
     return f"{table(rows)}\n{limits} ({set_name}): {lost:,} of {of} are left out ({lost / (kept + lost):.2%})"
 
 
-def _batches_text(sides, found, examples, hparams, set_name):
+def _batches_text(titles, found, examples, hparams, set_name):
     """Describes `BatchShapes`; `examples` is the number of examples per pass, or None if unknown."""
-    rows = [(f"of {len(found.shapes):,} batches", *(side.title for side in sides), "both")]
+    rows = [(f"of {len(found.shapes):,} batches", *titles, "both" if len(titles) == 2 else "all")]
     rows.append(("fill", *(f"{share:.1%}" for share in found.fill)))
     tokens = found.tokens.mean(0)
     rows.append(("tokens a batch", *(f"{count:,.0f}" for count in (*tokens, tokens.sum()))))

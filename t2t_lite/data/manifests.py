@@ -3,38 +3,29 @@
 import re
 
 from t2t_lite import files
-from t2t_lite.data.records import SIDES
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 
 _MOST_SHARDS = 99_999  # five digits in a name
 _COUNTS = {str: int}
-_OF_SIDES = dict.fromkeys(SIDES, int)
-_FACTS = {
-    "examples": int,
-    "tokens": _OF_SIDES,
-    "lengths?": _COUNTS,
-    "side_lengths?": dict.fromkeys(SIDES, _COUNTS),
-    "largest_id?": _OF_SIDES,
-    "bytes?": [int],
-    "removed?": _COUNTS,
-}
-_MANIFEST = {
-    "request": {"problem?": str},
-    "splits": {str: {"shards": int, **_FACTS}},
-    "vocabulary": {str: {"size": int, "sha256": str}},
-}
 _BEGUN = {"request": dict, "vocabulary_was_there": bool}
 
 
-def read_manifest(path):
-    """Returns a manifest, a dict: "request", "splits" {split: facts, see `split_facts`}, "vocabulary" {side: …}.
+def read_manifest(path, features):
+    """Returns a manifest, a dict: "request", "splits" {split: facts, see `split_facts`}, "vocabulary" {feature: …}.
+
+    Args:
+        path: str.
+        features: names of the features of the records.
 
     Raises:
         UserError: the file is missing, damaged, or was not written by t2t-datagen.
     """
-    found = files.read_json(path, _MANIFEST)
+    newer = {f"{name}?": kind for name, kind in _newer_counts(features).items()}
+    facts = {"shards": int, **_first_counts(features), **newer, "bytes?": [int], "removed?": _COUNTS}
+    vocabulary = {str: {"size": int, "sha256": str}}
+    found = files.read_json(path, {"request": {"problem?": str}, "splits": {str: facts}, "vocabulary": vocabulary})
     for split, facts in found["splits"].items():
         where = f"{path}: splits: {shown(split)}"
         if split not in FILE_TAGS:
@@ -50,13 +41,20 @@ def read_begun(path):
     return files.read_json(path, _BEGUN)
 
 
-def check_facts(facts, where):
+def check_facts(facts, features, where):
     """Raises `UserError`, which names `where`, unless a JSON value has the form of `split_facts.Facts.as_json`."""
-    check_schema(facts, {name.rstrip("?"): kind for name, kind in _FACTS.items() if name not in _OF_FILES}, where)
+    check_schema(facts, _first_counts(features) | _newer_counts(features), where)
     check_counts(facts, where)
 
 
-_OF_FILES = ("bytes?", "removed?")
+def _first_counts(features):
+    return {"examples": int, "tokens": dict.fromkeys(features, int)}
+
+
+def _newer_counts(features):
+    """Returns the form of the counts that older manifests lack."""
+    of_features = {"side_lengths": dict.fromkeys(features, _COUNTS), "largest_id": dict.fromkeys(features, int)}
+    return {"lengths": _COUNTS, **of_features}
 
 
 def check_counts(facts, where):

@@ -1,4 +1,4 @@
-"""TFRecord shards of `tf.train.Example`s: int64 lists `inputs` and `targets`, both ending in 1.
+"""TFRecord shards of `tf.train.Example`s: int64 lists such as `inputs` and `targets`, texts ending in 1.
 
 Mirrors tensor2tensor's generator_utils.py; the names of files are tensor2tensor's.
 """
@@ -12,18 +12,17 @@ import tensorflow as tf
 from t2t_lite import files
 from t2t_lite.errors import Failure, UserError, shown
 
-SIDES = ("inputs", "targets")
+SIDES = ("inputs", "targets")  # the features of most problems
 LARGEST_ID = 2**31 - 1  # batches are int32
 OUTSIDE = "an id is outside the vocabulary"
 _DAMAGE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError)
 _NOT_READABLE = (
     tf.errors.NotFoundError, tf.errors.PermissionDeniedError, tf.errors.FailedPreconditionError, tf.errors.UnknownError,
 )  # fmt: skip
-_SPEC = {side: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for side in SIDES}
 
 
 def serialize(example):
-    """Returns {"inputs": ids, "targets": ids} as the bytes of a `tf.train.Example`."""
+    """Returns {feature: ids} as the bytes of a `tf.train.Example`."""
     feature = {key: tf.train.Feature(int64_list=tf.train.Int64List(value=ids)) for key, ids in example.items()}
     # Deterministic: the features are a map, whose order differs from process to process.
     return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
@@ -35,28 +34,41 @@ def parse(record):
     return {key: list(features[key].int64_list.value) for key in sorted(features)}
 
 
-def parse_batch(serialized):
-    """In a graph: records, string [n] -> inputs and targets, each int32 ragged [n, (length)].
+def parse_batch(serialized, features=SIDES):
+    """In a graph: records, string [n] -> {feature: int32 ragged [n, (length)]}.
 
-    A record without ids on a side, or with a negative id or one of more than 32 bits, raises a TensorFlow error that
+    A record without ids in a feature, or with a negative id or one of more than 32 bits, raises a TensorFlow error that
     `naming_damage` explains. Without this check, training would see an empty example or a different id.
     """
-    example = tf.io.parse_example(serialized, _SPEC)
-    is_right = [
-        (tf.reduce_min(side.row_lengths()) > 0)
-        & (tf.reduce_min(side.flat_values) >= 0)
-        & (tf.reduce_max(side.flat_values) <= LARGEST_ID)
-        for side in example.values()
-    ]
-    with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(is_right), ["a record without its ids"])]):
-        return tuple(tf.cast(example[side], tf.int32) for side in SIDES)
+    example = check_ids(tf.io.parse_example(serialized, _spec(features)))
+    return {name: tf.cast(example[name], tf.int32) for name in features}
 
 
-def find_fault(record):
+def parse_one(serialized, features=SIDES):
+    """In a graph: one record, string [] -> {feature: int64 [length]}, checked as by `parse_batch`."""
+    return check_ids(tf.io.parse_single_example(serialized, _spec(features)))
+
+
+def _spec(features):
+    return {name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in features}
+
+
+def check_ids(example, message="a record without its ids"):
+    """In a graph: returns {feature: int64 [length], or ragged [n, (length)]}; raises `message` if its ids are wrong."""
+    with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all([*map(_is_right, example.values())]), [message])]):
+        return tf.nest.map_structure(tf.identity, example)
+
+
+def _is_right(ids):
+    lengths, ids = (ids.row_lengths(), ids.flat_values) if isinstance(ids, tf.RaggedTensor) else (tf.size(ids), ids)
+    return (tf.reduce_min(lengths) > 0) & (tf.reduce_min(ids) >= 0) & (tf.reduce_max(ids) <= LARGEST_ID)
+
+
+def find_fault(record, names=SIDES):
     """Returns the problem with the bytes of a record, or None.
 
     Args:
-        record: bytes, expected to be a `tf.train.Example` with ids as `inputs` and `targets`.
+        record: bytes, expected to be a `tf.train.Example` with ids as `names`.
     """
     try:
         features = tf.train.Example.FromString(record).features.feature
@@ -64,17 +76,17 @@ def find_fault(record):
         if type(error).__name__ != "DecodeError":
             raise
         return "not a tf.train.Example"
-    for side in SIDES:
-        kind = features[side].WhichOneof("kind") if side in features else None
+    for name in names:
+        kind = features[name].WhichOneof("kind") if name in features else None
         if kind is None:
-            return f"no {side} (found: {', '.join(map(shown, sorted(features))) or 'no feature'})"
+            return f"no {name} (found: {', '.join(map(shown, sorted(features))) or 'no feature'})"
         if kind != "int64_list":
-            return f"{side} is a {kind}, no int64_list"
-        if not features[side].int64_list.value:
-            return f"{side} is empty"
-        wrong = next((i for i in features[side].int64_list.value if not 0 <= i <= LARGEST_ID), None)
+            return f"{name} is a {kind}, no int64_list"
+        if not features[name].int64_list.value:
+            return f"{name} is empty"
+        wrong = next((i for i in features[name].int64_list.value if not 0 <= i <= LARGEST_ID), None)
         if wrong is not None:
-            return f"the id {wrong} in {side} is not from 0 to {LARGEST_ID}"
+            return f"the id {wrong} in {name} is not from 0 to {LARGEST_ID}"
     return None
 
 
@@ -84,17 +96,17 @@ def _read(path):
         yield from batch
 
 
-def read_examples(paths):
-    """Yields {"inputs": ids, "targets": ids} of all examples, file after file.
+def read_examples(paths, features=SIDES):
+    """Yields {feature: ids} of all examples, file after file.
 
     Raises:
         UserError: a file is missing or damaged, or has other contents; the message names it.
     """
     for path in paths:
-        with naming_damage(path):
+        with naming_damage(path, features=features):
             for number, record in enumerate(_read(path), 1):
-                if fault := find_fault(record):
-                    raise UserError(_wrong_record(path, number, fault))
+                if fault := find_fault(record, features):
+                    raise UserError(_wrong_record(path, number, fault, features))
                 yield parse(record)
 
 
@@ -103,10 +115,12 @@ class naming_damage:
 
     Args:
         paths: paths of the files; finding the damaged one takes a pass over them.
+        features: names of the features that records hold.
     """
 
-    def __init__(self, *paths):
+    def __init__(self, *paths, features=SIDES):
         self._paths = paths
+        self._features = features
 
     def __enter__(self):
         return self
@@ -114,7 +128,7 @@ class naming_damage:
     def __exit__(self, kind, error, traceback):
         if not isinstance(error, (*_DAMAGE, *_NOT_READABLE)):
             return
-        if fault := next(filter(None, map(_find_fault, self._paths)), None):
+        if fault := next(filter(None, (_find_fault(path, self._features) for path in self._paths)), None):
             raise UserError(fault) from None
         first, *others = self._paths
         name, cause = f"{first} and its like" if others else first, _first_line(error)
@@ -132,23 +146,23 @@ class naming_damage:
         raise Failure(f"{name}: whole, yet no batches can be made of these records: {cause}") from error
 
 
-def naming(dataset, paths):
+def naming(dataset, paths, features=SIDES):
     """Yields the elements of a data set of records in `paths`, inside `naming_damage`."""
-    with naming_damage(*paths):
+    with naming_damage(*paths, features=features):
         yield from dataset
 
 
-def _find_fault(path):
+def _find_fault(path, features):
     """Returns the message about a file that cannot be read or trained on, or None if it is intact."""
     number = 0
     try:
         for batch in tf.data.TFRecordDataset(path).batch(1024):
             try:
-                parse_batch(batch)
+                parse_batch(batch, features)
             except tf.errors.InvalidArgumentError:
                 for at, record in enumerate(batch.numpy(), number + 1):
-                    if fault := find_fault(record):
-                        return _wrong_record(path, at, fault)
+                    if fault := find_fault(record, features):
+                        return _wrong_record(path, at, fault, features)
             number += len(batch)
     except tf.errors.NotFoundError:
         return f"{path}: no such file. Run t2t-datagen again."
@@ -159,10 +173,10 @@ def _find_fault(path):
     return None
 
 
-def _wrong_record(path, number, fault):
+def _wrong_record(path, number, fault, features):
     return (
-        f"{path}: damaged or not a file of records (record {number:,}: {fault}). Expected ids as inputs and as "
-        "targets: delete it and run t2t-datagen again."
+        f"{path}: damaged or not a file of records (record {number:,}: {fault}). Expected ids as "
+        f"{' and as '.join(features)}: delete it and run t2t-datagen again."
     )
 
 

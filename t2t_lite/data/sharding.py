@@ -26,7 +26,7 @@ import tensorflow as tf
 
 from t2t_lite import files
 from t2t_lite.data.manifests import check_facts
-from t2t_lite.data.records import serialize
+from t2t_lite.data.records import SIDES, serialize
 from t2t_lite.data.split_facts import Facts, check_examples
 from t2t_lite.errors import UserError
 from t2t_lite.quiet_import import import_tensorflow
@@ -36,20 +36,20 @@ _CHUNK = 2**14  # samples
 _FRAME = 16  # bytes that a TFRecord adds: the length, its checksum, the data's checksum
 
 
-def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=None):
+def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=None, features=SIDES):
     """Writes samples to shards in an order shuffled by `seed`.
 
     An existing chunk or shard is assumed to come from an earlier call with the same arguments. The chunks remain until
     the caller has recorded the results and calls `remove_chunks`. An error in the samples removes them.
 
     Args:
-        samples: iterable of {"inputs": ids, "targets": ids}; with `encode`, of anything that can be pickled.
+        samples: iterable of {feature: ids}; with `encode`, of anything that can be pickled.
         paths: paths of the shards; each process needs memory for one shard.
         seed: any int or string; the same samples, number of paths and seed give the same files.
-        encode: function of a list of samples that returns a list of {"inputs": ids, "targets": ids}; it must be
-            picklable.
+        encode: function of a list of samples that returns a list of {feature: ids}; it must be picklable.
         num_workers: int, processes beside this one; with 1, or with a single chunk, this process does all the work.
         groups: list of numbers of shards that are counted together, in the order of `paths`; None: all of them.
+        features: names of the features.
 
     Returns:
         For each group, the facts described in `split_facts`: "examples", "tokens", …, "bytes".
@@ -57,7 +57,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
     Raises:
         UserError: the samples differ from those that earlier chunks were made from, or an id is below 0.
     """
-    chunks = Chunks(paths, seed, groups or [len(paths)])
+    chunks = Chunks(paths, seed, groups or [len(paths)], features)
     for path in _chunk_files(paths, files.INCOMPLETE):
         tf.io.gfile.remove(path)
     with chunks_removed_on_failure(paths), contextlib.ExitStack() as stack:
@@ -73,14 +73,15 @@ class Chunks:
     """The remaining work as tasks (function, *arguments) that can run in any process, and the facts of the results.
 
     Args:
-        paths, seed, groups: see `write_shards`.
+        paths, seed, groups, features: see `write_shards`.
     """
 
-    def __init__(self, paths, seed, groups):
+    def __init__(self, paths, seed, groups, features):
         self._paths = paths
         self._seed = seed
         self._groups = groups
-        self._facts = [Facts() for _ in groups]
+        self._features = features
+        self._facts = [Facts(features) for _ in groups]
         self._sizes = []  # of each chunk: bytes for each shard
 
     def tasks(self, samples, encode):
@@ -92,9 +93,9 @@ class Chunks:
                 return
             path = chunk_path(self._paths, number)
             if tf.io.gfile.exists(f"{path}.json"):
-                yield _read_index, path, len(chunk), len(self._paths), len(self._groups)
+                yield _read_index, path, len(chunk), len(self._paths), len(self._groups), self._features
             else:
-                yield _write_chunk, path, chunk, self._groups, f"{self._seed} {number}", encode
+                yield _write_chunk, path, chunk, self._groups, f"{self._seed} {number}", encode, self._features
 
     def add(self, index):
         """Adds the results of `tasks`, in order."""
@@ -201,7 +202,7 @@ def _end_with_parent():
     os._exit(1)
 
 
-def read_index(path, shards, groups):
+def read_index(path, shards, groups, features):
     """Returns the facts of a chunk that `_write_chunk` recorded. Raises `UserError` if they are damaged."""
     index = files.read_json(f"{path}.json", {"samples": int, "bytes": [int], "groups": [dict]})
     if len(index["bytes"]) != shards or len(index["groups"]) != groups or min(index["bytes"]) < 0:
@@ -209,12 +210,12 @@ def read_index(path, shards, groups):
     if files.size(path) != sum(index["bytes"]):
         raise UserError(f"{path}: damaged or cut off. Run t2t-datagen again: it begins anew.")
     for number, facts in enumerate(index["groups"]):
-        check_facts(facts, f"{path}.json: groups: item {number}")
+        check_facts(facts, features, f"{path}.json: groups: item {number}")
     return index
 
 
-def _read_index(path, samples, shards, groups):
-    index = read_index(path, shards, groups)
+def _read_index(path, samples, shards, groups, features):
+    index = read_index(path, shards, groups, features)
     if index["samples"] != samples:
         raise UserError(
             f"{path}: was made of {index['samples']:,} samples, now there are {samples:,}: the source has changed "
@@ -223,14 +224,14 @@ def _read_index(path, samples, shards, groups):
     return index
 
 
-def _write_chunk(path, samples, groups, seed, encode):
+def _write_chunk(path, samples, groups, seed, encode, features):
     """Writes a file of TFRecords sorted by shard, and a file with its facts."""
     examples = samples if encode is None else encode(samples)
-    check_examples(examples)
+    check_examples(examples, features)
     shards = sum(groups)
     dealt = _deal(len(examples), shards, seed)
     group_of_shard = np.repeat(np.arange(len(groups)), groups)
-    facts, sizes = [Facts() for _ in groups], [0] * shards
+    facts, sizes = [Facts(features) for _ in groups], [0] * shards
     for group, counted in enumerate(facts):
         counted.add_examples([examples[at] for at in np.flatnonzero(group_of_shard[dealt] == group)])
     with files.replacing(path) as temporary, tf.io.TFRecordWriter(temporary) as writer:

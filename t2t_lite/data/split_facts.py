@@ -3,108 +3,123 @@
 A manifest stores them as `splits.<split>`, beside "shards" and "removed":
 
     "examples"      their number
-    "tokens"        {"inputs": ids with EOS, "targets": …}
-    "lengths"       {"<ids of the longer side, with EOS>": examples}
-    "side_lengths"  {"inputs": {"<ids>": examples}, "targets": …}
-    "largest_id"    {"inputs": id, "targets": id}
+    "tokens"        {feature: ids with EOS}
+    "lengths"       {"<ids of the longest feature, with EOS>": examples}
+    "side_lengths"  {feature: {"<ids>": examples}}
+    "largest_id"    {feature: id}
     "bytes"         [size of each shard]
 """
 
 import collections
+import dataclasses
+import functools
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite.data import records
+from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.records import LARGEST_ID, SIDES
+from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError, counted, shown
 
-_LONGER = "longer"
 _NEEDED = {"lengths", "side_lengths", "largest_id", "bytes"}  # older manifests lack them
 _RECORDS_AT_ONCE = 2**12
 
 
 class Facts:
-    """Counts of examples, accumulated from lists of them, results of `as_json`, and arrays."""
+    """Counts of examples, accumulated from lists of them, results of `as_json`, and arrays.
 
-    def __init__(self):
-        self._lengths = {side: collections.Counter() for side in (*SIDES, _LONGER)}
-        self._largest_id = dict.fromkeys(SIDES, 0)
+    Args:
+        features: names of the features.
+    """
+
+    def __init__(self, features):
+        self._longest = collections.Counter()
+        self._lengths = {name: collections.Counter() for name in features}
+        self._largest_id = dict.fromkeys(features, 0)
 
     def add_examples(self, examples):
-        """Adds a list of {"inputs": ids, "targets": ids}, which `check_examples` has passed."""
-        ids = {side: [example[side] for example in examples] for side in SIDES}
+        """Adds a list of {feature: ids}, which `check_examples` has passed."""
+        ids = {name: [example[name] for example in examples] for name in self._lengths}
         self._add(
-            {side: np.array([len(found) for found in of_side], np.int64) for side, of_side in ids.items()},
-            {side: int(max(set().union(*of_side), default=0)) for side, of_side in ids.items()},
+            {name: np.array([len(found) for found in of_name], np.int64) for name, of_name in ids.items()},
+            {name: int(max(set().union(*of_name), default=0)) for name, of_name in ids.items()},
         )
 
-    def add_batch(self, inputs, targets):
-        """Adds ragged int32 [n, (length)] of both sides, as `records.parse_batch` returns them."""
+    def add_batch(self, batch):
+        """Adds {feature: ragged int32 [n, (length)]}, as `records.parse_batch` returns it."""
         self._add(
-            {"inputs": inputs.row_lengths().numpy(), "targets": targets.row_lengths().numpy()},
-            {"inputs": int(inputs.flat_values.numpy().max()), "targets": int(targets.flat_values.numpy().max())},
+            {name: ids.row_lengths().numpy() for name, ids in batch.items()},
+            {name: int(ids.flat_values.numpy().max()) for name, ids in batch.items()},
         )
 
     def _add(self, lengths, largest_id):
-        lengths[_LONGER] = np.maximum(lengths["inputs"], lengths["targets"])
-        for side, counter in self._lengths.items():
-            values, counts = np.unique(lengths[side], return_counts=True)
-            counter.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        _count(self._longest, np.maximum.reduce(list(lengths.values())))
+        for name, counter in self._lengths.items():
+            _count(counter, lengths[name])
         self._note_largest(largest_id)
 
     def add_json(self, facts):
         """Adds the result of another `as_json`."""
-        for side, counter in self._lengths.items():
-            found = facts["lengths"] if side == _LONGER else facts["side_lengths"][side]
-            counter.update({int(length): count for length, count in found.items()})
+        self._longest.update(_by_number(facts["lengths"]))
+        for name, counter in self._lengths.items():
+            counter.update(_by_number(facts["side_lengths"][name]))
         self._note_largest(facts["largest_id"])
 
     def _note_largest(self, largest_id):
-        self._largest_id = {side: max(largest, largest_id[side]) for side, largest in self._largest_id.items()}
+        self._largest_id = {name: max(largest, largest_id[name]) for name, largest in self._largest_id.items()}
 
     def as_json(self):
         """Returns the counts as JSON values; see the module's docstring."""
-        lengths = {
-            side: {str(length): counter[length] for length in sorted(counter)}
-            for side, counter in self._lengths.items()
-        }
         return {
-            "examples": self._lengths[_LONGER].total(),
-            "tokens": {side: sum(n * count for n, count in self._lengths[side].items()) for side in SIDES},
-            "lengths": lengths.pop(_LONGER),
-            "side_lengths": lengths,
+            "examples": self._longest.total(),
+            "tokens": {name: sum(n * count for n, count in found.items()) for name, found in self._lengths.items()},
+            "lengths": _by_text(self._longest),
+            "side_lengths": {name: _by_text(found) for name, found in self._lengths.items()},
             "largest_id": dict(self._largest_id),
         }
 
 
-def check_examples(examples):
-    """Raises `UserError` unless all examples are {"inputs": ids, "targets": ids} with at least one id per side."""
+def _count(counter, lengths):
+    counter.update(dict(zip(*(found.tolist() for found in np.unique(lengths, return_counts=True)), strict=True)))
+
+
+def _by_number(lengths):
+    return {int(length): count for length, count in lengths.items()}
+
+
+def _by_text(lengths):
+    return {str(length): lengths[length] for length in sorted(lengths)}
+
+
+def check_examples(examples, features=SIDES):
+    """Raises `UserError` unless all examples are {feature: ids} with at least one id in each feature."""
     try:
-        different = set().union(*(example[side] for example in examples for side in SIDES))
-        if all(len(example[side]) for example in examples for side in SIDES) and all(map(_is_id, different)):
+        different = set().union(*(example[name] for example in examples for name in features))
+        if all(len(example[name]) for example in examples for name in features) and all(map(_is_id, different)):
             return
     except (TypeError, KeyError, IndexError):  # of what is no dict, or no list
         pass
-    fault = next(filter(None, map(_fault, examples)))
+    fault = next(filter(None, (_fault(example, features) for example in examples)))
     raise UserError(
-        f"an example {fault}. Expected ids from 0 to {LARGEST_ID} as inputs and as targets: see the problem's encoder "
-        "and what it generates."
+        f"an example {fault}. Expected ids from 0 to {LARGEST_ID} as {' and as '.join(features)}: see the problem's "
+        "encoder and what it generates."
     )
 
 
-def _fault(example):
+def _fault(example, features):
     if not isinstance(example, dict):
         return f"is {shown(example)}"
-    for side in SIDES:
-        ids = example.get(side, ())
+    for name in features:
+        ids = example.get(name, ())
         if not isinstance(ids, list | tuple | np.ndarray):
-            return f"has {shown(ids)} as {side}"
+            return f"has {shown(ids)} as {name}"
         if not len(ids):
-            return f"has no id in {side}"
+            return f"has no id in {name}"
         wrong = [i for i in ids if not _is_id(i)]
         if wrong:
-            return f"has the id {shown(wrong[0])} in {side}"
+            return f"has the id {shown(wrong[0])} in {name}"
     return None
 
 
@@ -112,18 +127,18 @@ def _is_id(value):
     return isinstance(value, int | np.integer) and 0 <= value <= LARGEST_ID
 
 
-def read_facts(paths):
+def read_facts(paths, features=SIDES):
     """Reads all records and returns their facts, except those of the files ("bytes").
 
     Raises:
         UserError: a file is missing or damaged, or has other contents; the message names it.
     """
-    facts = Facts()
+    facts = Facts(features)
     for path in paths:
-        with records.naming_damage(path):
+        with records.naming_damage(path, features=features):
             batches = tf.data.TFRecordDataset(path).batch(_RECORDS_AT_ONCE)
-            for inputs, targets in batches.map(records.parse_batch, num_parallel_calls=2):
-                facts.add_batch(inputs, targets)
+            for batch in batches.map(functools.partial(records.parse_batch, features=features), num_parallel_calls=2):
+                facts.add_batch(batch)
     return facts.as_json()
 
 
@@ -158,35 +173,22 @@ def check_sizes(paths, sizes, command):
 
 
 def check_ids(facts, encoders, where):
-    """Raises `UserError` if a side has an id outside its vocabulary.
+    """Raises `UserError` if a feature has an id outside its vocabulary.
 
     Args:
         facts: facts of a split.
-        encoders: {"inputs": encoder, "targets": encoder}, as in the files.
+        encoders: {feature: encoder}, as in the files.
         where: path or pattern to name in the message.
     """
-    for side, largest in facts["largest_id"].items():
-        size = encoders[side].vocab_size
-        if largest >= size:
+    for name, encoder in encoders.items():
+        if (largest := facts["largest_id"].get(name, 0)) >= encoder.vocab_size:
             raise UserError(
-                f"{where}: id {largest} in {side} is outside the vocabulary of {size}. Records and vocabulary do not "
-                "belong together: run t2t-datagen into an empty folder."
+                f"{where}: id {largest} in {name} is outside the vocabulary of {encoder.vocab_size}. Records and "
+                "vocabulary do not belong together: run t2t-datagen into an empty folder."
             )
 
 
-def row_lengths(problem, facts):
-    """Returns {ids: examples} of the longer side as a model sees it; with `_copy` it sees only one side."""
-    seen = problem.maybe_reverse_and_copy({side: side for side in SIDES})
-    return facts["side_lengths"][seen["inputs"]] if seen["inputs"] == seen["targets"] else facts["lengths"]
-
-
-def count_kept(lengths, max_length, min_length=0):
-    """Returns (examples kept, examples left out) of {ids: examples} by length; `max_length` 0: no limit."""
-    kept = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
-    return kept, sum(lengths.values()) - kept
-
-
-def check_split(problem, data_dir, split, max_length=0, min_length=0, reads_records=False):
+def check_split(problem, data_dir, split, reads_records=False):
     """Checks a split before it is used. If the manifest has its facts, the time does not depend on its size.
 
     Otherwise (an older manifest, or a problem that wrote its files itself) all records are read.
@@ -195,17 +197,74 @@ def check_split(problem, data_dir, split, max_length=0, min_length=0, reads_reco
         problem: Problem.
         data_dir: str.
         split: a name in `DatasetSplit`.
-        max_length: ids; longer examples are left out; 0: no limit.
-        min_length: ids; examples that are shorter on both sides are left out.
         reads_records: whether to read all records in any case, to find a changed byte now instead of hours later.
 
     Returns:
-        (paths of the shards, number of examples kept, number left out).
+        (paths of the shards, facts of the split).
 
     Raises:
-        UserError: a shard is missing, damaged, or has changed in size, or an id is outside its side's vocabulary.
+        UserError: a shard is missing, damaged, or has changed in size, or an id is outside its feature's vocabulary.
     """
     paths, facts = find_facts(problem, data_dir, split)
-    facts = read_facts(paths) if reads_records or not facts else facts
+    facts = read_facts(paths, problem.record_features) if reads_records or not facts else facts
     check_ids(facts, problem.feature_encoders(data_dir), f"{paths[0]} and its like" if paths[1:] else paths[0])
-    return paths, *count_kept(row_lengths(problem, facts), max_length, min_length)
+    return paths, facts
+
+
+def seen_facts(problem, hparams, paths, facts):
+    """Returns the facts of training examples as a model sees them: after `preprocess_example`, `_rev` and `_copy`.
+
+    If the problem overrides `preprocess_example`, all records are read for this.
+    """
+    reader = ExampleReader(problem, hparams, "train", paths)
+    if reader.preprocesses:
+        batches = reader.batched(tf.data.TFRecordDataset(reader.paths), _RECORDS_AT_ONCE).map(reader.parse)
+        seen = Facts(batches.element_spec)
+        with reader.naming_damage():
+            for batch in batches:
+                seen.add_batch(batch)
+        return seen.as_json()
+    lengths = problem.maybe_reverse_and_copy(facts["side_lengths"])
+    of_rows = lengths["inputs"] if problem.was_copy else facts["lengths"]  # with `_copy`, a model sees one side alone
+    by_feature = {name: problem.maybe_reverse_and_copy(facts[name]) for name in ("tokens", "largest_id")}
+    return {**facts, **by_feature, "lengths": of_rows, "side_lengths": lengths}
+
+
+def count_kept(lengths, max_length, min_length=0):
+    """Returns (examples kept, examples left out) of {ids: examples} by length; `max_length` 0: no limit."""
+    kept = sum(n for length, n in lengths.items() if min_length <= int(length) <= (max_length or int(length)))
+    return kept, sum(lengths.values()) - kept
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSplit:
+    """The training examples of a problem within the limits of length.
+
+    Attributes:
+        paths: list of str, the shards.
+        facts: `seen_facts`.
+        examples, dropped: int, the examples within the limits, and outside.
+    """
+
+    paths: list
+    facts: dict
+    examples: int
+    dropped: int
+
+
+def check_training_split(problem, hparams, data_dir):
+    """Returns the checked TrainingSplit.
+
+    Raises:
+        UserError: as `check_split`, or no example is within the limits.
+    """
+    paths, facts = check_split(problem, data_dir, DatasetSplit.TRAIN)
+    facts = seen_facts(problem, hparams, paths, facts)
+    longest = problem.max_length(hparams)
+    examples, dropped = count_kept(facts["lengths"], longest, hparams.min_length)
+    if not examples:
+        raise UserError(
+            f"{problem.full_name}: none of the {dropped:,} training examples has between "
+            f"min_length={hparams.min_length} and max_length={longest} ids. Change these hyperparameters."
+        )
+    return TrainingSplit(paths, facts, examples, dropped)

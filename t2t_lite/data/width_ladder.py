@@ -1,6 +1,7 @@
 """A few fixed shapes for all batches of a corpus, because XLA compiles a program for each shape."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import tensorflow as tf
@@ -13,27 +14,34 @@ _MOST_CANDIDATES = 40  # widths per side; 64 would raise the fill by 0.001 on ne
 class WidthLadder:
     """Shapes of batches, from the narrowest to the widest: each fits all examples that those before it fit.
 
-    A shape is a pair of widths, one per side, and as many rows as the budget allows. A single width for both sides
-    would waste cells if one side is much longer: with targets a fifth as long as the inputs, 16 single widths fill 57 %
-    of the cells, and 16 pairs 90 %.
+    A shape is a width per feature, and as many rows as the budget allows. A single width for all features would waste
+    cells if one is much longer: with targets a fifth as long as the inputs, 16 single widths fill 57 % of the cells,
+    and 16 pairs 90 %.
 
     Attributes:
-        shapes: int32 [shapes, 3]: rows, width of the inputs, width of the targets.
+        shapes: int32 [shapes, 1 + features]: rows, width of each feature.
+        features: tuple of str, their names.
     """
 
     shapes: np.ndarray
+    features: tuple = ("inputs", "targets")
+
+    @property
+    def widest(self):
+        """{feature: int}, the widths of the widest shape."""
+        return dict(zip(self.features, self.shapes[-1, 1:].tolist(), strict=True))
 
     def __str__(self):
         return ", ".join(shape_text(shape) for shape in self.shapes)
 
-    def walk(self, inputs, targets, descending, carried):
+    def walk(self, pool, descending, carried):
         """Sorts a pool by the shapes that the examples need, and makes full batches.
 
         Examples that do not fill a batch of their shape are carried into the next pool once; after that they share a
         batch with examples of the next shape.
 
         Args:
-            inputs, targets: ragged [n, (length)].
+            pool: {feature: ragged [n, (length)]}.
             descending: bool, whether the widest examples come first.
             carried: int32, how many examples, the first ones, have been carried before.
 
@@ -43,8 +51,9 @@ class WidthLadder:
             chosen: int32 [batches], the shape of each batch; -1 for examples to carry, which lack rows for a batch.
         """
         rows, *widths = tf.unstack(tf.constant(self.shapes), axis=1)
-        lengths = [tf.cast(side.row_lengths(), tf.int32) for side in (inputs, targets)]
-        needed = tf.maximum(*(tf.searchsorted(width, length) for width, length in zip(widths, lengths, strict=True)))
+        lengths = [tf.cast(pool[name].row_lengths(), tf.int32) for name in self.features]
+        fits = [tf.searchsorted(width, length) for width, length in zip(widths, lengths, strict=True)]
+        needed = functools.reduce(tf.maximum, fits)
         holds_all = tf.debugging.assert_less(needed, len(self.shapes), "an example is longer than the widest shape")
         with tf.control_dependencies([holds_all]):  # otherwise it would be truncated silently
             key = tf.where(descending, -needed, needed)
@@ -67,31 +76,43 @@ class WidthLadder:
         _, number, bounds, chosen = tf.while_loop(lambda start, *_: start < size, close_batch, start)
         return order, bounds.stack(), chosen.stack()[:number]
 
-    def pad(self, inputs, targets, shape):
-        """Returns the int32 [rows, width] tensors of a batch of ragged sides, padded to the shape-th shape with 0."""
+    def pad(self, pool, shape):
+        """Returns {feature: int32 [rows, width]} of a batch of ragged features, padded to the shape-th shape with 0."""
         _, *widths = tf.unstack(tf.gather(tf.constant(self.shapes), shape))
-        return [
-            side.to_tensor(shape=tf.stack([-1, width])) for side, width in zip((inputs, targets), widths, strict=True)
-        ]
+        widths = zip(self.features, widths, strict=True)
+        return {name: pool[name].to_tensor(shape=tf.stack([-1, width])) for name, width in widths}
 
 
 def shape_text(shape):
-    """Returns "rows x width of the inputs x width of the targets"."""
+    """Returns "rows x width of the first feature x …"."""
     return " x ".join(map(str, shape))
 
 
 def choose_ladder(lengths, longest, batch_size, most=MOST_SHAPES):
     """Returns the WidthLadder with the fewest padded cells for a sample of examples.
 
+    It has the best widths of the two features whose lengths vary most. Any other is as wide as its longest row among
+    the examples that fit a shape.
+
     Args:
-        lengths: int [examples, 2], numbers of ids of inputs and of targets.
-        longest: pair of int, the widths of the widest shape.
-        batch_size: the budget of rows x the wider side; a single row may exceed it.
+        lengths: {feature: int [examples]}, numbers of ids.
+        longest: {feature: int}, the widths of the widest shape.
+        batch_size: the budget of rows x the widest feature; a single row may exceed it.
         most: int, the largest number of shapes.
     """
-    widths = nested_widths(np.concatenate([lengths, [longest]]), most)
+    rows = np.stack([np.append(lengths[name], longest[name]) for name in lengths], 1)
+    two = np.sort(np.argsort(-rows.std(0), kind="stable")[:2])
+    pairs = rows[:, two] if len(lengths) > 1 else np.pad(rows, [(0, 0), (0, 1)])
+    nested = nested_widths(pairs, most)
+    needed = np.max(
+        [np.searchsorted(widths, of_feature) for widths, of_feature in zip(nested.T, pairs.T, strict=True)], 0
+    )
+    widths = np.zeros([len(nested), rows.shape[1]], int)
+    np.maximum.at(widths, needed, rows)
+    widths = np.maximum.accumulate(widths)
+    widths[:, two] = nested[:, : len(two)]
     rows = np.maximum(1, batch_size // widths.max(1, keepdims=True))
-    return WidthLadder(np.concatenate([rows, widths], 1).astype(np.int32))
+    return WidthLadder(np.concatenate([rows, widths], 1).astype(np.int32), tuple(lengths))
 
 
 def nested_widths(lengths, most):

@@ -5,8 +5,8 @@ import os
 import sys
 
 from t2t_lite import files
+from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.problem import FILE_TAGS
-from t2t_lite.data.records import read_examples
 from t2t_lite.decoding.decode_files import Lines, translate_lines
 from t2t_lite.decoding.decoding_job import LineErrors
 from t2t_lite.errors import UserError
@@ -60,7 +60,7 @@ def read_records(job, split):
     paths = translator.problem.shard_paths(job.data_dir, split)
     wanted = None if job.settings.num_samples == -1 else job.settings.num_samples
     pairs = []
-    for example in map(translator.problem.maybe_reverse_and_copy, read_examples(paths)):
+    for example in ExampleReader(translator.problem, translator.hparams, "infer", paths).examples():
         if len(pairs) == wanted:
             break
         pairs.append([_text(translator, side, example[side]) for side in ("inputs", "targets")])

@@ -137,7 +137,7 @@ class CheckpointEvaluation:
                     f"out; only {', '.join(_FREE)} may differ."
                 )
         problem = registry.problem(config["problem"])
-        paths, *_ = split_facts.check_split(problem, self._data_dir, self._split)
+        paths, _ = split_facts.check_split(problem, self._data_dir, self._split)
         paths = paths[:1] if self._split == DatasetSplit.TRAIN else paths
         run = _readable(open_run, path, self._data_dir)
         self._settings = {

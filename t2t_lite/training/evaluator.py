@@ -66,13 +66,7 @@ class Evaluator:
         self.max_batches = max_batches
         self._paths = paths
         self._weights = weights
-        self._batches = batching.evaluation_batches(
-            paths,
-            batch_size=hparams.batch_size,
-            was_reversed=problem.was_reversed,
-            was_copy=problem.was_copy,
-            vocab_size=tuple(encoders[side].vocab_size for side in ("inputs", "targets")),
-        )
+        self._batches = batching.evaluation_batches(problem, hparams, paths, encoders)
         self._metrics = {name: registry.metric(name) for name in problem.eval_metrics()}
         self._sample = []
         if problem.eval_decode_metric:
@@ -94,7 +88,7 @@ class Evaluator:
 
     def _teacher_forced(self):
         batches, sums = self._batches.take(self.max_batches) if self.max_batches else self._batches, None
-        for batch in records.naming(batches, self._paths):
+        for batch in records.naming(batches, self._paths, self.problem.record_features):
             found = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), self._sums(batch))
             sums = tf.nest.map_structure(np.add, sums, found) if sums else found
         if not sums or not sums["counts"]["targets"]:
@@ -130,7 +124,7 @@ class Evaluator:
             return []
         examples = [
             (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())
-            for batch in records.naming(self._batches.as_numpy_iterator(), self._paths)
+            for batch in records.naming(self._batches.as_numpy_iterator(), self._paths, self.problem.record_features)
             for inputs, targets in zip(batch["inputs"], batch["targets"], strict=True)
         ]
         step = max(1, len(examples) // count) if count else 1

@@ -59,17 +59,18 @@ class Feed(contextlib.AbstractContextManager):
         iterator: iterator of the stream's batches.
         first: int, index of the next batch.
         train_step: TrainStep that takes the batches.
-        paths: paths of the record files, for error messages.
+        paths, features: the record files and the features that they hold, for error messages.
 
     Attributes:
         seconds_waited: float, total time that `take` has waited for data.
     """
 
-    def __init__(self, iterator, first, train_step, paths):
+    def __init__(self, iterator, first, train_step, paths, features):
         self._iterator = iterator
         self._first = first
         self._train_step = train_step
         self._paths = paths
+        self._features = features
         # A thread is needed, since a step's call returns only when the device knows whether the gradient is finite.
         self._thread = concurrent.futures.ThreadPoolExecutor(1)
         self._ahead = None
@@ -92,7 +93,7 @@ class Feed(contextlib.AbstractContextManager):
         return taken
 
     def _read(self):
-        with records.naming_damage(*self._paths):
+        with records.naming_damage(*self._paths, features=self._features):
             batches = StepBatches([next(self._iterator) for _ in range(self._train_step.batches_a_step)], self._first)
         self._first = batches.end
         return batches, self._train_step.place(batches)

@@ -87,7 +87,8 @@ class TrainingLoop:
         """
         step, optimizer = int(self.step), self.train_step.optimizer
         lines = lineage(self.log.read())
-        feed = Feed(self.iterator, int(self.batches_read), self.train_step, self.data.paths)
+        data = self.data.paths, self.data.problem.record_features
+        feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
         read = sentences_read(lines, step, int(self.batches_read))
         self._progress = Progress(self.log, train_steps, feed, self.data.examples, read)
         is_due = step >= train_steps or (step > 0 and step % self.when.local_eval_frequency == 0)

@@ -57,7 +57,7 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
         UserError: the problem is unknown, data are missing or do not belong together, or the length limits leave no
             examples or do not fit the model.
     """
-    name, problem = problem, registry.problem(problem)
+    problem = registry.problem(problem)
     problem.check_data(data_dir)
     encoders = problem.get_feature_encoders(data_dir)
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
@@ -67,21 +67,11 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
             f"max_length={longest}: the learned table has max_position={hparams.max_position} positions. Expected "
             "a max_length from 1 to that: lower it, or raise max_position."
         )
-    paths, examples, dropped = split_facts.check_split(
-        problem, data_dir, DatasetSplit.TRAIN, longest, hparams.min_length
-    )
-    if not examples:
-        raise UserError(
-            f"{name}: none of the {dropped:,} training examples has between min_length={hparams.min_length} and "
-            f"max_length={longest} ids. Change these hyperparameters."
-        )
-    sizes = vocab_size, target_vocab_size or vocab_size
-    ladder = None
-    if fixed_shapes:
-        _, facts = split_facts.find_facts(problem, data_dir, DatasetSplit.TRAIN)
-        ladder = batching.problem_ladder(problem, hparams, paths, encoders, facts or split_facts.read_facts(paths))
-    batches = batching.problem_batches(problem, hparams, paths, encoders, sizes, ladder)
-    dev_paths, *_ = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL, reads_records=True)
+    train = split_facts.check_training_split(problem, hparams, data_dir)
+    ladder = batching.problem_ladder(problem, hparams, train.paths, encoders, train.facts) if fixed_shapes else None
+    batches = batching.training_batches(problem, hparams, train.paths, encoders, ladder)
+    dev_paths, _ = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL, reads_records=True)
     return TrainingData(
-        problem, encoders, vocab_size, target_vocab_size, paths, dev_paths, examples, dropped, longest, batches, ladder
-    )
+        problem, encoders, vocab_size, target_vocab_size, train.paths, dev_paths, train.examples, train.dropped,
+        longest, batches, ladder,
+    )  # fmt: skip

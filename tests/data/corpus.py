@@ -2,7 +2,9 @@
 
 import random
 
-from t2t_lite.data import sharding
+from t2t_lite.config import HParams
+from t2t_lite.data import batching, sharding
+from t2t_lite.data.problem import Problem
 
 _PAIRS = {
     "the": "das", "a": "ein", "small": "kleine", "green": "grüne", "old": "alte", "house": "Haus", "child": "Kind",
@@ -45,3 +47,16 @@ def write_numbered(folder, count, shards=3, seed=0, longest=30):
     paths = [str(folder / f"numbered-train-{i:05d}-of-{shards:05d}") for i in range(shards)]
     sharding.write_shards(examples(), paths, seed=seed)
     return paths
+
+
+def training_batches(paths, problem=None, seed=0, **arguments):
+    """Returns `batching.training_batches` of two texts; what is not an argument of that is a hyperparameter."""
+    names = ("encoders", "ladder", "pool_size", "shuffle")
+    given = {name: arguments.pop(name) for name in names if name in arguments}
+    hparams = HParams(**{"max_length": 0, "random_seed": seed, **arguments})
+    return batching.training_batches(problem or Problem(), hparams, paths, **given)
+
+
+def evaluation_batches(paths, problem=None, encoders=None, **hparams):
+    """Returns `batching.evaluation_batches` of two texts."""
+    return batching.evaluation_batches(problem or Problem(), HParams(**hparams), paths, encoders)

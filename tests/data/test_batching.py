@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.config import HParams
-from t2t_lite.data import batching, records, sharding
+from t2t_lite.data import records, sharding
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import TextEncoder
 from tests.data import corpus
 
 
@@ -34,7 +34,7 @@ def same(first, second):
 
 def test_a_batch_is_padded_int32_within_the_budget(paths):
     originals = {example["inputs"][0] - 10: example for example in records.read_examples(paths)}
-    for batch in take(batching.training_batches(paths, batch_size=256), 100):
+    for batch in take(corpus.training_batches(paths, batch_size=256), 100):
         for key in ("inputs", "targets"):
             assert batch[key].dtype == tf.int32
             longest = max(len(originals[n][key]) for n in numbers(batch))
@@ -47,7 +47,7 @@ def test_a_batch_is_padded_int32_within_the_budget(paths):
 @pytest.mark.parametrize("pool_size", [None, 300, 2000])
 def test_every_example_comes_once_an_epoch(paths, pool_size):
     """Far into the stream each example has come as often as any other, save for what waits in pools and buffers."""
-    batches = take(batching.training_batches(paths, batch_size=512, pool_size=pool_size), 300)
+    batches = take(corpus.training_batches(paths, batch_size=512, pool_size=pool_size), 300)
     counts = collections.Counter(n for batch in batches for n in numbers(batch))
     epochs = sum(counts.values()) / 2000
     assert epochs > 5
@@ -59,7 +59,7 @@ def test_every_example_comes_once_an_epoch(paths, pool_size):
 
 def test_an_epoch_boundary_loses_and_repeats_nothing(paths):
     """Without shuffling, pools follow the passes over the data exactly: one pool of all examples is one epoch."""
-    stream = iter(batching.training_batches(paths, batch_size=512, pool_size=2000, shuffle=False))
+    stream = iter(corpus.training_batches(paths, batch_size=512, pool_size=2000, shuffle=False))
     counts, epochs = collections.Counter(), 0
     while epochs < 3:
         counts.update(numbers(next(stream)))
@@ -73,7 +73,7 @@ def test_an_epoch_boundary_loses_and_repeats_nothing(paths):
 
 def test_fill_is_high(paths):
     real = cells = 0
-    for batch in take(batching.training_batches(paths, batch_size=256), 300):
+    for batch in take(corpus.training_batches(paths, batch_size=256), 300):
         real += sum(int(np.count_nonzero(batch[key])) for key in batch)
         cells += sum(batch[key].shape.num_elements() for key in batch)
     assert real / cells >= 0.90
@@ -81,12 +81,12 @@ def test_fill_is_high(paths):
 
 def test_no_batch_is_a_leftover(paths):
     """The ragged last batch of a pool is carried on, so every batch uses its budget."""
-    for batch in take(batching.training_batches(paths, batch_size=256, pool_size=500), 200):
+    for batch in take(corpus.training_batches(paths, batch_size=256, pool_size=500), 200):
         assert len(numbers(batch)) * max(batch["inputs"].shape[1], batch["targets"].shape[1]) > 256 - 2 * 30
 
 
 def test_the_seed_decides_the_order(paths):
-    first, again, other = (take(batching.training_batches(paths, batch_size=256, seed=seed), 40) for seed in (7, 7, 8))
+    first, again, other = (take(corpus.training_batches(paths, batch_size=256, seed=seed), 40) for seed in (7, 7, 8))
     assert same(first, again)
     assert not same(first, other)
     lengths = [batch["inputs"].shape[1] for batch in first]
@@ -94,7 +94,7 @@ def test_the_seed_decides_the_order(paths):
 
 
 def test_epochs_differ(paths):
-    batches = take(batching.training_batches(paths, batch_size=512), 120)
+    batches = take(corpus.training_batches(paths, batch_size=512), 120)
     groups = [frozenset(numbers(batch)) for batch in batches]
     assert len(set(groups)) > 0.9 * len(groups)
 
@@ -103,18 +103,18 @@ def test_epochs_differ(paths):
 def test_a_restored_iterator_goes_on_identically(paths, tmp_path, position):
     """At the start, in mid-pool, after epochs; prefetched batches that nobody took are not lost."""
     arguments = {"batch_size": 256, "seed": 3, "pool_size": 700}
-    iterator = iter(batching.training_batches(paths, **arguments))
+    iterator = iter(corpus.training_batches(paths, **arguments))
     for _ in range(position):
         next(iterator)
     saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
     expected = list(itertools.islice(iterator, 150))
-    restored = iter(batching.training_batches(paths, **arguments))
+    restored = iter(corpus.training_batches(paths, **arguments))
     tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
     assert same(list(itertools.islice(restored, 150)), expected)
 
 
 def test_the_saved_state_is_small(paths, tmp_path):
-    iterator = iter(batching.training_batches(paths, batch_size=4096))
+    iterator = iter(corpus.training_batches(paths, batch_size=4096))
     next(iterator)
     tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 50e6
@@ -124,23 +124,21 @@ def test_lengths_outside_the_limits_are_left_out(paths):
     lengths = {example["inputs"][0] - 10: max(map(len, example.values())) for example in records.read_examples(paths)}
     kept = {n for n, length in lengths.items() if 6 <= length <= 12}
     assert 0 < len(kept) < 2000
-    batches = take(batching.training_batches(paths, batch_size=512, max_length=12, min_length=6), 200)
+    batches = take(corpus.training_batches(paths, batch_size=512, max_length=12, min_length=6), 200)
     assert {n for batch in batches for n in numbers(batch)} == kept
-    evaluated = batching.evaluation_batches(paths, batch_size=512, max_length=12, min_length=6)
-    assert sorted(n for batch in evaluated for n in numbers(batch)) == sorted(kept)
 
 
 def test_what_cannot_fit_into_a_batch_is_dropped_in_training_and_kept_in_evaluation(paths):
     longest = max(max(map(len, example.values())) for example in records.read_examples(paths))
     batch_size = longest - 1
-    batches = take(batching.training_batches(paths, batch_size=batch_size, max_length=0), 50)
+    batches = take(corpus.training_batches(paths, batch_size=batch_size, max_length=0), 50)
     assert max(batch[key].shape[1] for batch in batches for key in batch) <= batch_size
-    evaluated = list(batching.evaluation_batches(paths, batch_size=batch_size))
+    evaluated = list(corpus.evaluation_batches(paths, batch_size=batch_size))
     assert sorted(n for batch in evaluated for n in numbers(batch)) == list(range(2000))
 
 
 def test_evaluation_is_one_pass_in_a_fixed_order(paths):
-    first, again = (list(batching.evaluation_batches(paths, batch_size=300)) for _ in range(2))
+    first, again = (list(corpus.evaluation_batches(paths, batch_size=300)) for _ in range(2))
     assert same(first, again)
     assert sorted(n for batch in first for n in numbers(batch)) == list(range(2000))
     assert all(batch["targets"].dtype == tf.int32 for batch in first)
@@ -158,54 +156,42 @@ def test_evaluation_is_one_pass_in_a_fixed_order(paths):
 def test_reversed_and_copied(tmp_path, flags, inputs, targets):
     path = str(tmp_path / "one")
     sharding.write_shards([{"inputs": [5, 6, 1], "targets": [7, 1]}], [path], seed=0)
-    for dataset in (batching.evaluation_batches, batching.training_batches):
-        batch = next(iter(dataset([path], batch_size=6, **flags)))
+    for dataset in (corpus.evaluation_batches, corpus.training_batches):
+        batch = next(iter(dataset([path], Problem(**flags), batch_size=6)))
         assert batch["inputs"].numpy()[0].tolist() == inputs
         assert batch["targets"].numpy()[0].tolist() == targets
 
 
-@pytest.mark.parametrize("was_reversed", [False, True])
-@pytest.mark.parametrize("was_copy", [False, True])
-def test_a_problem_is_read_in_its_direction(tmp_path, was_reversed, was_copy):
-    path = str(tmp_path / "one")
-    sharding.write_shards([{"inputs": [5, 6, 1], "targets": [7, 1]}], [path], seed=0)
-    problem = Problem(was_reversed, was_copy)
-    batch = next(iter(batching.problem_batches(problem, HParams(batch_size=6), [path], {})))
-    wanted = problem.maybe_reverse_and_copy({"inputs": [5, 6, 1], "targets": [7, 1]})
-    assert {side: ids.numpy()[0].tolist() for side, ids in batch.items()} == wanted
+def test_the_stream_follows_its_hyperparameters(paths):
+    def stream(**changes):
+        return take(corpus.training_batches(paths, **{"batch_size": 256} | changes), 60)
 
-
-def test_the_stream_of_a_problem_follows_its_hyperparameters(paths):
-    def stream(count=60, vocab_size=None, **changes):
-        hparams = HParams(**{"batch_size": 256, "random_seed": 7} | changes)
-        return take(batching.problem_batches(Problem(), hparams, paths, {}, vocab_size), count)
-
-    assert same(stream(), take(batching.training_batches(paths, batch_size=256, max_length=256, seed=7), 60))
-    assert not same(stream(), stream(random_seed=8))
+    assert same(stream(seed=7), stream(seed=7)) and not same(stream(seed=7), stream(seed=8))
     assert max(batch[side].shape[1] for batch in stream(max_length=12) for side in batch) == 12
     assert min(max(batch[side].shape[1] for side in batch) for batch in stream(min_length=15)) >= 15
     assert all(len(numbers(batch)) * max(batch[side].shape[1] for side in batch) <= 100
                for batch in stream(batch_size=100))  # fmt: skip
-    with pytest.raises(tf.errors.InvalidArgumentError, match="outside the vocabulary of 100"):
-        stream(1, vocab_size=100)
 
 
 def test_a_corpus_smaller_than_a_batch_still_gives_batches(tmp_path):
     (path,) = corpus.write_numbered(tmp_path, 3, shards=1)
-    batches = take(batching.training_batches([path], batch_size=200), 20)
+    batches = take(corpus.training_batches([path], batch_size=200), 20)
     assert set(numbers(batches[0])) == {0, 1, 2}
     assert all(len(numbers(batch)) > 3 for batch in batches)
 
 
 def test_no_example_within_the_limits(paths):
     with pytest.raises(UserError, match="no example has between 0 and 1 ids"):
-        batching.training_batches(paths, batch_size=100, max_length=1)
+        corpus.training_batches(paths, batch_size=100, max_length=1)
 
 
 def test_ids_outside_the_vocabulary(paths):
+    def encoders(size):
+        return {"inputs": TextEncoder(size), "targets": TextEncoder(7)}
+
     with pytest.raises(tf.errors.InvalidArgumentError, match="outside the vocabulary of 100"):
-        take(batching.training_batches(paths, batch_size=100, vocab_size=100), 1)
-    assert take(batching.training_batches(paths, batch_size=100, vocab_size=2010), 1)
+        take(corpus.training_batches(paths, batch_size=100, encoders=encoders(100)), 1)
+    assert take(corpus.training_batches(paths, batch_size=100, encoders=encoders(2010)), 1)
 
 
 def test_damaged_records_are_named_before_training(paths, tmp_path):
@@ -213,4 +199,4 @@ def test_damaged_records_are_named_before_training(paths, tmp_path):
     bad.write_bytes(pathlib.Path(paths[0]).read_bytes()[:-5])
     for files in ([str(bad)], [*paths, str(bad)]):
         with pytest.raises(UserError, match="bad-train-00000-of-00001: damaged"):
-            batching.training_batches(files, batch_size=100)
+            corpus.training_batches(files, batch_size=100)

@@ -46,7 +46,7 @@ def check_counts(counts, total):
 
 @pytest.mark.parametrize(("replicas", "pool_size"), [(1, 300), (2, 300), (8, 300), (8, None)])
 def test_each_example_comes_once_in_a_pass(paths, replicas, pool_size):
-    stream = batching.training_batches(paths, batch_size=BATCH_SIZE, seed=5, pool_size=pool_size)
+    stream = corpus.training_batches(paths, batch_size=BATCH_SIZE, seed=5, pool_size=pool_size)
     counts, total = collections.Counter(), 0
     for step in itertools.islice(steps(iter(stream), replicas), 480 // replicas):
         for batch in step:
@@ -58,7 +58,7 @@ def test_each_example_comes_once_in_a_pass(paths, replicas, pool_size):
 
 def test_a_pool_holds_examples_of_one_pass(paths):
     """Pools of 300: the pass's last one has 200 and not 100 of the next pass beside them."""
-    stream = iter(batching.training_batches(paths, batch_size=BATCH_SIZE, seed=5, pool_size=300))
+    stream = iter(corpus.training_batches(paths, batch_size=BATCH_SIZE, seed=5, pool_size=300))
     counts, total, late = collections.Counter(), 0, 0
     for batch in itertools.islice(stream, 480):
         repeated = [n for n in numbers(batch) if counts[n] > total // EXAMPLES]
@@ -74,14 +74,14 @@ def test_nothing_is_lost_or_repeated_when_a_run_goes_on_with_other_replicas(path
     """Stopped in mid-pass, and near the end of one; the batches are those of a run that was never stopped."""
     arguments = {"batch_size": BATCH_SIZE, "seed": 3, "pool_size": 700}
     stopped_after = position * 8 // before
-    iterator = iter(batching.training_batches(paths, **arguments))
+    iterator = iter(corpus.training_batches(paths, **arguments))
     first = list(itertools.islice(steps(iterator, before), stopped_after))
     saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
-    restored = iter(batching.training_batches(paths, **arguments))
+    restored = iter(corpus.training_batches(paths, **arguments))
     tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
     second = list(itertools.islice(steps(restored, after), 160 // after))
     groups = [numbers(batch) for step in first + second for batch in step]
-    unstopped = iter(batching.training_batches(paths, **arguments))
+    unstopped = iter(corpus.training_batches(paths, **arguments))
     assert groups == [numbers(next(unstopped)) for _ in groups]
     counts, total = collections.Counter(), 0
     for group in groups:
@@ -97,7 +97,7 @@ def test_two_passes_have_different_orders_and_both_follow_from_the_seed(paths):
         return flat[:1500], flat[EXAMPLES : EXAMPLES + 1500], {frozenset(group) for group in groups}
 
     def steps_of(seed):
-        return iter(batching.training_batches(paths, batch_size=BATCH_SIZE, seed=seed, pool_size=700))
+        return iter(corpus.training_batches(paths, batch_size=BATCH_SIZE, seed=seed, pool_size=700))
 
     first, second, groups = orders(7)
     assert first != second
@@ -112,7 +112,7 @@ def test_the_pool_is_filled_in_an_order_of_its_seed_and_pass(tmp_path):
     (path,) = corpus.write_numbered(tmp_path, EXAMPLES, shards=1)
 
     def first_of_two_passes(seed):
-        stream = iter(batching.training_batches([path], batch_size=BATCH_SIZE, seed=seed, pool_size=300))
+        stream = iter(corpus.training_batches([path], batch_size=BATCH_SIZE, seed=seed, pool_size=300))
         read = []
         while len(read) < EXAMPLES + 300:
             read += numbers(next(stream))
@@ -128,7 +128,7 @@ def test_files_are_read_in_an_order_of_the_seed_and_the_pass(tmp_path):
     paths = corpus.write_numbered(tmp_path, 60, shards=20, longest=6)
 
     def first_of_two_passes(seed):
-        stream = iter(batching.training_batches(paths, batch_size=12, seed=seed, pool_size=1))
+        stream = iter(corpus.training_batches(paths, batch_size=12, seed=seed, pool_size=1))
         read = []
         while len(read) < 100:
             read += numbers(next(stream))
@@ -145,7 +145,7 @@ def test_the_batches_of_each_pool_come_in_an_order_of_their_own(tmp_path):
     sharding.write_shards(examples, [path], seed=0)
 
     def places(seed):
-        stream = iter(batching.training_batches([path], batch_size=30, seed=seed, pool_size=100))
+        stream = iter(corpus.training_batches([path], batch_size=30, seed=seed, pool_size=100))
         left_over, found = set(range(100)).difference(*(numbers(next(stream)) for _ in range(9))), []
         for _ in range(8):
             pool = [set(numbers(next(stream))) for _ in range(10)]
@@ -160,7 +160,7 @@ def test_the_batches_of_each_pool_come_in_an_order_of_their_own(tmp_path):
 def test_a_pass_leaves_out_exactly_what_the_limits_say(paths):
     lengths = {example["inputs"][0] - 10: max(map(len, example.values())) for example in records.read_examples(paths)}
     kept = {n for n, length in lengths.items() if 5 <= length <= 14}
-    stream = iter(batching.training_batches(paths, batch_size=BATCH_SIZE, max_length=14, min_length=5, pool_size=300))
+    stream = iter(corpus.training_batches(paths, batch_size=BATCH_SIZE, max_length=14, min_length=5, pool_size=300))
     counts, total = collections.Counter(), 0
     while total < 3 * len(kept):
         batch = numbers(next(stream))
@@ -196,7 +196,7 @@ def test_dropout_changes_pieces_and_loses_no_text(text):
     longest = max(len(encoders["inputs"].encode(side)) for pair in pairs for side in pair) + 1
     for probability, max_length in ((0.2, 0), (1.0, longest)):
         arguments = {"batch_size": 2000, "bpe_dropout": probability, "encoders": encoders, "max_length": max_length}
-        stream = iter(batching.training_batches(paths, seed=1, pool_size=500, **arguments))
+        stream = iter(corpus.training_batches(paths, seed=1, pool_size=500, **arguments))
         found, ids = collections.Counter(), collections.defaultdict(set)
         while sum(found.values()) < 3 * len(pairs):
             batch = next(stream)
@@ -216,7 +216,7 @@ def test_dropout_follows_from_the_seed_and_survives_a_checkpoint(text, tmp_path)
 
     def stream(**changes):
         arguments = {"batch_size": 500, "seed": 1, "pool_size": 400, "bpe_dropout": 0.3, "encoders": encoders}
-        return iter(batching.training_batches(paths, **{**arguments, **changes}))
+        return iter(corpus.training_batches(paths, **{**arguments, **changes}))
 
     iterator = stream()
     for _ in range(57):
@@ -237,7 +237,7 @@ def test_a_problem_with_dropout_cuts_both_sides_anew_in_each_pass(text):
     """Each side by draws of its own."""
     encoders, paths, pairs = text
     hparams = HParams(batch_size=2000, bpe_dropout=0.3, random_seed=1)
-    stream = iter(batching.problem_batches(Problem(), hparams, paths, encoders))
+    stream = iter(batching.training_batches(Problem(), hparams, paths, encoders))
     cuts = collections.defaultdict(lambda: (set(), set()))
     for batch in itertools.islice(stream, 60):
         for pair, *rows in zip(decoded(batch, encoders), *(batch[side].numpy() for side in batch), strict=True):
@@ -258,7 +258,7 @@ def test_the_draws_of_dropout_follow_from_the_seed_the_pass_and_the_side(text, t
     def cuts(seed):
         """How each sentence was cut, pass after pass."""
         found = collections.defaultdict(list)
-        for batch in itertools.islice(iter(batching.training_batches([path], seed=seed, **options)), 8):
+        for batch in itertools.islice(iter(corpus.training_batches([path], seed=seed, **options)), 8):
             rows = [[row[row > 0].tolist() for row in batch[side].numpy()] for side in ("inputs", "targets")]
             for text, *both in zip(decoded(batch, encoders), *rows, strict=True):
                 found[text].append(both)
@@ -284,7 +284,7 @@ def test_each_side_has_its_own_merges_and_its_own_limit(tmp_path):
     assert longest == {"inputs": 22, "targets": 23}
     for limit, cut in ((23, ("inputs", "targets")), (22, ("inputs",)), (21, ())):
         options = {"bpe_dropout": 1.0, "encoders": encoders, "max_length": limit}
-        batch = next(iter(batching.training_batches([path], batch_size=limit, **options)))
+        batch = next(iter(corpus.training_batches([path], batch_size=limit, **options)))
         assert decoded(batch, encoders)[0] == sentence
         lengths = {side: batch[side].shape[1] for side in batch}
         assert lengths == {side: longest[side] if side in cut else len(whole[side]) for side in encoders}
@@ -292,7 +292,7 @@ def test_each_side_has_its_own_merges_and_its_own_limit(tmp_path):
 
 def test_copies_have_one_cut(text):
     encoders, paths, _ = text
-    batch = next(iter(batching.training_batches(
+    batch = next(iter(corpus.training_batches(
         paths, batch_size=500, was_copy=True, bpe_dropout=0.3, encoders=encoders
     )))  # fmt: skip
     assert np.array_equal(batch["inputs"], batch["targets"])
@@ -301,4 +301,4 @@ def test_copies_have_one_cut(text):
 def test_dropout_of_a_vocabulary_without_merges_is_refused_at_once(paths):
     encoders = dict.fromkeys(("inputs", "targets"), vocabulary.ByteTextEncoder())
     with pytest.raises(UserError, match=r"bpe_dropout=0.1.*has no merges"):
-        batching.training_batches(paths, batch_size=256, bpe_dropout=0.1, encoders=encoders)
+        corpus.training_batches(paths, batch_size=256, bpe_dropout=0.1, encoders=encoders)

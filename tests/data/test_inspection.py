@@ -158,7 +158,7 @@ def test_the_sides_are_those_that_a_model_sees(data_dir, kind, titles, tokens):
 def test_the_batches_are_those_of_training(data_dir):
     problem, hparams = Words(), registry.hparams("transformer_tiny").parse("batch_size=36,max_length=7,min_length=5")
     paths, encoders = problem.shard_paths(data_dir, "train"), problem.get_feature_encoders(data_dir)
-    found = batch_shapes.measure_batches(problem, paths, hparams, encoders, examples=60)
+    found = batch_shapes.measure_batches(problem, hparams, paths, encoders, examples=60)
     rows, widths = found.shapes[:, 0], found.shapes[:, 1:]
     assert rows.sum() >= 60 > rows[:-1].sum()
     assert (rows * widths.max(1) <= 36).all()

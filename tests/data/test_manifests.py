@@ -55,7 +55,7 @@ def test_manifest(finished):
     def use():
         problem, data_dir = registry.problem("translate_own"), str(finished / "d")
         problem.check_data(data_dir)
-        split_facts.check_split(problem, data_dir, DatasetSplit.TRAIN, 50)
+        split_facts.check_split(problem, data_dir, DatasetSplit.TRAIN)
         own(finished).generate_data(data_dir, str(finished))
 
     try:

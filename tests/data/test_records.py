@@ -3,11 +3,16 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data import batching, records, split_facts
+from t2t_lite.data import records, split_facts
 from t2t_lite.data.sharding import write_shards
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.text.vocabulary import TextEncoder
+from tests.data import corpus
 
 EXAMPLES = [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in range(50)]
+
+
+NINE = {"inputs": TextEncoder(9), "targets": TextEncoder(9)}
 
 
 def paths_in(folder, shards=3):
@@ -102,10 +107,10 @@ def test_records_that_cannot_be_trained_on_are_named_with_their_number(tmp_path,
         records.read_examples,
         split_facts.read_facts,
         lambda paths: list(
-            records.naming(batching.training_batches(paths, batch_size=4096).take(9), paths),
+            records.naming(corpus.training_batches(paths, batch_size=4096).take(9), paths),
         ),
-        lambda paths: list(records.naming(batching.evaluation_batches(paths, batch_size=4096), paths)),
-        lambda paths: list(records.naming(batching.evaluation_batches(paths, batch_size=4096, vocab_size=9), paths)),
+        lambda paths: list(records.naming(corpus.evaluation_batches(paths), paths)),
+        lambda paths: list(records.naming(corpus.evaluation_batches(paths, encoders=NINE), paths)),
     ):
         with pytest.raises(UserError, match=expected):
             list(read([good, bad]))
@@ -119,8 +124,10 @@ def test_errors_that_are_not_the_datas_do_not_blame_it(tmp_path):
         records.naming_damage(*paths),
     ):
         raise tf.errors.InvalidArgumentError(None, None, "odd")
-    outside = "and its like: an id is outside the vocabulary of 9. Records and vocabulary do not belong together"
+    outside = (
+        r"and its like: an id is outside the vocabulary of 9 \(inputs\)\. Records and vocabulary do not belong together"
+    )
     with pytest.raises(UserError, match=outside):
-        list(records.naming(batching.evaluation_batches(paths, batch_size=99, vocab_size=9), paths))
+        list(records.naming(corpus.evaluation_batches(paths, encoders=NINE), paths))
     with pytest.raises(ZeroDivisionError), records.naming_damage(*paths):
         raise ZeroDivisionError

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from t2t_lite.config import HParams
 from t2t_lite.data import records, split_facts
 from t2t_lite.data.problem import DatasetSplit, Problem
 from t2t_lite.errors import UserError
@@ -24,7 +25,9 @@ class Uneven(Problem):
             yield {"inputs": [30] * (n % 20 + 1) + [1], "targets": [12] * (n % 20 // 2) + [1]}
 
     def feature_encoders(self, data_dir):
-        return {side: vocabulary.TextEncoder(size) for side, size in zip(split_facts.SIDES, self.sizes, strict=True)}
+        return {
+            side: vocabulary.TextEncoder(size) for side, size in zip(("inputs", "targets"), self.sizes, strict=True)
+        }
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +54,10 @@ def without_facts(data_dir):
 
 
 def check(data_dir, max_length=0, min_length=0, split=DatasetSplit.TRAIN, **kind):
-    _, *counts = split_facts.check_split(Uneven(**kind), data_dir, split, max_length, min_length)
-    return counts
+    problem, hparams = Uneven(**kind), HParams(max_length=max_length, min_length=min_length)
+    paths, facts = split_facts.check_split(problem, data_dir, split)
+    facts = split_facts.seen_facts(problem, hparams, paths, facts)
+    return [*split_facts.count_kept(facts["lengths"], max_length, min_length)]
 
 
 def test_the_manifest_says_what_reading_says(data_dir):

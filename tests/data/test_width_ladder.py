@@ -32,8 +32,9 @@ def ladder(paths):
 
 
 def ladder_of(paths, problem=None, **settings):
-    hparams = HParams(batch_size=256, max_length=256, **settings)
-    return batching.problem_ladder(problem or Problem(), hparams, paths, {}, split_facts.read_facts(paths))
+    hparams, problem = HParams(batch_size=256, max_length=256, **settings), problem or Problem()
+    facts = split_facts.seen_facts(problem, hparams, paths, split_facts.read_facts(paths))
+    return batching.problem_ladder(problem, hparams, paths, {}, facts)
 
 
 def cells(lengths, widths):
@@ -68,7 +69,8 @@ def test_many_lengths_take_little_longer():
 def test_sides_of_different_length_have_widths_of_their_own():
     inputs = np.random.default_rng(0).integers(100, 200, 500)
     lengths = np.stack([inputs, inputs // 5], 1)
-    shapes = choose_ladder(lengths, (300, 100), batch_size=4096).shapes
+    sides = dict(zip(("inputs", "targets"), lengths.T, strict=True))
+    shapes = choose_ladder(sides, {"inputs": 300, "targets": 100}, batch_size=4096).shapes
     assert len(shapes) <= 16 and shapes[-1].tolist() == [4096 // 300, 300, 100]
     assert lengths.sum() / cells(lengths, shapes[:, 1:]) > 0.9  # 0.6 with one width for both sides
 
@@ -76,7 +78,7 @@ def test_sides_of_different_length_have_widths_of_their_own():
 @pytest.mark.parametrize("pool_size", [None, 300])
 def test_every_batch_is_full_and_every_example_comes_as_often(paths, originals, ladder, pool_size):
     counts, real, padded, shapes = collections.Counter(), 0, 0, set()
-    stream = batching.training_batches(paths, batch_size=256, seed=3, ladder=ladder, pool_size=pool_size)
+    stream = corpus.training_batches(paths, batch_size=256, seed=3, ladder=ladder, pool_size=pool_size)
     for batch in itertools.islice(stream.as_numpy_iterator(), 600):
         shapes.add((*batch["inputs"].shape, batch["targets"].shape[1]))
         found = (batch["inputs"][:, 0] - 10).tolist()
@@ -95,7 +97,7 @@ def test_every_batch_is_full_and_every_example_comes_as_often(paths, originals, 
 @pytest.mark.parametrize("position", [0, 1, 57, 200])
 def test_a_restored_iterator_goes_on_identically(paths, ladder, tmp_path, position):
     def stream():
-        return iter(batching.training_batches(paths, batch_size=256, seed=3, pool_size=700, ladder=ladder))
+        return iter(corpus.training_batches(paths, batch_size=256, seed=3, pool_size=700, ladder=ladder))
 
     iterator, restored = stream(), stream()
     for _ in range(position):
@@ -110,7 +112,7 @@ def test_a_restored_iterator_goes_on_identically(paths, ladder, tmp_path, positi
 def test_a_corpus_smaller_than_a_batch_still_gives_full_batches(tmp_path):
     paths = corpus.write_numbered(tmp_path, 3, shards=1)
     ladder = ladder_of(paths)
-    batches = list(batching.training_batches(paths, batch_size=256, ladder=ladder).take(20).as_numpy_iterator())
+    batches = list(corpus.training_batches(paths, batch_size=256, ladder=ladder).take(20).as_numpy_iterator())
     shapes = {(*batch["inputs"].shape, batch["targets"].shape[1]) for batch in batches}
     assert shapes <= set(map(tuple, ladder.shapes.tolist()))
     counts = collections.Counter(n for batch in batches for n in batch["inputs"][:, 0].tolist())
@@ -127,4 +129,4 @@ def test_the_widest_shape_holds_the_longest_as_the_model_sees_them(paths, origin
 def test_an_example_that_fits_into_no_shape_is_not_cut_off(paths):
     narrow = WidthLadder(np.array([[25, 10, 10]], np.int32))
     with pytest.raises(tf.errors.InvalidArgumentError, match="longer than the widest shape"):
-        next(iter(batching.training_batches(paths, batch_size=256, ladder=narrow)))
+        next(iter(corpus.training_batches(paths, batch_size=256, ladder=narrow)))

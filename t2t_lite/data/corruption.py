@@ -1,0 +1,66 @@
+"""Applies a problem's `corrupt` to its batches."""
+
+import functools
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.random_numbers import threefry
+
+
+def corrupted(problem, batches, seed, is_stream=False):
+    """Returns a dataset of batches after `Problem.corrupt`.
+
+    Without an override, it is the same dataset, so that saved positions of its iterators remain valid.
+
+    Args:
+        problem: Problem.
+        batches: `tf.data.Dataset` of {feature: int32 ids}.
+        seed: int, `random_seed`.
+        is_stream: bool, whether a batch's seeds depend on its index. Otherwise each pass gives the same result.
+
+    Raises:
+        UserError: a feature of the problem is missing.
+    """
+
+    def corrupt(index, batch):
+        found = problem.corrupt(batch, row_seeds(batch, seed, index))
+        return {name: tf.cast(found[name], tf.int32) for name in problem.features if name in found}
+
+    if problem.overrides("corrupt") and is_stream:
+        batches = batches.enumerate().map(corrupt)
+    elif problem.overrides("corrupt"):
+        batches = batches.map(functools.partial(corrupt, tf.constant(0, tf.int64)))
+    if missing := sorted(problem.features.keys() - batches.element_spec.keys()):
+        raise UserError(
+            f"{problem.full_name}: its batches have no {' and no '.join(missing)}. Expected each of `features` in the "
+            "records, or from preprocess_example or corrupt."
+        )
+    return batches
+
+
+def row_seeds(batch, seed, index):
+    """Returns int32 [rows, 2], a seed for each row: a function of the arguments and the row's own ids, not of padding.
+
+    Args:
+        batch: {feature: int32 [rows, length] or [rows]}, padded with 0.
+        seed: int.
+        index: int64 [], the index of the batch.
+    """
+    hashes = [tf.zeros([], tf.int32)] * 2
+    for number, ids in enumerate(batch.values()):
+        ids = tf.reshape(ids, [tf.shape(ids)[0], -1])
+        positions = tf.cast(tf.range(tf.shape(ids)[1]), tf.uint32)
+        words = threefry(
+            (tf.cast(ids, tf.uint32), tf.constant(number, tf.uint32)), (positions, tf.zeros_like(positions))
+        )
+        visible = [tf.where(ids != 0, tf.bitcast(word, tf.int32), 0) for word in words]
+        hashes = [total + tf.reduce_sum(word, 1) for total, word in zip(hashes, visible, strict=True)]
+    key = threefry(_words(tf.constant(seed % 2**63, tf.int64)), _words(index))
+    found = threefry(key, [tf.bitcast(word, tf.uint32) for word in hashes])
+    return tf.stack([tf.bitcast(word, tf.int32) for word in found], 1)
+
+
+def _words(number):
+    """Returns the two uint32 words of an int64 scalar."""
+    return tf.unstack(tf.bitcast(number, tf.uint32))

@@ -1,0 +1,109 @@
+"""What `corrupt` draws for a row follows from the stream alone."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.config import HParams
+from t2t_lite.data import batching
+from t2t_lite.data.corruption import row_seeds
+from t2t_lite.data.problem import Problem
+from t2t_lite.errors import UserError
+from t2t_lite.random_numbers import uniform_numbers
+from t2t_lite.training.feed import Feed
+from tests.data import corpus
+
+HPARAMS = HParams(batch_size=256, max_length=30, random_seed=7)
+
+
+class Masked(Problem):
+    """Replaces a third of the inputs by 3; `sentence` are the ids that were there."""
+
+    features = {"inputs": 2, "targets": 2, "sentence": 2}  # noqa: RUF012
+    record_features = "inputs", "targets"
+
+    def corrupt(self, batch, seeds):
+        ids = batch["inputs"]
+        is_masked = (uniform_numbers(seeds, 1, tf.shape(ids)[1])[:, 0, :, 0] < 1 / 3) & (ids != 0)
+        return {**batch, "inputs": tf.where(is_masked, 3, ids), "sentence": tf.where(is_masked, ids, 0)}
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    return corpus.write_numbered(tmp_path_factory.mktemp("records"), 400)
+
+
+def stream(paths, problem=None, **changes):
+    return iter(batching.training_batches(problem or Masked(), HPARAMS.override_from_dict(changes), paths))
+
+
+def assert_same(first, second):
+    for expected, found in zip(first, second, strict=True):
+        for name in expected:
+            np.testing.assert_array_equal(found[name], expected[name])
+
+
+def test_a_third_is_masked_and_nothing_is_lost(paths):
+    clean = itertools.islice(stream(paths, Problem()), 60)
+    masked, ids = 0, 0
+    for batch, expected in zip(itertools.islice(stream(paths), 60), clean, strict=True):
+        assert list(batch) == ["inputs", "targets", "sentence"]
+        whole = tf.where(batch["sentence"] != 0, batch["sentence"], batch["inputs"])
+        assert_same([expected], [{"inputs": whole, "targets": batch["targets"]}])
+        masked, ids = masked + np.count_nonzero(batch["sentence"]), ids + np.count_nonzero(whole)
+    assert 0.3 < masked / ids < 0.37
+
+
+def test_a_batch_is_masked_alike_for_any_number_of_replicas(paths):
+    def batches(replicas):
+        step = SimpleNamespace(batches_a_step=replicas, place=lambda batches: None)
+        with Feed(stream(paths), 0, step, paths, Masked().record_features) as feed:
+            return [batch for _ in range(24 // replicas) for batch in feed.take()[0].batches]
+
+    assert_same(batches(1), batches(8))
+
+
+def test_a_resumed_run_masks_alike_and_another_seed_does_not(paths, tmp_path):
+    iterator, restored = stream(paths), stream(paths)
+    for _ in range(11):
+        next(iterator)
+    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
+    assert_same(itertools.islice(iterator, 30), itertools.islice(restored, 30))
+
+
+def test_evaluation_masks_alike_each_time(paths):
+    first, again, other = (
+        list(batching.evaluation_batches(Masked(), HPARAMS.override_from_dict({"random_seed": seed}), paths))
+        for seed in (7, 7, 8)
+    )
+    assert_same(first, again)
+    assert any((a["inputs"].numpy() != b["inputs"].numpy()).any() for a, b in zip(first, other, strict=True))
+
+
+def test_seeds_depend_on_the_row_the_batch_and_the_run_alone():
+    ids = np.array([[5, 6, 7, 1], [6, 5, 1, 0], [5, 1, 0, 0], [5, 1, 0, 0]], np.int32)
+    batch = {"inputs": ids, "label": np.array([1, 2, 3, 4], np.int32)}
+
+    def seeds(batch, seed=7, index=9):
+        return row_seeds({name: tf.constant(ids) for name, ids in batch.items()}, seed, tf.constant(index, tf.int64))
+
+    all_rows = seeds(batch).numpy()
+    assert all_rows.dtype == np.int32 and len(set(map(tuple, all_rows))) == 4
+    turned = {"inputs": np.pad(ids[::-1], [(0, 0), (0, 5)]), "label": batch["label"][::-1]}  # other neighbors and width
+    np.testing.assert_array_equal(seeds(turned)[::-1], all_rows)
+    np.testing.assert_array_equal(seeds({"inputs": ids[1:2, :3], "label": batch["label"][1:2]})[0], all_rows[1])
+    for other in (seeds(batch, seed=8), seeds(batch, index=8), seeds({**batch, "inputs": ids + (ids > 1)})):
+        assert not (other.numpy() == all_rows).any(1).any()
+
+
+def test_a_feature_that_nothing_adds_is_named(paths):
+    class Forgotten(Masked):
+        def corrupt(self, batch, seeds):
+            return {"inputs": batch["inputs"]}
+
+    with pytest.raises(UserError, match="problem: its batches have no sentence and no targets"):
+        stream(paths, Forgotten())

@@ -1,0 +1,180 @@
+"""A ported `preprocess_example` is applied wherever examples are read, and nothing changes where there is none."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.config import HParams
+from t2t_lite.data import batching, sharding, split_facts
+from t2t_lite.data.example_reader import ExampleReader
+from t2t_lite.data.problem import DatasetSplit, Problem
+from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import TextEncoder
+
+HPARAMS = HParams(batch_size=64, max_length=8)
+MARKS = {"train": 20, "eval": 21, "infer": 22}
+
+
+class Plain(Problem):
+    """Examples of inputs [10 + n, 1] and of targets [30, …, 1], 2 to 7 ids."""
+
+    name = "reader"
+    dataset_splits = [{"split": s, "shards": 2} for s in (DatasetSplit.TRAIN, DatasetSplit.EVAL)]  # noqa: RUF012
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        for n in range(60):
+            yield {"inputs": [10 + n % 6, 1], "targets": [*[30] * (n % 6 + 1), 1]}
+
+    def feature_encoders(self, data_dir):
+        return {"inputs": TextEncoder(60), "targets": TextEncoder(50)}
+
+
+class Ported(Plain):
+    """Puts a mark of the mode before the inputs, and leaves out the last ids of the targets."""
+
+    def preprocess_example(self, example, mode, hparams):
+        mark = tf.constant([MARKS[mode]], tf.int64)
+        example["inputs"] = tf.concat([mark, example["inputs"]], 0)
+        example["targets"] = example["targets"][: hparams.max_length - 4]
+        return example
+
+
+class Twice(Plain):
+    """Makes two examples of one with an odd number, and none of the others; the copy is two ids longer."""
+
+    def preprocess_example(self, example, mode, hparams):
+        longer = {**example, "inputs": tf.concat([example["inputs"], example["inputs"]], 0)}
+        both = {name: tf.ragged.stack([example[name], longer[name]]) for name in example}
+        both = tf.data.Dataset.from_tensor_slices(both)
+        return both.take(2 * (example["inputs"][0] % 2))
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("reader"))
+    Plain().generate_data(folder, folder)
+    return folder
+
+
+def rows(batches, count=40):
+    """All examples of the first batches, without padding, as {(inputs, targets)}."""
+    return {
+        tuple(tuple(row[row != 0].tolist()) for row in both)
+        for batch in itertools.islice(iter(batches), count)
+        for both in zip(batch["inputs"].numpy(), batch["targets"].numpy(), strict=True)
+    }
+
+
+def training(problem, data_dir):
+    return batching.training_batches(problem, HPARAMS, problem.shard_paths(data_dir, "train"))
+
+
+def evaluation(problem, data_dir):
+    return batching.evaluation_batches(problem, HPARAMS, problem.shard_paths(data_dir, "eval"))
+
+
+def fit(split):
+    return lambda problem, data_dir: problem.dataset(data_dir, split, HPARAMS).map(lambda batch, _: batch)
+
+
+def decoding(problem, data_dir):
+    reader = ExampleReader(problem, HPARAMS, "infer", problem.shard_paths(data_dir, "eval"))
+    return ({name: tf.constant([ids]) for name, ids in example.items()} for example in reader.examples())
+
+
+@pytest.mark.parametrize("flags", [{}, {"was_reversed": True}, {"was_copy": True}], ids=["plain", "rev", "copy"])
+@pytest.mark.parametrize(
+    ("read", "mode"),
+    [(training, "train"), (fit("train"), "train"), (evaluation, "eval"), (fit("dev"), "eval"), (decoding, "infer")],
+    ids=["training", "fit", "evaluation", "fit on the dev set", "decoding"],
+)
+def test_every_reader_applies_a_ported_override_before_it_swaps(data_dir, read, mode, flags):
+    problem = Ported(**flags)
+    examples = ({"inputs": (MARKS[mode], 10 + n, 1), "targets": (*[30] * (n + 1), 1)[:4]} for n in range(6))
+    expected = {tuple(problem.maybe_reverse_and_copy(example).values()) for example in examples}
+    assert rows(read(problem, data_dir), 60) == expected
+
+
+def test_an_example_may_become_several_or_none_and_the_limits_count_after_it(data_dir):
+    short = {((10 + n, 1), (*[30] * (n + 1), 1)) for n in (1, 3, 5)}
+    long = {((10 + n, 1, 10 + n, 1), (*[30] * (n + 1), 1)) for n in (1, 3, 5)}
+    for read in (training, evaluation):
+        assert rows(read(Twice(), data_dir)) == short | long
+    hparams = HPARAMS.override_from_dict({"max_length": 3})
+    split = split_facts.check_training_split(Twice(), hparams, data_dir)
+    assert (split.examples, split.dropped) == (10, 50)  # of 30 short and 30 longer ones: inputs and targets of 2 and 3
+    assert rows(batching.training_batches(Twice(), hparams, split.paths)) == {((11, 1), (30, 30, 1))}
+    ladder = batching.problem_ladder(Twice(), HPARAMS, split.paths, {}, split.facts)
+    assert ladder.widest == {"inputs": 4, "targets": 7}
+    stream = batching.training_batches(Twice(), HPARAMS, split.paths, ladder=ladder)
+    assert rows(stream) == short | long
+
+
+def test_a_restored_iterator_goes_on_identically(data_dir, tmp_path):
+    iterator, restored = (iter(training(Twice(), data_dir)) for _ in range(2))
+    for _ in range(7):
+        next(iterator)
+    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
+    for _ in range(20):
+        expected, found = next(iterator), next(restored)
+        for name in expected:
+            np.testing.assert_array_equal(found[name], expected[name])
+
+
+@pytest.mark.parametrize("kind", ["missing", "negative", "empty", "beyond the vocabulary"])
+def test_what_an_override_may_not_return(data_dir, kind):
+    class Wrong(Plain):
+        def preprocess_example(self, example, mode, hparams):
+            ids = {"negative": [-1], "beyond the vocabulary": [70]}.get(kind, [])
+            return {"inputs": tf.constant(ids, tf.int64), "targets": example["targets"]} if kind != "missing" else {
+                "inputs": example["inputs"]
+            }  # fmt: skip
+
+    words = {
+        "missing": "reader: its batches have no targets. Expected each of `features` in the records, or from",
+        "beyond the vocabulary": r"an id is outside the vocabulary of 60 \(inputs\)",
+    }.get(kind, "preprocess_example returned a feature without ids, or an id below 0")
+    paths = Wrong().shard_paths(data_dir, "eval")
+    with pytest.raises((UserError, tf.errors.InvalidArgumentError), match=words):
+        next(iter(batching.evaluation_batches(Wrong(), HPARAMS, paths, Wrong().feature_encoders(data_dir))))
+
+
+class Several(Problem):
+    """One text, a segment for each of its ids, and a label."""
+
+    features = {"targets": 2, "segments": 2, "label": 1}  # noqa: RUF012
+
+
+@pytest.mark.parametrize("with_ladder", [False, True], ids=["any widths", "ladder"])
+def test_any_number_of_features(tmp_path, with_ladder):
+    examples = [{"targets": [*[n + 5] * (n % 8), 1], "segments": [1, 2][: n % 2 + 1], "label": [n % 3]}
+                for n in range(90)]  # fmt: skip
+    path, names = str(tmp_path / "several"), Several().record_features
+    facts = sharding.write_shards(examples, [path], seed=0, features=names)[0]
+    read = split_facts.read_facts([path], names)
+    assert read == {name: facts[name] for name in read}
+    assert read["largest_id"] == {"targets": 94, "segments": 2, "label": 2}
+    ladder = batching.problem_ladder(Several(), HPARAMS, [path], {}, read) if with_ladder else None
+    found = []
+    for batch in batching.training_batches(Several(), HPARAMS, [path], ladder=ladder).take(60).as_numpy_iterator():
+        count = len(batch["label"])
+        assert batch["label"].shape == (count,) and count * batch["targets"].shape[1] <= 64
+        if ladder:
+            shape = [count, batch["targets"].shape[1], batch["segments"].shape[1], 1]
+            assert shape in ladder.shapes.tolist()
+        for row in range(count):
+            ids = {name: [i for i in np.atleast_1d(batch[name][row]).tolist() if i] for name in ("targets", "segments")}
+            found.append({**ids, "label": [int(batch["label"][row])]})
+    assert all(example in examples for example in found)
+    assert {example["targets"][0] for example in found} == {example["targets"][0] for example in examples}
+
+
+def test_a_label_is_a_single_id(tmp_path):
+    path = str(tmp_path / "two")
+    example = {"targets": [5, 1], "segments": [1], "label": [1, 2]}
+    sharding.write_shards([example], [path], seed=0, features=Several().record_features)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="queeze"):
+        next(iter(batching.evaluation_batches(Several(), HPARAMS, [path])))
