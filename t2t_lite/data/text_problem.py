@@ -16,13 +16,13 @@ from t2t_lite.text import subwords, vocabulary
 from t2t_lite.text.subword_text_encoder import ENDING, SubwordTextEncoder, read_pieces
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SIDES = ("inputs", "targets")
 
 
 class Text2TextProblem(Problem):
     """Text in, text out. Subclasses write `generate_samples` and `is_generate_per_split`.
 
     Attributes:
+        text_features: names of the one or two features that are text in the samples and have a vocabulary.
         vocab_type: VocabType.
         approx_vocab_size: number of pieces in the shared vocabulary.
         approx_target_vocab_size: number of pieces in the targets' own vocabulary, in which case `approx_vocab_size`
@@ -38,6 +38,7 @@ class Text2TextProblem(Problem):
         inputs_prefix, targets_prefix: strings that are prepended to each text.
     """
 
+    text_features = ("inputs", "targets")
     vocab_type = VocabType.SUBWORD
     approx_vocab_size = 2**15
     approx_target_vocab_size = None
@@ -72,30 +73,33 @@ class Text2TextProblem(Problem):
             return self.use_vocab_from_other_problem.vocab_filename
         if self.vocab_type == VocabType.TOKEN:
             return f"vocab.{self.dataset_filename()}.tokens"
-        return f"vocab.{self.dataset_filename()}.{self.approx_vocab_size}{self._ending('inputs')}"
+        return f"vocab.{self.dataset_filename()}.{self.approx_vocab_size}{self._ending(self.text_features[0])}"
 
     @property
     def vocab_filenames(self):
-        """{"inputs": name, "targets": name}: twice `vocab_filename`, or `vocab.<problem>.<side>.<size>.model`."""
+        """{feature: name}: always `vocab_filename`, or `vocab.<problem>.<feature>.<size>.model`."""
         if self.use_vocab_from_other_problem:
             return self.use_vocab_from_other_problem.vocab_filenames
         if not self._has_two_vocabularies:
-            return dict.fromkeys(_SIDES, self.vocab_filename)
-        sizes = self.approx_vocab_size, self.approx_target_vocab_size or self.approx_vocab_size
+            return dict.fromkeys(self.text_features, self.vocab_filename)
         return {
-            side: f"vocab.{self.dataset_filename()}.{side}.{size}{self._ending(side)}"
-            for side, size in zip(_SIDES, sizes, strict=True)
+            name: f"vocab.{self.dataset_filename()}.{name}.{size}{self._ending(name)}"
+            for name, size in self._vocab_sizes().items()
         }
 
-    def _ending(self, side):
-        return ENDING if self.existing_vocabularies.get(side, "").endswith(ENDING) else ".model"
+    def _vocab_sizes(self):
+        sizes = self.approx_vocab_size, self.approx_target_vocab_size or self.approx_vocab_size
+        return dict(zip(self.text_features, sizes, strict=False))
+
+    def _ending(self, feature):
+        return ENDING if self.existing_vocabularies.get(feature, "").endswith(ENDING) else ".model"
 
     @property
     def _has_two_vocabularies(self):
         if self.vocab_type != VocabType.SUBWORD:
             return False
         if self.existing_vocabularies:
-            return self.existing_vocabularies["inputs"] != self.existing_vocabularies["targets"]
+            return len(set(self.existing_vocabularies.values())) > 1
         return self.approx_target_vocab_size is not None
 
     def prepare_generation(self, data_dir, tmp_dir):
@@ -103,7 +107,7 @@ class Text2TextProblem(Problem):
         self.get_or_create_vocab(data_dir, tmp_dir)
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
-        """Returns the encoder of the inputs, which is usually shared; makes missing vocabularies first.
+        """Returns the encoder of the first text feature, which is usually shared; makes missing vocabularies first.
 
         They are learned from the training samples, or adopted from `existing_vocabularies`.
 
@@ -115,7 +119,7 @@ class Text2TextProblem(Problem):
             return vocabulary.ByteTextEncoder()
         if self.vocab_type == VocabType.TOKEN:
             return vocabulary.TokenTextEncoder(os.path.join(data_dir, self.vocab_filename), self.oov_token)
-        return self._subword_encoders(data_dir, tmp_dir, force_get)["inputs"]
+        return self._subword_encoders(data_dir, tmp_dir, force_get)[self.text_features[0]]
 
     def _subword_encoders(self, data_dir, tmp_dir, force_get):
         import tensorflow as tf
@@ -138,7 +142,7 @@ class Text2TextProblem(Problem):
     def _take_over_vocabularies(self, paths):
         import tensorflow as tf
 
-        for path, source in {paths[side]: self.existing_vocabularies[side] for side in _SIDES}.items():
+        for path, source in {paths[name]: self.existing_vocabularies[name] for name in paths}.items():
             if not tf.io.gfile.exists(path):
                 _adopt(source, path)
             elif files.read_bytes(path) != _as_adopted(source):
@@ -148,16 +152,15 @@ class Text2TextProblem(Problem):
                 )
 
     def _learn_vocabularies(self, paths, data_dir, tmp_dir):
-        """Learns the vocabularies `paths`, by side."""
-        sizes = {"inputs": self.approx_vocab_size, "targets": self.approx_vocab_size}
+        """Learns the vocabularies `paths`, by feature."""
         if not self._has_two_vocabularies:
-            self._learn(lambda: self.generate_text_for_vocab(data_dir, tmp_dir), paths["inputs"], sizes["inputs"])
+            path = paths[self.text_features[0]]
+            self._learn(lambda: self.generate_text_for_vocab(data_dir, tmp_dir), path, self.approx_vocab_size)
             return
-        sizes["targets"] = self.approx_target_vocab_size
         with self._draw_samples(data_dir, tmp_dir) as drawn:
-            for side, path in paths.items():
-                at = _SIDES.index(side)
-                self._learn(lambda at=at: (pair[at] for pair in drawn), path, sizes[side])
+            for name, path in paths.items():
+                at = self.text_features.index(name)
+                self._learn(lambda at=at: (texts[at] for texts in drawn), path, self._vocab_sizes()[name])
 
     def _learn(self, lines, path, size):
         """Learns a vocabulary from the lines that a function returns; the function may be called twice."""
@@ -174,10 +177,10 @@ class Text2TextProblem(Problem):
             subwords.train_sentencepiece(lines(), prefix, error.largest, user_defined_symbols=symbols)
 
     def generate_text_for_vocab(self, data_dir, tmp_dir):
-        """Yields the lines to learn a shared vocabulary from: both sides of the sampled pairs."""
+        """Yields the lines to learn a shared vocabulary from: all texts of the samples drawn."""
         with self._draw_samples(data_dir, tmp_dir) as drawn:
-            for pair in drawn:
-                yield from pair
+            for texts in drawn:
+                yield from texts
 
     def samples_for_vocab(self, data_dir, tmp_dir):
         """Returns the samples from which `max_samples_for_vocab` are selected: the training samples."""
@@ -187,16 +190,16 @@ class Text2TextProblem(Problem):
     def _draw_samples(self, data_dir, tmp_dir):
         with Reservoir(self.max_samples_for_vocab, self.random_seed) as drawn:
             samples = self._checked(self.samples_for_vocab(data_dir, tmp_dir))
-            drawn.fill(tuple(sample[side] for side in _SIDES) for sample in samples)
+            drawn.fill(tuple(sample[name] for name in self.text_features) for sample in samples)
             _LOGGER.info(f"{self.name}: vocabulary from {len(drawn):,} of {drawn.seen:,} samples")
             yield drawn
 
     def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields {"inputs": ids, "targets": ids} ending in 1; pairs with an empty side are left out and counted.
+        """Yields {feature: ids}, texts ending in 1; samples with an empty text are left out and counted.
 
         Unless it is overridden, generation encodes the samples itself, in several processes.
         """
-        encode = self._sample_encoder(data_dir)
+        encode = self.sample_encoder(data_dir)
         for sample in self._nonblank_samples(data_dir, tmp_dir, dataset_split):
             yield from encode([sample])
 
@@ -204,36 +207,37 @@ class Text2TextProblem(Problem):
         """See `Problem.samples_to_encode`: text, unless `generate_encoded_samples` is overridden."""
         if type(self).generate_encoded_samples is not Text2TextProblem.generate_encoded_samples:
             return super().samples_to_encode(data_dir, tmp_dir, dataset_split)
-        return self._nonblank_samples(data_dir, tmp_dir, dataset_split), self._sample_encoder(data_dir)
+        return self._nonblank_samples(data_dir, tmp_dir, dataset_split), self.sample_encoder(data_dir)
 
     def _nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         for sample in self._checked(self.generate_samples(data_dir, tmp_dir, dataset_split)):
-            if sample["inputs"].strip() and sample["targets"].strip():
+            if all(sample[name].strip() for name in self.text_features):
                 yield sample
             else:
                 self.removed["empty"] += 1
 
     def _checked(self, samples):
         for sample in samples:
-            if not isinstance(sample, dict) or not all(isinstance(sample.get(side), str) for side in _SIDES):
-                raise UserError(
-                    f'{self.name}: generate_samples gave {shown(sample)}. Expected {{"inputs": str, "targets": str}}.'
-                )
+            texts = [sample.get(name) for name in self.text_features] if isinstance(sample, dict) else [None]
+            if not all(isinstance(text, str) for text in texts):
+                expected = ", ".join(f'"{name}": str' for name in self.text_features)
+                raise UserError(f"{self.name}: generate_samples gave {shown(sample)}. Expected {{{expected}}}.")
             yield sample
 
-    def _sample_encoder(self, data_dir):
-        prefixes = {"inputs": self.inputs_prefix, "targets": self.targets_prefix}
+    def sample_encoder(self, data_dir):
+        """Returns the function of a list of samples that encodes them as examples; it must be picklable."""
+        prefixes = {name: getattr(self, f"{name}_prefix") for name in self.text_features}
         return functools.partial(_encode, self.feature_encoders(data_dir), prefixes)
 
     def feature_encoders(self, data_dir):
-        """Returns the vocabularies in `data_dir`; if both sides share one, it is returned twice.
+        """Returns the vocabularies in `data_dir`; if both texts share one, it is returned twice.
 
         Raises:
             UserError: a vocabulary does not exist.
         """
         if len(set(self.vocab_filenames.values())) > 1:
             return self._subword_encoders(data_dir, None, force_get=True)
-        return dict.fromkeys(_SIDES, self.get_or_create_vocab(data_dir, None, force_get=True))
+        return dict.fromkeys(self.text_features, self.get_or_create_vocab(data_dir, None, force_get=True))
 
     def vocabulary_files(self, data_dir):
         """Returns the paths of the files of the vocabularies in `data_dir`."""
@@ -290,6 +294,6 @@ def _subword_encoder(path):
 
 def _encode(encoders, prefixes, samples):
     return [
-        {side: [*encoders[side].encode(prefix + sample[side]), vocabulary.EOS_ID] for side, prefix in prefixes.items()}
+        {name: [*encoders[name].encode(prefix + sample[name]), vocabulary.EOS_ID] for name, prefix in prefixes.items()}
         for sample in samples
     ]

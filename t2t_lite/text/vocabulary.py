@@ -332,12 +332,13 @@ class SentencePieceEncoder(TextEncoder):
 
 
 def vocabulary_sizes(encoders):
-    """Returns the sizes of the inputs' and the targets' vocabulary; None for the targets if they share one.
+    """Returns the sizes of the inputs' and the targets' vocabulary; None for the targets if there is only one.
 
     Args:
-        encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
+        encoders: {feature: encoder} with "targets", and "inputs" if there are any.
     """
-    inputs, targets = encoders["inputs"], encoders["targets"]
+    targets = encoders["targets"]
+    inputs = encoders.get("inputs", targets)
     return inputs.vocab_size, None if inputs.fingerprint == targets.fingerprint else targets.vocab_size
 
 

@@ -1,0 +1,94 @@
+"""A text and its class, ported from tensor2tensor as it stands."""
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.config import HParams
+from t2t_lite.data import inspection, records
+from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, VocabType
+from t2t_lite.errors import UserError
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder
+from t2t_lite.text.vocabulary import ByteTextEncoder
+
+TEXTS = {"good": 1, "bad": 0, "fine": 1, "dull": 0, " ": 1}
+
+
+class Opinion(Text2ClassProblem):
+    name = "opinion"
+    is_generate_per_split = True
+    vocab_type = VocabType.CHARACTER
+    num_classes = 2
+    dataset_splits = [{"split": s, "shards": 2} for s in (DatasetSplit.TRAIN, DatasetSplit.EVAL)]  # noqa: RUF012
+    label_type = int
+
+    def class_labels(self, data_dir):
+        return ["negative", "positive"]
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        for text, label in TEXTS.items():
+            yield {"inputs": text, "label": self.label_type(label)}
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("opinion"))
+    Opinion().generate_data(folder, folder)
+    return folder
+
+
+def test_records_hold_the_texts_and_the_labels_from_1(data_dir):
+    found = records.read_examples(Opinion().shard_paths(data_dir, DatasetSplit.TRAIN))
+    expected = [{"inputs": [*ByteTextEncoder().encode(text), 1], "targets": [label + 1]}
+                for text, label in TEXTS.items() if text != " "]  # fmt: skip
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert Opinion().manifest(data_dir)["splits"]["train"]["removed"] == {"empty": 1}
+
+
+def test_a_batch_holds_one_label_for_each_row(data_dir):
+    problem = Opinion()
+    encoders = problem.get_feature_encoders(data_dir)
+    for split in ("train", "dev"):
+        (batch, labels) = next(iter(problem.dataset(data_dir, split, HParams(batch_size=64))))
+        assert labels.shape == batch["inputs"].shape[:1] and len(labels) >= 4
+        for row, label in zip(batch["inputs"].numpy(), labels.numpy(), strict=True):
+            text, name = encoders["inputs"].decode(row), encoders["targets"].decode(label)
+            assert name == ("positive" if TEXTS[text] else "negative")
+
+
+def test_inspection_shows_labels(data_dir):
+    text = "\n".join(inspection.inspect_data(Opinion(), data_dir, registry.hparams("transformer_tiny")))
+    assert "good\n" in text and "positive\n" in text
+    assert "vocabulary of targets: ClassLabelEncoder, 3 entries" in text
+
+
+@pytest.mark.parametrize("label", [2, -1, "positive"])
+def test_a_label_that_is_none(tmp_path, monkeypatch, label):
+    monkeypatch.setattr(Opinion, "label_type", lambda self, number: label)
+    with pytest.raises(
+        UserError, match=rf"opinion: generate_samples gave the label '?{label}'?\. Expected an int from 0"
+    ):
+        Opinion().generate_data(str(tmp_path), str(tmp_path))
+
+
+def test_labels_of_another_order_are_refused(data_dir, monkeypatch):
+    monkeypatch.setattr(Opinion, "class_labels", lambda self, data_dir: ["positive", "negative"])
+    with pytest.raises(UserError, match=r"targets of opinion: this vocabulary .* not the one the records"):
+        Opinion().check_data(data_dir)
+    monkeypatch.setattr(Opinion, "num_classes", 3)
+    with pytest.raises(UserError, match="opinion: 2 class labels, but num_classes = 3"):
+        Opinion().check_data(data_dir)
+
+
+def test_class_labels():
+    encoder = ClassLabelEncoder(["no", "yes"])
+    assert encoder.vocab_size == 3
+    assert [encoder.encode(label) for label in ("no", "yes")] == [[1], [2]]
+    assert [encoder.decode(ids) for ids in (1, [2], [0])] == ["no", "yes", ""]
+    assert encoder.pieces([0, 2, 1]) == ["<pad>", "yes", "no"]
+    assert encoder.fingerprint == ClassLabelEncoder(["no", "yes"]).fingerprint
+    assert encoder.fingerprint != ClassLabelEncoder(["yes", "no"]).fingerprint
+    with pytest.raises(UserError, match=r"'maybe' is no class label. Expected one of no, yes"):
+        encoder.encode("maybe")
+    for wrong in ([], ["a", "a"], [1, 2]):
+        with pytest.raises(UserError, match="class labels"):
+            ClassLabelEncoder(wrong)
