@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.config import HParams
-from t2t_lite.data import batching, records, sharding
+from t2t_lite.data import batching, records, sharding, split_facts
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
@@ -293,9 +293,17 @@ def test_each_side_has_its_own_merges_and_its_own_limit(tmp_path):
 def test_copies_have_one_cut(text):
     encoders, paths, _ = text
     batch = next(iter(corpus.training_batches(
-        paths, batch_size=500, was_copy=True, bpe_dropout=0.3, encoders=encoders
+        paths, Problem(was_copy=True), batch_size=500, bpe_dropout=0.3, encoders=encoders
     )))  # fmt: skip
     assert np.array_equal(batch["inputs"], batch["targets"])
+
+
+def test_the_shapes_of_a_ladder_hold_what_dropout_makes(text):
+    encoders, paths, _ = text
+    hparams = HParams(batch_size=500, bpe_dropout=0.3)
+    ladder = batching.problem_ladder(Problem(), hparams, paths, encoders, split_facts.read_facts(paths))
+    for batch in batching.training_batches(Problem(), hparams, paths, encoders, ladder).take(60):
+        assert [len(batch["inputs"]), *(batch[side].shape[1] for side in batch)] in ladder.shapes.tolist()
 
 
 def test_dropout_of_a_vocabulary_without_merges_is_refused_at_once(paths):
