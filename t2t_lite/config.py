@@ -41,11 +41,11 @@ class HParams:
         meaning="Layers of the decoder; 0: num_hidden_layers.",
     )  # fmt: skip
     attention_key_channels: int = setting(
-        0, 0, 2**18, argument="key_dim", per="num_heads", fixed=True,
+        0, 0, 2**18, argument="key_dim", zero="none", per="num_heads", fixed=True,
         meaning="d_k, the total over all heads; 0: hidden_size.",
     )  # fmt: skip
     attention_value_channels: int = setting(
-        0, 0, 2**18, argument="value_dim", per="num_heads", fixed=True,
+        0, 0, 2**18, argument="value_dim", zero="none", per="num_heads", fixed=True,
         meaning="d_v, the total over all heads; 0: hidden_size.",
     )  # fmt: skip
 
@@ -66,11 +66,19 @@ class HParams:
     )
     ffn_activation: str = setting(
         "relu", argument="activation", fixed=True,
-        meaning="Activation of the feed-forward networks: relu, gelu, swish, swiglu, or another one of Keras.",
+        meaning="Activation of the feed-forward networks: relu, gelu, gelu_tanh, swish, swiglu, or one of Keras.",
     )  # fmt: skip
     shared_embedding_and_softmax_weights: bool = setting(
         True, argument="tie_embeddings", fixed=True, meaning="Whether embeddings and softmax share one matrix."
     )
+    embedding_size: int = setting(
+        0, 0, 2**16, argument="embedding_size", zero="none", fixed=True,
+        meaning="Size of the embeddings before they are projected to hidden_size; 0: hidden_size, without projection.",
+    )  # fmt: skip
+    multiply_embedding_mode: str = setting(
+        "sqrt_depth", choices={"sqrt_depth": True, "none": False}, argument="scale_embeddings", fixed=True,
+        meaning="Whether embeddings are multiplied by the root of hidden_size.",
+    )  # fmt: skip
     softmax_bias: bool = setting(False, argument="softmax_bias", fixed=True, meaning="Whether logits have a bias.")
     use_target_space_embedding: bool = setting(
         False, argument="target_space_embedding", fixed=True,
@@ -104,6 +112,14 @@ class HParams:
         0, 0, 2**20, argument="self_attention.neighborhood", fixed=True,
         meaning="Of restricted: r, how many positions each one sees.",
     )  # fmt: skip
+    initializer: str = setting(
+        "uniform_unit_scaling",
+        argument="initializer",
+        meaning="Initial values of the layers' matrices, see Initialisation below.",
+    )
+    initializer_gain: float = setting(
+        1.0, above=0, most=100, argument="initializer_gain", meaning="Gain of the initializer."
+    )
 
     # Regularisation.
     layer_prepostprocess_dropout: float = setting(

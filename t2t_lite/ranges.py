@@ -105,8 +105,8 @@ class Setting:
             those kinds of self-attention that have it (`layers/self_attention.py`). "" sets none.
         fixed: bool, whether it must stay the same in a run, because checkpoints depend on it.
         values: dict, the argument's value for each choice; None: the choice itself.
-        zero: str, name of the setting that 0 stands for; "": 0 is 0.
-        per: str, name of the setting by which the argument's value is divided; 0 then gives None.
+        zero: str, name of the setting that 0 stands for, or "none" for the argument's None; "": 0 is 0.
+        per: str, name of the setting by which the argument's value is divided.
     """
 
     name: str

@@ -42,10 +42,8 @@ HPARAMS = (
     ("heads_share_relative_embedding", "False",
      'All heads share one table, as they always do in tensor2tensor\'s "dot_product_relative".'),
     ("position_features", '""', 'Positions are always counted (`pos` has no "timing_from_features").'),
-    ("norm_type multiply_embedding_mode", '"layer", "sqrt_depth"',
+    ("norm_type", '"layer"',
      "It always has the value of tensor2tensor's Transformer sets."),
-    ("initializer initializer_gain", '"uniform_unit_scaling", 1.0',
-     'It is fixed; the section "Initialisation" in docs/hparams_sets.md describes the initialization.'),
     ("shared_embedding", "False", "`shared_embedding_and_softmax_weights` ties all three matrices or none. With two "
      "vocabularies it ties those of targets and softmax."),
     ("symbol_modality_num_shards vocab_divisor factored_logits", "16, 1, False",

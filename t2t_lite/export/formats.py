@@ -2,18 +2,21 @@
 
 import inspect
 
+from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.layers.self_attention import self_attention_kinds
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.models.transformer import Transformer
+from t2t_lite.ranges import settings_of
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
 FORMATS = ("saved_model", "ctranslate2", "hugging_face")
 _ACTIVATIONS = ("relu", "gelu", "swish")
-_TRAINING = (
-    "vocab_size", "target_vocab_size", "dropout", "attention_dropout", "relu_dropout", "recompute_grad",
-    "kernel_initializer", "bias_initializer",
-)  # fmt: skip
+# What no format needs to hold: the vocabulary's sizes, and what only training uses.
+_TRAINING = {
+    "vocab_size", "target_vocab_size", "kernel_initializer", "bias_initializer",
+    *(s.argument for s in settings_of(HParams).values() if not s.fixed),
+}  # fmt: skip
 _ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "num_decoder_layers", "max_position")
 _EITHER = (False, True)
 # Below this, matching another toolkit's fixed epsilon would need numbers that overflow (see blenderbot.py).

@@ -15,6 +15,7 @@ _STRUCTURE = (
     "hidden_size", "filter_size", "num_heads", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers",
     "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
     "norm_epsilon", "shared_embedding_and_softmax_weights", "pos", "self_attention_type",
+    "multiply_embedding_mode",
 )  # fmt: skip
 _TRAINING = (
     "layer_prepostprocess_dropout", "attention_dropout", "relu_dropout", "label_smoothing", "batch_size", "max_length",
@@ -25,7 +26,6 @@ _SUPPORTED = {
     "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),
     "self_attention_type": ("dot_product",),
     "norm_type": ("layer",),
-    "multiply_embedding_mode": ("sqrt_depth",),
     "proximity_bias": (False,),
     "unidirectional_encoder": (False,),
     "causal_decoder_self_attention": (True,),

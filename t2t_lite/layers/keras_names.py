@@ -9,6 +9,7 @@ GATED = "swiglu"  # needs a third matrix, so it is no function of one tensor
 _OWN = {
     "relu": ops.relu,
     "gelu": functools.partial(ops.gelu, approximate=False),
+    "gelu_tanh": functools.partial(ops.gelu, approximate=True),
     "swish": ops.silu,
     GATED: ops.silu,  # of the gate
 }
@@ -50,6 +51,26 @@ def check_initializers(**identifiers):
             raise ValueError(
                 f"`{name}` must be an initializer of Keras or its name: received {identifier!r}."
             ) from error
+
+
+def matrix_initializer(name, gain):
+    """Returns the initializer that tensor2tensor's `initializer` and `initializer_gain` mean (its utils/optimize.py).
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    if (name, gain) == ("uniform_unit_scaling", 1.0):
+        return GLOROT
+    made = {
+        "uniform_unit_scaling": lambda: keras.initializers.VarianceScaling(gain, "fan_avg", "uniform"),
+        "normal_unit_scaling": lambda: keras.initializers.VarianceScaling(gain, "fan_avg", "truncated_normal"),
+        "uniform": lambda: keras.initializers.RandomUniform(-0.1 * gain, 0.1 * gain),
+        "normal": lambda: keras.initializers.RandomNormal(stddev=gain),  # not in tensor2tensor: BERT's and GPT-2's
+        "orthogonal": lambda: keras.initializers.Orthogonal(gain),
+    }
+    if name not in made:
+        raise ValueError(f"`initializer` must be one of {', '.join(made)}: received initializer={name!r}.")
+    return made[name]()
 
 
 def own_initializer(identifier):

@@ -9,7 +9,7 @@ from t2t_lite.layers.keras_names import check_initializers, initializer_config, 
 
 @keras.saving.register_keras_serializable("t2t_lite")
 class TokenEmbedding(keras.layers.Layer):
-    """Looks ids up, times √hidden_size; the same matrix gives the logits (`reverse=True`).
+    """Looks ids up, times √hidden_size; the same matrices give the logits (`reverse=True`).
 
     Id 0 is padding and embeds to the zero vector, as in tensor2tensor's layers/modalities.py.
 
@@ -21,31 +21,51 @@ class TokenEmbedding(keras.layers.Layer):
         use_bias: bool: whether the logits have a bias (the paper's have none; Marian's do).
         embeddings_initializer: of the matrix: see `keras.layers.Embedding`; None: N(0, hidden_size^-0.5), so that
             scaled embeddings have unit variance.
+        scale: bool: whether embeddings are multiplied by √hidden_size.
+        embedding_size: int, E: the matrix is [V, E], and a second one projects to hidden_size (Lan et al. 2020,
+            "ALBERT"), for logits back from it; None: there is no second one.
 
     Raises:
         ValueError: a size is not positive, or an initializer is unknown; or, in eager calls, an id is outside
             [0, vocab_size).
     """
 
-    def __init__(self, vocab_size, hidden_size, mask_zero=False, use_bias=False, embeddings_initializer=None, **kwargs):
+    def __init__(
+        self,
+        vocab_size,
+        hidden_size,
+        mask_zero=False,
+        use_bias=False,
+        embeddings_initializer=None,
+        scale=True,
+        embedding_size=None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
-        check_sizes(vocab_size=vocab_size, hidden_size=hidden_size)
+        check_sizes(vocab_size=vocab_size, hidden_size=hidden_size, embedding_size=embedding_size)
         check_initializers(embeddings_initializer=embeddings_initializer)
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
         self.mask_zero = mask_zero
         self.use_bias = use_bias
         self.embeddings_initializer = embeddings_initializer
+        self.scale = scale
+        self.embedding_size = embedding_size
         self.supports_masking = True
 
     def build(self, input_shape=None):
-        """Creates the matrix. Biases are 0."""
+        """Creates the matrix, and where wanted the projection, N(0, embedding_size^-0.5), and biases, 0."""
         initializer = own_initializer(self.embeddings_initializer)
         if initializer is None:
             initializer = keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5)
         self.embeddings = self.add_weight(
-            name="embeddings", shape=(self.vocab_size, self.hidden_size), initializer=initializer
+            name="embeddings", shape=(self.vocab_size, self.embedding_size or self.hidden_size), initializer=initializer
         )
+        self.projection = None
+        if self.embedding_size is not None:
+            initializer = keras.initializers.RandomNormal(stddev=self.embedding_size**-0.5)
+            shape = (self.embedding_size, self.hidden_size)
+            self.projection = self.add_weight(name="projection", shape=shape, initializer=initializer)
         if self.use_bias:
             self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
 
@@ -67,6 +87,8 @@ class TokenEmbedding(keras.layers.Layer):
             matrix = self.reverse_matrix() if matrix is None else matrix
             # One product of two dimensions: the batched form is slower, and its gradient much slower.
             rows = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, self.hidden_size))
+            if self.projection is not None:
+                rows = ops.matmul(rows, ops.transpose(ops.cast(self.projection, self.compute_dtype)))
             matrix = ops.transpose(matrix) if self._is_bfloat16 else matrix
             logits = ops.reshape(ops.matmul(rows, matrix), (*ops.shape(inputs)[:-1], self.vocab_size))
             logits = ops.cast(logits, "float32")
@@ -75,8 +97,9 @@ class TokenEmbedding(keras.layers.Layer):
         # int64 as it is: TensorFlow compares int32 on the host, wherever it lies.
         ids = inputs if keras.backend.standardize_dtype(inputs.dtype) == "int64" else ops.cast(inputs, "int32")
         check_ids(ids, self.vocab_size)
-        scale = ops.where(ids == 0, 0.0, self.hidden_size**0.5)
-        return ops.take(matrix, ids, axis=0) * ops.cast(scale, matrix.dtype)[..., None]
+        scale = ops.where(ids == 0, 0.0, self.hidden_size**0.5 if self.scale else 1.0)
+        x = ops.take(matrix, ids, axis=0) * ops.cast(scale, matrix.dtype)[..., None]
+        return x if self.projection is None else ops.matmul(x, ops.cast(self.projection, x.dtype))
 
     def reverse_matrix(self):
         """Returns the matrix of `reverse`, of the compute dtype, to be made once for many calls.
@@ -116,6 +139,8 @@ class TokenEmbedding(keras.layers.Layer):
             "mask_zero": self.mask_zero,
             "use_bias": self.use_bias,
             "embeddings_initializer": initializer_config(self.embeddings_initializer),
+            "scale": self.scale,
+            "embedding_size": self.embedding_size,
         }
 
 

@@ -78,7 +78,7 @@ def model_hparams(model, base):
         if setting.argument in arguments:
             value = _to_hparam(setting, arguments)
             values[name] = value
-            if setting.zero:
+            if setting.zero in base:
                 values.setdefault(setting.zero, value)
         elif setting.argument.startswith(f"{_KINDS}."):
             values[name] = setting.default
@@ -123,12 +123,12 @@ def _parameters(model_class):
 def _to_argument(setting, hparams):
     value = hparams.get(setting.name, setting.default)
     if setting.zero and value == 0:
-        value = hparams.get(setting.zero)
-    if setting.per:
+        value = hparams.get(setting.zero)  # None where there is none of that name
+    if setting.per and value:
         parts = hparams.get(setting.per)
         if value % parts:
             raise UserError(f"{setting.name}={value}: expected a multiple of {setting.per}={parts}.")
-        value = value // parts or None
+        value //= parts
     return setting.values[value] if setting.values else value
 
 
@@ -136,7 +136,9 @@ def _to_hparam(setting, arguments):
     value = arguments[setting.argument]
     if setting.values:
         return next(word for word, meant in setting.values.items() if meant == value)
-    return (value or 0) * arguments[setting.per] if setting.per else value
+    if setting.zero and value is None:
+        return 0
+    return value * arguments[setting.per] if setting.per else value
 
 
 def _kinds(names, options):

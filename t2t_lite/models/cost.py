@@ -50,7 +50,7 @@ def forward_flops(model, source_length=SENTENCE, target_length=SENTENCE):
     for layer in model.decoder.layers:
         own, memory = _block_flops(layer, target_length, source_length)
         source, target = source + memory, target + own
-    return Flops(source, target + 2 * model.softmax.vocab_size * model.softmax.hidden_size)
+    return Flops(source, target + 2 * sum(math.prod(w.shape) for w in model.softmax.weights if len(w.shape) > 1))
 
 
 def _block_flops(layer, length, memory_length=0):

@@ -16,7 +16,7 @@ from t2t_lite.layers import (
     number_dropouts,
 )
 from t2t_lite.layers.checks import check_rates, check_sizes
-from t2t_lite.layers.keras_names import GLOROT, activation_config, initializer_config
+from t2t_lite.layers.keras_names import activation_config, initializer_config, matrix_initializer
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
 from t2t_lite.models.sequence_model import SequenceModel
@@ -61,10 +61,13 @@ class Transformer(SequenceModel):
             of its targets (`transformer_prepare_encoder` in its layers/transformer_layers.py).
         tie_embeddings: bool: one matrix for inputs, targets and softmax (paper, section 3.4; with two vocabularies
             for targets and softmax); False: three.
+        embedding_size: int, of embeddings that are projected to hidden_size: see `TokenEmbedding`; None: of all.
+        scale_embeddings: bool: embeddings times the root of hidden_size.
         softmax_bias: bool, a bias of the logits.
         recompute_grad: bool: while training, what is inside of the layers is not kept for the gradient but computed
             again (`keras.remat`): less memory, more time, the same numbers but for rounding.
-        kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
+        initializer, initializer_gain: str and float, of the dense layers' matrices: see `matrix_initializer`.
+        kernel_initializer, bias_initializer: as of `keras.layers.Dense`; None: as `initializer` says.
 
     Another kind of self-attention: add it to `layers.SELF_ATTENTION`. Other attention: override `attention`.
 
@@ -102,9 +105,13 @@ class Transformer(SequenceModel):
         self_attention="dot_product",
         target_space_embedding=False,
         tie_embeddings=True,
+        embedding_size=None,
+        scale_embeddings=True,
         softmax_bias=False,
         recompute_grad=False,
-        kernel_initializer=GLOROT,
+        initializer="uniform_unit_scaling",
+        initializer_gain=1.0,
+        kernel_initializer=None,
         bias_initializer="zeros",
         **kwargs,
     ):
@@ -153,7 +160,8 @@ class Transformer(SequenceModel):
         self.decoder_norm = self._final_norm("decoder_norm")
 
     def _stack(self, name, layer_class, num_layers):
-        c = self.config
+        c = dict(self.config)
+        c["kernel_initializer"] = c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
         options = {option: c[option] for option in _ATTENTION_OPTIONS}
         options |= {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
         options |= {"dtype": self.dtype_policy, "name": "attention"}
@@ -187,7 +195,9 @@ class Transformer(SequenceModel):
         return make_self_attention(self.config["self_attention"], index, **options)
 
     def _embedding(self, size, name, use_bias=False):
-        return TokenEmbedding(size, self.config["hidden_size"], use_bias=use_bias, dtype=self.dtype_policy, name=name)
+        c = self.config
+        options = {"scale": c["scale_embeddings"], "embedding_size": c["embedding_size"], "use_bias": use_bias}
+        return TokenEmbedding(size, c["hidden_size"], **options, dtype=self.dtype_policy, name=name)
 
     def _position(self, name):
         if self.config["position"] == "learned":

@@ -48,4 +48,5 @@ def _estimate(h, config):
     positions = 2 * h.max_position if h.pos == "emb" else 0
     pieces = config["vocab_size"] + (config["target_vocab_size"] or 0)
     depth = sum(map(abs, depths))
-    return depth * abs(layer) + abs(h.hidden_size) * (pieces + positions + 2 * abs(h.max_relative_position)), depth
+    embeddings = (h.embedding_size or h.hidden_size) * pieces
+    return depth * layer + embeddings + h.hidden_size * (positions + 2 * h.max_relative_position), depth

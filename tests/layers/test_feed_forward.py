@@ -34,6 +34,15 @@ def test_gelu_is_the_exact_one():
     np.testing.assert_allclose(output, (inner * phi) @ array(layer.outer.kernel), atol=1e-5)
 
 
+def test_gelu_tanh_is_its_approximation():
+    layer = layers.FeedForward(16, activation="gelu_tanh")
+    output = array(layer(X))
+    x = X @ array(layer.inner.kernel)
+    inner = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    np.testing.assert_allclose(output, inner @ array(layer.outer.kernel), atol=1e-5)
+    assert layers.FeedForward.from_config(layer.get_config()).activation == "gelu_tanh"
+
+
 def test_swish():
     layer = layers.FeedForward(16, activation="swish")
     output = array(layer(X))

@@ -24,6 +24,19 @@ def test_scaled_by_the_root_of_the_size_and_zero_at_padding():
     assert (output[IDS == 0] == 0).all()
 
 
+def test_embeddings_that_are_not_scaled():
+    layer = layers.TokenEmbedding(9, 8, scale=False)
+    np.testing.assert_array_equal(array(layer(IDS))[0, 0], array(layer.embeddings)[3])
+
+
+def test_smaller_embeddings_are_projected_there_and_back(tmp_path):
+    init = {"vocab_size": 9, "hidden_size": 8, "embedding_size": 3, "mask_zero": True}
+    layer, output = check_layer(layers.TokenEmbedding, init, IDS, 2, tmp_path)
+    matrix = array(layer.embeddings) @ array(layer.projection)  # [V, hidden], of rank 3
+    np.testing.assert_allclose(output, np.where(IDS[..., None] == 0, 0, matrix[IDS] * np.sqrt(8)), atol=1e-5)
+    np.testing.assert_allclose(array(layer(X, reverse=True)), X @ matrix.T, atol=1e-5)
+
+
 def test_tied_softmax():
     layer = layers.TokenEmbedding(9, 8)
     layer.build()

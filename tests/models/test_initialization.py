@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.config import HParams
+from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
 
 SIZES = HParams().parse("hidden_size=96,filter_size=160,num_heads=4,num_hidden_layers=1,pos=emb,attention_bias=1")
@@ -35,6 +36,29 @@ def test_embeddings_and_learned_positions_are_normal_with_unit_variance_after_sc
     for path, table in tables.items():
         assert table.std() * np.sqrt(96) == pytest.approx(1, rel=0.02), path
         assert np.abs(table).max() > 3.5 * table.std(), path  # neither uniform nor cut off at two deviations
+
+
+@pytest.mark.parametrize(
+    "name, gain, deviation",
+    [
+        ("uniform_unit_scaling", 0.25, lambda shape: np.sqrt(0.25 / np.mean(shape))),
+        ("normal_unit_scaling", 2.0, lambda shape: np.sqrt(2 / np.mean(shape))),
+        ("uniform", 0.5, lambda shape: 0.05 / np.sqrt(3)),
+        ("normal", 0.02, lambda shape: 0.02),
+        ("orthogonal", 3.0, lambda shape: 3 / np.sqrt(max(shape))),
+    ],
+)
+def test_initializers_of_tensor2tensor(name, gain, deviation):
+    hparams = SIZES.parse(f"initializer={name},initializer_gain={gain}")
+    for weight in Transformer.from_hparams(hparams, 50).trainable_weights:
+        if weight.path.endswith("kernel"):
+            value = keras.ops.convert_to_numpy(weight)
+            assert value.std() == pytest.approx(deviation(value.shape), rel=0.05), weight.path
+
+
+def test_an_unknown_initializer_is_named():
+    with pytest.raises(UserError, match=r"`initializer` must be one of uniform_unit_scaling, .*received .*'magic'"):
+        Transformer.from_hparams(SIZES.parse("initializer=magic"), 50)
 
 
 def test_biases_are_0_and_scales_1(weights):

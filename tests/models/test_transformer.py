@@ -33,6 +33,7 @@ OPTIONS = {
     "relative_values": {"self_attention": RELATIVE_VALUES},
     "target_space": {"target_space_embedding": True},
     "restricted": {"self_attention": RESTRICTED},
+    "small_embeddings": {"embedding_size": 4, "scale_embeddings": False},
 }
 
 
