@@ -48,6 +48,7 @@ def test_text_is_text(text):
 @pytest.mark.parametrize("format", ["svg", "png", "pdf"])
 def test_equal_drawings_are_equal_files(format):
     assert some_drawing().content(format) == some_drawing().content(format)
+    assert b"Date" not in some_drawing().content(format)
     assert some_drawing().content(format) != some_drawing("other").content(format)
 
 
