@@ -1,5 +1,6 @@
 """What `corrupt` draws for a row follows from the stream alone."""
 
+import collections
 import itertools
 from types import SimpleNamespace
 
@@ -55,6 +56,17 @@ def test_a_third_is_masked_and_nothing_is_lost(paths):
         assert_same([expected], [{"inputs": whole, "targets": batch["targets"]}])
         masked, ids = masked + np.count_nonzero(batch["sentence"]), ids + np.count_nonzero(whole)
     assert 0.3 < masked / ids < 0.37
+
+
+def test_a_row_is_masked_anew_each_time_it_comes(paths):
+    masks = collections.defaultdict(list)
+    for batch in itertools.islice(stream(paths), 100):
+        whole = np.where(batch["sentence"] != 0, batch["sentence"], batch["inputs"])
+        for row, mask in zip(whole, batch["sentence"].numpy() != 0, strict=True):
+            masks[row[0]].append(tuple(mask[row != 0]))
+    several = [found for found in masks.values() if len(found) > 1 and len(found[0]) > 8]
+    assert len(several) > 50
+    assert np.mean([len(set(found)) > 1 for found in several]) > 0.9
 
 
 def test_a_batch_is_masked_alike_for_any_number_of_replicas(paths):
