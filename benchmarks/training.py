@@ -113,7 +113,7 @@ def our_steps(side, size, batches):
 
     named = [{"inputs": inputs, "targets": targets} for inputs, targets in batches]
     placed = [step.place(StepBatches(named[i : i + a_step], i)) for i in range(0, len(batches), a_step)]
-    return [lambda one=one: float(step(one)["objective"]) for one in placed]
+    return [lambda one=one: float(step(one)["objective"]["targets"]) for one in placed]
 
 
 def peer_steps(side, size, batches):
@@ -248,8 +248,8 @@ def endure(pattern, steps=10_000, window=500):
     for number, batch in enumerate(stream.take(steps), start=1):
         started = time.process_time()
         taken = StepBatches([batch], number)
-        float(step(step.place(taken))["objective"])
-        times.append(1000 * (time.process_time() - started) / taken.target_tokens)
+        float(step(step.place(taken))["objective"]["targets"])
+        times.append(1000 * (time.process_time() - started) / taken.counts["targets"])
         shapes.add((*batch["inputs"].shape, *batch["targets"].shape))
         if number % window == 0:
             median, times = statistics.median(times), []

@@ -1,4 +1,6 @@
-"""What Keras asks of a model from {"inputs", "targets"} to logits: its masks, shapes, checks and export."""
+"""What Keras asks of a model from a dict of ids to logits: its masks, shapes, checks and export."""
+
+import types
 
 import keras
 from keras import ops
@@ -8,21 +10,22 @@ from t2t_lite.backend import check_tensorflow
 from t2t_lite.errors import UserError
 from t2t_lite.models.arguments import constructor_arguments, in_hparams_words
 
-_FEATURES = ("inputs", "targets")
-_EXPECTED = 'expected a dict of integer ids, {"inputs": [batch, length], "targets": [batch, length]}'
-
 
 class SequenceModel(keras.Model):
-    """Base of models that map a dict of int ids "inputs" [B, S] and "targets" [B, T] to logits of the targets.
+    """Base of models that map a dict of int ids, "inputs" [B, S] and "targets" [B, T], to logits of the targets.
 
     The logits [B, T, target_vocab_size], float32, carry the mask of the targets: losses and metrics of Keras leave
-    padding (id 0) out.
+    padding (id 0) out. For training a model may return more: see `t2t_lite.training.objectives.named_outputs`; then
+    it overrides `compute_mask` and `compute_output_spec`.
 
     Attributes:
         HPARAMS: dict of the settings that only this model has, {name: `t2t_lite.ranges.setting(…)`}; its sets add them
             by `HParams.of_model`.
+        features: {feature: rank} of the dict: 2 for [B, length], 1 for [B]. A subclass may have others.
         target_vocab_size: int, which a subclass sets.
     """
+
+    features = types.MappingProxyType({"inputs": 2, "targets": 2})
 
     def __call__(self, inputs, **kwargs):
         """Calls the model. Raises `ValueError` unless `inputs` is such a dict."""
@@ -47,11 +50,11 @@ class SequenceModel(keras.Model):
 
         Args:
             filepath, format, verbose, kwargs: see `keras.Model.export`.
-            input_signature: None: a dict of int32 "inputs" and "targets" of any batch and lengths.
+            input_signature: None: a dict of int32 features of any batch and lengths.
         """
         if input_signature is None:
-            ids = {name: keras.InputSpec(shape=(None, None), dtype="int32", name=name) for name in _FEATURES}
-            input_signature = [ids]
+            shapes = {feature: (None,) * rank for feature, rank in self.features.items()}
+            input_signature = [{f: keras.InputSpec(shape=s, dtype="int32", name=f) for f, s in shapes.items()}]
         if not self.built:
             self.build()
         super().export(filepath, format=format, verbose=verbose, input_signature=input_signature, **kwargs)
@@ -110,19 +113,21 @@ class SequenceModel(keras.Model):
     def check_inputs(self, inputs):
         """Raises `ValueError` unless `inputs` is such a dict, as far as shapes are known."""
         name = type(self).__name__
+        shapes = (f'"{feature}": [batch{", length" * (rank - 1)}]' for feature, rank in self.features.items())
+        expected = f"expected a dict of integer ids, {{{', '.join(shapes)}}}"
         if not isinstance(inputs, dict):
-            raise ValueError(f"{name}: {_EXPECTED}; received {type(inputs).__name__}.")
-        missing = [feature for feature in _FEATURES if feature not in inputs]
-        if missing:
-            raise ValueError(f"{name}: {missing[0]!r} is missing: {_EXPECTED}; received the keys {[*inputs]}.")
-        for feature in _FEATURES:
+            raise ValueError(f"{name}: {expected}; received {type(inputs).__name__}.")
+        rows = {}
+        for feature, rank in self.features.items():
+            if feature not in inputs:
+                raise ValueError(f"{name}: {feature!r} is missing: {expected}; received the keys {[*inputs]}.")
             ids = inputs[feature]
             if not hasattr(ids, "dtype"):
-                raise ValueError(f"{name}: {feature!r} is a {type(ids).__name__}, no array: {_EXPECTED}.")
+                raise ValueError(f"{name}: {feature!r} is a {type(ids).__name__}, no array: {expected}.")
             if "int" not in str(ids.dtype):  # strings are no dtype of Keras
-                raise ValueError(f"{name}: {feature!r} is of dtype {ids.dtype}: {_EXPECTED}.")
-            if len(ids.shape) != 2:
-                raise ValueError(f"{name}: {feature!r} is of shape {tuple(ids.shape)}: {_EXPECTED}.")
-        rows = [inputs[feature].shape[0] for feature in _FEATURES]
-        if None not in rows and rows[0] != rows[1]:
-            raise ValueError(f"{name}: 'inputs' has {rows[0]} rows and 'targets' {rows[1]}: expected as many.")
+                raise ValueError(f"{name}: {feature!r} is of dtype {ids.dtype}: {expected}.")
+            if len(ids.shape) != rank:
+                raise ValueError(f"{name}: {feature!r} is of shape {tuple(ids.shape)}: {expected}.")
+            rows[feature] = ids.shape[0]
+        if len({*rows.values()} - {None}) > 1:
+            raise ValueError(f"{name}: the numbers of rows are {rows}: expected the same for all features.")

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import re
 import time
 
@@ -54,7 +55,7 @@ class Compilations:
 
         Args:
             step: int, the current update.
-            batches: list of dicts of "inputs", "targets" [rows, length]: all of the step.
+            batches: list of dicts of features, [rows, length] or [rows]: all of the step.
 
         Raises:
             UserError: XLA cannot compile the model for one of these shapes.
@@ -62,7 +63,7 @@ class Compilations:
         if self._first:
             self._say(step - 1, [self._first[0]], self._first[1])
             self._first = None
-        found = [(*batch["inputs"].shape, batch["targets"].shape[1]) for batch in batches if self._ladder]
+        found = [self._shape(batch) for batch in batches if self._ladder]
         met = {(i // self._train_step.accumulation, shape) for i, shape in enumerate(found)}
         new = sorted({shape for _, shape in met - self._met})
         started = time.monotonic()
@@ -72,9 +73,15 @@ class Compilations:
         if new:
             self._say(step, new, time.monotonic() - started)
 
+    def _shape(self, batch):
+        """Returns the rows of a batch, then the width of each feature: 1 where it has one id per row."""
+        ids = [batch[feature] for feature in self._train_step.features]
+        return len(ids[0]), *(math.prod(one.shape[1:]) for one in ids)
+
     def _say(self, step, shapes, seconds):
         shapes = ", ".join(map(shape_text, shapes))
-        _LOGGER.info(f"step {step:,}: XLA compiled {shapes} (rows x inputs x targets) in {seconds:.1f} s")
+        what = " x ".join(["rows", *self._train_step.features])
+        _LOGGER.info(f"step {step:,}: XLA compiled {shapes} ({what}) in {seconds:.1f} s")
         self._log.write("compile", step, shapes=shapes, seconds=round(seconds, 3))
 
     @contextlib.contextmanager

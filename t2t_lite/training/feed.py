@@ -16,7 +16,7 @@ class StepBatches:
     """The batches of one step, over all machines, in host memory.
 
     Attributes:
-        batches: list of dicts of int32 "inputs", "targets" [rows, length].
+        batches: list of dicts of int32 features, [rows, length] or [rows]: "targets" and others.
         first: int, index of the first of them in the stream.
     """
 
@@ -34,18 +34,13 @@ class StepBatches:
         return sum(len(batch["targets"]) for batch in self.batches)
 
     @functools.cached_property
-    def target_tokens(self):
-        """Number of target ids that are not padding."""
-        return sum(_tokens(batch["targets"]) for batch in self.batches)
-
-    @property
-    def tokens(self):
-        """Number of ids of both sides that are not padding."""
-        return self.target_tokens + sum(_tokens(batch["inputs"]) for batch in self.batches)
+    def counts(self):
+        """{feature: int}, how many of its ids are not padding."""
+        return {f: sum(int(np.count_nonzero(batch[f])) for batch in self.batches) for f in self.batches[0]}
 
     @property
     def cells(self):
-        """Number of ids of both sides, padding included."""
+        """Number of ids of all features, padding included."""
         return sum(np.size(ids) for batch in self.batches for ids in batch.values())
 
 
@@ -100,7 +95,3 @@ class Feed(contextlib.AbstractContextManager):
 
     def __exit__(self, *_):
         self._thread.shutdown()
-
-
-def _tokens(ids):
-    return int(np.count_nonzero(ids))

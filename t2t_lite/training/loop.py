@@ -71,7 +71,8 @@ class TrainingLoop:
         self._unknown = []  # (step, StepBatches, result) of steps whose metrics are still on the device
         self._stops = False  # whether a machine wanted to stop at a step whose metrics were fetched,
         self._is_stopping = False  # and whether all machines know it
-        bytes_a_step = self.train_step.batches_a_step * self._hparams.batch_size * 2 * 4  # both sides, int32
+        features = len(self.train_step.features)
+        bytes_a_step = self.train_step.batches_a_step * self._hparams.batch_size * features * 4  # int32
         most = _UNKNOWN_STEPS_OF_MACHINES if self._replicas.cluster else _UNKNOWN_STEPS
         self._steps_between_fetches = max(1, min(most, _BYTES_HELD // bytes_a_step))
 

@@ -1,6 +1,7 @@
 """Explains the failure of a step that does not fit into memory."""
 
 import contextlib
+import math
 
 import tensorflow as tf
 
@@ -13,16 +14,16 @@ def explaining_out_of_memory(step, batches, hparams):
 
     Args:
         step: int, the current update.
-        batches: list of dicts of "inputs", "targets" [rows, length]: all of the step.
+        batches: list of dicts of features, [rows, length] or [rows]: all of the step.
         hparams: HParams.
     """
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
         largest = max(batches, key=_cells)
-        inputs, targets = (" x ".join(map(str, largest[side].shape)) for side in ("inputs", "targets"))
+        shapes = " and ".join(f"{feature} {' x '.join(map(str, ids.shape))}" for feature, ids in largest.items())
         ways = [f"batch_size={hparams.batch_size} (gradient_accumulation_steps makes up for it)"]
-        if max(length for batch in batches for length in (batch["inputs"].shape[1], batch["targets"].shape[1])) > 64:
+        if max(length for batch in batches for ids in batch.values() for length in ids.shape[1:]) > 64:
             ways.append(f"max_length={hparams.max_length}")
         also = [
             f"set {setting}"
@@ -34,11 +35,11 @@ def explaining_out_of_memory(step, batches, hparams):
         ]
         also = f", or {' or '.join(also)}" if also else ""
         raise Failure(
-            f"out of memory at step {step:,}: its largest batch has inputs {inputs} and targets {targets} (rows x "
-            f"length), {_cells(largest):,} tokens with padding. Lower {' or '.join(ways)}{also}, and run the command "
-            f"again with --allow_hparams_change. TensorFlow says: {first_line(error)}"
+            f"out of memory at step {step:,}: its largest batch has {shapes} (rows x length), {_cells(largest):,} "
+            f"tokens with padding. Lower {' or '.join(ways)}{also}, and run the command again with "
+            f"--allow_hparams_change. TensorFlow says: {first_line(error)}"
         ) from error
 
 
 def _cells(batch):
-    return sum(int(ids.shape[0]) * int(ids.shape[1]) for ids in batch.values())
+    return sum(math.prod(ids.shape) for ids in batch.values())

@@ -1,5 +1,6 @@
 """The progress of training: a line at regular intervals of steps."""
 
+import collections
 import logging
 import math
 import sys
@@ -17,14 +18,13 @@ def fetch(results):
     """Copies the results of steps to the host in one transfer.
 
     Args:
-        results: list of dicts of float32 scalars, all with the same names.
+        results: list of nested dicts of float32 scalars, all with the same names.
 
     Returns:
-        list of dicts of float.
+        list of nested dicts of float.
     """
-    names = sorted(results[0])
-    values = tf.stack([result[name] for result in results for name in names]).numpy()
-    return [dict(zip(names, row, strict=True)) for row in values.reshape(-1, len(names)).tolist()]
+    values = tf.stack(tf.nest.flatten(results)).numpy().reshape(len(results), -1)
+    return [tf.nest.pack_sequence_as(results[0], row) for row in values.tolist()]
 
 
 class Progress:
@@ -53,7 +53,7 @@ class Progress:
         self._first = True
 
     def _reset(self):
-        self._window, self._target_tokens, self._cells, self._tokens = [], [], 0, 0
+        self._window, self._target_tokens, self._cells, self._counts = [], [], 0, collections.Counter()
         self._sentences_before = self.sentences
         self._start_clock()
 
@@ -72,11 +72,11 @@ class Progress:
         return _Pause(self)
 
     def add(self, batches, metrics):
-        """Adds a step's StepBatches and its metrics, a dict of float."""
+        """Adds a step's StepBatches and its metrics, as `fetch` returns them."""
         self._window.append(metrics)
-        self._target_tokens.append(batches.target_tokens)
+        self._target_tokens.append(batches.counts["targets"])
         self._cells += batches.cells
-        self._tokens += batches.tokens
+        self._counts.update(batches.counts)
         self.sentences += batches.sentences
         if self._first:  # tracing takes longer than many steps, and is not counted
             self._first = False
@@ -86,41 +86,50 @@ class Progress:
         """Writes a line for the steps since the last one, if there were any."""
         if not self._window:
             return
-        sums = {key: sum(metrics[key] for metrics in self._window) for key in ("objective", "nats", "skipped")}
         seconds = max(time.monotonic() - self._started, 1e-9)
-        tokens = max(sum(self._target_tokens), 1)
         timed = self._target_tokens[self._untimed :]
         pace = seconds / max(len(timed), 1)
         self._pace = pace if self._pace is None else 0.5 * (self._pace + pace)
+        last, losses = self._window[-1], self._means("nats")
+        loss = losses.pop("targets")
+        others = {f"loss_{feature}": value for feature, value in losses.items()}
+        others |= {f"cost_{feature}": value for feature, value in self._means("cost").items()}
         values = {
             "epochs": self.epochs,
-            "loss": sums["nats"] / tokens,
-            "perplexity": math.exp(min(sums["nats"] / tokens, 80.0)),
-            "objective": sums["objective"] / tokens,
+            "loss": loss,
+            "perplexity": math.exp(min(loss, 80.0)),
+            "objective": self._means("objective")["targets"],
+            **others,
             "learning_rate": float(learning_rate),
             "target_tokens_per_second": sum(timed) / seconds,
-            "target_tokens_a_step": sum(self._target_tokens) / len(self._window),
-            "sentences_a_step": (self.sentences - self._sentences_before) / len(self._window),
-            "padding": 1.0 - self._tokens / max(self._cells, 1),
-            "gradient_norm": self._window[-1]["gradient_norm"],
-            "skipped_steps": int(sums["skipped"]),
-            **{name: value for name, value in self._window[-1].items() if name == "loss_scale"},
-            "seconds_a_step": pace,
+            "target_tokens_per_step": sum(self._target_tokens) / len(self._window),
+            "sentences_per_step": (self.sentences - self._sentences_before) / len(self._window),
+            "padding": 1.0 - self._counts.total() / max(self._cells, 1),
+            "gradient_norm": last["gradient_norm"],
+            "skipped_steps": int(sum(metrics["skipped"] for metrics in self._window)),
+            **({"loss_scale": last["loss_scale"]} if "loss_scale" in last else {}),
+            "seconds_per_step": pace,
             "waiting_for_data": (self._feed.seconds_waited - self._waited_before) / seconds,
             "eta_seconds": self._seconds_left(step),
         }
         self._clear()
-        _LOGGER.info(self._line(step, values))
+        _LOGGER.info(self._line(step, values, others))
         self._log.write("progress", step, **values)
         self._log.scalars(step, values)
         self._reset()
 
-    def _line(self, step, v):
+    def _means(self, name):
+        """Returns {feature: mean per id}, over the window's steps, of the sums that have this name."""
+        sums = {f: sum(metrics[name][f] for metrics in self._window) for f in self._window[0][name]}
+        return {feature: total / max(self._counts[feature], 1) for feature, total in sums.items()}
+
+    def _line(self, step, v, others):
         scale = f"loss scale {v['loss_scale']:,.0f}  " if "loss_scale" in v else ""
         return (
             f"step {step:,}/{self._train_steps:,}  epoch {v['epochs']:.2f}  "
             f"loss {v['loss']:.3f} nats (perplexity {v['perplexity']:.2f})  "
-            f"objective {v['objective']:.3f}  lr {v['learning_rate']:.2e}  "
+            f"objective {v['objective']:.3f}  "
+            f"{''.join(f'{name} {value:.3f}  ' for name, value in others.items())}lr {v['learning_rate']:.2e}  "
             f"{v['target_tokens_per_second']:,.0f} target tokens/s  padding {100 * v['padding']:.1f}%  "
             f"gradient {v['gradient_norm']:.2f}  skipped {v['skipped_steps']}  {scale}"
             f"waiting for data {100 * v['waiting_for_data']:.1f}%  ETA {self._eta(step)}"

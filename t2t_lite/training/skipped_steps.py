@@ -37,7 +37,7 @@ class SkippedSteps:
         self.in_a_row = 0
 
     def watch(self, step, batches, metrics):
-        """Checks a step, given its number, StepBatches and metrics, a dict of float.
+        """Checks a step, given its number, StepBatches and metrics, as `metrics.fetch` returns them.
 
         Raises:
             Failure: there were too many; the message names the folder with the batches and the state of the run.
@@ -46,7 +46,7 @@ class SkippedSteps:
             self.in_a_row = 0
             return
         scale = {name: value for name, value in metrics.items() if name == "loss_scale"}
-        self._log.write("skipped", step, objective=str(metrics["objective"]), **scale)
+        self._log.write("skipped", step, objective=str(metrics["objective"]["targets"]), **scale)
         if scale and is_to_blame(scale["loss_scale"]):
             _LOGGER.info(
                 f"step {step:,}: the loss or its gradient overflows float16 at loss scale {scale['loss_scale']:,.0f}; "

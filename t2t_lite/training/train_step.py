@@ -1,44 +1,47 @@
-"""One optimizer step over all replicas, exact in the global number of tokens, in one trace."""
+"""One optimizer step over all replicas, exact in the global numbers of ids, in one trace."""
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from t2t_lite.layers import dropout_seed
+from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.training.local_updates import update_locally
 from t2t_lite.training.loss_scale import is_to_blame, make_loss_scale
-from t2t_lite.training.losses import cross_entropy
+from t2t_lite.training.objectives import mean_loss, objective_sums
 
 
 class PlacedBatches(NamedTuple):
     """The inputs of a step, on the devices where it needs them.
 
     Attributes:
-        batches: list of dicts of int64 "inputs", "targets" [rows, length], for this machine's replicas, each on
-            its replica's device.
-        tokens: float32 scalar, target tokens of the step over all machines, in host memory.
+        batches: list of dicts of int64 features, for this machine's replicas, each on its replica's device.
+        counts: {feature: float32 scalar}, ids of the step over all machines that are not 0, in host memory.
         first: int64 scalar, index in the stream of the step's first batch over all machines, in host memory.
     """
 
     batches: list
-    tokens: tf.Tensor
+    counts: dict
     first: tf.Tensor
 
 
 class TrainStep:
     """Takes `replicas x accumulation` batches of the stream and applies one update.
 
-    The loss is a sum over tokens divided by the step's GLOBAL number of tokens; gradients are summed over replicas and
-    accumulated batches. N replicas, or N accumulated batches, therefore give the same update as their concatenation.
+    The loss of a feature is a sum over its ids divided by the step's GLOBAL number of them; gradients are summed over
+    replicas and accumulated batches. N replicas, or N accumulated batches, therefore give the same update as their
+    concatenation.
 
     Args:
-        model: keras.Model mapping {"inputs", "targets"} to logits, built under the strategy's scope.
+        model: keras.Model mapping a dict of features to what `objectives.named_outputs` reads, built under the
+            strategy's scope.
         optimizer: Keras optimizer, built likewise.
         replicas: Replicas.
         hparams: HParams: label_smoothing, gradient_accumulation_steps, clip_grad_norm, random_seed, max_skipped_steps
             are used.
         xla_compile: bool, whether XLA compiles the gradient of a batch, once per shape and replica, when the shape
             first occurs.
+        features: {feature: rank} of a batch: 2 for [rows, length], 1 for [rows].
 
     Attributes:
         batches_a_step: int, how many batches from the stream a step takes.
@@ -46,7 +49,7 @@ class TrainStep:
         traces: int, how often the step was traced: once for all shapes.
     """
 
-    def __init__(self, model, optimizer, replicas, hparams, xla_compile=False):
+    def __init__(self, model, optimizer, replicas, hparams, xla_compile=False, features=SequenceModel.features):
         self.model = model
         self.optimizer = optimizer
         if replicas.strategy is not None:
@@ -54,22 +57,24 @@ class TrainStep:
         self.replicas = replicas
         self.hparams = hparams
         self.xla_compile = xla_compile
+        self.features = features
         self.accumulation = hparams.gradient_accumulation_steps
         self.loss_scale = make_loss_scale(hparams)
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
         with tf.device("CPU:0"):  # where the branch is taken
             self._skipped_in_a_row = tf.Variable(0, dtype=tf.int64, trainable=False, name="skipped_in_a_row")
-        ids = tf.TensorSpec([None, None], tf.int64)
-        scalars = [tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.float32)]
+        batch = {feature: tf.TensorSpec([None] * rank, tf.int64) for feature, rank in features.items()}
+        number = tf.TensorSpec([], tf.float32)
+        scalars = [dict.fromkeys(features, number), tf.TensorSpec([], tf.int64), number]
         # One signature for all shapes, since tracing a base model takes ten seconds. Without autograph, which reads
         # source files while the program runs, when they may have been replaced.
-        signature = [[{"inputs": ids, "targets": ids}] * (len(replicas.devices) * self.accumulation), *scalars]
+        signature = [[batch] * (len(replicas.devices) * self.accumulation), *scalars]
         self._step = tf.function(self._traced_step, input_signature=signature, autograph=False)
         # Traced once per replica, called once per batch; not inlined, or the graph would grow with the accumulation.
         self._batch_gradients = tf.function(
             self._traced_batch,
-            input_signature=[signature[0][0], *scalars],
+            input_signature=[batch, *scalars],
             autograph=False,
             jit_compile=xla_compile or None,  # False would keep it out of a caller's compilation
             experimental_attributes={"_noinline": True},
@@ -92,11 +97,10 @@ class TrainStep:
         for replica, device in enumerate(self.replicas.devices, self.replicas.first_replica):
             with tf.device(device):
                 for batch in batches.batches[replica * each : (replica + 1) * each]:
-                    placed.append({side: tf.cast(ids, tf.int64) for side, ids in batch.items()})
+                    placed.append({feature: tf.cast(ids, tf.int64) for feature, ids in batch.items()})
         with tf.device("CPU:0"):
-            return PlacedBatches(
-                placed, tf.constant(batches.target_tokens, tf.float32), tf.constant(batches.first, tf.int64)
-            )
+            counts = {feature: tf.constant(count, tf.float32) for feature, count in batches.counts.items()}
+            return PlacedBatches(placed, counts, tf.constant(batches.first, tf.int64))
 
     def __call__(self, placed, stop=False):
         """Applies one update.
@@ -106,11 +110,11 @@ class TrainStep:
             stop: bool, whether this machine wants to stop after the step.
 
         Returns:
-            dict of float32 scalars, on the device until they are fetched: "objective" and "nats" (sums over tokens),
-            "gradient_norm" (global, before clipping), "skipped" (1.0 if the loss or the gradient was not finite, and no
-            weight was changed), "stops" (more than 0 if any machine wants to stop); in float16 also the step's
-            "loss_scale". After `max_skipped_steps` skipped steps in a row, for which a loss scale is not to blame, no
-            step changes anything.
+            dict of float32 scalars, on the device until they are fetched: "objective", "nats" and "cost" (dicts by
+            feature, as in `objectives.Sums`), "gradient_norm" (global, before clipping), "skipped" (1.0 if the loss or
+            the gradient was not finite, and no weight was changed), "stops" (more than 0 if any machine wants to stop);
+            in float16 also the step's "loss_scale". After `max_skipped_steps` skipped steps in a row, for which a loss
+            scale is not to blame, no step changes anything.
         """
         with tf.device("CPU:0"):
             stop = tf.constant(float(stop))
@@ -125,26 +129,28 @@ class TrainStep:
         """Compiles the gradient for a shape, with a batch of padding.
 
         Args:
-            shape: rows, width of the inputs, width of the targets.
+            shape: rows, then the width of each feature.
 
         Raises:
             tf.errors.OpError: XLA cannot compile the model.
         """
         rows, *widths = map(int, shape)
-        batch = {side: tf.zeros([rows, n], tf.int64) for side, n in zip(("inputs", "targets"), widths, strict=True)}
+        each = zip(self.features.items(), widths, strict=True)
+        batch = {feature: tf.zeros([rows, width][:rank], tf.int64) for (feature, rank), width in each}
+        counts = dict.fromkeys(self.features, tf.constant(1.0))
 
         def on_replica():  # `strategy.run` would place the function itself on one device
-            return self._batch_gradients(batch, tf.constant(1.0), tf.constant(0, tf.int64), tf.constant(1.0))
+            return self._batch_gradients(batch, counts, tf.constant(0, tf.int64), tf.constant(1.0))
 
         tf.function(lambda: self.replicas.run(on_replica), autograph=False)()
 
-    def _traced_step(self, batches, tokens, first_batch, stop):
+    def _traced_step(self, batches, counts, first_batch, stop):
         self.traces += 1
         scale = self._scale()
-        sums = self._global_sums(batches, tokens, first_batch, scale, stop)
+        sums = self._global_sums(batches, counts, first_batch, scale, stop)
         gradients, metrics = self.replicas.run(self._clipped, *sums, scale)
         # All replicas have the same sums, and so the same numbers: use those of any.
-        metrics = {name: self.replicas.first(value) for name, value in metrics.items()}
+        metrics = tf.nest.map_structure(self.replicas.first, metrics)
         # Metrics are examined later: until then the state stays as the last of too many skipped steps found it.
         in_a_row = self._skipped_in_a_row.read_value()
         is_frozen, is_skipped = in_a_row >= max(self.hparams.max_skipped_steps, 1), metrics["skipped"] > 0
@@ -163,54 +169,52 @@ class TrainStep:
     def _apply(self, gradients):
         self.optimizer.apply(gradients, self.model.trainable_variables)
 
-    def _clipped(self, gradients, objective, nats, stops, scale):
+    def _clipped(self, gradients, sums, stops, scale):
         """Returns (gradients, metrics) of one replica, from its copy of the global sums and their scale."""
         if self.loss_scale is not None:
             gradients = [gradient / scale for gradient in gradients]
         norm = tf.linalg.global_norm(gradients)
-        finite = tf.math.is_finite(norm) & tf.math.is_finite(objective)
+        finite = tf.math.is_finite(norm) & tf.math.is_finite(tf.add_n(tf.nest.flatten([sums.objective, sums.cost])))
         if self.hparams.clip_grad_norm > 0:
             gradients, _ = tf.clip_by_global_norm(gradients, self.hparams.clip_grad_norm, use_norm=norm)
         skipped = 1.0 - tf.cast(finite, tf.float32)
-        metrics = {"objective": objective, "nats": nats, "gradient_norm": norm, "skipped": skipped, "stops": stops}
-        return gradients, metrics
+        return gradients, {**sums._asdict(), "gradient_norm": norm, "skipped": skipped, "stops": stops}
 
-    def _global_sums(self, batches, tokens, first_batch, scale, stop):
-        """Returns (gradients, objective, nats, stops), summed over replicas: each has the sums on its own device.
+    def _global_sums(self, batches, counts, first_batch, scale, stop):
+        """Returns (gradients, Sums, stops), summed over replicas: each has the sums on its own device.
 
-        Gradients are those of the loss times the scale. Objective and nats are not scaled or divided by the tokens.
+        Gradients are those of the loss times the scale. The Sums are not scaled or divided by counts.
         """
 
-        def on_replica(batches, tokens, first_batch, scale, stop):
+        def on_replica(batches, counts, first_batch, scale, stop):
             # Every replica gets all batches and selects those on its own device by its id, known during tracing.
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group
             replica = replica if isinstance(replica, int) else int(tf.get_static_value(replica))
             begin = (replica - self.replicas.first_replica) * self.accumulation
             own = batches[begin : begin + self.accumulation]
-            return *self._replica_gradients(replica, own, tokens, first_batch, scale), tf.identity(stop)
+            return *self._replica_gradients(replica, own, counts, first_batch, scale), tf.identity(stop)
 
-        return self.replicas.all_reduce(self.replicas.run(on_replica, batches, tokens, first_batch, scale, stop))
+        return self.replicas.all_reduce(self.replicas.run(on_replica, batches, counts, first_batch, scale, stop))
 
-    def _replica_gradients(self, replica, batches, tokens, first_batch, scale):
+    def _replica_gradients(self, replica, batches, counts, first_batch, scale):
         """Returns the sums over the accumulated batches of one replica; `replica` counts over all machines."""
         sums = ()
         for i, batch in enumerate(batches, replica * self.accumulation):
             # Sequential: TensorFlow would run them in parallel, and keep the activations of all.
             with tf.control_dependencies(tf.nest.flatten(sums)):
-                one = self._batch_gradients(batch, tokens, first_batch + i, scale)
+                one = self._batch_gradients(batch, counts, first_batch + i, scale)
             sums = one if not sums else tf.nest.map_structure(tf.add, sums, one)
         return sums
 
-    def _traced_batch(self, batch, tokens, index, scale):
-        """Returns (gradients of the loss times the scale, objective, nats) of one batch, the index-th of the stream."""
+    def _traced_batch(self, batch, counts, index, scale):
+        """Returns (gradients of the loss times the scale, Sums) of one batch, the index-th of the stream."""
         variables = [v.value for v in self.model.trainable_variables]
         # This includes the gradient, because recompute_grad samples masks again.
         with dropout_seed(index, self.hparams.random_seed, in_xla=self.xla_compile):
             with tf.GradientTape() as tape:
-                logits = self.model(batch, training=True)
-                objective, nats = cross_entropy(logits, batch["targets"], self.hparams.label_smoothing)
-                loss = objective / tokens * scale
+                sums = objective_sums(self.model(batch, training=True), batch, self.hparams.label_smoothing)
+                loss = mean_loss(sums, counts) * scale
             gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
         # The lookup's gradient is sparse, the tied softmax's dense; they can be added and reduced only as dense ones.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-        return gradients, objective, nats
+        return gradients, sums

@@ -189,7 +189,10 @@ class Trainer:
             self._optimizer = make_optimizer(self.hparams, train_steps)
             self._optimizer.build(self._model.trainable_variables)
         hparams = self.hparams.override_from_dict({"gradient_accumulation_steps": self._accumulation})
-        self._train_step = TrainStep(self._model, self._optimizer, self._replicas, hparams, self._config["xla_compile"])
+        features = self._data.problem.features
+        self._train_step = TrainStep(
+            self._model, self._optimizer, self._replicas, hparams, self._config["xla_compile"], features
+        )
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
         self._iterator = iter(self._data.batches)

@@ -76,7 +76,7 @@ def test_predict_gives_all_rows(model):
         ({"inputs": INPUTS != 0, "targets": TARGETS}, "'inputs' is of dtype bool: expected"),
         ({"inputs": np.array([["a"]]), "targets": TARGETS}, "'inputs' is of dtype <U1: expected"),
         ({"inputs": INPUTS.tolist(), "targets": TARGETS}, "'inputs' is a list, no array: expected"),
-        ({"inputs": INPUTS[:2], "targets": TARGETS}, "'inputs' has 2 rows and 'targets' 5: expected as many"),
+        ({"inputs": INPUTS[:2], "targets": TARGETS}, "rows are {'inputs': 2, 'targets': 5}: expected the same"),
     ],
 )
 def test_other_inputs_are_refused_in_one_sentence(model, inputs, words):

@@ -28,7 +28,9 @@ def batches(*sizes, width=4):
 
 
 def result(nats, objective, norm=1.0, skipped=0.0):
-    return {"nats": nats, "objective": objective, "gradient_norm": norm, "skipped": skipped}
+    cost = {"inputs": 2 * nats}
+    sums = {"nats": {"targets": nats, "inputs": objective}, "objective": {"targets": objective}, "cost": cost}
+    return {**sums, "gradient_norm": norm, "skipped": skipped}
 
 
 def feed(seconds_waited=0.0):
@@ -57,9 +59,10 @@ def test_a_line_is_of_the_steps_since_the_last_one(tmp_path, clock):
     first, second = lines(tmp_path)
     assert (first["step"], second["step"]) == (2, 4)
     expected = {
-        "loss": 2.0, "perplexity": math.exp(2.0), "objective": 3.0, "learning_rate": 0.2, "target_tokens_a_step": 7.5,
-        "sentences_a_step": 3.0, "padding": 1 - 30 / 48, "gradient_norm": 7.0, "skipped_steps": 1,
-        "epochs": 106 / 40, "seconds_a_step": 2.0, "target_tokens_per_second": 3.5, "eta_seconds": 16.0,
+        "loss": 2.0, "perplexity": math.exp(2.0), "objective": 3.0, "learning_rate": 0.2, "target_tokens_per_step": 7.5,
+        "sentences_per_step": 3.0, "padding": 1 - 30 / 48, "gradient_norm": 7.0, "skipped_steps": 1,
+        "epochs": 106 / 40, "seconds_per_step": 2.0, "target_tokens_per_second": 3.5, "eta_seconds": 16.0,
+        "loss_inputs": 3.0, "cost_inputs": 4.0,
         "waiting_for_data": 0.1,  # of the second step: the first one is no part of it
     }  # fmt: skip
     assert {name: first[name] for name in expected} == pytest.approx(expected, rel=1e-5)
@@ -76,7 +79,7 @@ def test_the_first_step_is_no_part_of_the_speed(tmp_path, clock):
         progress.add(batches((2, 4)), result(1.0, 1.0))
     progress.flush(3, 0.1)
     (line,) = lines(tmp_path)
-    assert (line["seconds_a_step"], line["target_tokens_per_second"], line["eta_seconds"]) == (2.0, 4.0, 12.0)
+    assert (line["seconds_per_step"], line["target_tokens_per_second"], line["eta_seconds"]) == (2.0, 4.0, 12.0)
 
 
 def test_pauses_are_no_part_of_the_speed(tmp_path, clock):
@@ -87,7 +90,7 @@ def test_pauses_are_no_part_of_the_speed(tmp_path, clock):
         with progress.pause():
             clock.now += 50.0
     progress.flush(3, 0.1)
-    assert lines(tmp_path)[0]["seconds_a_step"] == 1.0
+    assert lines(tmp_path)[0]["seconds_per_step"] == 1.0
 
 
 def test_no_steps_have_no_line(tmp_path, clock):
@@ -100,8 +103,8 @@ def test_no_steps_have_no_line(tmp_path, clock):
 
 
 def test_metrics_are_fetched_by_name():
-    results = [{name: tf.constant(value) for name, value in (("b", n + 0.5), ("a", float(n)))} for n in range(3)]
-    assert fetch(results) == [{"a": float(n), "b": n + 0.5} for n in range(3)]
+    results = [{"b": tf.constant(n + 0.5), "a": {"c": tf.constant(float(n))}} for n in range(3)]
+    assert fetch(results) == [{"a": {"c": float(n)}, "b": n + 0.5} for n in range(3)]
 
 
 def checkpoint(step, sentences, data_batch):

@@ -92,7 +92,7 @@ def test_progress_is_said_logged_and_drawn(run):
 
 def test_epochs_count_sentences(run):
     lines = log(run[0])
-    sentences = sum(2 * line["sentences_a_step"] for line in lines if line["event"] == "progress")
+    sentences = sum(2 * line["sentences_per_step"] for line in lines if line["event"] == "progress")
     last = [line for line in lines if line["event"] == "checkpoint"][-1]
     assert last["sentences"] == pytest.approx(sentences, rel=1e-4)
     assert last["epochs"] == pytest.approx(sentences / EXAMPLES, rel=1e-4)

@@ -14,7 +14,7 @@ def batches():
 
 
 def result(is_skipped):
-    return {"skipped": float(is_skipped), "objective": np.inf if is_skipped else 2.0}
+    return {"skipped": float(is_skipped), "objective": {"targets": np.inf if is_skipped else 2.0}}
 
 
 def watcher(folder, most=3, save=None):

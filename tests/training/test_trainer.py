@@ -54,7 +54,7 @@ def test_what_a_run_leaves(whole):
     progress = [line for line in lines if line["event"] == "progress"]
     assert [line["step"] for line in progress] == [2, 4, 6, 7]
     for line in progress:
-        assert line["loss"] > 0 and line["target_tokens_a_step"] <= 256 and 0 <= line["padding"] < 1
+        assert line["loss"] > 0 and line["target_tokens_per_step"] <= 256 and 0 <= line["padding"] < 1
 
 
 def test_settings_are_remembered(data_dir, whole):
