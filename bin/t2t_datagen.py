@@ -17,7 +17,7 @@ from t2t_lite.ranges import COUNT, PAIRS, SEED, VOCAB_SIZE, Range
 
 _OWN_FLAGS = (
     "train_files", "dev_files", "test_files", "languages", "corpus_weights", "filters", "held_out", "vocab_size",
-    "target_vocab_size", "vocab_from", "user_defined_symbols", "max_samples_for_vocab",
+    "target_vocab_size", "vocab_type", "vocab_from", "user_defined_symbols", "max_samples_for_vocab",
 )  # fmt: skip
 
 # Each process takes some 600 MB.
@@ -65,11 +65,17 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "target_vocab_size", None, "translate_own: pieces of a vocabulary of the targets' own.", limits=VOCAB_SIZE
     )
+    flags.DEFINE_enum(
+        "vocab_type",
+        None,
+        ["subwords", "byte_level_bpe"],
+        "translate_own: what to learn: SentencePiece's pieces, or byte-level BPE as GPT-2's. Default: subwords.",
+    )
     flags.DEFINE_paths(
         "vocab_from",
         [],
-        "translate_own: an existing vocabulary: a SentencePiece .model, two (inputs,targets), a data_dir, or the "
-        "output_dir of a model to go on training.",
+        "translate_own: an existing vocabulary: a SentencePiece .model, vocab.json (merges.txt beside it), vocab.txt, "
+        "two (inputs,targets), a data_dir, or the output_dir of a model to go on training.",
     )
     flags.DEFINE_list("user_defined_symbols", [], "translate_own: symbols that are always one piece, such as <2de>.")
     flags.DEFINE_integer(

@@ -8,18 +8,20 @@ import types
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.filters import ORDER, PairFilter, parse_filters
 from t2t_lite.data import own_files
-from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.problem import DatasetSplit, VocabType
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
 from t2t_lite.ranges import PAIRS, Range, typed_value
 from t2t_lite.text.subwords import LONGEST_SYMBOL, is_symbol
 
 _WEIGHT = Range(most=1000, above=0)
+VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that can be learned
 REMEMBERED = types.MappingProxyType(  # keys of problem.json beside those of `OwnFiles`, and how each value is checked
     {
         "corpus_weights": lambda weights: weights is None or _are_weights(weights),
         "filters": lambda wanted: wanted is None or _are_filters(wanted),
         "held_out": lambda count: count is None or (type(count) is int and count in PAIRS),
+        "vocab_type": lambda kind: kind in (None, *VOCAB_TYPES),
         "held_out_below": lambda bound: bound is None or (type(bound) is int and 0 <= bound <= 2**64),
     }
 )
@@ -104,10 +106,14 @@ def check_held_out(given, dev_files):
     return None if dev_files else typed_value("--held_out", given, int | None, PAIRS) or _DEFAULT_HELD_OUT
 
 
-def check_vocabulary(languages, vocab_size, target_vocab_size, vocab_from, symbols, max_samples):
+def check_vocabulary(languages, vocab_size, target_vocab_size, vocab_type, vocab_from, symbols, max_samples):
     """Returns the part of the configuration that describes the vocabulary. Raises `UserError`."""
     sizes = {"vocab_size": vocab_size, "target_vocab_size": target_vocab_size}
-    how = {"user_defined_symbols": list(symbols) or None, "max_samples_for_vocab": max_samples}
+    how = {
+        "vocab_type": vocab_type,
+        "user_defined_symbols": list(symbols) or None,
+        "max_samples_for_vocab": max_samples,
+    }
     if vocab_from:
         for name, value in {**sizes, **how}.items():
             if value is not None:
@@ -123,7 +129,11 @@ def check_vocabulary(languages, vocab_size, target_vocab_size, vocab_from, symbo
     sizes["vocab_size"] = own_files.check_vocab_size(vocab_size, _DEFAULT_VOCAB_SIZE, "1000 to 50000")
     if target_vocab_size is not None:
         own_files.check_vocab_size(target_vocab_size, None, "1000 to 50000", "target_vocab_size")
+    if vocab_type not in (None, *VOCAB_TYPES):
+        raise UserError(f"--vocab_type={vocab_type}: expected {' or '.join(VOCAB_TYPES)}.")
     flag = "--user_defined_symbols"
+    if symbols and vocab_type == VocabType.BYTE_LEVEL_BPE.value:
+        raise UserError(f"{flag} together with --vocab_type={vocab_type}, which has none. Leave out one of the two.")
     for symbol in symbols:
         if not is_symbol(symbol):
             raise UserError(

@@ -18,7 +18,7 @@ from t2t_lite.corpora.filters import PairFilter, pair_hash
 from t2t_lite.corpora.held_out import find_bound, is_held_out
 from t2t_lite.data import own_files
 from t2t_lite.data.own_files import OwnFiles
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.problems import own_flags
 from t2t_lite.problems.vocabulary_sources import count_pieces
@@ -45,6 +45,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         held_out=None,
         vocab_size=None,
         target_vocab_size=None,
+        vocab_type=None,
         vocab_from=(),
         user_defined_symbols=(),
         max_samples_for_vocab=None,
@@ -63,6 +64,7 @@ class TranslateOwn(OwnFiles, TranslateProblem):
             held_out: int, about how many pairs are held out, at most a tenth; None: 1000. Not with `dev_files`.
             vocab_size: size of the vocabulary, which both languages share; None: 32000.
             target_vocab_size: size of a separate vocabulary of the targets; `vocab_size` is then that of the inputs.
+            vocab_type: "subwords" (SentencePiece; also None) or "byte_level_bpe": the kind of vocabulary to learn.
             vocab_from: an existing vocabulary: see `vocabulary_sources.find_vocabularies`.
             user_defined_symbols: strings without spaces that are always one piece.
             max_samples_for_vocab: int, pairs that the vocabulary is learned from; None: 2 million.
@@ -80,7 +82,13 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         described = {split: own_files.describe_files(split, paths) for split, paths in given.items() if paths}
         languages = own_flags.check_languages(languages, train_files)
         vocabulary = own_flags.check_vocabulary(
-            languages, vocab_size, target_vocab_size, vocab_from, user_defined_symbols, max_samples_for_vocab
+            languages,
+            vocab_size,
+            target_vocab_size,
+            vocab_type,
+            vocab_from,
+            user_defined_symbols,
+            max_samples_for_vocab,
         )
         self.remember(
             {
@@ -141,6 +149,11 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         """The languages, once the data folder has been read; None before."""
         languages = (self._config or {}).get("languages")
         return tuple(languages) if languages else None
+
+    @property
+    def vocab_type(self):
+        """The kind of vocabulary that is learned."""
+        return VocabType((self._config or {}).get("vocab_type") or VocabType.SUBWORD.value)
 
     @property
     def approx_target_vocab_size(self):

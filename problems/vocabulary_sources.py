@@ -1,16 +1,15 @@
-"""Finds the vocabulary that `--vocab_from` names: SentencePiece models, tensor2tensor's subwords, or a folder."""
+"""Finds the vocabulary that `--vocab_from` names: files of one of the kinds in `vocabulary_files`, or a folder."""
 
 import os
 
 from t2t_lite import files, registry
 from t2t_lite.data.manifests import read_manifest
 from t2t_lite.errors import UserError
-from t2t_lite.text.subword_text_encoder import ENDING, SubwordTextEncoder
-from t2t_lite.text.vocabulary import SentencePieceEncoder
+from t2t_lite.text import vocabulary_files
 
 
 def find_vocabularies(paths, languages):
-    """Returns {"inputs": path, "targets": path} of `.model` or `.subwords` files; equal where both sides share one.
+    """Returns {"inputs": path, "targets": path} of vocabulary files; equal where both sides share one.
 
     Args:
         paths: [model], [model of the inputs, model of the targets], [data_dir] or [output_dir].
@@ -35,18 +34,18 @@ def find_vocabularies(paths, languages):
 
 
 def count_pieces(path):
-    """Returns the number of pieces of a SentencePiece model or `.subwords` file. Raises `UserError` for another one."""
+    """Returns the number of pieces of a vocabulary file. Raises `UserError` if it is none."""
     import sentencepiece
 
-    if path.endswith(ENDING):
-        return SubwordTextEncoder(path).vocab_size
+    if vocabulary_files.ending_of(path) != vocabulary_files.SENTENCEPIECE:
+        return vocabulary_files.open_encoder(path).vocab_size
     model = files.read_bytes(path)
     try:
         return sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()
     except (RuntimeError, ValueError):
         raise UserError(
             f"--vocab_from: {path}: not a SentencePiece model ({len(model):,} bytes). Expected the .model file that "
-            "t2t-datagen or spm_train wrote."
+            "t2t-datagen or spm_train wrote, or a file named .subwords, vocab.json, encoder.json or vocab.txt."
         ) from None
 
 
@@ -54,10 +53,8 @@ def _in_folder(flag, folder, languages):
     problem = registry.problem(_problem_name(flag, folder))
     encoders = problem.get_feature_encoders(folder)
     for encoder in encoders.values():
-        if not isinstance(encoder, SentencePieceEncoder | SubwordTextEncoder):
-            raise UserError(
-                f"{flag}: the vocabulary of {problem.full_name} is no SentencePiece model. Expected one of pieces."
-            )
+        if not isinstance(encoder, tuple(vocabulary_files.ENCODERS.values())):
+            raise UserError(f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected one of pieces.")
     sides = ["inputs", "targets"]
     if problem.languages and tuple(languages) == tuple(reversed(problem.languages)):
         sides.reverse()

@@ -12,9 +12,10 @@ class DatasetSplit:
 
 
 class VocabType(enum.Enum):
-    """How text becomes ids: by SentencePiece pieces, UTF-8 bytes, or whole words from a file of the user's."""
+    """How text becomes ids: by SentencePiece pieces, GPT-2's byte-level BPE, UTF-8 bytes, or a user's words."""
 
     SUBWORD = "subwords"
+    BYTE_LEVEL_BPE = "byte_level_bpe"
     CHARACTER = "character"
     TOKEN = "tokens"
 

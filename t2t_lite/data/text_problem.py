@@ -12,8 +12,7 @@ from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import DatasetSplit, VocabType
 from t2t_lite.errors import UserError, shown
-from t2t_lite.text import subwords, vocabulary
-from t2t_lite.text.subword_text_encoder import ENDING, SubwordTextEncoder, read_pieces
+from t2t_lite.text import byte_level_learning, subwords, vocabulary, vocabulary_files
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -23,15 +22,15 @@ class Text2TextProblem(Problem):
 
     Attributes:
         text_features: names of the one or two features that are text in the samples and have a vocabulary.
-        vocab_type: VocabType.
+        vocab_type: VocabType: `SUBWORD` (SentencePiece), `BYTE_LEVEL_BPE`, `CHARACTER` or `TOKEN`.
         approx_vocab_size: number of pieces in the shared vocabulary.
         approx_target_vocab_size: number of pieces in the targets' own vocabulary, in which case `approx_vocab_size`
             applies to the inputs. None: both sides share one vocabulary.
         vocab_size_is_approximate: whether text that cannot fill these sizes gets the largest possible vocabularies;
             otherwise this is an error.
-        additional_reserved_tokens: strings that are always one piece.
-        existing_vocabularies: {"inputs": path, "targets": path} of SentencePiece models, or of tensor2tensor's
-            `.subwords` files, to use instead of learning; with the same path twice, both sides share a vocabulary.
+        additional_reserved_tokens: strings that are always one piece; not with `VocabType.BYTE_LEVEL_BPE`.
+        existing_vocabularies: {"inputs": path, "targets": path} of vocabularies to use instead of learning, of any kind
+            that `vocabulary_files` lists; with the same path twice, both sides share a vocabulary.
         max_samples_for_vocab: number of samples to learn a vocabulary from, sampled uniformly; None: all.
         use_vocab_from_other_problem: a problem whose vocabulary is used.
         oov_token: with `VocabType.TOKEN`, the entry that replaces unknown words; None: they are an error.
@@ -92,11 +91,14 @@ class Text2TextProblem(Problem):
         return dict(zip(self.text_features, sizes, strict=False))
 
     def _ending(self, feature):
-        return ENDING if self.existing_vocabularies.get(feature, "").endswith(ENDING) else ".model"
+        if self.existing_vocabularies:
+            return vocabulary_files.ending_of(self.existing_vocabularies[feature])
+        is_byte_level = self.vocab_type == VocabType.BYTE_LEVEL_BPE
+        return vocabulary_files.BYTE_LEVEL_BPE if is_byte_level else vocabulary_files.SENTENCEPIECE
 
     @property
     def _has_two_vocabularies(self):
-        if self.vocab_type != VocabType.SUBWORD:
+        if self.vocab_type in (VocabType.CHARACTER, VocabType.TOKEN):
             return False
         if self.existing_vocabularies:
             return len(set(self.existing_vocabularies.values())) > 1
@@ -136,16 +138,17 @@ class Text2TextProblem(Problem):
             owner._take_over_vocabularies(paths)
         elif missing:
             owner._learn_vocabularies(missing, data_dir, tmp_dir)
-        encoders = {path: _subword_encoder(path) for path in set(paths.values())}
+        encoders = {path: vocabulary_files.open_encoder(path) for path in set(paths.values())}
         return {side: encoders[path] for side, path in paths.items()}
 
     def _take_over_vocabularies(self, paths):
         import tensorflow as tf
 
         for path, source in {paths[name]: self.existing_vocabularies[name] for name in paths}.items():
+            adopted = vocabulary_files.as_adopted(source, path)
             if not tf.io.gfile.exists(path):
-                _adopt(source, path)
-            elif files.read_bytes(path) != _as_adopted(source):
+                vocabulary_files.adopt(source, path)
+            elif any(files.read_bytes(file) != content for file, content in adopted.items()):
                 raise UserError(
                     f"{path}: another vocabulary than {source}, which is to be taken over. Delete it, or choose "
                     "another --data_dir."
@@ -165,16 +168,28 @@ class Text2TextProblem(Problem):
     def _learn(self, lines, path, size):
         """Learns a vocabulary from the lines that a function returns; the function may be called twice."""
         _LOGGER.info(f"learning a vocabulary of {size} pieces: {path}")
-        prefix, symbols = path.removesuffix(".model"), self.additional_reserved_tokens
+        learn = self._learn_byte_level if self.vocab_type == VocabType.BYTE_LEVEL_BPE else self._learn_sentencepiece
         try:
-            subwords.train_sentencepiece(lines(), prefix, size, user_defined_symbols=symbols)
+            learn(lines(), path, size)
         except subwords.TooManyPieces as error:
             if not self.vocab_size_is_approximate:
                 raise
             _LOGGER.warning(
                 f"{self.name}: its text cannot fill {size} pieces; the vocabulary has the {error.largest} that it can."
             )
-            subwords.train_sentencepiece(lines(), prefix, error.largest, user_defined_symbols=symbols)
+            learn(lines(), path, error.largest)
+
+    def _learn_sentencepiece(self, lines, path, size):
+        prefix, symbols = path.removesuffix(".model"), self.additional_reserved_tokens
+        subwords.train_sentencepiece(lines, prefix, size, user_defined_symbols=symbols)
+
+    def _learn_byte_level(self, lines, path, size):
+        if self.additional_reserved_tokens:
+            raise UserError(
+                f"{self.name}: additional_reserved_tokens ({', '.join(self.additional_reserved_tokens)}) together with "
+                "byte-level BPE, which has none. Leave out one of the two."
+            )
+        byte_level_learning.learn_byte_level_bpe(lines, path, size)
 
     def generate_text_for_vocab(self, data_dir, tmp_dir):
         """Yields the lines to learn a shared vocabulary from: all texts of the samples drawn."""
@@ -246,12 +261,11 @@ class Text2TextProblem(Problem):
         paths = dict.fromkeys(os.path.join(data_dir, name) for name in self.vocab_filenames.values())
         if self.vocab_type == VocabType.TOKEN:
             return list(paths)
-        tables = {path: path.removesuffix(".model") + ".vocab" for path in paths if path.endswith(".model")}
-        return [file for path in paths for file in (path, tables.get(path)) if file]
+        return [file for path in paths for file in vocabulary_files.files_of(path)]
 
     def learned_files(self, data_dir):
         """Returns the vocabularies' files, unless they are the user's or another problem's."""
-        is_own = self.vocab_type == VocabType.SUBWORD and not self.use_vocab_from_other_problem
+        is_own = self.vocab_type != VocabType.TOKEN and not self.use_vocab_from_other_problem
         return self.vocabulary_files(data_dir) if is_own else []
 
     def generation_settings(self):
@@ -270,26 +284,6 @@ class Text2TextProblem(Problem):
             "additional_reserved_tokens": list(owner.additional_reserved_tokens),
             "existing_vocabularies": {side: hashlib.sha256(model).hexdigest() for side, model in sources.items()},
         }
-
-
-def _adopt(source, path):
-    if path.endswith(ENDING):
-        files.write_bytes(path, _as_adopted(source))
-    else:
-        subwords.adopt_sentencepiece(source, path.removesuffix(".model"))
-
-
-def _as_adopted(source):
-    """Returns the contents of the file that is made from an existing vocabulary."""
-    content = files.read_bytes(source)
-    if not source.endswith(ENDING):
-        return subwords.with_usual_ids(content, source)
-    read_pieces(content, source)  # refuses another file
-    return content
-
-
-def _subword_encoder(path):
-    return SubwordTextEncoder(path) if path.endswith(ENDING) else vocabulary.SentencePieceEncoder(path)
 
 
 def _encode(encoders, prefixes, samples):

@@ -37,8 +37,8 @@ class BpeDropout:
             raise UserError(f"bpe_dropout={probability}: expected a probability from 0 (off) to 1 (characters).")
         if not isinstance(encoder, vocabulary.SentencePieceEncoder):
             raise UserError(
-                f"bpe_dropout={probability}: this problem's vocabulary ({type(encoder).__name__}) has no merges. "
-                "Expected a SentencePiece BPE model: set bpe_dropout=0."
+                f"bpe_dropout={probability}: this problem's vocabulary ({type(encoder).__name__}) has no merges to "
+                "skip. Expected a SentencePiece BPE model: set bpe_dropout=0."
             )
         from t2t_lite.text import sentencepiece_proto
 

@@ -12,12 +12,12 @@ import unicodedata
 from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, TextEncoder, tf_visible
+from t2t_lite.text.word_cache import WordCache
 
 ENDING = ".subwords"
 _ESCAPES = frozenset("\\_u;0123456789")
 _RESERVED = (("<pad>_", "<pad>"), ("<EOS>_", "<EOS>"))  # as newer and older versions wrote them
 _UNDEFINED = "\u3013"  # stands for an escaped number that is not a code point
-_MOST_TOKENS = 2**18
 
 
 class SubwordTextEncoder(TextEncoder):
@@ -41,7 +41,7 @@ class SubwordTextEncoder(TextEncoder):
         self._ids = {piece: i for i, piece in enumerate(self._pieces) if piece}
         self._longest = max(map(len, self._ids))
         self._alphabet = {character for piece in self._pieces for character in piece} | _ESCAPES
-        self._tokens = {}
+        self._tokens = WordCache(self._encode_token)
         super().__init__(len(self._pieces))
 
     @functools.cached_property
@@ -51,17 +51,13 @@ class SubwordTextEncoder(TextEncoder):
 
     def encode(self, text):
         """Returns the ids of a string, without EOS."""
-        return [i for token in tokenize(text) for i in self._encode_token(token)]
+        return [i for token in tokenize(text) for i in self._tokens[token]]
 
     def _encode_token(self, token):
-        if token not in self._tokens:
-            if len(self._tokens) >= _MOST_TOKENS:
-                self._tokens.clear()
-            ids = self._spell(escape(token, self._alphabet))
-            if ids is None:  # a character that occurs only in longer pieces, on which tensor2tensor fails
-                ids = self._spell(escape(token, {piece for piece in self._ids if len(piece) == 1}))
-            self._tokens[token] = ids
-        return self._tokens[token]
+        ids = self._spell(escape(token, self._alphabet))
+        if ids is None:  # a character that occurs only in longer pieces, on which tensor2tensor fails
+            ids = self._spell(escape(token, {piece for piece in self._ids if len(piece) == 1}))
+        return ids
 
     def _spell(self, escaped):
         """Returns the ids of the longest pieces from the left, or None if none fits at some point."""
@@ -107,7 +103,7 @@ class SubwordTextEncoder(TextEncoder):
         return SubwordGraph(self._pieces, self._ids, self._alphabet)
 
     def __getstate__(self):
-        return {**{name: value for name, value in self.__dict__.items() if name != "_graph"}, "_tokens": {}}
+        return {name: value for name, value in self.__dict__.items() if name != "_graph"}
 
     def _join(self, ids):
         tokens = [unescape(token) for token in "".join(self._pieces[i] for i in ids).split("_") if token]

@@ -65,7 +65,7 @@ def train_sentencepiece(
     _check_symbols(user_defined_symbols, model_prefix, separators)
     counts = count_words(lines, separators)
     model = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder, _users_errors(vocab_size, model_prefix):
+    with tempfile.TemporaryDirectory() as folder, trainer_errors(vocab_size, model_prefix):
         sentencepiece.SentencePieceTrainer.train(
             # Words are removed one by one, so that none is in memory twice; SentencePiece sorts them.
             sentence_iterator=("{}\t{}".format(*counts.popitem()) for _ in range(len(counts))),
@@ -208,23 +208,31 @@ def _without_traces(model):
 
 
 @contextlib.contextmanager
-def _users_errors(vocab_size, model_prefix):
-    """Turns SentencePiece's errors about the text and the vocabulary's size into errors for users."""
+def trainer_errors(vocab_size, model_prefix, added=0):
+    """Turns SentencePiece's errors about the text and the vocabulary's size into errors for users.
+
+    Args:
+        vocab_size: the size that the user wants.
+        model_prefix: path of the vocabulary.
+        added: number of ids that the vocabulary has beside SentencePiece's.
+    """
     name = os.path.basename(model_prefix)
     flag = "--target_vocab_size" if ".targets." in name else "--vocab_size"
     try:
         yield
     except RuntimeError as error:
         if match := re.search(r"too high.*<= (\d+)", str(error)):
+            largest = int(match[1]) + added
             raise TooManyPieces(
                 f"vocabulary {name}: {vocab_size} pieces are more than this corpus can fill. The largest possible size "
-                f"is {match[1]}: use {flag}={match[1]} or less, or more text.",
-                int(match[1]),
+                f"is {largest}: use {flag}={largest} or less, or more text.",
+                largest,
             ) from None
         if match := re.search(r"required_chars. \d+ vs (\d+)", str(error)):
+            least = int(match[1]) + added
             raise UserError(
                 f"vocabulary {name}: {vocab_size} pieces are too few. The bytes and the characters of this corpus "
-                f"alone need {match[1]}: use a {flag} well above {match[1]}."
+                f"alone need {least}: use a {flag} well above {least}."
             ) from None
         if "sentences_.empty()" in str(error):
             raise UserError(f"vocabulary {name}: no text to learn from. Expected at least one line.") from None

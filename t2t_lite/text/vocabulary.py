@@ -11,13 +11,13 @@ import re
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
+from t2t_lite.text.word_cache import WordCache
 
 PAD_ID = 0
 EOS_ID = 1
 UNK_ID = 2
 
 _BLANK = "\u2581"  # SentencePiece's symbol for a space
-_MOST_WORDS = 2**18
 # SHA-256 of SentencePiece's compiled rules: none ("identity"), and ours of `_normalization`.
 _RULES_OF_CHARACTERS = {
     hashlib.sha256(b"").hexdigest(),
@@ -264,7 +264,7 @@ class SentencePieceEncoder(TextEncoder):
                 "data_dir, or use spm_train --pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1."
             )
         super().__init__(p.vocab_size())
-        self._words = _Words(self._processor)
+        self._words = WordCache(self._processor.EncodeAsIds)
 
     @functools.cached_property
     def fingerprint(self):
@@ -298,9 +298,6 @@ class SentencePieceEncoder(TextEncoder):
             and not proto.trainer_spec.treat_whitespace_as_suffix
             and not any(_BLANK in piece.piece[1:] or " " in piece.piece for piece in proto.pieces)
         )
-
-    def __getstate__(self):
-        return {**self.__dict__, "_words": _Words(self._processor)}
 
     def tf_encode(self, strings):
         """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
@@ -340,20 +337,6 @@ def vocabulary_sizes(encoders):
     targets = encoders["targets"]
     inputs = encoders.get("inputs", targets)
     return inputs.vocab_size, None if inputs.fingerprint == targets.fingerprint else targets.vocab_size
-
-
-class _Words(dict):
-    """A cache of the ids of words."""
-
-    def __init__(self, processor):
-        super().__init__()
-        self._processor = processor
-
-    def __missing__(self, word):
-        if len(self) >= _MOST_WORDS:
-            self.clear()
-        ids = self[word] = self._processor.EncodeAsIds(word)
-        return ids
 
 
 def tf_visible(ids):

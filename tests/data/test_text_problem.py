@@ -60,6 +60,34 @@ def theirs(tmp_path):
     return paths
 
 
+def test_byte_level_vocabularies_are_learned(tmp_path):
+    problem = TwoVocabularies()
+    problem.vocab_type = VocabType.BYTE_LEVEL_BPE
+    with pytest.raises(UserError, match=r"additional_reserved_tokens \(<2de>\) together with byte-level BPE"):
+        problem.generate_data(str(tmp_path), str(tmp_path))
+    problem.additional_reserved_tokens = ()
+    problem.approx_target_vocab_size = 2000
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    encoders = problem.feature_encoders(str(tmp_path))
+    assert encoders["inputs"].vocab_size == 300 and 300 < encoders["targets"].vocab_size < 2000, "as large as can be"
+    found = [
+        tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
+        for example in records.read_examples(problem.shard_paths(str(tmp_path), DatasetSplit.TRAIN))
+    ]
+    assert sorted(found) == sorted(corpus.sentence_pairs(200))
+    files = [pathlib.Path(path) for path in problem.vocabulary_files(str(tmp_path))]
+    assert [file.name for file in files] == [
+        f"vocab.toy_pairs.{side}-{name}"
+        for side in ("inputs.300", "targets.2000")
+        for name in ("vocab.json", "merges.txt")
+    ]
+    before = [file.read_bytes() for file in files]
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    assert [file.read_bytes() for file in files] == before and problem.learned_files(str(tmp_path)) == list(
+        map(str, files)
+    )
+
+
 def test_each_side_has_the_vocabulary_of_its_own_text(two_dir, tmp_path):
     problem = TwoVocabularies()
     names = {"inputs": "vocab.toy_pairs.inputs.300.model", "targets": "vocab.toy_pairs.targets.310.model"}

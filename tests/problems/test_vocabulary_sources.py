@@ -15,8 +15,10 @@ from t2t_lite.runs.config import build_model, write_run_config
 from t2t_lite.runs.weights import trackable_weights
 from t2t_lite.text import subwords
 from t2t_lite.text.vocabulary import SentencePieceEncoder
+from t2t_lite.text.vocabulary_files import open_encoder
 from tests.data import corpus
 from tests.problems.test_translate_own import decoded, generated
+from tests.text import published
 
 PAIRS = list(dict.fromkeys(corpus.sentence_pairs(300)))
 
@@ -80,6 +82,27 @@ def test_a_model_for_each_side(tmp_path, train, models):
     assert list(fingerprints(problem, tmp_path / "d").values()) == expected
 
 
+@pytest.mark.parametrize("write", [published.write_byte_level, published.write_pieces])
+def test_a_published_vocabulary(tmp_path, train, write):
+    """It is copied with all its files, and a run that was trained with it hands it on."""
+    source = write(tmp_path)
+    problem = generated(tmp_path / "d", train_files=train, vocab_from=[source])
+    expected = open_encoder(source).fingerprint
+    assert set(fingerprints(problem, tmp_path / "d").values()) == {expected}
+    run_of(tmp_path / "run", "translate_own", tmp_path / "d")
+    tuned = generated(tmp_path / "tuned", train_files=train, vocab_from=[str(tmp_path / "run")])
+    assert set(fingerprints(tuned, tmp_path / "tuned").values()) == {expected}
+
+
+def test_byte_level_bpe_is_learned_on_request(tmp_path, train):
+    generated(tmp_path / "d", train_files=train, vocab_size=300, vocab_type="byte_level_bpe")
+    problem = registry.problem("translate_own")
+    assert problem.feature_encoders(str(tmp_path / "d"))["inputs"].vocab_size == 300
+    assert (tmp_path / "d" / "vocab.translate_own.300-merges.txt").exists()
+    dev = decoded(problem, tmp_path / "d", DatasetSplit.EVAL)
+    assert sorted(decoded(problem, tmp_path / "d", DatasetSplit.TRAIN) + dev) == sorted(PAIRS)
+
+
 @pytest.mark.parametrize("sizes", [{"vocab_size": 310}, {"vocab_size": 300, "target_vocab_size": 310}])
 def test_the_vocabulary_of_a_data_dir_and_of_a_trained_model(tmp_path, train, sizes):
     first = generated(tmp_path / "first", train_files=train, **sizes)
@@ -120,6 +143,12 @@ def test_mistakes(tmp_path, train, models):
         ({"vocab_from": models, "vocab_size": 300}, "--vocab_size together with --vocab_from="),
         ({"vocab_from": models, "target_vocab_size": 300}, "--target_vocab_size together with --vocab_from="),
         ({"vocab_from": models, "user_defined_symbols": ["<x>"]}, "--user_defined_symbols together with"),
+        ({"vocab_type": "words"}, "--vocab_type=words: expected subwords or byte_level_bpe"),
+        (
+            {"vocab_type": "byte_level_bpe", "user_defined_symbols": ["<x>"]},
+            "together with --vocab_type=byte_level_bpe",
+        ),
+        ({"vocab_from": models, "vocab_type": "subwords"}, "--vocab_type together with"),
         ({"vocab_from": models, "max_samples_for_vocab": 9}, "--max_samples_for_vocab together with"),
     ]
     for change, message in cases:

@@ -198,13 +198,6 @@ def test_encoding_word_by_word_equals_encoding_the_text(subwords):
         assert subwords.encode(text) == subwords._processor.encode(text), ascii(text)
 
 
-def test_words_that_are_kept_are_bounded(subwords, monkeypatch):
-    monkeypatch.setattr(vocabulary, "_MOST_WORDS", 3)
-    for number in range(10):
-        assert subwords.encode(f"a{number} b{number}") == subwords._processor.encode(f"a{number} b{number}")
-        assert len(subwords._words) <= 3
-
-
 @pytest.mark.parametrize(
     "options",
     [{"model_type": "bpe", "user_defined_symbols": ["of the"]}, {"model_type": "unigram", "hard_vocab_limit": False}],

@@ -1,0 +1,72 @@
+"""What the encoders of published vocabularies share: ids in this package's order, and special tokens."""
+
+import re
+
+from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import UNK_ID, TextEncoder
+
+
+class PublishedEncoder(TextEncoder):
+    """Ids of a vocabulary whose tokens its publisher has numbered.
+
+    Here padding is 0, the end 1 and unknown 2; the other tokens follow in the publisher's order.
+
+    Args:
+        path: the vocabulary's file.
+        contents: {name that other packages give the file: bytes}, to write the vocabulary again in an export.
+        published: list of str, the tokens in the publisher's order.
+        reserved: the publisher's tokens for padding, end and unknown; None: it has no such token, and one is added.
+        special: set of the names of special tokens, which text never gives unless it is allowed.
+
+    Attributes:
+        path, contents: as given.
+        tokens: list of str by id.
+        published_ids: list of int by id: the publisher's id, or -1 for an added token.
+        special_ids: {name: id} of the publisher's special tokens.
+    """
+
+    num_reserved_ids = 3
+    unknown_id = UNK_ID
+
+    def __init__(self, path, contents, published, reserved, special):
+        self.path = path
+        self.contents = contents
+        theirs = {token: i for i, token in enumerate(published)}
+        order = [*reserved, *(token for token in published if token not in reserved)]
+        self.published_ids = [theirs.get(token, -1) for token in order]
+        self.tokens = [token or name for token, name in zip(order, ("<pad>", "", "<unk>"), strict=False)] + order[3:]
+        self.special_ids = {token: i for i, token in enumerate(order) if token in special}
+        super().__init__(len(self.tokens))
+
+    def special_id(self, token):
+        """Returns the id of a special token. Raises `UserError` if the vocabulary does not have it."""
+        if token not in self.special_ids:
+            raise UserError(
+                f"{self.path}: the vocabulary has no special token {token}. Its special tokens are "
+                f"{', '.join(self.special_ids)}: use the vocabulary of a model that was trained with {token}."
+            )
+        return self.special_ids[token]
+
+    def encode(self, text, allowed_special=()):
+        """Returns the ids of a string, without an end.
+
+        Args:
+            text: str. A special token in it is text like any other, unless it is allowed.
+            allowed_special: names of special tokens that become their own ids, or "all" (tiktoken's option).
+
+        Raises:
+            UserError: the vocabulary lacks an allowed token.
+        """
+        if not allowed_special:
+            return self._encode(text)
+        names = self.special_ids if allowed_special == "all" else allowed_special
+        allowed = {name: self.special_id(name) for name in sorted(names, key=len, reverse=True)}
+        parts = re.split(f"({'|'.join(map(re.escape, allowed))})", text)
+        return [i for part in parts for i in ([allowed[part]] if part in allowed else self._encode(part))]
+
+    def pieces(self, ids):
+        """Returns the token of every id, special ones included."""
+        return [self.tokens[i] for i in map(int, ids)]
+
+    def _encode(self, text):
+        raise NotImplementedError

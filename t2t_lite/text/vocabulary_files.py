@@ -1,0 +1,72 @@
+"""The kinds of vocabulary files of pieces, which the ends of their names tell apart.
+
+| in a data folder | kind | published as |
+|---|---|---|
+| `….model`, `….vocab` | SentencePiece | `….model` |
+| `….subwords` | tensor2tensor's subwords | `….subwords` |
+| `…-vocab.json`, `…-merges.txt` | byte-level BPE | `vocab.json` and `merges.txt`, `encoder.json` and `vocab.bpe` |
+| `…-vocab.txt` | WordPiece | `vocab.txt` |
+"""
+
+from t2t_lite import files
+from t2t_lite.text import byte_level_files, subwords, wordpiece
+from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.subword_text_encoder import ENDING as SUBWORDS
+from t2t_lite.text.subword_text_encoder import SubwordTextEncoder, read_pieces
+from t2t_lite.text.vocabulary import SentencePieceEncoder
+
+BYTE_LEVEL_BPE = "-vocab.json"
+WORDPIECE = f"-{wordpiece.ENDING}"
+SENTENCEPIECE = ".model"
+ENCODERS = {
+    SENTENCEPIECE: SentencePieceEncoder,
+    SUBWORDS: SubwordTextEncoder,
+    BYTE_LEVEL_BPE: ByteLevelBPEEncoder,
+    WORDPIECE: wordpiece.WordPieceEncoder,
+}
+
+
+def ending_of(path):
+    """Returns the ending that a vocabulary has in a data folder; of an unknown name SentencePiece's."""
+    if path.endswith(SUBWORDS):
+        return SUBWORDS
+    if path.endswith(tuple(byte_level_files.ENDINGS)):
+        return BYTE_LEVEL_BPE
+    return WORDPIECE if path.endswith(wordpiece.ENDING) else SENTENCEPIECE
+
+
+def open_encoder(path):
+    """Returns the TextEncoder of a vocabulary file. Raises `UserError` if it is damaged or of another kind."""
+    return ENCODERS[ending_of(path)](path)
+
+
+def files_of(path):
+    """Returns the paths of all files of the vocabulary whose main file is `path`."""
+    ending = ending_of(path)
+    if ending == SENTENCEPIECE:
+        return [path, path.removesuffix(ending) + ".vocab"]
+    return list(byte_level_files.files_of(path).values()) if ending == BYTE_LEVEL_BPE else [path]
+
+
+def adopt(source, path):
+    """Writes an existing vocabulary to `path`, whose ending is `ending_of(source)`, and the files beside it."""
+    if ending_of(path) == SENTENCEPIECE:
+        subwords.adopt_sentencepiece(source, path.removesuffix(SENTENCEPIECE))
+    else:
+        for file, content in reversed(as_adopted(source, path).items()):  # the main file last: all is there then
+            files.write_bytes(file, content)
+
+
+def as_adopted(source, path):
+    """Returns {path: bytes} of the files that hold an existing vocabulary's pieces once it is adopted as `path`.
+
+    Raises:
+        UserError: `source` is damaged or of another kind.
+    """
+    if ending_of(source) == SENTENCEPIECE:
+        return {path: subwords.with_usual_ids(files.read_bytes(source), source)}
+    if ending_of(source) == SUBWORDS:
+        content = files.read_bytes(source)
+        read_pieces(content, source)
+        return {path: content}
+    return dict(zip(files_of(path), open_encoder(source).contents.values(), strict=True))

@@ -1,0 +1,112 @@
+"""WordPiece, the vocabularies of BERT (Devlin et al. 2019): read from the published `vocab.txt`, never learned.
+
+A text is normalised one character at a time and split at spaces and around punctuation. Each word is spelled by pieces:
+always the longest that fits, from the left. A word that cannot be spelled is one unknown token. The ids are those of
+Hugging Face's `BertWordPieceTokenizer`.
+"""
+
+import functools
+import hashlib
+import itertools
+
+from t2t_lite import files
+from t2t_lite.errors import UserError, shown
+from t2t_lite.text.bert_normalization import normalization
+from t2t_lite.text.published_encoder import PublishedEncoder
+from t2t_lite.text.vocabulary import tf_visible
+from t2t_lite.text.word_cache import WordCache
+
+ENDING = "vocab.txt"
+LONGEST_WORD = 100  # characters; longer words are unknown
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_RESERVED = ("[PAD]", "[SEP]", "[UNK]")  # padding, end, unknown
+
+
+class WordPieceEncoder(PublishedEncoder):
+    """Ids of a `vocab.txt`: one piece per line; those that continue a word begin with `##`.
+
+    Args:
+        path: path of the file, on any file system that `tf.io.gfile` supports.
+        lower: whether text is converted to lower case and loses its accents; None: if no piece has a capital letter.
+
+    Raises:
+        UserError: the file does not exist, a piece occurs twice, or there is no [UNK] or [SEP].
+
+    Example:
+        >>> encoder = WordPieceEncoder("bert/vocab.txt")                                         # doctest: +SKIP
+        >>> encoder.pieces(encoder.encode("Unaffable, isn't it?"))                               # doctest: +SKIP
+        ['una', '##ffa', '##ble', ',', 'isn', "'", 't', 'it', '?']
+    """
+
+    def __init__(self, path, lower=None):
+        content = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
+        published = _read_pieces(content, path)
+        special = {token for token in SPECIAL_TOKENS if token in published}
+        reserved = [token if token in special else None for token in _RESERVED]
+        super().__init__(path, {ENDING: content}, published, reserved, special)
+        words = [token for token in published if token not in special]
+        self.lower = not any(token != token.lower() for token in words) if lower is None else lower
+        self._ids = {token: i for i, token in enumerate(self.tokens)}
+        self._longest = max(map(len, self.tokens))
+        self._words = WordCache(self._encode_word)
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of the file."""
+        return hashlib.sha256(self.contents[ENDING]).hexdigest()
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
+        from t2t_lite.text import wordpiece_graph
+
+        return wordpiece_graph.encode(strings, self.tokens, self.lower, LONGEST_WORD)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
+        joined = tf.strings.reduce_join(tf.gather(tf.constant(self.tokens), ids), axis=-1, separator=" ")
+        return tf.strings.regex_replace(joined, " ##", "")
+
+    def _encode(self, text):
+        words = text.translate(normalization(self.lower)).split(" ")
+        return list(itertools.chain.from_iterable(self._words[word] for word in words if word))
+
+    def _encode_word(self, word):
+        """Returns the ids of the longest pieces from the left, or of one unknown token."""
+        if len(word) > LONGEST_WORD:
+            return [self.unknown_id]
+        found, start = [], 0
+        while start < len(word):
+            mark = "##" if start else ""
+            for end in range(min(len(word), start + self._longest), start, -1):
+                i = self._ids.get(mark + word[start:end])
+                if i is not None:
+                    break
+            else:
+                return [self.unknown_id]
+            found.append(i)
+            start = end
+        return found
+
+    def _join(self, ids):
+        return " ".join(map(self.tokens.__getitem__, ids)).replace(" ##", "")
+
+
+def _read_pieces(content, path):
+    try:
+        lines = content.decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one piece per line.") from None
+    pieces, places = [line.rstrip() for line in lines], {}
+    for number, piece in enumerate(pieces, 1):
+        if not piece or piece in places:
+            found = f"{shown(piece)} is also line {places[piece]}" if piece else "empty"
+            raise UserError(f"{path}: line {number}: {found}. Expected one piece per line, each once.")
+        places[piece] = number
+    for token in ("[UNK]", "[SEP]"):
+        if token not in places:
+            raise UserError(f"{path}: no {token} among {len(pieces):,} pieces. Expected the vocab.txt of a BERT model.")
+    return pieces

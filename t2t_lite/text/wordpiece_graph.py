@@ -1,0 +1,40 @@
+"""WordPiece inside a TensorFlow graph, for exports: the same ids as `WordPieceEncoder`.
+
+It uses operations of TensorFlow and tensorflow-text, which TensorFlow Serving includes. tensorflow-text's own
+`FastBertNormalizer` is not used: it folds cases and composes, so that plain German already gets other ids than BERT's.
+"""
+
+import tensorflow as tf
+import tensorflow_text
+
+from t2t_lite.text.bert_normalization import normalization
+from t2t_lite.text.vocabulary import UNK_ID
+
+
+def encode(strings, tokens, lower, longest_word):
+    """string [batch] -> int32 ragged [batch, (length)].
+
+    Args:
+        strings: the texts.
+        tokens: list of str by id.
+        lower: whether text is converted to lower case and loses its accents.
+        longest_word: characters; longer words are unknown.
+    """
+    changes = normalization(lower).changes()
+    changed, replacements = tf.constant([*changes], tf.int32), tf.constant([*changes.values()])
+    codes = tf.strings.unicode_decode(strings, "UTF-8")
+    place = tf.minimum(tf.searchsorted(changed, codes.flat_values), tf.size(changed) - 1)
+    same = tf.strings.unicode_encode(codes.flat_values[:, None], "UTF-8")
+    texts = tf.where(tf.gather(changed, place) == codes.flat_values, tf.gather(replacements, place), same)
+    words = tf.strings.split(tf.strings.reduce_join(codes.with_flat_values(texts), axis=1))  # ragged [batch, (words)]
+    pieces = tensorflow_text.FastWordpieceTokenizer(
+        tokens,
+        token_out_type=tf.int32,
+        unknown_token=tokens[UNK_ID],
+        no_pretokenization=True,
+        max_bytes_per_word=4 * longest_word,
+        support_detokenization=False,
+    )
+    is_long = tf.strings.length(words.flat_values, unit="UTF8_CHAR") > longest_word
+    ids = pieces.tokenize(tf.where(is_long, tokens[UNK_ID], words.flat_values))  # ragged [words, (pieces)]
+    return words.with_flat_values(ids).merge_dims(1, 2)

@@ -1,0 +1,48 @@
+"""Vocabularies of every kind are told apart by their names, and taken over with all their files."""
+
+import pathlib
+
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.text import subwords, vocabulary_files
+from tests.text.published import MERGES, texts, write_byte_level, write_pieces
+from tests.text.test_subword_text_encoder import write as write_subwords
+
+
+def write_sentencepiece(folder):
+    subwords.train_sentencepiece(["the thing is there"] * 9, str(folder / "spm"), 275)
+    return str(folder / "spm.model")
+
+
+KINDS = {
+    ".model": (write_sentencepiece, ["a.model", "a.vocab"]),
+    ".subwords": (write_subwords, ["a.subwords"]),
+    "-vocab.json": (write_byte_level, ["a-vocab.json", "a-merges.txt"]),
+    "-vocab.txt": (write_pieces, ["a-vocab.txt"]),
+}
+
+
+@pytest.mark.parametrize("ending", KINDS)
+def test_every_kind(tmp_path, ending):
+    write, names = KINDS[ending]
+    source = write(tmp_path)
+    assert vocabulary_files.ending_of(source) == ending
+    (tmp_path / "data").mkdir()
+    path = str(tmp_path / "data" / f"a{ending}")
+    vocabulary_files.adopt(source, path)
+    assert sorted(each.name for each in (tmp_path / "data").iterdir()) == sorted(names)
+    assert [pathlib.Path(each).name for each in vocabulary_files.files_of(path)] == names
+    adopted, given = map(vocabulary_files.open_encoder, (path, source))
+    assert adopted.fingerprint == given.fingerprint and adopted.vocab_size == given.vocab_size
+    assert all(adopted.encode(text) == given.encode(text) for text in texts(50))
+    for file, content in vocabulary_files.as_adopted(source, path).items():
+        assert pathlib.Path(file).read_bytes() == content
+
+
+def test_nothing_is_written_of_a_damaged_one(tmp_path):
+    source = write_byte_level(tmp_path, MERGES)
+    (tmp_path / "merges.txt").write_text("h e\n")
+    with pytest.raises(UserError, match="no merge builds"):
+        vocabulary_files.adopt(source, str(tmp_path / "a-vocab.json"))
+    assert not list(tmp_path.glob("a-*"))
