@@ -6,7 +6,13 @@ The Transformer has these methods; `full_pass.FullPass` adds them to other model
     cache = model.init_cache(memory, max_length, beam_size)   int T, int K -> {"beams": pytree, ...}
     logits, cache = model.decode_step(ids, position, cache)   int32 [B*K], int32 [] -> float32 [B*K, V]
 
-* `ids` is the output of the previous step; at position 0 it is ignored (the decoder's first input is the zero vector).
+The first two start a search, the third is its step. The task decides what the inputs are (a source with EOS, a prompt),
+the longest output (`limit`), the id that ends one (`end_id`) and with what it begins (`prefix`).
+
+* `position` counts outputs from 0. `ids` is the output of the previous step; at position 0 it is ignored: the model
+  knows what comes first (the Transformer's decoder gets the zero vector, a language model the last id of its prompt).
+* A language model reads its prompts once, in `encode`, padded on the right as any inputs. Their keys and values
+  get slots of their own in the cache, which all beams share: see `t2t_lite.layers.cache`, `TransformerStack.prefill`.
 * Leaves under "beams" are [B, K, ...]; the search reorders them by parent beam after every step. Leaves under "shared"
   are optional. They are computed once per search and belong to all sentences. All other leaves are [B, ...] and stay
   where they were written, so keys and values are never moved (an ancestry table under "beams" tells a model which of
@@ -68,6 +74,7 @@ def beam_search(
     ends=SearchOptions.ends,
     prefix=None,
     max_length=None,
+    end_id=EOS_ID,
 ) -> Hypotheses:
     """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
 
@@ -94,11 +101,12 @@ def beam_search(
             them. None: no prefixes.
         max_length: Python int >= max(limit): all shapes are static, for XLA (`jit_compile=True`).
             None: shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
+        end_id: Python int, the id that ends an output (EOS in this text); None: outputs end at their limit.
 
     Returns:
         Hypotheses, with T = max_length, or max(limit, 1) if `max_length` is None.
     """
-    search = BeamSearch(model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length)
+    search = BeamSearch(model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id)
     memory = model.encode(inputs)
     if max_length is None:
         return run_dropping(search, GrowingCache(model, memory, beam_size, search.max_length))
@@ -108,9 +116,7 @@ def beam_search(
 class BeamSearch:
     """One search: its settings, and the step that `tf.while_loop` repeats."""
 
-    def __init__(
-        self, model, limit, beam_size, alpha, length_penalty="gnmt", n_best=1, ends="any", prefix=None, max_length=None
-    ):
+    def __init__(self, model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id):
         if length_penalty not in ("gnmt", "power"):
             raise ValueError(f"`length_penalty` must be 'gnmt' or 'power', received {length_penalty!r}.")
         if ends not in ("any", "top"):
@@ -126,6 +132,7 @@ class BeamSearch:
         # In greedy search only the first of the two candidates may finish.
         self.end_ranks = 2 * beam_size if ends == "any" and beam_size > 1 else beam_size
         self.prefix = prefix
+        self.end_id = -1 if end_id is None else end_id
         self.max_length = tf.maximum(tf.reduce_max(limit), 1) if max_length is None else max_length
         self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
 
@@ -172,7 +179,7 @@ class BeamSearch:
 
         here = tf.range(self.max_length)[None, None] == state.position  # [1, 1, T]
         sequences = tf.where(here, ids[..., None], pick(state.live, parents))  # [B, 2K, T]
-        ends = ids == EOS_ID
+        ends = ids == self.end_id
 
         # A finished output must extend a real hypothesis, not an empty beam.
         finishes = ends & is_open & (log_probs > -float("inf")) & (tf.range(2 * beam) < self.end_ranks)

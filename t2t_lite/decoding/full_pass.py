@@ -30,6 +30,7 @@ class FullPass:
 
     def __init__(self, model):
         self.model = model
+        self.max_length = getattr(model, "max_length", None)
 
     def encode(self, inputs):
         """Returns int32 [B, S] as it is: there is nothing to compute once."""

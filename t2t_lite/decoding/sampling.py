@@ -30,6 +30,7 @@ def sample(
     top_p=None,
     prefix=None,
     max_length=None,
+    end_id=EOS_ID,
 ) -> Hypotheses:
     """Samples outputs id by id until all have finished. Call it inside a `tf.function`.
 
@@ -48,7 +49,7 @@ def sample(
         top_k: Python int, 0: all ids.
         top_p: float or float32 scalar tensor in (0, 1]; None: as 1, without the cost.
         prefix: int32 [B, P], ids that each output has to begin with, then 0; or None.
-        max_length: see `beam_search`.
+        max_length, end_id: see `beam_search`.
 
     Returns:
         Hypotheses in the order of sampling, not by score. A score is the log-probability (nats) of the whole output,
@@ -58,7 +59,7 @@ def sample(
     groups = next(n for n in range(-(-num_samples // _TOGETHER), num_samples + 1) if num_samples % n == 0)
     together = num_samples // groups
     memory = tf.nest.map_structure(lambda leaf: tf.repeat(leaf, groups, axis=0), model.encode(inputs))
-    steps = _Steps(model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length)
+    steps = _Steps(model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length, end_id)
     state = run_steps(steps, model, memory, together, max_length)
     shape = (steps.batch, num_samples)
     return Hypotheses(
@@ -82,12 +83,13 @@ class _State(typing.NamedTuple):
 class _Steps:
     """One run of sampling: its settings, and the step that `tf.while_loop` repeats."""
 
-    def __init__(self, model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length):
+    def __init__(self, model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length, end_id):
         self.model = model
         self.together = together
         self.temperature = tf.cast(temperature, tf.float32)
         self.top_k = top_k
         self.top_p = top_p
+        self.end_id = -1 if end_id is None else end_id
         static = max_length is not None
         self.batch = limit.shape[0] if static else tf.shape(limit)[0]
         self.rows = self.batch * groups
@@ -129,7 +131,7 @@ class _Steps:
             ids=ids,
             log_probs=state.log_probs + tf.where(is_open, tf.reshape(chosen, (self.rows, self.together)), 0.0),
             live=tf.where(here, ids[..., None], state.live),
-            ended=state.ended | (ids == EOS_ID),
+            ended=state.ended | (ids == self.end_id),
             cache=cache,
         )
 
@@ -197,7 +199,7 @@ def draw(weights, uniform):
     blocks = tf.reshape(tf.pad(weights, ((0, 0), (0, count * _BLOCK - size))), (-1, count, _BLOCK))
     chosen = _first_beyond(tf.reduce_sum(blocks, -1), uniform[:, 0])
     within = _first_beyond(tf.gather(blocks, chosen, axis=1, batch_dims=1), uniform[:, 1])
-    return tf.clip_by_value(chosen * _BLOCK + within, EOS_ID, size - 1)
+    return tf.clip_by_value(chosen * _BLOCK + within, PAD_ID + 1, size - 1)
 
 
 def _first_beyond(weights, uniform):

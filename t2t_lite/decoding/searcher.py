@@ -39,6 +39,11 @@ class SearchResult:
     ended: bool
 
 
+def longest_translation(length, options):
+    """Returns the length of the longest translation, as in tensor2tensor: that of the input and `extra_length`."""
+    return length + options.extra_length
+
+
 class Searcher:
     """Runs `beam_search` or `sample` with one model on lists of ids.
 
@@ -46,13 +51,18 @@ class Searcher:
     model may be in training.
 
     Args:
-        model: a model with the decoding interface, or a plain model (then every step is a full pass).
-        max_position: int, the number of positions that the model has on either side; None: no limit.
+        model: a model with the decoding interface, or a plain model (then every step is a full pass). If it has an
+            attribute `max_length` that is not None, neither inputs nor outputs have more positions.
+        longest_output: function of an input's length and SearchOptions that returns the length of the longest output.
+            It never falls, or never rises, as inputs become longer.
+        end_id: int, the id that ends an output; None: outputs end at their limit.
     """
 
-    def __init__(self, model, max_position=None):
+    def __init__(self, model, longest_output=longest_translation, end_id=EOS_ID):
         self.model = decodable(model)
-        self.max_position = max_position
+        self.max_length = getattr(model, "max_length", None)
+        self._longest_output = longest_output
+        self._end_id = end_id
         self._graphs = {}  # (method, its settings, names of its tensors) -> function for any shape
         self._compiled = {}  # _Shape -> function for that shape
         self._making = threading.Lock()  # two batches may need the same function
@@ -74,10 +84,10 @@ class Searcher:
         """Searches every source.
 
         Args:
-            sources: list of lists of ids, each ending in EOS.
+            sources: list of lists of ids: a translation model's inputs end in EOS, a language model's prompts need not.
             options: SearchOptions.
-            prefixes: None, or for each source a list of ids that its output has to begin with, shorter than the
-                longest output, len(source) + extra_length.
+            prefixes: None, or for each source a list of ids that its output has to begin with, shorter than its
+                longest output.
             on_progress: None, or a function called with the number of sentences in each finished batch.
 
         Returns:
@@ -95,7 +105,7 @@ class Searcher:
 
         def run(batch, key):
             compiled = self._should_compile(key, options)
-            rows, width = (key.rows, key.width) if compiled else (len(batch), len(sources[batch[0]]))
+            rows, width = (key.rows, key.width) if compiled else (len(batch), max(1, len(sources[batch[0]])))
             inputs = np.full((rows, width), PAD_ID, "int32")
             inputs[len(batch) :, 0] = EOS_ID  # padding rows: limit 0, no steps
             limit = np.zeros(rows, "int32")
@@ -111,7 +121,7 @@ class Searcher:
                 arrays["seeds"] = _seeds([sources[at] for at in batch], rows, options.seed)
             tensors = {name: tf.constant(array) for name, array in arrays.items()}
             function = self._compiled_function(key) if compiled else self._graph_function(key, tensors)
-            return _results(function(tensors), options.n_best)
+            return _results(function(tensors), options.n_best, self._end_id)
 
         found = [None] * len(sources)
         for batch, results in zip(batches, _side_by_side(run, batches, keys), strict=True):
@@ -123,15 +133,15 @@ class Searcher:
 
     def longest_output(self, length, options):
         """Returns the largest number of ids in the output of a source of `length` ids, EOS counted on both sides."""
-        longest = length + options.extra_length
-        return longest if self.max_position is None else min(longest, self.max_position)
+        longest = self._longest_output(length, options)
+        return longest if self.max_length is None else min(longest, self.max_length)
 
     def _key(self, lengths, prefix_lengths, options):
         """Returns the shape in which a batch of sentences of these lengths, longest first, is compiled."""
         width = bucket_width(lengths[0])
-        longest = self.longest_output(width, options)
-        if self.max_position is not None:
-            width = min(width, self.max_position)
+        longest = max(self.longest_output(length, options) for length in (0, width))
+        if self.max_length is not None:
+            width = min(width, self.max_length)
         longest_prefix = max(prefix_lengths)
         return _Shape(
             rows=bucket_rows(len(lengths), rows_of(width, _sentences_a_batch(options))),
@@ -178,7 +188,8 @@ class Searcher:
         return functools.partial(self._search, key, max_length)
 
     def _search(self, key, max_length, tensors):
-        return key.method(self.model, max_length=max_length, **dict(key.settings), **tensors)
+        settings = {"max_length": max_length, "end_id": self._end_id, **dict(key.settings)}
+        return key.method(self.model, **settings, **tensors)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -265,11 +276,11 @@ def bucket_width(length):
     return -(-length // step) * step
 
 
-def _results(hypotheses, n_best):
+def _results(hypotheses, n_best, end_id):
     """Converts Hypotheses to a list of at most n_best `SearchResult` for each row."""
     return [
         [
-            SearchResult(ids=[int(i) for i in row if i not in (PAD_ID, EOS_ID)], score=float(score), ended=bool(end))
+            SearchResult(ids=[int(i) for i in row if i not in (PAD_ID, end_id)], score=float(score), ended=bool(end))
             for rank, (row, score, end) in enumerate(zip(ids, scores, ended, strict=True))
             if score > -np.inf or rank == 0  # the NaN of a broken model is still a result
         ]

@@ -94,9 +94,8 @@ class Translator:
         self.hparams = hparams
         self.problem = problem
         self.runs = []
-        learned = hparams.pos == "emb"
-        self.max_input_length = min(hparams.max_position, MAX_INPUT_LENGTH) if learned else MAX_INPUT_LENGTH
-        self._searcher = Searcher(model, max_position=hparams.max_position if learned else None)
+        self._searcher = Searcher(model)
+        self.max_input_length = min(self.max_length or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
 
     @classmethod
     def load(cls, path, data_dir=None, compute_dtype=None, check_device=True):
@@ -126,8 +125,7 @@ class Translator:
         check_ensemble(runs)
         first = runs[0]
         model = first.model if len(runs) == 1 else Ensemble([run.model for run in runs])
-        hparams = min((run.hparams for run in runs), key=lambda h: h.max_position if h.pos == "emb" else np.inf)
-        translator = cls(model, first.encoders, hparams, first.problem)
+        translator = cls(model, first.encoders, first.hparams, first.problem)
         translator.runs = runs
         return translator
 
@@ -135,6 +133,11 @@ class Translator:
     def run(self):
         """The loaded `t2t_lite.runs.opening.Run`, the first one of an ensemble, or None."""
         return self.runs[0] if self.runs else None
+
+    @property
+    def max_length(self):
+        """The number of positions that the model has on either side, int; None: no limit."""
+        return self._searcher.max_length
 
     @property
     def search_history(self):
@@ -372,10 +375,8 @@ class Translator:
             return self.max_input_length
         if not length >= 1:
             raise UserError(f"max_input_length={length}: expected at least 1.")
-        if self.hparams.pos == "emb" and length > self.hparams.max_position:
-            raise UserError(
-                f"max_input_length={length}: the model's table of positions ends at {self.hparams.max_position}."
-            )
+        if self.max_length and length > self.max_length:
+            raise UserError(f"max_input_length={length}: the model's table of positions ends at {self.max_length}.")
         return length
 
 

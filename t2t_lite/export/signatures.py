@@ -61,9 +61,9 @@ class TextSignatures:
         self._encoders = translator.encoders
         self._options = options
         self._longest = {"inputs": max_input_length, "targets": max_input_length}
-        self._longest_output = None
-        if translator.hparams.pos == "emb":
-            self._longest_output = self._longest["targets"] = translator.hparams.max_position
+        self._longest_output = translator.max_length
+        if self._longest_output:
+            self._longest["targets"] = self._longest_output
         per_row = [_IDS, tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)]
         self._searches = {
             n_best: tf.function(functools.partial(self._search, n_best), input_signature=per_row, autograph=False)

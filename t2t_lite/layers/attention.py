@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from t2t_lite.layers.cache import add_to_cache, cached_parts
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import GLOROT, check_initializers, initializer_config, own_initializer
@@ -121,27 +122,66 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         Returns:
             (output [B, heads, T, value_dim], weights [B, heads, T, S]).
         """
+        return self.attend_parts(query, [(key, value, None)], mask, training)
+
+    def attend_parts(self, query, parts, mask, training):
+        """Attends to keys and values that lie in several tensors, with one softmax and without joining them.
+
+        Args:
+            query: [B, heads, T, key_dim].
+            parts: list of (key, value, distances); of the distances see `scores`.
+            mask, training: as `attend`, S being the number of all keys.
+
+        Returns:
+            As `attend`.
+        """
         # Scaling the queries, not the scores: oneDNN fuses the scaled product into a far slower kernel.
         query = query * ops.cast(self.query_size**-0.5, query.dtype)
-        weights = masked_softmax(ops.matmul(query, ops.swapaxes(key, -1, -2)), mask)
-        return ops.matmul(self.dropout(weights, training=training), value), weights
+        scores = [self.scores(query, key, distances) for key, _, distances in parts]
+        if len(parts) == 1:
+            weights = masked_softmax(scores[0], mask)
+            dropped = [self.dropout(weights, training=training)]
+        else:
+            weights = masked_softmax(ops.concatenate(scores, axis=-1), mask)
+            dropped = _split(self.dropout(weights, training=training), ops.shape(parts[0][0])[2])
+        outputs = [self.mix(w, value, distances) for w, (_, value, distances) in zip(dropped, parts, strict=True)]
+        return sum(outputs[1:], outputs[0]), weights
 
-    def attend_cached(self, query, key, value, mask, position, training):
+    def scores(self, query, key, distances):
+        """Returns the scores of keys before the softmax, [B, heads, T, S]. Override where distances matter.
+
+        Args:
+            query: [B, heads, T, key_dim], scaled.
+            key: [B, heads, S, key_dim].
+            distances: int32 [S] or [B, S], how far each key is from the queries, all of one position, negative to
+                the left; None: query i and key j of one sequence.
+        """
+        return ops.matmul(query, ops.swapaxes(key, -1, -2))
+
+    def mix(self, weights, value, distances):
+        """Returns the sums of values, [B, heads, T, value_dim]; `distances` as in `scores`."""
+        return ops.matmul(weights, value)
+
+    def attend_cached(self, query, key, value, mask, position, training, prompt=None):
         """Attends from the T beams of one decoding step to all that is in the cache.
 
-        The base class does not care about positions, so this is `attend`. Override where they matter.
+        Without a prompt this is `attend`, as the base class does not care about positions. Override where they matter.
 
         Args:
             query: [B, heads, T, key_dim].
             key, value: [B, heads, steps * T, size]: slot `p * T + beam` holds position p.
             mask: bool, broadcastable to [B, heads, T, steps * T], or None.
-            position: int scalar, the queries' position.
+            position: int scalar, the step.
             training: bool.
+            prompt: None, or (keys, values, lengths) of prompts that all beams see: [B, heads, P, size] twice and int32
+                [B]. Their columns come first in the mask. The queries' position is that of the step after the prompt.
 
         Returns:
             As `attend`.
         """
-        return self.attend(query, key, value, mask, training)
+        if prompt is None:
+            return self.attend(query, key, value, mask, training)
+        return self.attend_parts(query, cached_parts(ops.shape(query)[2], key, value, position, prompt), mask, training)
 
     def empty_cache(self, batch, slots):
         """Returns the cache for `call` of a decoding that has not begun: zeros for `slots` positions (times beams)."""
@@ -187,7 +227,8 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
             use_causal_mask: bool, hides later positions from earlier ones.
             cache: None, or what was computed before: {"memory_key", "memory_value"} from `memory_cache`, used as it
                 is; or {"key" [B, heads, S, key_dim], "value" [B, heads, S, value_dim]}, to which those of `query` are
-                added.
+                added, with {"prompt_key", "prompt_value" [B, heads, P, size], "prompt_length" int32 [B]} where all
+                beams share a prompt; or {}: the new cache is {"prompt_key", "prompt_value"} of `query`, a prompt.
             position: int scalar: the T new keys are written into the cache at slot `position * T`; None: they are
                 appended. (T is 1, or the number of beams, whose slots of one step lie side by side.)
             return_attention_scores: bool.
@@ -202,25 +243,32 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         query_mask = mask if query_mask is None else query_mask
         if value is None:
             value = query
-            if cache is None and value_mask is None:  # in a cache there are other keys than those of the query
+            if not cache and value_mask is None:  # in a cache there are other keys than those of the query
                 value_mask = query_mask
         heads = self.project(query, "query")
-        steps = cache is not None and "memory_key" not in cache  # decodes step by step
-        if cache is not None and not steps:
+        is_memory = bool(cache) and "memory_key" in cache
+        is_step = bool(cache) and not is_memory
+        if is_memory:
             keys, values = cache["memory_key"], cache["memory_value"]
         else:
             keys = self.project(value if key is None else key, "key")
             values = self.project(value, "value")
-        if steps:
-            keys = _add_to_cache(cache["key"], keys, position)
-            values = _add_to_cache(cache["value"], values, position)
-            cache = {"key": keys, "value": values}
+        prompt = {}
+        if is_step:
+            keys = add_to_cache(cache["key"], keys, position)
+            values = add_to_cache(cache["value"], values, position)
+            cache = {**cache, "key": keys, "value": values}
+            if "prompt_key" in cache:
+                prompt["prompt"] = tuple(cache[f"prompt_{name}"] for name in ("key", "value", "length"))
+        elif not is_memory and cache is not None:
+            cache = {"prompt_key": keys, "prompt_value": values}
         query_length, key_length = ops.shape(heads)[2], ops.shape(keys)[2]
-        shape = (*ops.shape(heads)[:3], key_length)
+        num_keys = key_length + (ops.shape(prompt["prompt"][0])[2] if prompt else 0)
+        shape = (*ops.shape(heads)[:3], num_keys)
         mask = merge_masks(shape, attention_mask, use_causal_mask, value_mask, key_mask)
-        if steps:
+        if is_step:
             position = key_length // query_length - 1 if position is None else position
-            output, weights = self.attend_cached(heads, keys, values, mask, position, training)
+            output, weights = self.attend_cached(heads, keys, values, mask, position, training, **prompt)
         else:
             output, weights = self.attend(heads, keys, values, mask, training)
         results = [self.project(output, "output")]
@@ -318,6 +366,11 @@ def _check_mask(found, shape):
         )
 
 
+def _split(x, size):
+    """[..., S] -> the first `size` columns, and the others."""
+    return x[..., :size], x[..., size:]
+
+
 def _sizes(shape):
     return f"({', '.join(str(size) if isinstance(size, int) else '?' for size in shape)})"
 
@@ -327,37 +380,3 @@ def _swap(x):
     # Einsum moves data itself; oneDNN's transpose, which TensorFlow puts in the place of its own, is slow to set out:
     # 0.28 ms against 0.06 for the 128 rows of a decoding step.
     return ops.einsum("bmnd->bnmd", x)
-
-
-def _add_to_cache(past, new, position):
-    """Adds `new` [B, heads, T, size] to `past` [B, heads, S, size]: in place at `position * T`, or at the end."""
-    new = ops.cast(new, past.dtype)
-    if position is None:
-        return ops.concatenate([past, new], axis=2)
-    if isinstance(ops.shape(past)[2], int):
-        return ops.slice_update(past, (0, 0, position * ops.shape(new)[2], 0), new)
-    return write_in_place(past, new, position)
-
-
-def write_in_place(past, new, position):
-    """`ops.slice_update` at `position * T` of the third axis, for TensorFlow's graphs of unknown lengths.
-
-    Keras' operation is XLA's: it wants static lengths, is compiled at every new shape, and TensorFlow Serving has it
-    not. This one copies nothing where nobody else holds `past`, as in a loop. (On two axes, for on four it takes twice
-    as long.)
-    """
-    import tensorflow as tf
-
-    batch, heads, count, size = ops.shape(new)  # of `past` not even the shape is asked for later: that would hold it
-    width = count * size
-    rows = ops.reshape(new, (batch * heads, width))
-    updated = tf.raw_ops.TensorStridedSliceUpdate(
-        input=ops.reshape(past, (batch * heads, -1)),
-        begin=tf.stack([0, position * width]),
-        end=tf.stack([0, (position + 1) * width]),
-        strides=[1, 1],
-        value=rows,
-        begin_mask=0b01,  # all rows
-        end_mask=0b01,
-    )
-    return ops.reshape(updated, (batch, heads, -1, size))

@@ -52,13 +52,15 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
 
         Args:
             inputs: [B, T, hidden].
-            position: int scalar: the one position of all T (beams of one decoding step); None: 0 … T - 1.
+            position: int scalar or [B]: the one position of all T (beams of one decoding step), of all rows or of
+                each; None: 0 … T - 1.
 
         Returns:
             [B, T, hidden].
         """
-        positions = ops.arange(ops.shape(inputs)[1]) if position is None else ops.reshape(position, (1,))
-        return inputs + self.encode(positions)[None]
+        if position is None:
+            return inputs + self.encode(ops.arange(ops.shape(inputs)[1]))[None]
+        return inputs + self.encode(ops.reshape(position, (-1, 1)))
 
     def compute_output_shape(self, input_shape):
         """Returns `input_shape`."""
@@ -99,10 +101,11 @@ class LearnedPositionEmbedding(keras.layers.Layer):
         table = ops.cast(self.table, self.compute_dtype)
         if position is not None:
             if is_known(position):
-                self._check(int(position) + 1)
-            row = ops.take(table, ops.reshape(position, (1,)), axis=0)
+                self._check(int(ops.max(position)) + 1)
+            position = ops.reshape(position, (-1, 1))  # [B or 1, 1]
+            rows = ops.take(table, position, axis=0)
             # Compiled, the line above reads the last row for whatever lies beyond it.
-            return inputs + ops.where(ops.less(position, self.max_length), row, float("nan"))[None]
+            return inputs + ops.where(ops.less(position, self.max_length)[..., None], rows, float("nan"))
         length, hidden_size = ops.shape(inputs)[1:]
         if isinstance(length, int):
             self._check(length)

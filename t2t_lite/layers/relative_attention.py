@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers.attention import MultiHeadAttention, masked_softmax
+from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.cache import cached_parts
 from t2t_lite.layers.checks import check_sizes
 
 
@@ -41,39 +42,37 @@ class RelativeAttention(MultiHeadAttention):
         if self.add_relative_to_values:
             self.value_table = self.add_weight(name="value_table", shape=(distances, self.value_size))
 
-    def attend(self, query, key, value, mask, training):
-        """Attends; arguments and results as `MultiHeadAttention.attend`."""
-        length, keys = ops.shape(query)[2], ops.shape(key)[2]
-        distances = ops.arange(1 - length, keys + 1, dtype="int32")  # the last is never seen, see _shift_rows
-        return self._attend(query, key, value, mask, training, distances, _shift_rows, _shift_rows_back)
-
-    def attend_cached(self, query, key, value, mask, position, training):
+    def attend_cached(self, query, key, value, mask, position, training, prompt=None):
         """Attends from beams of one position; arguments and results as `MultiHeadAttention.attend_cached`."""
-        slots = ops.arange(ops.shape(key)[2], dtype="int32")
-        distances = slots // ops.shape(query)[2] - ops.cast(position, "int32")
-        return self._attend(query, key, value, mask, training, distances, _as_it_is, _as_it_is)
+        return self.attend_parts(query, cached_parts(ops.shape(query)[2], key, value, position, prompt), mask, training)
 
-    def _attend(self, query, key, value, mask, training, distances, to_keys, to_distances):
-        """Attends, given the D distances that occur.
+    def scores(self, query, key, distances):
+        """Adds the products with the vectors of the distances; arguments as `MultiHeadAttention.scores`."""
+        relative = ops.matmul(query, ops.transpose(ops.cast(self.key_table, query.dtype)))  # [B, heads, T, 2k + 1]
+        rows = ops.swapaxes(self._rows(query, key, distances), -1, -2)
+        relative = ops.matmul(relative, rows)
+        return super().scores(query, key, distances) + (_shift_rows(relative) if distances is None else relative)
 
-        Args:
-            distances: int32 [D].
-            to_keys: function from what belongs to distances, [B, heads, T, D], to keys, [B, heads, T, S].
-            to_distances: its transpose: sums up by distances what belongs to keys.
+    def mix(self, weights, value, distances):
+        """Adds the values' vectors; arguments as `MultiHeadAttention.mix`."""
+        output = super().mix(weights, value, distances)
+        if self.value_table is None:
+            return output
+        rows = self._rows(weights, value, distances)
+        by_row = ops.matmul(_shift_rows_back(weights) if distances is None else weights, rows)
+        return output + ops.matmul(by_row, ops.cast(self.value_table, value.dtype))
+
+    def _rows(self, query, key, distances):
+        """Returns the table's row of each distance as zeros and a one, [D, 2k + 1] or [B, 1, D, 2k + 1].
+
+        Products with this matrix, not a gather: that one's gradient is a slow scatter.
         """
         limit = self.max_relative_position
-        # Products with this matrix of zeros and ones, not a gather: that one's gradient is a slow scatter.
-        rows = ops.one_hot(ops.clip(distances, -limit, limit) + limit, 2 * limit + 1, dtype=query.dtype)  # [D, 2k + 1]
-        query = query * ops.cast(self.query_size**-0.5, query.dtype)
-        relative = ops.matmul(query, ops.transpose(ops.cast(self.key_table, query.dtype)))  # [B, heads, T, 2k + 1]
-        scores = ops.matmul(query, ops.swapaxes(key, -1, -2)) + to_keys(ops.matmul(relative, ops.transpose(rows)))
-        weights = masked_softmax(scores, mask)
-        dropped = self.dropout(weights, training=training)
-        output = ops.matmul(dropped, value)
-        if self.value_table is not None:
-            by_row = ops.matmul(to_distances(dropped), rows)
-            output = output + ops.matmul(by_row, ops.cast(self.value_table, value.dtype))
-        return output, weights
+        if distances is None:
+            # The last is never seen, see _shift_rows.
+            distances = ops.arange(1 - ops.shape(query)[2], ops.shape(key)[2] + 1, dtype="int32")
+        rows = ops.one_hot(ops.clip(distances, -limit, limit) + limit, 2 * limit + 1, dtype=query.dtype)
+        return rows if len(rows.shape) == 2 else rows[:, None]
 
     def get_config(self):
         """Returns the constructor's arguments."""
@@ -82,10 +81,6 @@ class RelativeAttention(MultiHeadAttention):
             "max_relative_position": self.max_relative_position,
             "add_relative_to_values": self.add_relative_to_values,
         }
-
-
-def _as_it_is(x):
-    return x
 
 
 def _shift_rows(x):

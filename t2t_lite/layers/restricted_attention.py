@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.attention import MultiHeadAttention, masked_softmax, merge_masks
+from t2t_lite.layers.cache import cached_parts
 from t2t_lite.layers.checks import check_sizes
 
 _SMALLEST_BLOCK = 32  # shorter ones make many small matrix products
@@ -56,7 +57,7 @@ class RestrictedAttention(MultiHeadAttention):
         """Attends; arguments and results as `MultiHeadAttention.call`, without `value` and `key`."""
         if value is not None or key is not None:
             raise ValueError("RestrictedAttention is self-attention: received `value` or `key` beside `query`.")
-        if cache is not None:
+        if cache:
             return super().call(
                 query,
                 attention_mask=attention_mask,
@@ -80,8 +81,10 @@ class RestrictedAttention(MultiHeadAttention):
             output, weights = self._attend_in_full(*heads, mask, use_causal_mask, training)
         else:
             output, weights = self._attend_in_blocks(*heads, mask, use_causal_mask, training), None
-        output = self.project(output, "output")
-        return (output, weights) if return_attention_scores else output
+        results = [self.project(output, "output"), *([weights] if return_attention_scores else [])]
+        if cache is not None:
+            results.append({"prompt_key": heads[1], "prompt_value": heads[2]})
+        return tuple(results) if len(results) > 1 else results[0]
 
     def _block_length(self, length):
         block = max(self.neighborhood, _SMALLEST_BLOCK)
@@ -137,8 +140,8 @@ class RestrictedAttention(MultiHeadAttention):
         output = ops.matmul(self.dropout(weights, training=training), value)  # [B, heads, count, block, size]
         return ops.reshape(output, (batch, heads, count * block, self.value_size))[:, :, :length]
 
-    def attend_cached(self, query, key, value, mask, position, training):
-        """Attends to the last r positions of the cache; arguments and results as `MultiHeadAttention.attend_cached`."""
+    def attend_cached(self, query, key, value, mask, position, training, prompt=None):
+        """Attends to the last r positions; arguments and results as `MultiHeadAttention.attend_cached`."""
         beams, slots = ops.shape(query)[2], ops.shape(key)[2]
         window = self.neighborhood * beams
         size = min(slots, window) if isinstance(slots, int) else ops.minimum(slots, window)
@@ -149,8 +152,14 @@ class RestrictedAttention(MultiHeadAttention):
             starts[axis], sizes[axis] = first, size
             return ops.slice(x, starts, sizes)
 
-        seen = None if mask is None else near(mask, 3)
-        return self.attend(query, near(key, 2), near(value, 2), seen, training)
+        if prompt is None:
+            seen = None if mask is None else near(mask, 3)
+            return self.attend(query, near(key, 2), near(value, 2), seen, training)
+        *_, distances = cached_parts(beams, key, value, position, prompt)[0]
+        length = ops.shape(distances)[1]
+        of_prompt = mask[..., :length] & (distances > -self.neighborhood)[:, None, None]
+        seen = ops.concatenate([of_prompt, near(mask[..., length:], 3)], axis=3)
+        return super().attend_cached(query, near(key, 2), near(value, 2), seen, position, training, prompt)
 
     def get_config(self):
         """Returns the constructor's arguments."""

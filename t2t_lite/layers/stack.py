@@ -36,9 +36,28 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
             if not layer.built:  # one that comes from a file is
                 layer.build(*shapes)
 
-    def init_cache(self, memory, batch, slots):
-        """Returns the cache for `call`, a list with one entry per layer: see `TransformerDecoderLayer.init_cache`."""
-        return [layer.init_cache(memory, batch, slots) for layer in self.layers]
+    def init_cache(self, memory, batch, slots, prompt=None):
+        """Returns the cache for `call`, a list with one entry per layer: see `TransformerDecoderLayer.init_cache`.
+
+        Args:
+            memory, batch, slots: as there.
+            prompt: None, or from `prefill`.
+        """
+        prompts = prompt or [None] * len(self.layers)
+        return [layer.init_cache(memory, batch, slots, own) for layer, own in zip(self.layers, prompts, strict=True)]
+
+    def prefill(self, inputs, lengths):
+        """Reads prompts in one causal pass; all beams of a prompt share its keys and values.
+
+        Args:
+            inputs: [B, P, hidden], padded on the right.
+            lengths: int32 [B], positions of each prompt, which may be 0.
+
+        Returns:
+            (output [B, P, hidden], prompt: a list with one entry per layer, for `init_cache`).
+        """
+        outputs, cache = self(inputs, cache=[{"self": {}} for _ in self.layers], training=False)
+        return outputs, [{**own["self"], "prompt_length": lengths} for own in cache]
 
     def call(
         self,

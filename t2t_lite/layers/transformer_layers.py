@@ -181,14 +181,15 @@ class TransformerDecoderLayer(_TransformerLayer):
             self.cross_attention.build(inputs_shape, memory_shape)
         self.feed_forward.build(inputs_shape)
 
-    def init_cache(self, memory, batch, slots):
+    def init_cache(self, memory, batch, slots, prompt=None):
         """Returns the cache of this layer for `call`: the memory projected once, and no past.
 
         Args:
             memory: [B, S, hidden], the encoder's output; None for a layer without cross-attention.
             batch, slots: int B, and how many positions (times beams) there is room for.
+            prompt: what `TransformerStack.prefill` returns for this layer, or None.
         """
-        cache = {"self": self.self_attention.layer.empty_cache(batch, slots)}
+        cache = {"self": self.self_attention.layer.empty_cache(batch, slots) | (prompt or {})}
         if memory is not None:
             cache["memory"] = self.cross_attention.layer.memory_cache(memory)
         return cache
@@ -211,7 +212,8 @@ class TransformerDecoderLayer(_TransformerLayer):
             memory: [B, S, hidden], the encoder's output; not needed with a `cache`.
             attention_mask: bool, which positions see which; None: earlier ones and itself.
             memory_mask: bool [B, T, S] or [B, 1, S], True where the memory is visible; or [B, S], as Keras carries it.
-            cache: from `init_cache` or an earlier call: T positions (or beams) of one step are decoded and added.
+            cache: from `init_cache` or an earlier call: T positions (or beams) of one step are decoded and added; or
+                {"self": {}}, for a prompt: see `MultiHeadAttention.call`.
             position: int scalar, where in the cache, see `MultiHeadAttention.call`.
             return_attention_scores: bool.
             training: bool.
@@ -221,14 +223,14 @@ class TransformerDecoderLayer(_TransformerLayer):
             with a `cache` also the new cache; as a tuple when there is more than the output.
         """
         options = {"training": training, "return_attention_scores": return_attention_scores}
-        scores, new_cache = {}, None if cache is None else dict(cache)
+        scores, cache, new_cache = {}, cache or {}, None if cache is None else dict(cache)
 
         def attend(name, layer, x, **kwargs):
-            output = layer(x, cache=None if cache is None else cache[name], **options, **kwargs)
+            output = layer(x, cache=cache.get(name), **options, **kwargs)
             if not isinstance(output, tuple):
                 return output
             output = list(output)
-            if cache is not None:
+            if name in cache:
                 new_cache[name] = output.pop()
             if return_attention_scores:
                 scores[name] = output.pop()
@@ -239,7 +241,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             self.self_attention,
             inputs,
             attention_mask=attention_mask,
-            use_causal_mask=attention_mask is None and cache is None,
+            use_causal_mask=attention_mask is None and not cache.get("self"),
             position=position,
         )
         if self.cross_attention is not None:
@@ -247,7 +249,7 @@ class TransformerDecoderLayer(_TransformerLayer):
                 memory_mask = memory_mask[:, None, :]
             x = attend("memory", self.cross_attention, x, value=memory, attention_mask=memory_mask)
         x = self.feed_forward(x, training=training)
-        results = (x, *([scores] if return_attention_scores else []), *([new_cache] if cache is not None else []))
+        results = (x, *([scores] if return_attention_scores else []), *([new_cache] if new_cache is not None else []))
         return results if len(results) > 1 else x
 
     def compute_output_shape(self, inputs_shape, memory_shape=None):

@@ -15,6 +15,7 @@ from t2t_lite.layers import (
     TransformerStack,
     number_dropouts,
 )
+from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.keras_names import activation_config, initializer_config, matrix_initializer
 from t2t_lite.layers.masks import with_mask
@@ -304,13 +305,15 @@ class Transformer(SequenceModel):
     def _add_position(self, layer, x, position=None):
         return x if layer is None else layer(x, position=position)
 
-    # Decoding, one step at a time. K beams of a sentence lie side by side, as if they were positions.
+    # Decoding, one step at a time: see `t2t_lite.layers.cache`.
+
+    @property
+    def max_length(self):
+        """The number of positions on either side, int; None: no limit."""
+        return self.config["max_position"] if self.config["position"] == "learned" else None
 
     def init_cache(self, memory, max_length, beam_size=1):
         """Returns the cache of a decoding that has not begun.
-
-        Keys and values stay where they were written (slot `position * K + beam`); what the search reorders is the
-        small table of ancestors, which says whose slot holds each position of a beam's history.
 
         Args:
             memory: from `encode`, batch B.
@@ -323,7 +326,7 @@ class Transformer(SequenceModel):
         batch = ops.shape(memory["hidden"])[0]
         layers = self.decoder.init_cache(memory["hidden"], batch, max_length * beam_size)
         return {
-            "beams": {"ancestry": ops.zeros((batch, beam_size, max_length), "int32")},
+            "beams": {"ancestry": new_ancestry(batch, beam_size, max_length)},
             "shared": self.softmax.reverse_matrix(),
             "fixed": {"layers": layers, "memory_mask": memory["mask"]},
         }
@@ -339,14 +342,8 @@ class Transformer(SequenceModel):
         Returns:
             (float32 logits [B * K, target_vocab_size], new cache).
         """
-        ancestry = cache["beams"]["ancestry"]
-        batch, beam, length = ops.shape(ancestry)
-        own = ops.arange(beam, dtype="int32")
-        ancestry = ops.where(ops.arange(length) == position, own[:, None], ancestry)
-        # Beam k sees slot (p, j) when j is its ancestor at p, and p is not in the future. [B, K, T, K] -> [B, K, T*K]
-        mask = (ancestry[..., None] == own) & (ops.arange(length) <= position)[:, None]
-        mask = ops.reshape(mask, (batch, beam, length * beam))
-
+        ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
+        batch, beam, _ = ops.shape(ancestry)
         x = self.target_embedding(ops.reshape(ids, (batch, beam)))
         x = ops.where(position > 0, x, ops.zeros_like(x))
         x = self._add_position(self.decoder_position, x, position)

@@ -12,7 +12,7 @@ from t2t_lite.search_options import SearchOptions
 from tests.layers.kinds import RELATIVE_VALUES, RESTRICTED
 
 OPTIONS = {
-    "learned": {"position": "learned", "max_position": 48},
+    "learned": {"position": "learned", "max_position": 24},
     "relative": {"position": "none", "self_attention": RELATIVE_VALUES},
     "restricted": {"self_attention": RESTRICTED, "norm": "pre"},
 }
@@ -42,7 +42,7 @@ def make_model(num_decoder_layers=2, **options):
 def test_compiled_or_not_the_translations_are_equal(options):
     model = make_model(**options)
     search = {"extra_length": 30, "beam_size": 3, "n_best": 3}
-    found = [Searcher(model, 24).search(SOURCES, SearchOptions(compile=c, **search)) for c in (False, True)]
+    found = [Searcher(model).search(SOURCES, SearchOptions(compile=c, **search)) for c in (False, True)]
     assert any(len(result.ids) > 16 for results in found[0] for result in results), "the cache has not grown"
     for graph, compiled in zip(*found, strict=True):
         assert [r.ids for r in graph] == [r.ids for r in compiled]
@@ -65,7 +65,7 @@ ERRORS = {"float32": 1e-5, "mixed_bfloat16": 0.05, "mixed_float16": 0.01}  # nat
 def test_samples_have_the_scores_and_the_attention_of_one_pass(kind, dtype):
     """The pass over given targets has neither cache nor steps."""
     model, error = make_model(num_decoder_layers=1, dtype=dtype, **OPTIONS[kind]), ERRORS[dtype]
-    drawn = Searcher(model, 24).search(SOURCES, SearchOptions(sampling=True, n_best=3, extra_length=8, top_p=0.9))
+    drawn = Searcher(model).search(SOURCES, SearchOptions(sampling=True, n_best=3, extra_length=8, top_p=0.9))
     pairs = [(source, result) for source, results in zip(SOURCES, drawn, strict=True) for result in results]
     given = [source for source, _ in pairs], [[*r.ids, 1] if r.ended else r.ids for _, r in pairs]
     for target, log_probs, (_, result) in zip(given[1], token_log_probs(model)(*given), pairs, strict=True):

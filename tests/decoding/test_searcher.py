@@ -150,8 +150,9 @@ def test_present_weights_are_used():
 def test_outputs_end_at_the_last_position():
     sources = [[2, 3, 1], [2] * 9 + [1]]
     model = ScriptedModel(end_bias=-100.0, longest=12)
+    model.max_length = 12
     for compile in (False, True):
-        found = Searcher(model, max_position=12).search(sources, SearchOptions(extra_length=4, compile=compile))
+        found = Searcher(model).search(sources, SearchOptions(extra_length=4, compile=compile))
         assert [len(results[0].ids) for results in found] == [7, 12]
         assert not found[0][0].ended
 

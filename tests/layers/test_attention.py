@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
-from t2t_lite.layers.attention import write_in_place
+from t2t_lite.layers.cache import write_in_place
 from tests.layers.backend import compiled
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import MEMORY, X, check_layer

@@ -53,6 +53,13 @@ def test_one_position_for_all_beams(make):
     np.testing.assert_allclose(beams, np.tile(full[:, 3:4], (1, 2, 1)), atol=1e-6)
 
 
+@pytest.mark.parametrize("make", [layers.SinusoidalPositionEmbedding, lambda: layers.LearnedPositionEmbedding(9)])
+def test_rows_may_have_positions_of_their_own(make):
+    layer, x = make(), np.tile(X[:1, :1], (3, 2, 1))
+    each = [array(layer(x[:1], position=ops.convert_to_tensor(at)))[0] for at in (4, 0, 8)]
+    np.testing.assert_allclose(array(layer(x, position=ops.convert_to_tensor([4, 0, 8]))), each, atol=1e-6)
+
+
 def test_learned_rows_are_added():
     layer = layers.LearnedPositionEmbedding(5)
     np.testing.assert_allclose(array(layer(X)), X + array(layer.table)[None], atol=1e-6)
