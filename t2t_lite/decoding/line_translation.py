@@ -6,7 +6,7 @@ from t2t_lite.data.translate import TranslateProblem
 from t2t_lite.decoding.alignment import UNKNOWN, pharaoh, replace_unknown, word_alignment
 from t2t_lite.decoding.long_input import join_texts, split_text
 from t2t_lite.decoding.texts import valid_unicode
-from t2t_lite.decoding.translator import Hypothesis
+from t2t_lite.decoding.translator import Hypothesis, prefix_ids
 from t2t_lite.errors import UserError
 
 LONG_INPUT = ("split", "truncate", "refuse")
@@ -39,7 +39,7 @@ class LineTranslator:
 
     Args:
         translator: Translator, or an object that has its `translate`, `translate_by_risk`, `encoders`, `problem`,
-            `hparams`, `max_input_length` and `checked_length`.
+            `hparams`, `max_input_length`, `checked_length` and `searcher`.
         settings: DecodeHParams.
         name: str, where the lines come from, for messages: a file, standard input.
         long_input: one of `LONG_INPUT`: how to handle lines over the limit. None: split them, but truncate if
@@ -80,7 +80,7 @@ class LineTranslator:
         self._ids = {}  # text -> ids, of the current lines
         self._utility = utility
         self.compile = None
-        self._options = vars(settings.search_options())
+        self._options = settings.search_options()
         self._asked = {"return_token_scores": True} if token_scores else {}
         self._alignments = alignments
         self._attention = {"return_attention": True} if alignments or settings.replace_unknown else {}
@@ -104,11 +104,13 @@ class LineTranslator:
         """
         prefixes = prefixes or [""] * len(lines)
         self._ids.clear()
-        parts = [self._parts(*line) for line in zip(lines, prefixes, range(first, first + len(lines)), strict=True)]
+        numbered = zip(lines, prefixes, range(first, first + len(lines)), strict=True)
+        parts, begin = [], []  # of each line; of each part, its prefix's ids
+        for line, prefix, number in numbered:
+            of_line, ids = self._parts(line, prefix, number)
+            parts.append(of_line)
+            begin += [ids, *([[]] * (len(of_line) - 1))] if of_line else []  # the first part gets the prefix
         texts = [part for of_line in parts for part in of_line]
-        begin = []  # the first part gets the prefix
-        for of_line, prefix in zip(parts, prefixes, strict=True):
-            begin += ([prefix if of_line[0].strip() else ""] + [""] * (len(of_line) - 1)) if of_line else []
         if on_progress and len(texts) > len(lines):
             on_progress = _in_lines(on_progress, len(lines), len(texts))
         found = iter(self._translate(texts, begin if any(begin) else None, on_progress))
@@ -128,7 +130,7 @@ class LineTranslator:
         kept = []
         for number, line in enumerate(lines, first):
             self._ids.clear()
-            kept.append(line if self._parts(line, "", number) else None)
+            kept.append(line if self._parts(line, "", number)[0] else None)
         return kept
 
     def length(self, text):
@@ -144,9 +146,9 @@ class LineTranslator:
         return self._ids[text]
 
     def _parts(self, line, prefix, number):
-        """Returns the parts that the line is translated in; [] if it is skipped."""
+        """Returns the parts that the line is translated in, [] if it is skipped; and the prefix's ids."""
         if line is None:
-            return []
+            return [], []
         try:
             length = self.length(line) if line.strip() else 0
             if length > self.limit and self.long_input == "refuse":
@@ -154,28 +156,20 @@ class LineTranslator:
             parts = [line]
             if length > self.limit and self.long_input == "split":
                 parts = split_text(line, self.length, self.limit)
-            self._check_prefix(prefix, parts[0])
-            return parts
+            if not (prefix and parts[0].strip()):
+                return parts, []
+            longest = self.translator.searcher.longest_output(min(self.length(parts[0]), self.limit), self._options)
+            return parts, prefix_ids(self.translator.encoders["targets"], prefix, longest)
         except UserError as error:
             self._on_error(f"{self.name}, line {number}: {error}")
-            return []
-
-    def _check_prefix(self, prefix, part):
-        if prefix and part.strip():
-            length = len(self.translator.encoders["targets"].encode(prefix))
-            longest = min(self.length(part), self.limit) + self.settings.search.extra_length - 1
-            if length > longest:
-                raise UserError(
-                    f"its prefix has {length:,} pieces, and its output at most {longest:,} "
-                    "(--decode_hparams=extra_length=N allows for more)."
-                )
+            return [], []
 
     def _translate(self, texts, prefixes, on_progress):
         arguments = {"max_input_length": self.limit, "on_progress": on_progress, **self._asked, **self._attention}
         arguments["encoded"] = [self._encoded(text) if text.strip() else [] for text in texts]
         if prefixes:
             arguments["prefixes"] = prefixes
-        arguments |= self._options | {"compile": self.compile}
+        arguments |= vars(self._options) | {"compile": self.compile}
         if not self._utility:
             return self.translator.translate(texts, **arguments)
         count = self.settings.num_samples if self.settings.num_samples != -1 else _SAMPLES

@@ -20,8 +20,6 @@ from t2t_lite.decoding.sampling import sample
 
 # Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.
 _LONG = 128
-# Compiling a search for one shape costs as much time as it saves in this many batches.
-_BATCHES_TO_PAY = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,13 +54,16 @@ class Searcher:
         longest_output: function of an input's length and SearchOptions that returns the length of the longest output.
             It never falls, or never rises, as inputs become longer.
         end_id: int, the id that ends an output; None: outputs end at their limit.
+        batches_to_pay: int, batches of one shape after which it is compiled, which takes about the time that it saves
+            in so many.
     """
 
-    def __init__(self, model, longest_output=longest_translation, end_id=EOS_ID):
+    def __init__(self, model, longest_output=longest_translation, end_id=EOS_ID, batches_to_pay=32):
         self.model = decodable(model)
         self.max_length = getattr(model, "max_length", None)
         self._longest_output = longest_output
         self._end_id = end_id
+        self._batches_to_pay = batches_to_pay
         self._graphs = {}  # (method, its settings, names of its tensors) -> function for any shape
         self._compiled = {}  # _Shape -> function for that shape
         self._making = threading.Lock()  # two batches may need the same function
@@ -158,7 +159,7 @@ class Searcher:
             return options.compile
         if key in self._compiled:
             return True
-        return self._gains(key) and self._seen[key.name] >= _BATCHES_TO_PAY
+        return self._gains(key) and self._seen[key.name] >= self._batches_to_pay
 
     def _gains(self, key):
         """Whether a search of this shape is faster when compiled, without the time of compilation."""

@@ -94,8 +94,8 @@ class Translator:
         self.hparams = hparams
         self.problem = problem
         self.runs = []
-        self._searcher = Searcher(model)
-        self.max_input_length = min(self.max_length or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
+        self.searcher = Searcher(model)
+        self.max_input_length = min(self.searcher.max_length or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
 
     @classmethod
     def load(cls, path, data_dir=None, compute_dtype=None, check_device=True):
@@ -135,18 +135,13 @@ class Translator:
         return self.runs[0] if self.runs else None
 
     @property
-    def max_length(self):
-        """The number of positions that the model has on either side, int; None: no limit."""
-        return self._searcher.max_length
-
-    @property
     def search_history(self):
         """See `Searcher.history`."""
-        return self._searcher.history
+        return self.searcher.history
 
     @search_history.setter
     def search_history(self, history):
-        self._searcher.history = history
+        self.searcher.history = history
 
     def translate(
         self,
@@ -167,7 +162,8 @@ class Translator:
             max_input_length: int, longer sentences are truncated to this many ids, EOS included; None: 1024, or the
                 size of a learned position table.
             prefixes: list of str, one per text, with which its output begins; "" or None for none. Its pieces are
-                forced as they are, so it should end at a word's end (the output may still continue that word).
+                forced as they are, so it should end at a word's end (the output may still continue that word). Or
+                lists of their ids, from `prefix_ids`.
             encoded: None, or the texts' ids if they are known: one list per text, from `encoders["inputs"]`.
             return_attention, return_token_scores: bool, whether hypotheses get their `attention`, `token_scores`;
                 each costs one more pass over the hypotheses.
@@ -193,7 +189,7 @@ class Translator:
         if on_progress and len(ids) < len(texts):
             on_progress(len(texts) - len(ids))
         sources = [[*pieces[:longest], EOS_ID] for pieces in ids.values()]
-        forced = self._prefixes(prefixes, texts, dict(zip(ids, sources, strict=True)), options)
+        forced = self._prefixes(prefixes, len(texts), dict(zip(ids, sources, strict=True)), options)
         found = self._search(sources, options, forced, on_progress)
         of_each = self._of_each(sources, found, return_attention, return_token_scores)
         for at, source, results in zip(ids, sources, found, strict=True):
@@ -286,9 +282,9 @@ class Translator:
     def _search(self, sources, options, prefixes=None, on_progress=None):
         """Returns for each source a list of at most n_best `SearchResult`, the problem's choice first."""
         if options.sampling or not (self.problem and self.problem.chooses_output):
-            return self._searcher.search(sources, options, prefixes, on_progress)
+            return self.searcher.search(sources, options, prefixes, on_progress)
         every = dataclasses.replace(options, n_best=options.beam_size)
-        found = self._searcher.search(sources, every, prefixes, on_progress)
+        found = self.searcher.search(sources, every, prefixes, on_progress)
         source, target = self.encoders["inputs"], self.encoders["targets"]
         for ids, results in zip(sources, found, strict=True):
             outputs = [target.decode(result.ids) for result in results]
@@ -296,22 +292,20 @@ class Translator:
             del results[options.n_best :]
         return found
 
-    def _prefixes(self, prefixes, texts, sources, options):
-        """Returns the prefixes' ids of `sources`, a dict of the texts that are not blank; None if all are empty."""
+    def _prefixes(self, prefixes, count, sources, options):
+        """Returns the prefixes' ids of `sources`, a dict of those of `count` texts that are not blank, or None."""
         if prefixes is None:
             return None
-        prefixes = check_texts(prefixes, "prefixes", may_be_none=True)
-        if len(prefixes) != len(texts):
-            raise UserError(f"{counted(len(texts), 'text')}, but prefixes: {len(prefixes)}: expected one for each.")
+        if not (isinstance(prefixes, list) and all(isinstance(prefix, list) for prefix in prefixes)):
+            prefixes = check_texts(prefixes, "prefixes", may_be_none=True)
+        if len(prefixes) != count:
+            raise UserError(f"{counted(count, 'text')}, but prefixes: {len(prefixes)}: expected one for each.")
         forced = []
         for at, source in sources.items():
-            ids = _encode(self.encoders["targets"], prefixes[at], at)
-            longest = self._searcher.longest_output(len(source), options) - 1  # beside EOS
-            if len(ids) > longest:
-                raise UserError(
-                    f"sentence {at + 1}: its prefix has {len(ids):,} ids, and its output at most {longest:,}. "
-                    "Shorten the prefix, or raise extra_length."
-                )
+            ids = prefixes[at]
+            if isinstance(ids, str):
+                with located(f"sentence {at + 1}"):
+                    ids = prefix_ids(self.encoders["targets"], ids, self.searcher.longest_output(len(source), options))
             forced.append(ids)
         return forced
 
@@ -375,9 +369,26 @@ class Translator:
             return self.max_input_length
         if not length >= 1:
             raise UserError(f"max_input_length={length}: expected at least 1.")
-        if self.max_length and length > self.max_length:
-            raise UserError(f"max_input_length={length}: the model's table of positions ends at {self.max_length}.")
+        if length > (self.searcher.max_length or length):
+            raise UserError(
+                f"max_input_length={length}: the model's table of positions ends at {self.searcher.max_length}."
+            )
         return length
+
+
+def prefix_ids(encoder, prefix, longest_output):
+    """Returns the ids of a text with which an output of at most `longest_output` ids, EOS included, has to begin.
+
+    Raises:
+        UserError: there are as many or more.
+    """
+    ids = encoder.encode(prefix)
+    if len(ids) >= longest_output:
+        raise UserError(
+            f"its prefix has {len(ids):,} ids, and its output at most {longest_output - 1:,}. Shorten the prefix, or "
+            "raise extra_length."
+        )
+    return ids
 
 
 def _encode(encoder, text, at):

@@ -61,7 +61,7 @@ class TextSignatures:
         self._encoders = translator.encoders
         self._options = options
         self._longest = {"inputs": max_input_length, "targets": max_input_length}
-        self._longest_output = translator.max_length
+        self._longest_output = translator.searcher.max_length
         if self._longest_output:
             self._longest["targets"] = self._longest_output
         per_row = [_IDS, tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)]

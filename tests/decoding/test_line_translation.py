@@ -10,6 +10,7 @@ from t2t_lite.data.problem import Problem, TranslateProblem
 from t2t_lite.decoding import text_files
 from t2t_lite.decoding.decode_hparams import DecodeHParams
 from t2t_lite.decoding.line_translation import LineTranslator
+from t2t_lite.decoding.searcher import longest_translation
 from t2t_lite.decoding.translator import Hypothesis, Translation
 from t2t_lite.errors import UserError
 
@@ -28,6 +29,7 @@ class Reversing:
     problem = None
     max_input_length = 12
     hparams = types.SimpleNamespace(max_length=11)
+    searcher = types.SimpleNamespace(longest_output=longest_translation)
 
     def checked_length(self, length):
         return length or self.max_input_length
@@ -114,8 +116,8 @@ def test_the_outputs_of_a_split_line_are_joined_rank_by_rank():
 def test_a_prefix_is_that_of_the_first_part():
     lines_of = make()
     lines_of.translate(["abc", "", "Ab cd. Efg. Hi"], prefixes=["x", "y", "z"])
-    assert lines_of.translator.prefixes == ["x", "", "z", "", ""]
-    with pytest.raises(UserError, match="in, line 5: its prefix has 60 pieces, and its output at most 52"):
+    assert lines_of.translator.prefixes == [[ord("x")], [], [ord("z")], [], []]
+    with pytest.raises(UserError, match="in, line 5: its prefix has 60 ids, and its output at most 52"):
         lines_of.translate(["ab"], first=5, prefixes=["p" * 60])
 
 
@@ -211,7 +213,7 @@ def test_a_prefix_may_be_one_shorter_than_the_longest_output():
     """Whose EOS counts."""
     lines_of = make("extra_length=4")
     lines_of.translate(["ab"], prefixes=["p" * 6])
-    with pytest.raises(UserError, match="its prefix has 7 pieces, and its output at most 6"):
+    with pytest.raises(UserError, match="its prefix has 7 ids, and its output at most 6"):
         lines_of.translate(["ab"], prefixes=["p" * 7])
 
 
@@ -242,12 +244,12 @@ def test_lines_of_json():
 
 @pytest.mark.parametrize("long_input", ["split", "truncate"])
 def test_a_text_is_encoded_once(monkeypatch, long_input):
-    """Its ids go to the translator: encoding is a large part of the work before the search."""
+    """Its ids go to the translator, and its prefix's: encoding is a large part of the work before the search."""
     encoded, encode = [], Characters.encode
     monkeypatch.setattr(Characters, "encode", lambda self, text: encoded.append(text) or encode(self, text))
     lines_of, given = make("max_input_size=5", long_input=long_input), {}
     translate = lines_of.translator.translate
     monkeypatch.setattr(lines_of.translator, "translate", lambda texts, **o: given.update(o) or translate(texts, **o))
-    lines_of.translate(["abc", "", "ab cd"])
+    lines_of.translate(["abc", "", "ab cd"], prefixes=["q", "", "r"])
     assert "".join(map(chr, given["encoded"][0])) == "abc" and given["encoded"][1] == []
     assert len(encoded) == len(set(encoded))
