@@ -100,14 +100,14 @@ def check(flags):
 def run(flags):
     """Translates."""
     from t2t_lite.data.problem import DatasetSplit
-    from t2t_lite.decoding import decode_files, decode_records, decode_stream, tuning
+    from t2t_lite.decoding import decode_files, decode_records, tuning
 
     job, output = _job(flags), flags.decode_to_file
     split = DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
     if flags.tune:
         print("\n".join(tuning.tune_search(job, flags.tune, split, flags.decode_from_file, flags.decode_reference)))
     elif flags.decode_interactive:
-        decode_stream.interact(job)
+        decode_files.interact(job)
     elif flags.score_file:
         decode_files.score_file(job, flags.score_file, output or "-")
     elif flags.decode_from_file not in ("", "-"):
@@ -117,7 +117,7 @@ def run(flags):
     else:
         if unread := [f"--{name}" for name in _ONLY_OF_FILES if flags[name].value]:
             raise UserError(f"{unread[0]}: needs --decode_from_file, a file.")
-        decode_stream.translate_stdin(job, output or "-")
+        decode_files.translate_stdin(job, output or "-")
 
 
 def _job(flags):

@@ -4,8 +4,7 @@ import dataclasses
 
 from t2t_lite.data.translate import TranslateProblem
 from t2t_lite.decoding.alignment import UNKNOWN, pharaoh, replace_unknown, word_alignment
-from t2t_lite.decoding.long_input import join_texts, split_text
-from t2t_lite.decoding.texts import valid_unicode
+from t2t_lite.decoding.texts import join_texts, split_text, valid_unicode
 from t2t_lite.decoding.translator import Hypothesis, prefix_ids
 from t2t_lite.errors import UserError
 

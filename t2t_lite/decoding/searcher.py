@@ -14,8 +14,8 @@ import zlib
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.decoding.adapters import decodable
 from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, beam_search
-from t2t_lite.decoding.full_pass import decodable
 from t2t_lite.decoding.sampling import sample
 
 # Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.

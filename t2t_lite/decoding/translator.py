@@ -7,10 +7,10 @@ import numpy as np
 
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.decoding import minimum_bayes_risk
+from t2t_lite.decoding.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.beam_search import EOS_ID
 from t2t_lite.decoding.compute_dtype import usable_dtype
-from t2t_lite.decoding.ensemble import Ensemble, check_ensemble
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.decoding.texts import check_options, check_texts

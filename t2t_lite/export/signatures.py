@@ -10,8 +10,8 @@ import typing
 
 import tensorflow as tf
 
+from t2t_lite.decoding.adapters import decodable
 from t2t_lite.decoding.beam_search import beam_search
-from t2t_lite.decoding.full_pass import decodable
 from t2t_lite.decoding.scoring import log_probs_of_targets
 from t2t_lite.ranges import ALPHA
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID

@@ -3,18 +3,18 @@
 import pytest
 
 from t2t_lite.bin import t2t_decoder
-from t2t_lite.decoding import decode_files, decode_records, decode_stream, decoding_job, tuning
+from t2t_lite.decoding import decode_files, decode_records, decoding_job, tuning
 from t2t_lite.decoding.decode_files import Lines, made_from
 from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import make_run
 
 WAYS = {
     "tune": (tuning, "tune_search"),
-    "interactive": (decode_stream, "interact"),
+    "interactive": (decode_files, "interact"),
     "scores": (decode_files, "score_file"),
     "file": (decode_files, "translate_file"),
     "records": (decode_records, "translate_records"),
-    "stdin": (decode_stream, "translate_stdin"),
+    "stdin": (decode_files, "translate_stdin"),
 }
 
 

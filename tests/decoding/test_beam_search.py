@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.decoding import full_pass
-from t2t_lite.decoding.beam_search import beam_search
+from t2t_lite.decoding import adapters
+from t2t_lite.decoding.beam_search import beam_search, block_top_k
 from t2t_lite.decoding.loops import phase_lengths
-from t2t_lite.decoding.top_k import block_top_k
 from tests.decoding.scripted import PlainModel, ScriptedModel, numpy_search, penalty
 
 
@@ -183,8 +182,8 @@ def test_no_hypothesis_comes_twice_or_from_nowhere():
 def test_a_model_without_the_interface_decodes_by_full_passes(mode, caplog):
     model, sources = ScriptedModel(spread=1.0), sources_of(4)
     limit = [len(source) + 8 for source in sources]
-    assert full_pass.decodable(model) is model
-    plain = full_pass.decodable(PlainModel(model))
+    assert adapters.decodable(model) is model
+    plain = adapters.decodable(PlainModel(model))
     assert_same(search(plain, sources, limit, mode, n_best=4), search(model, sources, limit, "graph", n_best=4))
 
 

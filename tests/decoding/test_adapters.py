@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.decoding.ensemble import Ensemble, check_ensemble
+from t2t_lite.decoding.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
