@@ -168,10 +168,9 @@ class Translator:
             return_attention, return_token_scores: bool, whether hypotheses get their `attention`, `token_scores`;
                 each costs one more pass over the hypotheses.
             on_progress: None, or a function called with the number of sentences in each finished batch.
-            **options: of `SearchOptions`: beam_size=4, alpha=0.6, extra_length=50, batch_size=32,
-                length_penalty="gnmt", n_best=1, compile=None, or sampling=True with temperature=1.0, top_k=0,
-                top_p=1.0, seed=0; a problem may have other defaults (`decode_defaults`).
-                An output has at most as many ids as its own input, EOS included on both sides, plus extra_length.
+            **options: of `t2t_lite.search_options.SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or
+                sampling=True with temperature, top_k, top_p and seed; a problem may have other defaults
+                (`decode_defaults`).
 
         Returns:
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
