@@ -1,4 +1,4 @@
-"""A random sample of a stream of text pairs, kept on disk."""
+"""A random sample of a stream of texts or pairs of texts, kept on disk."""
 
 import array
 import hashlib
@@ -9,7 +9,6 @@ import tempfile
 import numpy as np
 
 _BLOCK = 2**13  # pairs whose places are sampled at once
-_LENGTHS = struct.Struct("<II")  # bytes of the two strings
 
 
 class Reservoir:
@@ -50,7 +49,7 @@ class Reservoir:
         return len(self._offsets)
 
     def fill(self, pairs):
-        """Samples from an iterable of (str, str). Raises `OSError` with the folder's name if the disk is full."""
+        """Samples from tuples of str of one length. Raises `OSError` with the folder's name if the disk is full."""
         end, pairs = self._file.seek(0, 2), iter(pairs)
         while block := list(itertools.islice(pairs, _BLOCK)):
             for pair, place in zip(block, self._places(len(block)), strict=True):
@@ -61,7 +60,8 @@ class Reservoir:
                 else:
                     self._offsets.append(end)
                 texts = [text.encode() for text in pair]
-                end += self._append(b"".join([_LENGTHS.pack(*map(len, texts)), *texts]))
+                self._lengths = struct.Struct(f"<{len(texts)}I")  # the bytes of each text
+                end += self._append(b"".join([self._lengths.pack(*map(len, texts)), *texts]))
 
     def _append(self, data):
         try:
@@ -86,6 +86,6 @@ class Reservoir:
         for offset in np.sort(np.array(self._offsets, np.int64)).tolist():
             if offset != at:
                 self._file.seek(offset)
-            lengths = _LENGTHS.unpack(self._file.read(_LENGTHS.size))
+            lengths = self._lengths.unpack(self._file.read(self._lengths.size))
             yield tuple(self._file.read(length).decode() for length in lengths)
-            at = offset + _LENGTHS.size + sum(lengths)
+            at = offset + self._lengths.size + sum(lengths)

@@ -33,7 +33,9 @@ def is_known(tensor):
         return True  # a Python or NumPy number
     backend = keras.backend.backend()
     if backend == "tensorflow":
-        return hasattr(tensor, "numpy")  # eager tensors alone have it
+        import tensorflow as tf
+
+        return tf.executing_eagerly() and hasattr(tensor, "numpy")  # eager tensors alone have it
     if backend == "jax":
         import jax
 

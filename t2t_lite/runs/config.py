@@ -133,7 +133,7 @@ def build_model(config, dtype_policy=None):
     model_class = registry.model(config["model"])
     model = model_class.from_hparams(hparams, config["vocab_size"], config["target_vocab_size"])
     if not model.built or not model.weights:
-        ids = keras.ops.ones((1, 2), "int32")
-        model({"inputs": ids, "targets": ids}, training=False)
+        features = getattr(model, "features", None) or registry.problem(config["problem"]).features
+        model({name: keras.ops.ones((1, 2)[:rank], "int32") for name, rank in features.items()}, training=False)
     number_dropouts(model)
     return model

@@ -1,0 +1,99 @@
+"""Your own classifier, trained by the commands: is it a person or an animal who does what a sentence says?
+
+The problem, the model with a cost of its own, and the metric below are all that is needed; the folder is a
+`--t2t_usr_dir`:
+
+    t2t-datagen --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --data_dir=data
+    t2t-trainer --t2t_usr_dir=examples/agent_classifier --problem=sentence_agent --model=agent_classifier \
+      --hparams_set=transformer_tiny --data_dir=data --output_dir=train --train_steps=400 \
+      --hparams=hidden_size=32,filter_size=64,batch_size=256,learning_rate_constant=0.1,learning_rate_warmup_steps=100
+    python -c "import t2t_lite; print(t2t_lite.load('train').predict(['the dog is seen by a girl'])[0].label)"
+
+The model reads the sentence where its attention points. Its cost is the entropy of that attention, so that it points
+at few words.
+"""
+
+import itertools
+import random
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from t2t_lite import registry
+from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem
+from t2t_lite.layers import SinusoidalPositionEmbedding, TokenEmbedding, TransformerEncoderLayer
+
+NOUNS = {
+    "person": ["man", "woman", "boy", "girl", "doctor", "teacher"],
+    "animal": ["dog", "cat", "horse", "bear", "wolf", "goat"],
+}
+VERBS = {"sees": "seen", "follows": "followed", "likes": "liked", "finds": "found", "hears": "heard"}
+
+
+@registry.register_problem
+class SentenceAgent(Text2ClassProblem):
+    """Active and passive sentences, with the kind of their agent."""
+
+    is_generate_per_split = False
+    approx_vocab_size = 320
+    num_classes = 2
+    dataset_splits = ({"split": DatasetSplit.TRAIN, "shards": 4}, {"split": DatasetSplit.EVAL, "shards": 1})
+
+    def class_labels(self, data_dir):
+        """Returns the names of the classes."""
+        return list(NOUNS)
+
+    def eval_metrics(self):
+        """Returns the metrics of evaluations."""
+        return ["accuracy", "matthews_correlation"]
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields each sentence once, in a random order, with the index of its class."""
+        kinds = (("person", "animal"), ("animal", "person"))
+        combined = [
+            (list(NOUNS).index(agent), who, *verb, whom)
+            for agent, other in kinds
+            for who, verb, whom in itertools.product(NOUNS[agent], VERBS.items(), NOUNS[other])
+        ]
+        for label, who, active, participle, whom in random.Random(1).sample(combined, len(combined)):
+            yield {"inputs": f"the {who} {active} a {whom}", "label": label}
+            yield {"inputs": f"the {whom} is {participle} by a {who}", "label": label}
+
+
+def _matthews(counts):
+    """Returns the correlation of two binary variables; the table of counts [3, 3] begins with "no class"."""
+    (a, b), (c, d) = counts[1:, 1:]
+    return (a * d - b * c) / max(((a + b) * (a + c) * (d + b) * (d + c)) ** 0.5, 1)
+
+
+@registry.register_metric(result=_matthews)
+def matthews_correlation(logits, labels):
+    """Returns the counts of (label, prediction) in a batch."""
+    predicted, labels = tf.reshape(tf.argmax(logits, -1), [-1]), tf.reshape(labels, [-1])
+    return tf.math.confusion_matrix(labels, predicted, num_classes=3)
+
+
+@registry.register_model
+class AgentClassifier(keras.Model):
+    """Encoder layers, and one attention that reads the whole sentence."""
+
+    @classmethod
+    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
+        """Builds the model of a run."""
+        model = cls()
+        model.embed = [TokenEmbedding(vocab_size, hparams.hidden_size, mask_zero=True), SinusoidalPositionEmbedding()]
+        size = {"num_heads": hparams.num_heads, "filter_size": hparams.filter_size}
+        model.encode = [TransformerEncoderLayer(**size, dropout=0.1) for _ in range(hparams.num_hidden_layers)]
+        model.point, model.head = keras.layers.Dense(1), keras.layers.Dense(target_vocab_size)
+        return model
+
+    def call(self, batch, training=None):
+        """{"inputs": [B, S], "targets": [B]} -> logits [B, 1 + classes], and their costs [B]."""
+        x = batch["inputs"]
+        for layer in self.embed + self.encode:
+            x = layer(x, training=training) if layer in self.encode else layer(x)
+        scores = ops.where(batch["inputs"][..., None] != 0, self.point(x), -1e9)
+        weights = ops.softmax(scores, axis=1)
+        entropy = -ops.sum(weights * ops.log(weights + 1e-9), axis=(1, 2))
+        return {"targets": self.head(ops.sum(weights * x, axis=1)), "costs": {"targets": 0.05 * entropy}}

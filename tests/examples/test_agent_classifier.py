@@ -1,0 +1,78 @@
+"""The classifier of a `--t2t_usr_dir`: what the commands and `t2t_lite.load` make of it."""
+
+import importlib
+import pathlib
+
+import pytest
+
+import t2t_lite
+from t2t_lite.registry import import_usr_dir
+from tests.training.runs import assert_same, log, state
+
+pytestmark = pytest.mark.slow  # it trains
+
+FOLDER = pathlib.Path(__file__).parents[2] / "examples/agent_classifier"
+SIZES = "hidden_size=32,filter_size=64,batch_size=256,learning_rate_constant=0.1,learning_rate_warmup_steps=100"
+
+
+@pytest.fixture(scope="module")
+def flags(tmp_path_factory):
+    """The flags of all commands, after t2t-datagen."""
+    data = tmp_path_factory.mktemp("data")
+    common = (f"--t2t_usr_dir={FOLDER}", "--problem=sentence_agent", f"--data_dir={data}")
+    assert run("t2t_datagen", *common, f"--tmp_dir={data}") == 0
+    return common
+
+
+def run(command, *words):
+    """Calls a command's `main` in this process; returns its exit status."""
+    return importlib.import_module(f"t2t_lite.bin.{command}").main([str(word) for word in words])
+
+
+def train(flags, folder, steps, *more, every=4):
+    sizes = ("--model=agent_classifier", "--hparams_set=transformer_tiny", f"--hparams={SIZES}")
+    when = (f"--local_eval_frequency={every}", f"--log_step_count_steps={every}")
+    assert run("t2t_trainer", *flags, *sizes, *when, f"--output_dir={folder}", f"--train_steps={steps}", *more) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(flags, tmp_path_factory):
+    """A run of eight steps on eight replicas."""
+    return train(flags, tmp_path_factory.mktemp("whole"), 8, "--logical_cpus=8")
+
+
+def test_it_is_short():
+    assert len((FOLDER / "__init__.py").read_text().splitlines()) < 100
+
+
+def test_resumed_on_eight_replicas_it_is_bit_for_bit_the_run_in_one(flags, trained, tmp_path):
+    for steps in (4, 8):
+        train(flags, tmp_path, steps, "--logical_cpus=8")
+    assert_same(state(tmp_path, 8), state(trained, 8))
+
+
+def test_its_metrics_and_costs_are_evaluated(trained):
+    for line in log(trained, "evaluation", documented=False):
+        assert {"loss", "accuracy", "cost_targets", "matthews_correlation"} <= line.keys()
+        assert 0 <= line["accuracy"] <= 1 and -1 <= line["matthews_correlation"] <= 1 and line["cost_targets"] > 0
+    progress = log(trained, "progress", documented=False)[-1]
+    parts = progress["loss"] + progress["cost_targets"]
+    assert progress["objective"] == pytest.approx(parts, rel=0.3)  # the objective is smoothed
+
+
+def test_it_learns_by_its_own_metric_and_answers(flags, tmp_path):
+    train(flags, tmp_path, 300, "--best_checkpoint_metric=matthews_correlation", every=100)
+    assert max(line["matthews_correlation"] for line in log(tmp_path, "evaluation", documented=False)) > 0.9
+    import_usr_dir(str(FOLDER))
+    predictor = t2t_lite.load(tmp_path / "best")
+    found = predictor.predict(["the dog sees a girl", "the dog is seen by a girl", ""])
+    assert [prediction.label for prediction in found[:2]] == ["animal", "person"]
+    assert all(sum(p.probabilities.values()) == pytest.approx(1) for p in found)
+
+
+@pytest.mark.parametrize("command, more", [("t2t_decoder", ["--decode_from_file=README.md"]), ("t2t_exporter", [])])
+def test_what_translates_says_that_it_cannot(trained, capsys, command, more):
+    assert run(command, f"--output_dir={trained}", *more) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "a run of sentence_agent, whose task is classification" in error and "t2t_lite.load(path)" in error
