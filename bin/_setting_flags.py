@@ -1,6 +1,5 @@
 """Flags that are declared with the settings that they set, and those of evaluations."""
 
-import dataclasses
 import typing
 
 from t2t_lite.decoding.decode_hparams import EVALUATION_SETTINGS
@@ -19,8 +18,8 @@ def define_settings(flags, settings, prefix="", names=None):
 
 def read_settings(flags, settings, prefix="", **more):
     """Returns a class's settings as the flags say."""
-    names = [field.name for field in dataclasses.fields(settings) if f"{prefix}{field.name}" in flags]
-    return settings(**{name: flags[f"{prefix}{name}"].value for name in names if name not in more}, **more)
+    names = [name for name in settings_of(settings) if f"{prefix}{name}" in flags]
+    return settings(**{name: flags[f"{prefix}{name}"].value for name in names} | more)
 
 
 def define_evaluation_flags(flags):

@@ -7,7 +7,7 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.masks import with_mask
-from t2t_lite.training.tokens import token_weights
+from t2t_lite.training.masked_accuracy import token_weights
 
 
 def cross_entropy(logits, targets, label_smoothing=0.0):
