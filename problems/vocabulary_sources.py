@@ -3,7 +3,6 @@
 import os
 
 from t2t_lite import files, registry
-from t2t_lite.data.manifests import read_manifest
 from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary_files
 
@@ -68,7 +67,8 @@ def _problem_name(flag, folder):
     if run := read_run_config(folder):
         return run["problem"]
     manifests = files.list_files(folder, r".*-manifest\.json")
-    names = sorted({read_manifest(path)["request"].get("problem", "") for path in manifests} - {""})
+    requests = (files.read_json(path, {"request": {"problem?": str}})["request"] for path in manifests)
+    names = sorted({request.get("problem", "") for request in requests} - {""})
     if len(names) == 1:
         return names[0]
     if names:
