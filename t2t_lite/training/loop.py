@@ -1,17 +1,21 @@
 """The loop over a run's steps: trains, saves, evaluates and stops."""
 
+import contextlib
 import dataclasses
 import logging
+import math
 import os
+import signal
+import threading
 import time
 
 import tensorflow as tf
 
+from t2t_lite.errors import Failure, first_line
 from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
 from t2t_lite.runs.log import RunLog, lineage
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.feed import Feed
-from t2t_lite.training.memory import explaining_out_of_memory
 from t2t_lite.training.metrics import Progress, fetch, sentences_read
 from t2t_lite.training.monitor import Monitor
 from t2t_lite.training.profiling import StepProfiler
@@ -185,3 +189,63 @@ class TrainingLoop:
             sentences=self._progress.sentences,
             epochs=self._progress.epochs,
         )
+
+
+class stop_on_signal:
+    """Context manager that turns SIGTERM and SIGINT into an event; a second signal has its usual effect."""
+
+    def __enter__(self):
+        self._stopped, self._before = threading.Event(), {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._before[number] = signal.signal(number, self._handle)
+        return self._stopped
+
+    def _handle(self, *_):
+        self._stopped.set()
+        self._restore()
+        _LOGGER.info("signal received: saving a checkpoint and stopping; once more stops at once.")
+
+    def __exit__(self, *_):
+        self._restore()
+
+    def _restore(self):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def explaining_out_of_memory(step, batches, hparams):
+    """Context manager that converts TensorFlow's out-of-memory error to a `Failure` that says what to lower.
+
+    Args:
+        step: int, the current update.
+        batches: list of dicts of features, [rows, length] or [rows]: all of the step.
+        hparams: HParams.
+    """
+    try:
+        yield
+    except tf.errors.ResourceExhaustedError as error:
+        largest = max(batches, key=_cells)
+        shapes = " and ".join(f"{feature} {' x '.join(map(str, ids.shape))}" for feature, ids in largest.items())
+        ways = [f"batch_size={hparams.batch_size} (gradient_accumulation_steps makes up for it)"]
+        if max(length for batch in batches for ids in batch.values() for length in ids.shape[1:]) > 64:
+            ways.append(f"max_length={hparams.max_length}")
+        also = [
+            f"set {setting}"
+            for setting, is_set in (
+                ("recompute_grad=True", hparams.recompute_grad),
+                ("dtype_policy=mixed_bfloat16", hparams.dtype_policy.endswith("float16")),
+            )
+            if not is_set
+        ]
+        also = f", or {' or '.join(also)}" if also else ""
+        raise Failure(
+            f"out of memory at step {step:,}: its largest batch has {shapes} (rows x length), {_cells(largest):,} "
+            f"tokens with padding. Lower {' or '.join(ways)}{also}, and run the command again with "
+            f"--allow_hparams_change. TensorFlow says: {first_line(error)}"
+        ) from error
+
+
+def _cells(batch):
+    return sum(math.prod(ids.shape) for ids in batch.values())

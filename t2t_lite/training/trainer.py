@@ -28,11 +28,10 @@ from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluator import Evaluator
-from t2t_lite.training.loop import TrainingLoop
+from t2t_lite.training.loop import TrainingLoop, stop_on_signal
 from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
 from t2t_lite.training.optimizers import make_optimizer
 from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings
-from t2t_lite.training.stop_signal import stop_on_signal
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data
 

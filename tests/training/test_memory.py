@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from t2t_lite.config import HParams
 from t2t_lite.errors import Failure
-from t2t_lite.training.memory import explaining_out_of_memory
+from t2t_lite.training.loop import explaining_out_of_memory
 
 
 def no_room():

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from t2t_lite.training.stop_signal import stop_on_signal
+from t2t_lite.training.loop import stop_on_signal
 
 
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
