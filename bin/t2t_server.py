@@ -34,8 +34,12 @@ def define_flags(flags):
         'JSON file such as {"stable": 1, "canary": 2}: these versions are served beside the newest, by label, too. It '
         "may change while the server runs.",
     )
+    flags.DEFINE_integer("max_batch_size", 1024, "Texts of a request.", limits=DECODE_BATCH)
     flags.DEFINE_integer(
-        "max_batch_size", 64, "Texts of a request, and of several requests computed together.", limits=DECODE_BATCH
+        "max_execution_batch_size",
+        32,
+        "Texts computed together, of several requests. One long text holds up the others.",
+        limits=DECODE_BATCH,
     )
     flags.DEFINE_integer(
         "num_batch_threads", None, "Batches computed at the same time. Default: the number of CPU cores.", 1, 256
@@ -53,7 +57,7 @@ def check(flags):
 
 def run(flags):
     """Serves until a signal comes."""
-    from t2t_lite.serving.http_server import open_listener, serve
+    from t2t_lite.serving.http_server import address_of, open_listener, serve
 
     with open_listener(flags.host, flags.port) as listener:  # a taken port is seen before anything is loaded
         from t2t_lite.serving.batching import Batcher
@@ -66,13 +70,12 @@ def run(flags):
         versions.refresh()
         stop = start_watching(versions, flags.poll_secs)
         batcher = Batcher(
-            flags.max_batch_size,
+            flags.max_execution_batch_size,
             flags.num_batch_threads or os.cpu_count(),
             on_batch=lambda *batch: metrics.add_batch(name, *batch),
         )
         server = RestServer(versions, batcher, metrics, flags.max_batch_size, flags.max_body_bytes)
-        host, port = listener.getsockname()[:2]
-        _LOGGER.info(f"Serving {versions}, at http://{f'[{host}]' if ':' in host else host}:{port}/v1/models/{name}")
+        _LOGGER.info(f"Serving {versions}, at {address_of(listener)}/v1/models/{name}")
         try:
             serve(server, listener, flags.max_body_bytes)
         finally:

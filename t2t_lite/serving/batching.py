@@ -1,13 +1,12 @@
 """Computes concurrent requests together: one call of a signature for the rows of several requests."""
 
 import collections
-import logging
 import threading
 import time
 
 import numpy as np
 
-_LOGGER = logging.getLogger("t2t_lite")
+from t2t_lite.serving.refusals import Refusal
 
 
 class Batcher:
@@ -18,7 +17,7 @@ class Batcher:
     seconds to ask again: otherwise two groups of callers would take turns with half-full batches.
 
     Args:
-        most_rows: int, rows of a call; a request has at most as many.
+        most_rows: int, rows of a call. A request of more is split, if its rows are independent.
         num_threads: int.
         wait: float, seconds without a new request after which a batch is full enough.
         on_batch: None, or a function called with (rows, seconds that each request waited, seconds of the call).
@@ -38,20 +37,30 @@ class Batcher:
         return len(self._requests)
 
     def run(self, signature, inputs):
-        """Returns the outputs of a signature, {name: array}, when they are computed. Raises what the call raises.
+        """Returns the outputs of a signature, {name: array}, when they are computed.
+
+        Raises what the call raises, and `Refusal` for a request that is too long and cannot be split.
 
         Args:
             signature: Signature.
             inputs: {name: array}.
         """
         request = _Request(signature, inputs)
+        requests = [request]
+        if request.key is not None:
+            starts = range(0, max(request.rows, 1), self._most_rows)
+            parts = [{name: value[at : at + self._most_rows] for name, value in inputs.items()} for at in starts]
+            requests = [_Request(signature, part) for part in parts]
+        elif request.rows > self._most_rows:
+            raise Refusal(f"Task size {request.rows} is larger than maximum input batch size {self._most_rows}")
         with self._changed:
-            self._requests.append(request)
+            self._requests.extend(requests)
             self._changed.notify_all()
-        request.is_done.wait()
-        if request.error is not None:
-            raise request.error
-        return request.outputs
+        for request in requests:
+            request.is_done.wait()
+            if request.error is not None:
+                raise request.error
+        return _joined([request.outputs for request in requests])
 
     def _work(self):
         while True:
@@ -123,8 +132,8 @@ class _Request:
         self.key = (id(signature), shapes) if can_be_joined else None
 
 
-def _joined(inputs):
+def _joined(parts):
     """[{name: array}] -> {name: array}, along the first axis."""
-    if len(inputs) == 1:
-        return inputs[0]
-    return {name: np.concatenate([one[name] for one in inputs]) for name in inputs[0]}
+    if len(parts) == 1:
+        return parts[0]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -41,6 +41,12 @@ def open_listener(host, port):
         ) from None
 
 
+def address_of(listener):
+    """Returns the address of a listening socket, such as http://127.0.0.1:8501."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def serve(application, listener, longest_body):
     """Serves until the process gets SIGTERM or SIGINT. Must be called in the main thread.
 
@@ -61,6 +67,7 @@ def serve(application, listener, longest_body):
         sockets=[listener],
         threads=_THREADS,
         connection_limit=_CONNECTIONS,
+        recv_bytes=2**18,  # of a request at a time; each time costs a look at every connection
         max_request_body_size=4 * longest_body,
         asyncore_use_poll=True,
         log_socket_errors=False,

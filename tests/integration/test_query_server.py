@@ -79,7 +79,8 @@ def served(request, exports, tmp_path_factory):
     if request.param == "t2t-server":
         labels = tmp_path_factory.mktemp("labels") / "labels.json"
         labels.write_text(json.dumps(LABELS))
-        with RunningServer(exports, labels.parent, f"--version_labels_file={labels}") as server:
+        flags = [f"--export_dir={exports}", f"--version_labels_file={labels}"]
+        with RunningServer(labels.parent, "t2t-server", *flags) as server:
             yield RestAlone(rest=server.address)
         return
     program = shutil.which("tensorflow_model_server")

@@ -46,11 +46,15 @@ def exports(translators, tmp_path_factory):
     return folder
 
 
+def started(export_dir, folder, *flags):
+    return RunningServer(folder, COMMAND, f"--export_dir={export_dir}", "--poll_secs=0.1", *flags)
+
+
 @pytest.fixture(scope="module")
 def server(exports, tmp_path_factory):
     folder = tmp_path_factory.mktemp("server")
     (folder / "labels.json").write_text('{"stable": 1, "canary": 2}')
-    with RunningServer(exports, folder, f"--version_labels_file={folder / 'labels.json'}") as server:
+    with started(exports, folder, f"--version_labels_file={folder / 'labels.json'}") as server:
         yield server
 
 
@@ -179,7 +183,7 @@ def test_a_new_version_comes_and_the_old_one_goes_while_callers_ask(exports, exp
         found = json.loads(server.get("/v1/models/translate")[1])["model_version_status"]
         return {one["version"]: one["state"] for one in found}
 
-    with RunningServer(folder, tmp_path) as server, ThreadPoolExecutor(8) as pool:
+    with started(folder, tmp_path) as server, ThreadPoolExecutor(8) as pool:
         try:
             futures = [pool.submit(ask, seed) for seed in range(8)]
             while 1 not in seen:
@@ -206,7 +210,7 @@ def test_a_new_version_comes_and_the_old_one_goes_while_callers_ask(exports, exp
 def test_sigterm_answers_what_has_come(exports, tmp_path):
     """Long requests are under way; the server answers them, takes no others, and ends with status 0."""
     texts = [" ".join(SENTENCES)] * 64
-    with RunningServer(exports, tmp_path) as server, ThreadPoolExecutor(8) as pool:
+    with started(exports, tmp_path) as server, ThreadPoolExecutor(8) as pool:
         futures = [pool.submit(server.predict, texts) for _ in range(8)]
         with socket.create_connection(server.address.split(":")):  # a client that sends nothing holds nothing up
             count = 'request_count{model_name="translate",status="OK"} '

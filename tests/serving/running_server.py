@@ -1,4 +1,4 @@
-"""t2t-server as it is installed, on a free port."""
+"""A server's command as it is installed, on a free port."""
 
 import json
 import pathlib
@@ -11,24 +11,28 @@ import urllib.request
 
 
 class RunningServer:
-    """A process of t2t-server; a context manager, which stops it.
+    """A process; a context manager, which stops it.
+
+    Args:
+        folder: pathlib.Path, where it writes its log.
+        command: str, such as t2t-server.
+        *flags: str.
 
     Attributes:
         process: subprocess.Popen.
         address: str, 127.0.0.1:port.
     """
 
-    def __init__(self, export_dir, folder, *flags):
+    def __init__(self, folder, command, *flags):
         self._log = folder / "server.log"
-        words = [f"--export_dir={export_dir}", "--port=0", "--poll_secs=0.1", *flags]
         with self._log.open("wb") as log:
-            program = pathlib.Path(sys.executable).with_name("t2t-server")
-            self.process = subprocess.Popen([program, *words], stdout=log, stderr=log)
+            program = pathlib.Path(sys.executable).with_name(command)
+            self.process = subprocess.Popen([program, "--port=0", *flags], stdout=log, stderr=log)
         end = time.monotonic() + 200
-        while not (found := re.search(r"http://(127\.0\.0\.1:\d+)/v1/models/(\S+)", self.log)):
+        while not (found := re.search(r"http://(127\.0\.0\.1:\d+)/", self.log)):
             assert self.process.poll() is None and time.monotonic() < end, self.log
             time.sleep(0.1)
-        self.address, self._name = found.groups()
+        self.address = found[1]
 
     @property
     def log(self):
@@ -41,17 +45,18 @@ class RunningServer:
         return 1024 * int(re.search(r"VmRSS:\s+(\d+)", status)[1])
 
     def get(self, path, body=None):
-        """Returns (status, text) for a path; `body`, bytes or None, is sent by POST."""
+        """Returns (status, text) for a path; `body`, the bytes of a JSON text or None, is sent by POST."""
+        request = urllib.request.Request(f"http://{self.address}{path}", body, {"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(f"http://{self.address}{path}", body, 200) as answer:
+            with urllib.request.urlopen(request, timeout=200) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
     def predict(self, inputs, which="", **others):
-        """Returns the "outputs" or the "error" of a request."""
+        """Returns the "outputs" or the "error" of a request to t2t-server's model `translate`."""
         body = json.dumps({"inputs": inputs, **others}).encode()
-        status, answer = self.get(f"/v1/models/{self._name}{which}:predict", body)
+        status, answer = self.get(f"/v1/models/translate{which}:predict", body)
         return json.loads(answer)["outputs" if status == 200 else "error"]
 
     def stop(self):

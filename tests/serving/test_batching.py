@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.serving.batching import Batcher
+from t2t_lite.serving.refusals import Refusal
 
 
 class Upper:
@@ -60,6 +61,17 @@ def test_a_batch_has_at_most_so_many_rows():
     found = run_waiting(Batcher(4, 1), signature, [texts("a", "b")] * 5 + [texts("c", "c", "c", "c")])
     assert [one.result()["outputs"].tolist() for one in found] == [["A", "B"]] * 5 + [["C"] * 4]
     assert sorted(signature.sizes) == [1, 2, 4, 4, 4]
+
+
+def test_a_longer_request_is_split():
+    signature, values = Upper(), [f"{i}x" for i in range(10)]
+    signature.may_run.set()
+    assert Batcher(4, 1).run(signature, texts(*values))["outputs"].tolist() == [value.upper() for value in values]
+    assert signature.sizes == [4, 4, 2]
+    with pytest.raises(ValueError, match="bad"):
+        Batcher(4, 1).run(signature, texts(*values, "bad"))
+    with pytest.raises(Refusal, match="Task size 10 is larger than maximum input batch size 4"):
+        Batcher(4, 1).run(Upper(rows_are_independent=False), texts(*values))
 
 
 def test_an_error_is_that_of_one_request():

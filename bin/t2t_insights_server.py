@@ -1,0 +1,56 @@
+"""Shows how a trained model translates: a JSON API of n-best lists, token probabilities, alternatives and attention.
+
+    t2t-insights-server --output_dir=train --port=8010
+    curl -H 'Content-Type: application/json' -d '{"text": "The red house.", "beam_size": 4}' \\
+        http://localhost:8010/api/translate
+
+docs/visualization.md lists the calls. SIGTERM or Ctrl-C stops it.
+"""
+
+import logging
+import sys
+
+from t2t_lite.bin import _app, _trained
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    _trained.define_flags(flags)
+    flags.DEFINE_integer("port", 8010, "Port to listen on; 0: any that is free.", 0, 2**16 - 1)
+    flags.DEFINE_string(
+        "host", "127.0.0.1", "Address to listen on. There is no password: 0.0.0.0 opens the server to everyone."
+    )
+    _app.define_tf1_flags(flags)
+
+
+def check(flags):
+    """Raises `UserError` for a mistake that needs no import to be seen."""
+    _trained.check(flags)
+    _app.require(flags, "host")
+
+
+def run(flags):
+    """Serves until a signal comes."""
+    from t2t_lite.serving.http_server import address_of, open_listener, serve
+    from t2t_lite.visualization.insights.app import LONGEST_BODY, create_app
+
+    with open_listener(flags.host, flags.port) as listener:
+        from t2t_lite.decoding.translator import Translator
+        from t2t_lite.training.distribution import gpus_as_needed
+        from t2t_lite.visualization.insights.translations import Translations
+
+        gpus_as_needed()  # a trainer may need the rest of their memory
+        translations = Translations(Translator.load(_trained.find(flags), flags.data_dir))
+        _LOGGER.info(f"Serving {translations.model()} at {address_of(listener)}/api/")
+        serve(create_app(translations), listener, LONGEST_BODY)
+
+
+def main(argv=None):
+    """Runs the command; returns its exit status."""
+    return _app.main("t2t-insights-server", define_flags, run, argv, check=check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""What a page shows of a translation model: n-best lists, token probabilities, alternatives and attention, as JSON."""
+
+import threading
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.decoding.scoring import GivenTargets
+from t2t_lite.errors import UserError, counted, nearest, shown
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.ranges import Range, typed_value
+from t2t_lite.visualization.attention import attend
+from t2t_lite.visualization.sentence_attention import END, sentence_ids
+
+_MOST_CHARACTERS = 10_000  # of a text
+_BEAM_SIZE = Range(1, 32)  # everything that a search keeps is answered
+_TOP = Range(1, 100)
+
+
+class Translations:
+    """Answers requests, JSON objects, with JSON objects; thread-safe, one at a time.
+
+    Args:
+        translator: Translator.
+
+    Every method raises `UserError` for a request that cannot be answered.
+    """
+
+    def __init__(self, translator):
+        self._translator, self._lock = translator, threading.Lock()
+        self._log_probs = GivenTargets(self._traced)
+
+    def translate(self, request):
+        """Translates "text"; "beam_size", "alpha", "extra_length" and "prefix" (the output's beginning) are optional.
+
+        Returns:
+            {"translation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "log_prob"}]}], best
+            first, as many as the beam; "source_tokens": [str], "truncated": bool, "seconds": float}. Log-probabilities
+            are in nats; a score is their sum / length penalty.
+        """
+        optional = {"beam_size?": int, "alpha?": float, "extra_length?": int, "prefix?": str}
+        text = _checked(request, {"text": str} | optional)["text"]
+        options = {name: request[name] for name in ("alpha", "extra_length") if name in request}
+        options["beam_size"] = typed_value("beam_size", request.get("beam_size", 4), int, _BEAM_SIZE)
+        start = time.perf_counter()
+        with self._lock:
+            (found,) = self._translator.translate(
+                [text],
+                prefixes=[request.get("prefix", "")],
+                n_best=options["beam_size"],
+                return_token_scores=True,
+                **options,
+            )
+        return {
+            "translation": found.text,
+            "hypotheses": [_hypothesis(one) for one in found.hypotheses],
+            "source_tokens": found.source_tokens,
+            "truncated": bool(found.truncated),
+            "seconds": round(time.perf_counter() - start, 4),
+        }
+
+    def steps(self, request):
+        """Scores "target", a translation of "text", with the "top" (default: 5) alternatives at each step.
+
+        Returns:
+            {"log_prob": float, "steps": [{"token", "log_prob", "alternatives": [{"token", "log_prob"}]}]}, EOS
+            included. The alternatives are the most probable tokens after the target's tokens before.
+        """
+        _checked(request, {"text": str, "target": str, "top?": int})
+        top = typed_value("top", request.get("top", 5), int, _TOP)
+        encoder = self._translator.encoders["targets"]
+        with self._lock:
+            source = sentence_ids(self._translator.encoders, "inputs", self._prepared(request["text"]))
+            target = sentence_ids(self._translator.encoders, "targets", request["target"])
+            (log_probs,) = self._log_probs([source], [target])  # [length, V]
+        best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
+        steps = [
+            _token(encoder, i, row) | {"alternatives": [_token(encoder, j, row) for j in ids]}
+            for i, ids, row in zip(target, best, log_probs, strict=True)
+        ]
+        return {"log_prob": sum(step["log_prob"] for step in steps), "steps": steps}
+
+    def attention(self, request):
+        """Returns what the model attends to in "text" and "target" (default: its own translation).
+
+        Returns:
+            {kind: {"queries": [str], "keys": [str], "weights": [layers, heads, queries, keys]}} of the kinds
+            "encoder", "decoder" and "memory".
+        """
+        _checked(request, {"text": str, "target?": str})
+        with self._lock:
+            found = attend(self._translator, request["text"], request.get("target"))
+        return {
+            kind: {"queries": one.queries, "keys": one.keys, "weights": [_rounded(layer) for layer in one.weights]}
+            for kind, one in found.items()
+        }
+
+    def model(self):
+        """Returns what is shown: problem, model and hparams_set, {"problem", "model", "hparams_set", "step"}."""
+        run = self._translator.run
+        if run is None:
+            return {"problem": None, "model": None, "hparams_set": None, "step": None}
+        return {name: run.config[name] for name in ("problem", "model", "hparams_set")} | {"step": run.step}
+
+    def _traced(self, inputs, targets):
+        logits = self._translator.model({"inputs": inputs, "targets": targets}, training=False)
+        return tf.nn.log_softmax(tf.cast(logits, tf.float32))
+
+    def _prepared(self, text):
+        return self._translator.problem.input_text(text) if self._translator.problem else text
+
+
+def _checked(request, schema):
+    """Returns a request. Raises `UserError` for another form, an unknown name or a text that is too long."""
+    check_schema(request, schema, "request")
+    known = [name.removesuffix("?") for name in schema]
+    for name, value in request.items():
+        if name not in known:
+            raise UserError(f"{shown(name)}: is not known. {nearest(name, known)} Expected some of {', '.join(known)}.")
+        if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
+            raise UserError(
+                f"{name}: {counted(len(value), 'character')}. Expected at most {_MOST_CHARACTERS:,}: split the text."
+            )
+    return request
+
+
+def _hypothesis(one):
+    labels = [*one.tokens, *[END] * one.ended] if one.token_scores else []
+    tokens = [{"token": label, "log_prob": log_prob} for label, log_prob in zip(labels, one.token_scores, strict=True)]
+    return {"text": one.text, "score": one.score, "ended": one.ended, "tokens": tokens}
+
+
+def _token(encoder, number, log_probs):
+    label = END if number == 1 else encoder.pieces([number])[0]
+    return {"token": label, "log_prob": float(log_probs[number])}
+
+
+def _rounded(weights):
+    """Returns nested lists with the digits that a picture can show: they are most of the answer's bytes."""
+    return np.round(weights.astype(float), 5).tolist()

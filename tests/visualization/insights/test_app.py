@@ -1,0 +1,135 @@
+"""The JSON API of t2t-insights-server, with a small model, against the Python that it stands for."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.decoding.beam_search import EOS_ID
+from t2t_lite.visualization.attention import attend
+from t2t_lite.visualization.insights.app import create_app
+from t2t_lite.visualization.insights.translations import Translations
+from tests.export.models import translator_of
+
+TEXT = "a red house"
+HOSTILE = "<script>alert(1)</script>\x00\u202e\ud800 {{7*7}}"
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return translator_of()
+
+
+@pytest.fixture(scope="module")
+def client(translator):
+    return create_app(Translations(translator)).test_client()
+
+
+@pytest.fixture
+def ask(client):
+    """Returns a function of (call, request) -> (status, answer)."""
+
+    def ask(call, **request):
+        answer = client.post(f"/api/{call}", json=request)
+        assert answer.mimetype == "application/json"
+        return answer.status_code, answer.json
+
+    return ask
+
+
+@pytest.mark.parametrize("options", [{}, {"beam_size": 2, "alpha": 1, "extra_length": 3}, {"beam_size": 1}])
+def test_translate(ask, translator, options):
+    status, found = ask("translate", text=TEXT, **options)
+    n_best = options.get("beam_size", 4)
+    (expected,) = translator.translate([TEXT], n_best=n_best, return_token_scores=True, **options)
+    assert status == 200 and found["translation"] == expected.text and found["source_tokens"] == expected.source_tokens
+    assert len(found["hypotheses"]) == n_best
+    for one, hypothesis in zip(found["hypotheses"], expected.hypotheses, strict=True):
+        assert (one["text"], one["ended"]) == (hypothesis.text, hypothesis.ended)
+        assert one["score"] == pytest.approx(hypothesis.score, abs=1e-5)
+        assert [token["log_prob"] for token in one["tokens"]] == pytest.approx(hypothesis.token_scores, abs=1e-5)
+        assert [token["token"] for token in one["tokens"]] == [*hypothesis.tokens, *["<EOS>"] * hypothesis.ended]
+
+
+def test_a_prefix_is_forced(ask):
+    assert all(one["text"].startswith("das ") for one in ask("translate", text=TEXT, prefix="das ")[1]["hypotheses"])
+
+
+def test_steps_are_the_model_s_probabilities(ask, translator):
+    target = "ein Haus"
+    status, found = ask("steps", text=TEXT, target=target, top=3)
+    ids = {
+        name: [*translator.encoders[name].encode(text), EOS_ID]
+        for name, text in zip(("inputs", "targets"), (TEXT, target), strict=True)
+    }
+    logits = translator.model({name: np.array([row], "int32") for name, row in ids.items()}, training=False)
+    expected = tf.nn.log_softmax(logits)[0].numpy()
+    assert status == 200 and [step["log_prob"] for step in found["steps"]] == pytest.approx(
+        [row[i] for row, i in zip(expected, ids["targets"], strict=True)], abs=1e-4
+    )
+    assert found["log_prob"] == pytest.approx(translator.score([TEXT], [target])[0].log_prob, abs=1e-3)
+    assert found["steps"][-1]["token"] == "<EOS>"
+    for step, row in zip(found["steps"], expected, strict=True):
+        best = [one["log_prob"] for one in step["alternatives"]]
+        assert best == pytest.approx(np.sort(row)[::-1][:3], abs=1e-4)
+
+
+@pytest.mark.parametrize("target", [None, "ein Haus"])
+def test_attention_is_the_model_s(ask, translator, target):
+    status, found = ask("attention", text=TEXT, **({"target": target} if target else {}))
+    expected = attend(translator, TEXT, target)
+    assert status == 200 and found.keys() == expected.keys() == {"encoder", "decoder", "memory"}
+    for kind, one in expected.items():
+        assert (found[kind]["queries"], found[kind]["keys"]) == (one.queries, one.keys)
+        np.testing.assert_allclose(found[kind]["weights"], np.stack(one.weights), atol=1e-5)
+
+
+def test_hostile_text_is_text(ask, client):
+    status, found = ask("translate", text=HOSTILE, beam_size=1)
+    assert status == 200 and isinstance(found["translation"], str)
+    assert ask("translate", text="")[1]["translation"] == ""
+    assert client.get("/api/model").json["problem"] is None
+
+
+WRONG = {
+    "no text": ({}, "'text' is missing"),
+    "a number": ({"text": 3}, "expected a text"),
+    "a list": ({"text": ["a"]}, "expected a text"),
+    "an unknown name": ({"text": "a", "beam": 4}, "'beam': is not known. Nearest: beam_size"),
+    "a large beam": ({"text": "a", "beam_size": 1000}, "beam_size=1000: expected a whole number from 1 to 32"),
+    "a negative alpha": ({"text": "a", "alpha": -1}, "alpha=-1: expected a number from 0 to 5"),
+    "a long text": ({"text": "a" * 100_000}, "text: 100,000 characters. Expected at most 10,000"),
+    "a long prefix": ({"text": "a", "prefix": "b" * 500}, "its prefix has 500 ids"),
+}
+
+
+@pytest.mark.parametrize(("request_", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_requests(ask, request_, message):
+    status, answer = ask("translate", **request_)
+    assert status == 400 and message in answer["error"] and "\n" not in answer["error"]
+
+
+@pytest.mark.parametrize("call", ["steps", "attention"])
+def test_texts_that_cannot_be_shown(ask, call):
+    for text, words in {" ": "blank", "a" * 500: "tokens"}.items():
+        status, answer = ask(call, text=text, target="b")
+        assert status == 400 and words in answer["error"]
+
+
+def test_other_requests(client):
+    def post(data, kind="application/json", path="/api/translate"):
+        answer = client.post(path, data=data, content_type=kind)
+        return answer.status_code, answer.json["error"]
+
+    good = json.dumps({"text": "a"})
+    assert post(b"\xff")[0] == post(b"{")[0] == post(b"[]")[0] == post(b'{"text": NaN}')[0] == 400
+    assert post(good, "text/plain") == (415, "Expected Content-Type: application/json.")
+    assert post("x" * 2**19)[0] == 413 and post(good, path="/api/other")[0] == 404
+    assert client.get("/api/translate").status_code == 405
+
+
+def test_headers(client):
+    for answer in (client.get("/api/model"), client.get("/nothing")):
+        assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
+        assert "Set-Cookie" not in answer.headers and answer.headers["X-Content-Type-Options"] == "nosniff"
