@@ -146,8 +146,8 @@ class HParams:
 
     # Optimizer (paper, 5.3).
     optimizer: str = setting(
-        "adam", choices=("adam", "true_adam", "adafactor", "sgd", "multistep_adam"), fixed=True,
-        meaning="The optimizer; true_adam is adam, multistep_adam accumulates.",
+        "adam", choices=("adam", "true_adam", "adam_w", "lamb", "adafactor", "sgd", "multistep_adam"), fixed=True,
+        meaning="The optimizer; true_adam and adam_w are adam, multistep_adam accumulates.",
     )  # fmt: skip
     optimizer_adam_beta1: float = setting(0.9, 0, below=1, meaning="Of Adam: decay of the first moment.")
     optimizer_adam_beta2: float = setting(0.98, 0, below=1, meaning="Of Adam: decay of the second moment.")
@@ -176,6 +176,9 @@ class HParams:
     optimizer_multistep_accumulate_steps: int = setting(
         0, 0, 256, meaning="Of multistep_adam: another name of gradient_accumulation_steps."
     )
+    weight_decay: float = setting(
+        0.0, 0, 1, meaning="Share of the matrices that each step subtracts, times the learning rate; 0: off."
+    )
     ema_decay: float = setting(
         0.0, 0, below=1, fixed=True,
         meaning="Decay of a moving average of the weights, which is evaluated, saved and used; 0: off.",
@@ -189,6 +192,9 @@ class HParams:
     learning_rate_decay_steps: int = setting(5000, 1, 2**31 - 1, meaning="Steps of the decay factors.")
     learning_rate_decay_rate: float = setting(1.0, above=0, most=10, meaning="Rate of exponential decay.")
     learning_rate_decay_staircase: bool = setting(False, meaning="Whether exponential decay goes in stairs.")
+    learning_rate_layer_decay: float = setting(
+        1.0, above=0, most=1, meaning="Factor of the rate from a layer to the one below; embeddings are lowest; 1: off."
+    )
     clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm at which gradients are clipped; 0: off.")
     max_skipped_steps: int = setting(
         10, limits=COUNT, meaning="Steps in a row with a loss or gradient that is not finite, before training stops."

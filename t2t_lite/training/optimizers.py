@@ -4,11 +4,12 @@ import keras
 
 from t2t_lite.training.adafactor import Adafactor
 from t2t_lite.training.adam import Adam
+from t2t_lite.training.layer_rates import set_rates
 from t2t_lite.training.schedules import ProductSchedule
 
 
-def _adam(hparams, **options):
-    return Adam(
+def _adam(hparams, optimizer=Adam, **options):
+    return optimizer(
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
         epsilon=hparams.optimizer_adam_epsilon,
@@ -32,6 +33,8 @@ def _adafactor(hparams, **options):
 OPTIMIZERS = {
     "adam": _adam,
     "true_adam": _adam,
+    "adam_w": _adam,
+    "lamb": lambda hparams, **options: _adam(hparams, keras.optimizers.Lamb, **options),
     "adafactor": _adafactor,
     "sgd": lambda hparams, **options: keras.optimizers.SGD(**options),
 }
@@ -48,4 +51,8 @@ def make_optimizer(hparams, train_steps):
         UserError: the schedule is invalid.
     """
     average = {"use_ema": True, "ema_momentum": hparams.ema_decay} if hparams.ema_decay else {}
-    return OPTIMIZERS[hparams.optimizer](hparams, learning_rate=ProductSchedule(hparams, train_steps), **average)
+    rate = ProductSchedule(hparams, train_steps)
+    optimizer = OPTIMIZERS[hparams.optimizer](hparams, learning_rate=rate, **average)
+    if hparams.weight_decay or hparams.learning_rate_layer_decay != 1:
+        set_rates(optimizer, hparams.learning_rate_layer_decay, hparams.weight_decay)
+    return optimizer

@@ -29,6 +29,7 @@ FACTORS = {
     "single_cycle_cos_decay": lambda s, h, total: (
         (1 + ops.cos(math.pi * _after_warmup(s, h) / (total - h.learning_rate_warmup_steps))) / 2
     ),
+    "slanted_triangular": lambda s, h, total: _slanted_triangular(s, h.learning_rate_warmup_steps, total),
     "multi_cycle_cos_decay": lambda s, h, _: (
         (1 + ops.cos(math.pi * _after_warmup(s, h) / h.learning_rate_decay_steps)) / 2
     ),
@@ -44,6 +45,12 @@ def _exp_decay(s, h):
     return h.learning_rate_decay_rate ** (ops.floor(power) if h.learning_rate_decay_staircase else power)
 
 
+def _slanted_triangular(s, warmup, total):
+    """Howard and Ruder (2018), equation 3: from 1/32 to 1 and back."""
+    height = _clip(ops.minimum(s / max(warmup, 1), (total - s) / (total - warmup)))
+    return (1 + 31 * height) / 32
+
+
 @keras.saving.register_keras_serializable("t2t_lite")
 class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """The product of the factors named in `hparams.learning_rate_schedule`, joined by `*`.
@@ -53,7 +60,7 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
     Args:
         hparams: HParams.
-        train_steps: int, the end of `linear_decay` and `single_cycle_cos_decay`.
+        train_steps: int, the end of `linear_decay`, `single_cycle_cos_decay` and `slanted_triangular`.
 
     Raises:
         UserError: an unknown factor, or a decay that ends before the warm-up.
@@ -69,9 +76,10 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
                     f"learning_rate_schedule={hparams.learning_rate_schedule}: unknown factor {name!r}. "
                     f"{nearest(name, FACTORS)} Expected factors joined by *: {', '.join(FACTORS)}."
                 )
-        if "single_cycle_cos_decay" in names and train_steps <= hparams.learning_rate_warmup_steps:
+        cycles = [name for name in ("single_cycle_cos_decay", "slanted_triangular") if name in names]
+        if cycles and train_steps <= hparams.learning_rate_warmup_steps:
             raise UserError(
-                f"single_cycle_cos_decay: train_steps={train_steps} must be more than "
+                f"{cycles[0]}: train_steps={train_steps} must be more than "
                 f"learning_rate_warmup_steps={hparams.learning_rate_warmup_steps}."
             )
         self.factors = [FACTORS[name] for name in names]

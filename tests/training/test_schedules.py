@@ -47,6 +47,9 @@ def test_tensor2tensors_figures(name, step, expected):
         ("cosdecay", 101, (1 + np.cos(np.pi * 101 / 200)) / 2),
         ("single_cycle_cos_decay", 550, 0.5),
         ("multi_cycle_cos_decay", 200, 0.5),
+        ("slanted_triangular", 50, (1 + 0.5 * 31) / 32),
+        ("slanted_triangular", 100, 1.0),
+        ("slanted_triangular", 1000, 1 / 32),
     ],
 )
 def test_each_factor(schedule, step, expected):
@@ -74,9 +77,10 @@ def test_unknown_factor_names_the_nearest():
         ProductSchedule(HParams().parse("learning_rate_schedule=constant*rsqrt_decai"), 100)
 
 
-def test_a_cycle_that_ends_before_the_warmup():
-    with pytest.raises(UserError, match="train_steps=10 must be more than learning_rate_warmup_steps=4000"):
-        ProductSchedule(HParams().parse("learning_rate_schedule=single_cycle_cos_decay"), 10)
+@pytest.mark.parametrize("factor", ["single_cycle_cos_decay", "slanted_triangular"])
+def test_a_cycle_that_ends_before_the_warmup(factor):
+    with pytest.raises(UserError, match=f"{factor}: train_steps=10 must be more than learning_rate_warmup_steps=4000"):
+        ProductSchedule(HParams().parse(f"learning_rate_schedule={factor}"), 10)
 
 
 def test_saved_with_its_settings():
