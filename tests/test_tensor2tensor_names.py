@@ -138,7 +138,7 @@ def test_flags(command, name, capsys):
         (t2t_trainer, "--dropout=0.1", "layer_prepostprocess_dropout"),
         (t2t_trainer, "--problems=a", "use --problem."),
         (t2t_trainer, "--hparams_overrides=a=1", "--hparams=name=value"),
-        (t2t_trainer, "--checkpoint_path=a", "a flag of t2t-decoder"),
+        (t2t_trainer, "--checkpoint_path=a", ", t2t-decoder, "),
         (t2t_decoder, "--train_steps=9", "a flag of t2t-trainer; leave it out"),
         (t2t_decoder, "--checkpoint_pth=a", "Nearest: --checkpoint_path"),
         (t2t_decoder, "checkpoint_path=a", "Nearest: --checkpoint_path"),

@@ -56,8 +56,10 @@ BASE = {
     "t2t_evalb": ["--gold=trees", "--predicted=trees"],
     "t2t_exporter": ["--output_dir=run"],
     "t2t_importer": ["--from=hugging_face", "--path=folder", "--output_dir=imported"],
+    "t2t_insights_server": ["--output_dir=run", "--port=0"],
     "t2t_make_tf_configs": ["--workers=a:1,b:2"],
     "t2t_query_server": ["--server=http://127.0.0.1:1", "--servable_name=x", "--inputs_once=a", "--retries=0"],
+    "t2t_server": ["--export_dir=folder", "--port=0"],
     "t2t_trainer": [
         "--problem=algorithmic_reverse_decimal40", "--hparams_set=transformer_tiny", "--data_dir=data",
         "--output_dir=run",
