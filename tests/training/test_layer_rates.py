@@ -7,9 +7,8 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.training.distribution import choose_replicas
+from t2t_lite.training.distribution import choose_replicas, update_locally
 from t2t_lite.training.layer_rates import layer_factors
-from t2t_lite.training.local_updates import update_locally
 from t2t_lite.training.optimizers import make_optimizer
 
 RATE = "learning_rate_schedule=constant,learning_rate_constant=0.1"
