@@ -53,7 +53,7 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "held_out",
         None,
-        "translate_own, without --dev_files: training pairs to evaluate on instead, 1000.",
+        "translate_own without --dev_files: training pairs to evaluate on instead, 1000.",
         limits=PAIRS,
     )
     flags.DEFINE_integer(
@@ -92,13 +92,9 @@ def define_flags(flags):
     flags.DEFINE_list("exclude_problems", [], "Leave out problems whose name contains one of these.")
     flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")
     flags.DEFINE_integer("max_cases", 0, "Largest number of examples in a split; 0: all.", limits=COUNT)
-    flags.DEFINE_integer(
-        "random_seed", 429459, "Seed of everything drawn; the same seed gives the same files.", limits=SEED
-    )
+    flags.DEFINE_integer("random_seed", 429459, "Seed of all that is drawn; equal seeds give equal files.", limits=SEED)
     flags.DEFINE_integer("num_workers", None, "Processes that encode; default: one per core.", limits=_WORKERS)
-    flags.DEFINE_string(
-        "runner", None, "Generate by Apache Beam: DirectRunner, FlinkRunner, SparkRunner, DataflowRunner."
-    )
+    flags.DEFINE_string("runner", None, "Use Apache Beam: DirectRunner, FlinkRunner, SparkRunner, DataflowRunner.")
     flags.DEFINE_string("beam_pipeline_options", "", "Beam's own options: name=value,name=value; a name for a switch.")
     flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py, imported for what it registers.")
     flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")

@@ -8,8 +8,7 @@ set stands for all hyperparameters as the run has them. What contradicts the run
 
 With --describe it prints what the model is made of, what training it costs and where it can be exported to; only
 --hparams_set is needed for that. --plot=PICTURE draws its learning rate and positional encoding.
-With --summary=OUTPUT_DIR it draws the curves of a run, or of several, into OUTPUT_DIR/curves.png, and the best
-evaluations of several as bars into OUTPUT_DIR/bars.png.
+--summary=OUTPUT_DIR,… draws the curves of runs (curves.png) and, of several, their best evaluations as bars (bars.png).
 """
 
 import logging

@@ -29,18 +29,11 @@ def define_flags(flags):
     flags.DEFINE_path("translations_dir", "translations", "Folder for the translations.")
     flags.DEFINE_integer("min_steps", 0, "Leave out checkpoints of fewer steps.", limits=COUNT)
     flags.DEFINE_integer("wait_minutes", 0, "Keep waiting this long for another checkpoint.", limits=MINUTES)
-    flags.DEFINE_integer(
-        "beam_size",
-        None,
-        f"Beam of the search; 1 is greedy. Default: {SearchOptions.beam_size}, or the problem's own.",
-        limits=BEAM_SIZE,
-    )
-    flags.DEFINE_float(
-        "alpha",
-        None,
-        f"Length penalty of the search. Default: {SearchOptions.alpha}, or the problem's own.",
-        limits=ALPHA,
-    )
+    for name, define, what, limits in (
+        ("beam_size", flags.DEFINE_integer, "Beam of the search; 1 is greedy", BEAM_SIZE),
+        ("alpha", flags.DEFINE_float, "Length penalty of the search", ALPHA),
+    ):
+        define(name, None, f"{what}. Default: {getattr(SearchOptions, name)}, or the problem's own.", limits=limits)
     define_score_flags(flags)
     flags.DEFINE_path("plot", None, "Where to draw the scores; default: <translations_dir>/<problem>-scores.png.")
     flags.DEFINE_string("problem", None, "Name of the problem; the run knows it.")
