@@ -21,12 +21,18 @@ def encode(strings, tokens, lower, longest_word):
         longest_word: characters; longer words are unknown.
     """
     changes = normalization(lower).changes()
-    changed, replacements = tf.constant([*changes], tf.int32), tf.constant([*changes.values()])
+    changed = tf.constant([*changes], tf.int32)
+    replacements = tf.ragged.constant(
+        [[*map(ord, text)] for text in changes.values()], tf.int32, row_splits_dtype=tf.int64
+    )
     codes = tf.strings.unicode_decode(strings, "UTF-8")
     place = tf.minimum(tf.searchsorted(changed, codes.flat_values), tf.size(changed) - 1)
-    same = tf.strings.unicode_encode(codes.flat_values[:, None], "UTF-8")
-    texts = tf.where(tf.gather(changed, place) == codes.flat_values, tf.gather(replacements, place), same)
-    words = tf.strings.split(tf.strings.reduce_join(codes.with_flat_values(texts), axis=1))  # ragged [batch, (words)]
+    is_changed = tf.gather(changed, place) == codes.flat_values
+    # Code points, not strings: to join a string per character would pad every row to the longest one.
+    either = tf.concat([replacements, tf.RaggedTensor.from_tensor(codes.flat_values[:, None])], 0)
+    at = tf.where(is_changed, place, tf.size(changed) + tf.range(tf.size(place)))
+    texts = tf.strings.unicode_encode(codes.with_values(tf.gather(either, at)).merge_dims(1, 2), "UTF-8")
+    words = tf.strings.split(texts)  # ragged [batch, (words)]
     pieces = tensorflow_text.FastWordpieceTokenizer(
         tokens,
         token_out_type=tf.int32,
