@@ -1,8 +1,8 @@
 """Tasks: what is learned from a problem, and which public class answers with the trained model."""
 
 import dataclasses
-import importlib
 
+import t2t_lite
 from t2t_lite.errors import UserError, nearest
 
 
@@ -11,7 +11,7 @@ class Task:
     """What a `Problem.task` means.
 
     Attributes:
-        answered_by: str, the module and name of a class with a `load(path, …)`, which `t2t_lite.load` returns.
+        answered_by: str, the public name of a class with a `load(path, …)`, which `t2t_lite.load` returns.
         eval_metrics: tuple of str, a problem's metrics of teacher-forced batches by default.
     """
 
@@ -20,8 +20,8 @@ class Task:
 
 
 TASKS = {
-    "sequence_to_sequence": Task("t2t_lite.decoding.translator.Translator", ("token_accuracy",)),
-    "classification": Task("t2t_lite.decoding.predictor.Predictor", ("accuracy",)),
+    "sequence_to_sequence": Task("Translator", ("token_accuracy",)),
+    "classification": Task("Predictor", ("accuracy",)),
 }
 
 
@@ -39,8 +39,7 @@ def answering_class(problem):
     """Returns the class whose `load` answers for a problem: `Problem.answered_by`, or that of its task."""
     if problem.answered_by is not None:
         return problem.answered_by
-    module, _, name = task_of(problem).answered_by.rpartition(".")
-    return getattr(importlib.import_module(module), name)
+    return getattr(t2t_lite, task_of(problem).answered_by)
 
 
 def check_task(problem, expected, where):
