@@ -4,7 +4,6 @@ SentencePiece counts and joins the pairs; its model lists the tokens in the orde
 the merges follow.
 """
 
-import io
 import itertools
 import json
 
@@ -12,7 +11,6 @@ from t2t_lite import files
 from t2t_lite.text import subwords
 from t2t_lite.text.byte_level_files import files_of
 from t2t_lite.text.byte_level_words import BYTE_ORDER, CHARACTERS, spelled, split
-from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 from t2t_lite.text.word_counts import count_words
 
 END_TOKEN = "<|endoftext|>"
@@ -33,17 +31,11 @@ def learn_byte_level_bpe(lines, path, vocab_size):
     Raises:
         UserError: `vocab_size` is too large or too small for the text, or there is no text.
     """
-    import sentencepiece
-
     counts = count_words(_spelled_words(lines), {})
     added = len(CHARACTERS) - len({character for word in counts for character in word})  # bytes that do not occur
-    model = io.BytesIO()
     with subwords.trainer_errors(vocab_size, path, added):
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=("{}\t{}".format(*counts.popitem()) for _ in range(len(counts))),
-            input_format="tsv",
-            model_writer=model,
-            model_type="bpe",
+        model = subwords.train_bpe(
+            counts,
             vocab_size=max(4, vocab_size - added),
             character_coverage=1.0,
             max_sentencepiece_length=_LONGEST_TOKEN,
@@ -52,14 +44,8 @@ def learn_byte_level_bpe(lines, path, vocab_size):
             remove_extra_whitespaces=False,
             split_by_unicode_script=False,
             split_by_number=False,
-            pad_id=PAD_ID,
-            eos_id=EOS_ID,
-            unk_id=UNK_ID,
-            bos_id=-1,
-            num_threads=4,  # a fixed number: the result must not depend on the machine
-            minloglevel=2,
         )
-    proto = subwords.parse_sentencepiece(model.getvalue(), path)
+    proto = subwords.parse_sentencepiece(model, path)
     learned = [piece.piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
     tokens = [*(CHARACTERS[byte] for byte in BYTE_ORDER), *learned, END_TOKEN]
     merges = "".join(f"{left} {right}\n" for left, right in _merges(learned))

@@ -58,33 +58,47 @@ def train_sentencepiece(
         UserError: `vocab_size` is too large or too small for the text (the message gives the limit), there is no text,
             or a symbol contains a space, occurs twice or is reserved.
     """
-    import sentencepiece
-
     # Tabs separate words from counts below, so they must separate words here, whatever the normalisation.
     separators = {code: " " for code in _BLANKS} if normalization == "identity" else {9: " "}
     _check_symbols(user_defined_symbols, model_prefix, separators)
     counts = count_words(lines, separators)
-    model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, trainer_errors(vocab_size, model_prefix):
-        sentencepiece.SentencePieceTrainer.train(
-            # Words are removed one by one, so that none is in memory twice; SentencePiece sorts them.
-            sentence_iterator=("{}\t{}".format(*counts.popitem()) for _ in range(len(counts))),
-            input_format="tsv",
-            model_writer=model,
-            model_type="bpe",
+        model = train_bpe(
+            counts,
             vocab_size=vocab_size,
             character_coverage=character_coverage,
             byte_fallback=True,
-            **_normalization(normalization, folder),
-            pad_id=PAD_ID,
-            eos_id=EOS_ID,
-            unk_id=UNK_ID,
-            bos_id=-1,
             user_defined_symbols=list(user_defined_symbols),
-            num_threads=4,  # a fixed number: the result must not depend on the machine
-            minloglevel=2,
+            **_normalization(normalization, folder),
         )
-    _write(_without_traces(model.getvalue()), model_prefix)
+    _write(_without_traces(model), model_prefix)
+
+
+def train_bpe(counts, **options):
+    """Returns the bytes of the model that SentencePiece's BPE trainer learns.
+
+    Args:
+        counts: dict {word: occurrences}, which is emptied.
+        **options: the trainer's, beside those that all vocabularies share.
+    """
+    import sentencepiece
+
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        # Words are removed one by one, so that none is in memory twice; SentencePiece sorts them.
+        sentence_iterator=("{}\t{}".format(*counts.popitem()) for _ in range(len(counts))),
+        input_format="tsv",
+        model_writer=model,
+        model_type="bpe",
+        pad_id=PAD_ID,
+        eos_id=EOS_ID,
+        unk_id=UNK_ID,
+        bos_id=-1,
+        num_threads=4,  # a fixed number: the result must not depend on the machine
+        minloglevel=2,
+        **options,
+    )
+    return model.getvalue()
 
 
 def adopt_sentencepiece(path, model_prefix):
