@@ -22,6 +22,7 @@ class Task:
 TASKS = {
     "sequence_to_sequence": Task("Translator", ("token_accuracy",)),
     "classification": Task("Predictor", ("accuracy",)),
+    "language_model": Task("Generator", ("token_accuracy",)),
 }
 
 
@@ -36,10 +37,16 @@ def task_of(problem):
 
 
 def answering_class(problem):
-    """Returns the class whose `load` answers for a problem: `Problem.answered_by`, or that of its task."""
+    """Returns the class whose `load` answers for a problem: `Problem.answered_by`, or that of its task.
+
+    Raises `UserError` if this version has none.
+    """
     if problem.answered_by is not None:
         return problem.answered_by
-    return getattr(t2t_lite, task_of(problem).answered_by)
+    name = task_of(problem).answered_by
+    if not hasattr(t2t_lite, name):
+        raise UserError(f"{problem.name}: no {name} yet, which would answer for the task {problem.task}.")
+    return getattr(t2t_lite, name)
 
 
 def check_task(problem, expected, where):

@@ -16,8 +16,10 @@ from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, VocabType
 from t2t_lite.data.text_class_problem import Text2ClassProblem
 from t2t_lite.data.text_problem import Text2TextProblem
+from t2t_lite.data.text_self_problem import Text2SelfProblem
 from t2t_lite.data.translate import TranslateProblem
 
 __all__ = [
-    "FILE_TAGS", "DatasetSplit", "Problem", "Text2ClassProblem", "Text2TextProblem", "TranslateProblem", "VocabType",
+    "FILE_TAGS", "DatasetSplit", "Problem", "Text2ClassProblem", "Text2SelfProblem", "Text2TextProblem",
+    "TranslateProblem", "VocabType",
 ]  # fmt: skip
