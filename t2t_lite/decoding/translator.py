@@ -301,11 +301,9 @@ class Translator:
             raise UserError(f"{counted(count, 'text')}, but prefixes: {len(prefixes)}: expected one for each.")
         forced = []
         for at, source in sources.items():
-            ids = prefixes[at]
-            if isinstance(ids, str):
-                with located(f"sentence {at + 1}"):
-                    ids = prefix_ids(self.encoders["targets"], ids, self.searcher.longest_output(len(source), options))
-            forced.append(ids)
+            with located(f"sentence {at + 1}"):
+                longest = self.searcher.longest_output(len(source), options)
+                forced.append(prefix_ids(self.encoders["targets"], prefixes[at], longest))
         return forced
 
     def _of_each(self, sources, found, return_attention, return_token_scores):
@@ -376,12 +374,12 @@ class Translator:
 
 
 def prefix_ids(encoder, prefix, longest_output):
-    """Returns the ids of a text with which an output of at most `longest_output` ids, EOS included, has to begin.
+    """Returns the ids of a text, or list of ids, with which an output of at most `longest_output` ids has to begin.
 
     Raises:
         UserError: there are as many or more.
     """
-    ids = encoder.encode(prefix)
+    ids = encoder.encode(prefix) if isinstance(prefix, str) else prefix
     if len(ids) >= longest_output:
         raise UserError(
             f"its prefix has {len(ids):,} ids, and its output at most {longest_output - 1:,}. Shorten the prefix, or "

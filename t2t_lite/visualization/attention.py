@@ -16,7 +16,7 @@ def attend(answerer, text, target=None, **options):
     Args:
         answerer: what `t2t_lite.load` returns. A Translator has the kinds "encoder", "decoder" and "memory".
         text: str, the source.
-        target: str, a translation; None: the model's own, if it translates.
+        target: str, a translation, or a list of its ids, with EOS if it ends; None: the model's own, if it translates.
         **options: of `Translator.translate`: beam_size, alpha and so on.
 
     Raises:
@@ -28,7 +28,9 @@ def attend(answerer, text, target=None, **options):
     text = problem.input_text(text) if problem and first == "inputs" else text
     texts, ids = {first: text}, {first: sentence_ids(encoders, first, text)}
     for feature in others:
-        if target is None:
+        if isinstance(target, list):
+            ids[feature], target = target, encoders[feature].decode(target)
+        elif target is None:
             best = answerer.translate([text], **options)[0].hypotheses[0]
             ids[feature], target = [*best.ids, *[EOS_ID] * best.ended], best.text
         (texts[feature],) = check_texts([target], "target")

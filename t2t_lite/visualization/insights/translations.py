@@ -6,12 +6,13 @@ import time
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.decoding.beam_search import EOS_ID
 from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.errors import UserError, counted, nearest, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.ranges import Range, typed_value
 from t2t_lite.visualization.attention import attend
-from t2t_lite.visualization.sentence_attention import END, sentence_ids
+from t2t_lite.visualization.sentence_attention import END, MOST_TOKENS, sentence_ids
 
 _MOST_CHARACTERS = 10_000  # of a text
 _BEAM_SIZE = Range(1, 32)  # everything that a search keeps is answered
@@ -24,7 +25,8 @@ class Translations:
     Args:
         translator: Translator.
 
-    Every method raises `UserError` for a request that cannot be answered.
+    In a request, "prefix" and "target" are a text, or a list of ids as the answers give them: a text can be divided
+    into other tokens than a search has chosen. Every method raises `UserError` for a request that cannot be answered.
     """
 
     def __init__(self, translator):
@@ -35,11 +37,11 @@ class Translations:
         """Translates "text"; "beam_size", "alpha", "extra_length" and "prefix" (the output's beginning) are optional.
 
         Returns:
-            {"translation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "log_prob"}]}], best
-            first, as many as the beam; "source_tokens": [str], "truncated": bool, "seconds": float}. Log-probabilities
-            are in nats; a score is their sum / length penalty.
+            {"translation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "id", "log_prob"}]}],
+            best first, as many as the beam; "source_tokens": [str], "truncated": bool, "seconds": float}.
+            Log-probabilities are in nats; a score is their sum / length penalty.
         """
-        optional = {"beam_size?": int, "alpha?": float, "extra_length?": int, "prefix?": str}
+        optional = {"beam_size?": int, "alpha?": float, "extra_length?": int, "prefix?": str | list}
         text = _checked(request, {"text": str} | optional)["text"]
         options = {name: request[name] for name in ("alpha", "extra_length") if name in request}
         options["beam_size"] = typed_value("beam_size", request.get("beam_size", 4), int, _BEAM_SIZE)
@@ -47,7 +49,7 @@ class Translations:
         with self._lock:
             (found,) = self._translator.translate(
                 [text],
-                prefixes=[request.get("prefix", "")],
+                prefixes=[self._given(request, "prefix") or ""],
                 n_best=options["beam_size"],
                 return_token_scores=True,
                 **options,
@@ -64,15 +66,17 @@ class Translations:
         """Scores "target", a translation of "text", with the "top" (default: 5) alternatives at each step.
 
         Returns:
-            {"log_prob": float, "steps": [{"token", "log_prob", "alternatives": [{"token", "log_prob"}]}]}, EOS
-            included. The alternatives are the most probable tokens after the target's tokens before.
+            {"log_prob": float, "steps": [{"token", "id", "log_prob", "alternatives": [{"token", "id", "log_prob"}]}]},
+            with EOS if the target is a text. The alternatives are the most probable tokens after those before.
         """
-        _checked(request, {"text": str, "target": str, "top?": int})
+        _checked(request, {"text": str, "target": str | list, "top?": int})
         top = typed_value("top", request.get("top", 5), int, _TOP)
         encoder = self._translator.encoders["targets"]
         with self._lock:
             source = sentence_ids(self._translator.encoders, "inputs", self._prepared(request["text"]))
-            target = sentence_ids(self._translator.encoders, "targets", request["target"])
+            target = self._given(request, "target")
+            if isinstance(target, str):
+                target = sentence_ids(self._translator.encoders, "targets", target)
             (log_probs,) = self._log_probs([source], [target])  # [length, V]
         best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
         steps = [
@@ -88,9 +92,9 @@ class Translations:
             {kind: {"queries": [str], "keys": [str], "weights": [layers, heads, queries, keys]}} of the kinds
             "encoder", "decoder" and "memory".
         """
-        _checked(request, {"text": str, "target?": str})
+        _checked(request, {"text": str, "target?": str | list})
         with self._lock:
-            found = attend(self._translator, request["text"], request.get("target"))
+            found = attend(self._translator, request["text"], self._given(request, "target"))
         return {
             kind: {"queries": one.queries, "keys": one.keys, "weights": [_rounded(layer) for layer in one.weights]}
             for kind, one in found.items()
@@ -106,6 +110,20 @@ class Translations:
     def _traced(self, inputs, targets):
         logits = self._translator.model({"inputs": inputs, "targets": targets}, training=False)
         return tf.nn.log_softmax(tf.cast(logits, tf.float32))
+
+    def _given(self, request, name):
+        """Returns a request's text, list of ids, or None. Raises `UserError` for ids that cannot be a target."""
+        given = request.get(name)
+        if isinstance(given, list):
+            check_schema(given, [int], name)
+            size = self._translator.encoders["targets"].vocab_size
+            last = len(given) - 1 if name == "target" else -1  # only there EOS may stand
+            for at, number in enumerate(given):
+                if not (0 < number < size and (number != EOS_ID or at == last)):
+                    raise UserError(f"{name}: item {at}: the id {number} cannot stand there (ids are below {size:,}).")
+            if len(given) > MOST_TOKENS:
+                raise UserError(f"{name}: {len(given):,} ids. Expected at most {MOST_TOKENS}.")
+        return given
 
     def _prepared(self, text):
         return self._translator.problem.input_text(text) if self._translator.problem else text
@@ -126,14 +144,17 @@ def _checked(request, schema):
 
 
 def _hypothesis(one):
-    labels = [*one.tokens, *[END] * one.ended] if one.token_scores else []
-    tokens = [{"token": label, "log_prob": log_prob} for label, log_prob in zip(labels, one.token_scores, strict=True)]
+    found = [*zip(one.tokens, one.ids, strict=True), *[(END, EOS_ID)] * one.ended] if one.token_scores else []
+    tokens = [
+        {"token": token, "id": number, "log_prob": log_prob}
+        for (token, number), log_prob in zip(found, one.token_scores, strict=True)
+    ]
     return {"text": one.text, "score": one.score, "ended": one.ended, "tokens": tokens}
 
 
 def _token(encoder, number, log_probs):
-    label = END if number == 1 else encoder.pieces([number])[0]
-    return {"token": label, "log_prob": float(log_probs[number])}
+    label = END if number == EOS_ID else encoder.pieces([number])[0]
+    return {"token": label, "id": int(number), "log_prob": float(log_probs[number])}
 
 
 def _rounded(weights):

@@ -56,6 +56,20 @@ def test_a_prefix_is_forced(ask):
     assert all(one["text"].startswith("das ") for one in ask("translate", text=TEXT, prefix="das ")[1]["hypotheses"])
 
 
+def test_an_output_can_be_given_back_by_its_ids(ask):
+    """The way of the page: a step's alternative is forced, and the attention of a hypothesis is shown."""
+    best = ask("translate", text=TEXT, beam_size=2)[1]["hypotheses"][0]["tokens"]
+    ids = [token["id"] for token in best]
+    steps = ask("steps", text=TEXT, target=ids)[1]["steps"]
+    assert [step["token"] for step in steps] == [token["token"] for token in best]
+    assert [step["log_prob"] for step in steps] == pytest.approx([token["log_prob"] for token in best], abs=1e-4)
+    prefix = [*ids[:3], next(one["id"] for one in steps[3]["alternatives"] if one["id"] not in (0, 1, ids[3]))]
+    forced = ask("translate", text=TEXT, prefix=prefix)[1]["hypotheses"]
+    assert all([token["id"] for token in one["tokens"]][:4] == prefix for one in forced)
+    queries = ask("attention", text=TEXT, target=ids)[1]["memory"]["queries"]
+    assert queries == [token["token"] for token in best]
+
+
 def test_steps_are_the_model_s_probabilities(ask, translator):
     target = "ein Haus"
     status, found = ask("steps", text=TEXT, target=target, top=3)
@@ -101,6 +115,10 @@ WRONG = {
     "a negative alpha": ({"text": "a", "alpha": -1}, "alpha=-1: expected a number from 0 to 5"),
     "a long text": ({"text": "a" * 100_000}, "text: 100,000 characters. Expected at most 10,000"),
     "a long prefix": ({"text": "a", "prefix": "b" * 500}, "its prefix has 500 ids"),
+    "a long prefix of ids": ({"text": "a", "prefix": [5] * 150}, "its prefix has 150 ids"),
+    "an id outside the vocabulary": ({"text": "a", "prefix": [5, 10**6]}, "item 1: the id 1000000"),
+    "a prefix with EOS": ({"text": "a", "prefix": [5, 1]}, "item 1: the id 1 "),
+    "a prefix of texts": ({"text": "a", "prefix": ["b"]}, "prefix: item 0: expected a whole number"),
 }
 
 
