@@ -27,6 +27,9 @@ class SearchOptions:
         top_k: for sampling: only the ids with the k largest logits are candidates; 0: all.
         top_p: for sampling: only the most probable ids whose probabilities sum up to this are candidates.
         seed: for sampling. Samples depend only on the seed and the sentence, so equal sentences get equal samples.
+        no_repeat_ngram_size: no n ids in a row occur twice in an output, nor after its prompt; 0: they may.
+        repetition_penalty: the scores of ids that an output or its prompt has already are divided by it if they are
+            positive, and else multiplied; above 1 it makes them less probable. Both are Hugging Face's.
     """
 
     beam_size: int = setting(4, limits=BEAM_SIZE)
@@ -42,6 +45,8 @@ class SearchOptions:
     top_k: int = setting(0, 0, 2**24)
     top_p: float = setting(1.0, above=0, most=1)
     seed: int = setting(0, 0, 2**32 - 1)
+    no_repeat_ngram_size: int = setting(0, 0, 64)
+    repetition_penalty: float = setting(1.0, above=0, most=1000)
 
     def __post_init__(self):
         check_settings(self)

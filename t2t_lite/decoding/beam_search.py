@@ -27,6 +27,7 @@ import typing
 import tensorflow as tf
 
 from t2t_lite.decoding.loops import GrowingCache, run_dropping, run_phases
+from t2t_lite.decoding.repetition import repetition_rules
 from t2t_lite.search_options import SearchOptions
 
 PAD_ID = 0
@@ -74,6 +75,9 @@ def beam_search(
     prefix=None,
     max_length=None,
     end_id=EOS_ID,
+    no_repeat_ngram_size=SearchOptions.no_repeat_ngram_size,
+    repetition_penalty=None,
+    continues_inputs=False,
 ) -> Hypotheses:
     """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
 
@@ -101,11 +105,18 @@ def beam_search(
         max_length: Python int >= max(limit): all shapes are static, for XLA (`jit_compile=True`).
             None: shapes may be unknown and only stock TensorFlow ops are used, for graphs without XLA.
         end_id: Python int, the id that ends an output (EOS in this text); None: outputs end at their limit.
+        no_repeat_ngram_size: Python int n, no n-gram occurs twice in an output; 0: off.
+        repetition_penalty: float or float32 scalar tensor > 0, see `Repetition`; None: off. As in Hugging Face, beam
+            search changes log-probabilities by it, and greedy search logits. A score is the sum of what results.
+        continues_inputs: Python bool, whether an output continues its input, as a prompt: its ids count for both.
 
     Returns:
         Hypotheses, with T = max_length, or max(limit, 1) if `max_length` is None.
     """
-    search = BeamSearch(model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id)
+    repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, inputs if continues_inputs else None)
+    search = BeamSearch(
+        model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id, repetition
+    )
     memory = model.encode(inputs)
     if max_length is None:
         return run_dropping(search, GrowingCache(model, memory, beam_size, search.max_length))
@@ -115,7 +126,9 @@ def beam_search(
 class BeamSearch:
     """One search: its settings, and the step that `tf.while_loop` repeats."""
 
-    def __init__(self, model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id):
+    def __init__(
+        self, model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id, repetition
+    ):
         if length_penalty not in ("gnmt", "power"):
             raise ValueError(f"`length_penalty` must be 'gnmt' or 'power', received {length_penalty!r}.")
         if ends not in ("any", "top"):
@@ -132,6 +145,7 @@ class BeamSearch:
         self.end_ranks = 2 * beam_size if ends == "any" and beam_size > 1 else beam_size
         self.prefix = prefix
         self.end_id = -1 if end_id is None else end_id
+        self.repetition = repetition
         self.max_length = tf.maximum(tf.reduce_max(limit), 1) if max_length is None else max_length
         self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
 
@@ -212,9 +226,15 @@ class BeamSearch:
         """
         beam = self.beam_size
         each = min(2 * beam + 1, logits.shape[-1])  # one more than wanted, since padding is dropped
-        values, ids = block_top_k(logits, each)  # [B*K, each]
-        # From the probability of the best id: a softmax is one kernel, a log-sum-exp would be three.
-        log_sum = values[:, :1] - tf.math.log(pick(tf.nn.softmax(logits), ids[:, :1]))
+        allowed = logits
+        if self.repetition is not None:
+            logits = logits if beam == 1 else tf.nn.log_softmax(logits)
+            allowed = self.repetition(logits, state.live, state.position, state.rows)
+        values, ids = block_top_k(allowed, each)  # [B*K, each]
+        if self.repetition is not None and beam > 1:
+            log_sum = 0.0
+        else:  # from the probability of the best id: a softmax is one kernel, a log-sum-exp would be three
+            log_sum = values[:, :1] - tf.math.log(pick(tf.nn.softmax(allowed), ids[:, :1]))
         if self.prefix is not None:
             values, ids = self.forced(logits, values, ids, state)
         # A constant does not change the order of a row, so add it to the survivors, not to all V values.

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, Hypotheses
 from t2t_lite.decoding.loops import run_steps
+from t2t_lite.decoding.repetition import repetition_rules
 from t2t_lite.random_numbers import uniform_numbers
 
 # Samples of a sentence that share a cache. A larger group shares the memory's keys and values, but each sample attends
@@ -31,13 +32,17 @@ def sample(
     prefix=None,
     max_length=None,
     end_id=EOS_ID,
+    no_repeat_ngram_size=0,
+    repetition_penalty=None,
+    continues_inputs=False,
 ) -> Hypotheses:
     """Samples outputs id by id until all have finished. Call it inside a `tf.function`.
 
-    The model's distribution at each position is changed in the same order as in Hugging Face's `generate`. Logits are
-    divided by `temperature`. Only the `top_k` largest are kept, with ties of the last one. After renormalization, the
-    most probable ids are kept until their sum reaches `top_p`, including the id that reaches it (and its ties, which
-    Hugging Face may leave out). Padding is never sampled.
+    The model's distribution at each position is changed in the same order as in Hugging Face's `generate`. The rules
+    against repetition (`Repetition`) change the logits, which are then divided by `temperature`. Only the `top_k`
+    largest are kept, with ties of the last one. After renormalization, the most probable ids are kept until their sum
+    reaches `top_p`, including the id that reaches it (and its ties, which Hugging Face may leave out). Padding is never
+    sampled.
 
     Args:
         model: see `t2t_lite.decoding.beam_search`.
@@ -49,17 +54,21 @@ def sample(
         top_k: Python int, 0: all ids.
         top_p: float or float32 scalar tensor in (0, 1]; None: as 1, without the cost.
         prefix: int32 [B, P], ids that each output has to begin with, then 0; or None.
-        max_length, end_id: see `beam_search`.
+        max_length, end_id, no_repeat_ngram_size, repetition_penalty, continues_inputs: see `beam_search`.
 
     Returns:
         Hypotheses in the order of sampling, not by score. A score is the log-probability (nats) of the whole output,
-        including a forced prefix, under the model itself: without temperature or truncation, so that samples with
-        different settings are comparable, and without length penalty.
+        including a forced prefix, under the model itself: without temperature, truncation or rules against repetition,
+        so that samples with different settings are comparable, and without length penalty.
     """
     groups = next(n for n in range(-(-num_samples // _TOGETHER), num_samples + 1) if num_samples % n == 0)
     together = num_samples // groups
     memory = tf.nest.map_structure(lambda leaf: tf.repeat(leaf, groups, axis=0), model.encode(inputs))
-    steps = _Steps(model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length, end_id)
+    prompts = tf.repeat(inputs, groups, axis=0) if continues_inputs else None
+    repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, prompts)
+    steps = _Steps(
+        model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length, end_id, repetition
+    )
     state = run_steps(steps, model, memory, together, max_length)
     shape = (steps.batch, num_samples)
     return Hypotheses(
@@ -83,13 +92,16 @@ class _State(typing.NamedTuple):
 class _Steps:
     """One run of sampling: its settings, and the step that `tf.while_loop` repeats."""
 
-    def __init__(self, model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length, end_id):
+    def __init__(
+        self, model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length, end_id, repetition
+    ):
         self.model = model
         self.together = together
         self.temperature = tf.cast(temperature, tf.float32)
         self.top_k = top_k
         self.top_p = top_p
         self.end_id = -1 if end_id is None else end_id
+        self.repetition = repetition
         static = max_length is not None
         self.batch = limit.shape[0] if static else tf.shape(limit)[0]
         self.rows = self.batch * groups
@@ -121,7 +133,10 @@ class _Steps:
         logits, cache = self.model.decode_step(tf.reshape(state.ids, (-1,)), state.position, state.cache)
         logits = tf.cast(logits, tf.float32)  # [R*K, V]
         uniform = tf.reshape(tf.gather(self.uniform, state.position, axis=2), (-1, 2))
-        ids = draw(truncated(logits, self.temperature, self.top_k, self.top_p), uniform)
+        allowed = logits
+        if self.repetition is not None:
+            allowed = self.repetition(logits, state.live, state.position, tf.range(self.rows))
+        ids = draw(truncated(allowed, self.temperature, self.top_k, self.top_p), uniform)
         ids = self.forced(tf.reshape(ids, (self.rows, self.together)), state.position)
         chosen = tf.gather(logits, tf.reshape(ids, (-1,)), axis=1, batch_dims=1) - tf.reduce_logsumexp(logits, -1)
         ids = tf.where(is_open, ids, PAD_ID)

@@ -54,15 +54,20 @@ class Searcher:
         longest_output: function of an input's length and SearchOptions that returns the length of the longest output.
             It never falls, or never rises, as inputs become longer.
         end_id: int, the id that ends an output; None: outputs end at their limit.
+        continues_inputs: bool, whether outputs continue their inputs, as of a language model, whose ids then count as
+            repeated, too.
         batches_to_pay: int, batches of one shape after which it is compiled, which takes about the time that it saves
             in so many.
     """
 
-    def __init__(self, model, longest_output=longest_translation, end_id=EOS_ID, batches_to_pay=32):
+    def __init__(
+        self, model, longest_output=longest_translation, end_id=EOS_ID, continues_inputs=False, batches_to_pay=32
+    ):
         self.model = decodable(model)
         self.max_length = getattr(model, "max_length", None)
         self._longest_output = longest_output
         self._end_id = end_id
+        self._continues_inputs = continues_inputs
         self._batches_to_pay = batches_to_pay
         self._graphs = {}  # (method, its settings, names of its tensors) -> function for any shape
         self._compiled = {}  # _Shape -> function for that shape
@@ -150,7 +155,7 @@ class Searcher:
             max_length=-(-longest // 8) * 8,
             prefix_width=bucket_width(longest_prefix) if longest_prefix else 0,
             method=sample if options.sampling else beam_search,
-            settings=_settings(options),
+            settings=_settings(options, self._continues_inputs),
             numbers=tuple(_numbers(options)),
         )
 
@@ -211,15 +216,21 @@ class _Shape:
         return str({**vars(self), "method": self.method.__name__})
 
 
-def _settings(options):
-    if options.sampling:
-        return (("num_samples", options.n_best), ("top_k", options.top_k))
-    return tuple((name, getattr(options, name)) for name in ("beam_size", "length_penalty", "n_best", "ends"))
+def _settings(options, continues_inputs):
+    """Returns the arguments that are Python values; those of rules that are off are left out."""
+    names = ("top_k",) if options.sampling else ("beam_size", "length_penalty", "n_best", "ends")
+    settings = [("num_samples", options.n_best)] * options.sampling + [(name, getattr(options, name)) for name in names]
+    if options.no_repeat_ngram_size:
+        settings.append(("no_repeat_ngram_size", options.no_repeat_ngram_size))
+    if continues_inputs and (options.no_repeat_ngram_size or options.repetition_penalty != 1):
+        settings.append(("continues_inputs", True))
+    return tuple(settings)
 
 
 def _numbers(options):
     """Returns the arguments that may change without retracing: name -> float32 []."""
     names = ["temperature"] + ["top_p"] * (options.top_p < 1) if options.sampling else ["alpha"]
+    names += ["repetition_penalty"] * (options.repetition_penalty != 1)
     return {name: np.float32(getattr(options, name)) for name in names}
 
 

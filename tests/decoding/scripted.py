@@ -84,14 +84,25 @@ def penalty(length, alpha, kind="gnmt"):
     return length**alpha if kind == "power" else ((5 + length) / 6) ** alpha
 
 
-def numpy_search(model, source, limit, beam, alpha, kind="gnmt", n_best=1, prefix=(), ends="any"):
-    """tensor2tensor's search for one sentence, without a cache. Returns [(score, ids, ended)], best first."""
+def log_softmax(logits):
+    return logits - np.log(np.exp(logits - logits.max()).sum()) - logits.max()
+
+
+def numpy_search(model, source, limit, beam, alpha, kind="gnmt", n_best=1, prefix=(), ends="any", change=None):
+    """tensor2tensor's search for one sentence, without a cache. Returns [(score, ids, ended)], best first.
+
+    `change(scores, ids)` changes log-probabilities, or logits in greedy search, as in Hugging Face.
+    """
     live, finished = [(0.0, [])], []
     for length in range(1, limit + 1):
         candidates = []
         for log_prob, ids in live:
-            logits = model.logits(source, ids).astype("float64")
-            log_probs = logits - np.log(np.exp(logits - logits.max()).sum()) - logits.max()
+            log_probs = model.logits(source, ids).astype("float64")
+            if change and beam == 1:
+                log_probs = change(log_probs, ids)
+            log_probs = log_softmax(log_probs)
+            if change and beam > 1:
+                log_probs = change(log_probs, ids)
             allowed = prefix[length - 1 : length] or range(1, model.vocab_size)
             candidates += [(log_prob + log_probs[i], [*ids, i]) for i in allowed]
         candidates = sorted(candidates, reverse=True)[: 2 * beam]

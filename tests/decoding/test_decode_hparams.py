@@ -29,6 +29,8 @@ DRAWS = "sampling_method=random,"
         ("batch_size=5", "batch_size", 5),
         ("length_penalty=power", "length_penalty", "power"),
         ("ends=top", "ends", "top"),
+        ("no_repeat_ngram_size=3", "no_repeat_ngram_size", 3),
+        ("repetition_penalty=1.2", "repetition_penalty", 1.2),
         ("n_best=3", "n_best", 3),
         ("return_beams=true", "n_best", 4),
         (DRAWS + "sampling_temp=0.5", "temperature", 0.5),
