@@ -193,9 +193,7 @@ class BeamSearch:
         here = tf.range(self.max_length)[None, None] == state.position  # [1, 1, T]
         sequences = tf.where(here, ids[..., None], pick(state.live, parents))  # [B, 2K, T]
         ends = ids == self.end_id
-
-        # A finished output must extend a real hypothesis, not an empty beam.
-        finishes = ends & is_open & (log_probs > -float("inf")) & (tf.range(2 * beam) < self.end_ranks)
+        finishes = self.finishes(log_probs, ids) & is_open
         penalty = self.penalty(state.position + 1, self.alpha_of(state.rows))
         new_scores = tf.where(finishes, log_probs / penalty, -float("inf"))
         scores, best = tf.math.top_k(tf.concat([state.scores, new_scores], 1), beam)
@@ -213,6 +211,12 @@ class BeamSearch:
             scores=scores,
             cache={**cache, "beams": tf.nest.map_structure(lambda leaf: pick(leaf, parents), cache["beams"])},
         )
+
+    def finishes(self, log_probs, ids):
+        """float32 and int32 [B, 2K], of a step's continuations -> bool [B, 2K], whether they may finish."""
+        # A finished output must extend a real hypothesis, not an empty beam.
+        may_end = tf.range(2 * self.beam_size) < self.end_ranks
+        return (ids == self.end_id) & (log_probs > -float("inf")) & may_end
 
     def continuations(self, logits, state):
         """Returns the best 2K of the K*V continuations of each sentence.

@@ -17,6 +17,7 @@ import tensorflow as tf
 from t2t_lite.decoding.adapters import decodable
 from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, beam_search
 from t2t_lite.decoding.sampling import sample
+from t2t_lite.decoding.search_tree import recorded_beam_search, tree
 
 # Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.
 _LONG = 128
@@ -101,7 +102,6 @@ class Searcher:
             within the limit. With `options.sampling` all n_best samples, in the order of sampling.
         """
         prefixes = prefixes or [[]] * len(sources)
-        limits = [self.longest_output(len(source), options) for source in sources]
         batches = plan_batches([len(source) for source in sources], _sentences_a_batch(options))
         keys = [
             self._key([len(sources[at]) for at in batch], [len(prefixes[at]) for at in batch], options)
@@ -112,20 +112,8 @@ class Searcher:
         def run(batch, key):
             compiled = self._should_compile(key, options)
             rows, width = (key.rows, key.width) if compiled else (len(batch), max(1, len(sources[batch[0]])))
-            inputs = np.full((rows, width), PAD_ID, "int32")
-            inputs[len(batch) :, 0] = EOS_ID  # padding rows: limit 0, no steps
-            limit = np.zeros(rows, "int32")
-            prefix = np.full((rows, key.prefix_width), PAD_ID, "int32")
-            for row, at in enumerate(batch):
-                inputs[row, : len(sources[at])] = sources[at]
-                prefix[row, : len(prefixes[at])] = prefixes[at]
-                limit[row] = limits[at]
-            arrays = {"inputs": inputs, "limit": limit, **_numbers(options)}
-            if key.prefix_width:
-                arrays["prefix"] = prefix
-            if options.sampling:
-                arrays["seeds"] = _seeds([sources[at] for at in batch], rows, options.seed)
-            tensors = {name: tf.constant(array) for name, array in arrays.items()}
+            batch = [(sources[at], prefixes[at]) for at in batch]
+            tensors = self._tensors(batch, rows, width, key.prefix_width, options)
             function = self._compiled_function(key) if compiled else self._graph_function(key, tensors)
             return _results(function(tensors), options.n_best, self._end_id)
 
@@ -136,6 +124,40 @@ class Searcher:
             if on_progress:
                 on_progress(len(batch))
         return found
+
+    def trace(self, source, options, prefix=()):
+        """Searches one source by a beam, never compiled, and records what the search looks at.
+
+        Args:
+            source: list of ids, as of `search`.
+            options: SearchOptions, without sampling.
+            prefix: as of `search`.
+
+        Returns:
+            list of `search_tree.Node`; and which of them are the hypotheses that `search` returns, list of int.
+        """
+        key = dataclasses.replace(self._key([len(source)], [len(prefix)], options), method=recorded_beam_search)
+        tensors = self._tensors([(source, prefix)], 1, max(1, len(source)), len(prefix), options)
+        hypotheses, record = self._graph_function(key, tensors)(tensors)
+        (results,) = _results(hypotheses, options.n_best, self._end_id)
+        return tree(record, self._end_id, [[*one.ids, *[self._end_id] * one.ended] for one in results])
+
+    def _tensors(self, batch, rows, width, prefix_width, options):
+        """Returns the arguments of a search, by name, of pairs of a source and its prefix."""
+        inputs = np.full((rows, width), PAD_ID, "int32")
+        inputs[len(batch) :, 0] = EOS_ID  # padding rows: limit 0, no steps
+        limit = np.zeros(rows, "int32")
+        prefixes = np.full((rows, prefix_width), PAD_ID, "int32")
+        for row, (source, prefix) in enumerate(batch):
+            inputs[row, : len(source)] = source
+            prefixes[row, : len(prefix)] = prefix
+            limit[row] = self.longest_output(len(source), options)
+        arrays = {"inputs": inputs, "limit": limit, **_numbers(options)}
+        if prefix_width:
+            arrays["prefix"] = prefixes
+        if options.sampling:
+            arrays["seeds"] = _seeds([source for source, _ in batch], rows, options.seed)
+        return {name: tf.constant(array) for name, array in arrays.items()}
 
     def longest_output(self, length, options):
         """Returns the largest number of ids in the output of a source of `length` ids, EOS counted on both sides."""

@@ -29,13 +29,13 @@ def create_app(translations):
     """
     app = flask.Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
-    calls = {"translate": translations.translate, "steps": translations.steps, "attention": translations.attention}
+    calls = {name: getattr(translations, name) for name in ("translate", "beam", "steps", "attention")}
 
     @app.get("/api/model")
     def model():
         return translations.model()
 
-    @app.post("/api/<any(translate, steps, attention):call>")
+    @app.post("/api/<any(translate, beam, steps, attention):call>")
     def post(call):
         if flask.request.mimetype != "application/json":  # a page of another site cannot send this type unasked
             flask.abort(415, "Expected Content-Type: application/json.")

@@ -8,11 +8,13 @@ import tensorflow as tf
 
 from t2t_lite.decoding.beam_search import EOS_ID
 from t2t_lite.decoding.scoring import GivenTargets
-from t2t_lite.errors import UserError, counted, nearest, shown
+from t2t_lite.decoding.texts import valid_unicode
+from t2t_lite.decoding.translator import prefix_ids
+from t2t_lite.errors import UserError, counted, located, nearest, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.ranges import Range, typed_value
 from t2t_lite.visualization.attention import attend
-from t2t_lite.visualization.sentence_attention import END, MOST_TOKENS, sentence_ids
+from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS, sentence_ids
 
 _MOST_CHARACTERS = 10_000  # of a text
 _BEAM_SIZE = Range(1, 32)  # everything that a search keeps is answered
@@ -41,19 +43,10 @@ class Translations:
             best first, as many as the beam; "source_tokens": [str], "truncated": bool, "seconds": float}.
             Log-probabilities are in nats; a score is their sum / length penalty.
         """
-        optional = {"beam_size?": int, "alpha?": float, "extra_length?": int, "prefix?": str | list}
-        text = _checked(request, {"text": str} | optional)["text"]
-        options = {name: request[name] for name in ("alpha", "extra_length") if name in request}
-        options["beam_size"] = typed_value("beam_size", request.get("beam_size", 4), int, _BEAM_SIZE)
+        text, prefix, options = self._search_of(request)
         start = time.perf_counter()
         with self._lock:
-            (found,) = self._translator.translate(
-                [text],
-                prefixes=[self._given(request, "prefix") or ""],
-                n_best=options["beam_size"],
-                return_token_scores=True,
-                **options,
-            )
+            (found,) = self._translator.translate([text], prefixes=[prefix], return_token_scores=True, **options)
         return {
             "translation": found.text,
             "hypotheses": [_hypothesis(one) for one in found.hypotheses],
@@ -62,6 +55,29 @@ class Translations:
             "seconds": round(time.perf_counter() - start, 4),
         }
 
+    def beam(self, request):
+        """Returns what the search of `translate` looks at for the same request, with "text" not blank.
+
+        Returns:
+            {"nodes": [{"id", "parent", "step", "token", "token_id", "log_prob", "score", "kept", "finished"}],
+            "hypotheses": [id]}. The first node is the root, each one after its parent;
+            `t2t_lite.decoding.search_tree.Node` says what they mean. Hypotheses are as the search ranks them.
+        """
+        text, prefix, options = self._search_of(request)
+        translator, encoders = self._translator, self._translator.encoders
+        with self._lock:
+            text = self._prepared(text)
+            with located("text"):
+                source = encoders["inputs"].encode(text) if text.strip() else []
+            if not source:
+                raise UserError("text: is blank. Expected a sentence.")
+            source = [*source[: translator.checked_length(None) - 1], EOS_ID]
+            options = translator.search_options(options)
+            longest = translator.searcher.longest_output(len(source), options)
+            prefix = prefix_ids(encoders["targets"], prefix, longest)
+            nodes, hypotheses = translator.searcher.trace(source, options, prefix)
+        return {"nodes": [_node(encoders["targets"], *each) for each in enumerate(nodes)], "hypotheses": hypotheses}
+
     def steps(self, request):
         """Scores "target", a translation of "text", with the "top" (default: 5) alternatives at each step.
 
@@ -69,7 +85,7 @@ class Translations:
             {"log_prob": float, "steps": [{"token", "id", "log_prob", "alternatives": [{"token", "id", "log_prob"}]}]},
             with EOS if the target is a text. The alternatives are the most probable tokens after those before.
         """
-        _checked(request, {"text": str, "target": str | list, "top?": int})
+        request = _checked(request, {"text": str, "target": str | list, "top?": int})
         top = typed_value("top", request.get("top", 5), int, _TOP)
         encoder = self._translator.encoders["targets"]
         with self._lock:
@@ -92,7 +108,7 @@ class Translations:
             {kind: {"queries": [str], "keys": [str], "weights": [layers, heads, queries, keys]}} of the kinds
             "encoder", "decoder" and "memory".
         """
-        _checked(request, {"text": str, "target?": str | list})
+        request = _checked(request, {"text": str, "target?": str | list})
         with self._lock:
             found = attend(self._translator, request["text"], self._given(request, "target"))
         return {
@@ -111,6 +127,16 @@ class Translations:
         logits = self._translator.model({"inputs": inputs, "targets": targets}, training=False)
         return tf.nn.log_softmax(tf.cast(logits, tf.float32))
 
+    def _search_of(self, request):
+        """Returns the text, the prefix and the options of a request for a search that answers all that it finds."""
+        optional = {"beam_size?": int, "alpha?": float, "extra_length?": int, "prefix?": str | list}
+        request = _checked(request, {"text": str} | optional)
+        options = {name: request[name] for name in ("alpha", "extra_length") if name in request}
+        beam_size = typed_value("beam_size", request.get("beam_size", 4), int, _BEAM_SIZE)
+        # Compiling takes longer than a reader waits, and changes the last digits from one request to the next.
+        options |= {"beam_size": beam_size, "n_best": beam_size, "compile": False}
+        return request["text"], self._given(request, "prefix") or "", options
+
     def _given(self, request, name):
         """Returns a request's text, list of ids, or None. Raises `UserError` for ids that cannot be a target."""
         given = request.get(name)
@@ -121,6 +147,8 @@ class Translations:
             for at, number in enumerate(given):
                 if not (0 < number < size and (number != EOS_ID or at == last)):
                     raise UserError(f"{name}: item {at}: the id {number} cannot stand there (ids are below {size:,}).")
+            if not given and name == "target":
+                raise UserError("target: has no ids. Expected some, or a text.")
             if len(given) > MOST_TOKENS:
                 raise UserError(f"{name}: {len(given):,} ids. Expected at most {MOST_TOKENS}.")
         return given
@@ -130,7 +158,11 @@ class Translations:
 
 
 def _checked(request, schema):
-    """Returns a request. Raises `UserError` for another form, an unknown name or a text that is too long."""
+    """Returns a request with texts in valid Unicode.
+
+    Raises:
+        UserError: it has another form, an unknown name, or a text that is too long.
+    """
     check_schema(request, schema, "request")
     known = [name.removesuffix("?") for name in schema]
     for name, value in request.items():
@@ -140,7 +172,7 @@ def _checked(request, schema):
             raise UserError(
                 f"{name}: {counted(len(value), 'character')}. Expected at most {_MOST_CHARACTERS:,}: split the text."
             )
-    return request
+    return {name: valid_unicode(value) if isinstance(value, str) else value for name, value in request.items()}
 
 
 def _hypothesis(one):
@@ -152,9 +184,19 @@ def _hypothesis(one):
     return {"text": one.text, "score": one.score, "ended": one.ended, "tokens": tokens}
 
 
+def _node(encoder, at, node):
+    parent, token = (None, BEGIN) if node.parent < 0 else (node.parent, _label(encoder, node.id))
+    shown_of = ("step", "log_prob", "score", "kept", "finished")
+    of_token = {"id": at, "parent": parent, "token": token, "token_id": node.id}
+    return of_token | {name: getattr(node, name) for name in shown_of}
+
+
 def _token(encoder, number, log_probs):
-    label = END if number == EOS_ID else encoder.pieces([number])[0]
-    return {"token": label, "id": int(number), "log_prob": float(log_probs[number])}
+    return {"token": _label(encoder, number), "id": int(number), "log_prob": float(log_probs[number])}
+
+
+def _label(encoder, number):
+    return END if number == EOS_ID else encoder.pieces([number])[0]
 
 
 def _rounded(weights):

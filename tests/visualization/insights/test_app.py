@@ -70,6 +70,31 @@ def test_an_output_can_be_given_back_by_its_ids(ask):
     assert queries == [token["token"] for token in best]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"beam_size": 1}, {"beam_size": 2, "alpha": 2, "extra_length": 3, "prefix": "das "}, {"prefix": [70, 71]}],
+)
+def test_the_beam_s_tree_ends_in_the_translations(ask, options):
+    status, found = ask("beam", text=TEXT, **options)
+    nodes, expected = found["nodes"], ask("translate", text=TEXT, **options)[1]["hypotheses"]
+    assert status == 200 and [node["id"] for node in nodes] == list(range(len(nodes)))
+    assert nodes[0] | {"parent": None, "step": 0, "token": "<begin>", "kept": True} == nodes[0]
+    for at, hypothesis in zip(found["hypotheses"], expected, strict=True):
+        assert nodes[at]["kept"] and nodes[at]["finished"] == hypothesis["ended"]
+        assert nodes[at]["score"] == pytest.approx(hypothesis["score"], abs=1e-5)
+        path = []
+        while nodes[at]["parent"] is not None:
+            assert nodes[at]["parent"] < at and nodes[at]["step"] == nodes[nodes[at]["parent"]]["step"] + 1
+            path, at = [nodes[at], *path], nodes[at]["parent"]
+        assert [(node["token"], node["token_id"]) for node in path] == [
+            (token["token"], token["id"]) for token in hypothesis["tokens"]
+        ]
+        assert [node["log_prob"] for node in path] == pytest.approx(
+            [token["log_prob"] for token in hypothesis["tokens"]], abs=1e-4
+        )
+    assert any(not node["kept"] for node in nodes)
+
+
 def test_steps_are_the_model_s_probabilities(ask, translator):
     target = "ein Haus"
     status, found = ask("steps", text=TEXT, target=target, top=3)
@@ -103,6 +128,8 @@ def test_hostile_text_is_text(ask, client):
     status, found = ask("translate", text=HOSTILE, beam_size=1)
     assert status == 200 and isinstance(found["translation"], str)
     assert ask("translate", text="")[1]["translation"] == ""
+    for call in ("beam", "steps", "attention"):
+        assert ask(call, text=HOSTILE, **({} if call == "beam" else {"target": HOSTILE}))[0] == 200
     assert client.get("/api/model").json["problem"] is None
 
 
@@ -122,10 +149,17 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("call", ["translate", "beam"])
 @pytest.mark.parametrize(("request_", "message"), WRONG.values(), ids=WRONG)
-def test_wrong_requests(ask, request_, message):
-    status, answer = ask("translate", **request_)
+def test_wrong_requests(ask, request_, message, call):
+    status, answer = ask(call, **request_)
     assert status == 400 and message in answer["error"] and "\n" not in answer["error"]
+
+
+def test_no_text_has_no_beam(ask):
+    for text in (" ", ""):
+        status, answer = ask("beam", text=text)
+        assert status == 400 and answer["error"] == "text: is blank. Expected a sentence."
 
 
 @pytest.mark.parametrize("call", ["steps", "attention"])

@@ -1,0 +1,115 @@
+"""Records what a beam search looks at: the tree of all continuations, of which it keeps some at each step."""
+
+import dataclasses
+import typing
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.decoding.beam_search import BeamSearch
+from t2t_lite.decoding.loops import GrowingCache
+
+
+@dataclasses.dataclass
+class Node:
+    """One continuation that a search considered.
+
+    Attributes:
+        parent: int, which node of the list it continues; -1: it is the root, from which the search starts.
+        step: int, the number of ids from the root to it.
+        id: int, the last of them; 0 for the root.
+        total: float, log-probability (nats) of all these ids.
+        log_prob: float, log-probability (nats) of the last one, given those before.
+        score: float, `total` / length penalty.
+        kept: bool, whether it stayed alive, or is one of the hypotheses that the search returns.
+        finished: bool, whether it ends, and was allowed to: see `ends` of `beam_search`.
+    """
+
+    parent: int
+    step: int
+    id: int
+    total: float
+    log_prob: float
+    score: float
+    kept: bool
+    finished: bool
+
+
+class Record(typing.NamedTuple):
+    """The 2K best continuations of each step of one search with K beams, best first; all [steps, 2K].
+
+    Attributes:
+        totals, scores: float32, as of `Node`; -inf where there is none.
+        parents: int32, which of the live hypotheses they continue.
+        ids: int32.
+        finished: bool.
+    """
+
+    totals: tf.Tensor
+    scores: tf.Tensor
+    parents: tf.Tensor
+    ids: tf.Tensor
+    finished: tf.Tensor
+
+
+def recorded_beam_search(model, inputs, limit, *, prefix=None, max_length=None, **settings):
+    """Runs `beam_search` for one sentence; returns its Hypotheses and its `Record`. Arguments: of `beam_search`, all.
+
+    Sentences are not dropped and `max_length` has to be None; otherwise it is the same search, step by step.
+    """
+    search = _RecordingSearch(model, limit, prefix=prefix, max_length=max_length, **settings)
+    cache = GrowingCache(model, model.encode(inputs), search.beam_size, search.max_length)
+    room = tf.zeros((1, search.max_length, 2 * search.beam_size), tf.int32)
+    nothing = tf.cast(room, tf.float32) - float("inf")
+
+    def body(state, record):
+        here = tf.range(search.max_length)[:, None] == state.position
+        state = search.step(state)
+        return state, Record(*(tf.where(here, new, old) for new, old in zip(search.latest, record, strict=True)))
+
+    start = Record(nothing, nothing, room, room, tf.cast(room, tf.bool))
+    state, record = cache.run(search, body, search.start(cache.first), start)
+    return search.result(state), Record(*(rows[0] for rows in record))
+
+
+class _RecordingSearch(BeamSearch):
+    """A search that shows the continuations of its latest step, each [B, 2K]."""
+
+    def continuations(self, logits, state):
+        totals, parents, ids = super().continuations(logits, state)
+        scores = totals / self.penalty(state.position + 1, self.alpha_of(state.rows))
+        self.latest = Record(totals, scores, parents, ids, self.finishes(totals, ids))
+        return totals, parents, ids
+
+
+def tree(record, end_id, hypotheses):
+    """Returns the nodes of a search, and which of them are its hypotheses.
+
+    Args:
+        record: `Record`.
+        end_id: int that ends an output, or None.
+        hypotheses: list of lists of int, the ids of what the search returned, the one that ends them included.
+
+    Returns:
+        list of `Node`, the root first, each after its parent; list of int, the node of each hypothesis.
+    """
+    nodes, live, places = [Node(-1, 0, 0, 0.0, 0.0, 0.0, True, False)], [0], {}
+    for step, row in enumerate(zip(*(values.numpy() for values in record), strict=True), 1):
+        alive = []
+        for total, score, parent, number, finished in zip(*(values.tolist() for values in row), strict=True):
+            if total == -np.inf:
+                continue
+            at, before = len(nodes), live[parent]
+            kept = number != end_id and len(alive) < len(row[0]) // 2
+            alive += [at] * kept
+            nodes.append(Node(before, step, number, total, total - nodes[before].total, score, kept, finished))
+            places[before, number] = at
+        live = alive
+    found = []
+    for ids in hypotheses:
+        at = 0
+        for number in ids:
+            at = places[at, number]
+        nodes[at].kept = True
+        found.append(at)
+    return nodes, found
