@@ -52,10 +52,11 @@ def describe_run(
         target_vocab_size = target_vocab_size or targets
     else:
         where, vocab_size = "assumed; --vocab_size says another", _VOCAB_SIZE
-    shapes = describe.shapes_only(registry.model(name), hparams, vocab_size, target_vocab_size)
+    known = problem or (before and registry.problem(before["problem"]))
+    features = {"features": known.features} if known else {}
+    shapes = describe.shapes_only(registry.model(name), hparams, vocab_size, target_vocab_size, **features)
     both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} of the targets" if target_vocab_size else "")
     text = describe.describe(shapes, hparams, hparams_set, train_steps, replicas, rates).text()
-    known = problem or (before and registry.problem(before["problem"]))
     encoders = _encoders(known, before and output_dir) or _encoders(known, data_dir)
     return (
         f"model {name}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"

@@ -1,11 +1,19 @@
-"""What a Transformer costs: operations and memory of training, counted from its layers."""
+"""What a model made of stacks costs: operations and memory of training, counted from its layers."""
 
 import dataclasses
 import math
 
 import keras
 
-from t2t_lite.layers import FeedForward, MultiHeadAttention, RelativeAttention, Residual, RestrictedAttention
+from t2t_lite.layers import (
+    Dropout,
+    FeedForward,
+    LayerNormalization,
+    MultiHeadAttention,
+    RelativeAttention,
+    Residual,
+    RestrictedAttention,
+)
 
 SENTENCE = 25  # tokens per side, where a length has to be assumed; attention is then a hundredth of the operations
 
@@ -15,19 +23,27 @@ class Flops:
     """Floating-point operations of one forward pass in matrix products; a multiply-add is two.
 
     Attributes:
-        source: float, per source token: the encoder, and the decoder's keys and values of the memory.
-        target: float, per target token: the decoder and the softmax.
+        per_token: {feature: float}, per token of a feature. Of an encoder and a decoder "inputs" are the encoder, and
+            the decoder's keys and values of the memory; "targets" are the decoder and the softmax.
     """
 
-    source: float
-    target: float
+    per_token: dict
 
-    def training(self, source_tokens, target_tokens):
-        """Returns the operations of training on so many tokens: three forward passes (the backward pass is two)."""
-        return 3 * (self.source * source_tokens + self.target * target_tokens)
+    def training(self, tokens):
+        """Returns the operations of training on so many tokens of each feature.
+
+        They are those of three forward passes: the backward pass is two.
+        """
+        return 3 * tokens * sum(self.per_token.values())
 
 
-def forward_flops(model, source_length=SENTENCE, target_length=SENTENCE):
+def assumed_lengths(model, hparams):
+    """Returns {feature: tokens of a row}: sentences of an encoder and a decoder, else the longest text of a batch."""
+    longest = min(hparams.max_length or hparams.batch_size, hparams.batch_size)
+    return dict.fromkeys(model.stacks(), SENTENCE if len(model.stacks()) > 1 else longest)
+
+
+def forward_flops(model, lengths):
     """Counts the matrix products of a forward pass.
 
     Every matrix weight costs 2 operations for each element and position of its own side, attention 2 · h · d_k · n for
@@ -38,19 +54,23 @@ def forward_flops(model, source_length=SENTENCE, target_length=SENTENCE):
     user's own layers that are not in a `Dense`.
 
     Args:
-        model: Transformer, with or without values.
-        source_length, target_length: int, tokens of a sentence.
+        model: SequenceModel with `stacks`, with or without values.
+        lengths: {feature: int}, tokens of a row.
 
     Returns:
         Flops.
     """
-    source = target = 0
-    for layer in model.encoder.layers:
-        source += _block_flops(layer, source_length)[0]
-    for layer in model.decoder.layers:
-        own, memory = _block_flops(layer, target_length, source_length)
-        source, target = source + memory, target + own
-    return Flops(source, target + 2 * sum(math.prod(w.shape) for w in model.softmax.weights if len(w.shape) > 1))
+    flops = dict.fromkeys(model.stacks(), 0)
+    for feature, stack in model.stacks().items():
+        for layer in stack.layers:
+            own, memory = _block_flops(layer, lengths[feature], lengths.get("inputs", 0))
+            flops[feature] += own
+            if memory:
+                flops["inputs"] += memory
+    if model.softmax is not None:
+        matrices = [w.shape for w in model.softmax.weights if len(w.shape) > 1]
+        flops["targets"] = flops.get("targets", 0) + 2 * sum(map(math.prod, matrices))
+    return Flops(flops)
 
 
 def _block_flops(layer, length, memory_length=0):
@@ -78,7 +98,7 @@ def _attention_flops(attention, keys):
     return flops
 
 
-def training_memory(model, hparams, source_length=SENTENCE, target_length=SENTENCE):
+def training_memory(model, hparams, lengths):
     """Estimates the memory of one training step on one replica: `batch_size` tokens per side.
 
     The sum of what is alive at different moments, without the allocator's waste and the program's own memory (some
@@ -101,35 +121,34 @@ def training_memory(model, hparams, source_length=SENTENCE, target_length=SENTEN
     logits      12 bytes for each target token and id: the logits, their softmax, their gradient
 
     Args:
-        model: Transformer, with or without values.
-        hparams: HParams: batch_size, optimizer, ema_decay, gradient_accumulation_steps, dtype_policy, recompute_grad.
-        source_length, target_length: int, tokens of a sentence; attention's weights grow with it.
+        model: SequenceModel with `stacks`, with or without values.
+        hparams: HParams: hidden_size, batch_size, optimizer, ema_decay, gradient_accumulation_steps, recompute_grad.
+        lengths: {feature: int}, tokens of a row; attention's weights grow with it.
 
     Returns:
         dict of "weights", "gradients", "optimizer", "activations" and "logits": int, bytes.
     """
     weights = sum(math.prod(w.shape) for w in model.trainable_weights)
-    tied = model.softmax is model.target_embedding
+    tied = any(layer is model.softmax for layer in model.token_embeddings().values())
     embedding = math.prod(model.softmax.embeddings.shape) if tied else 0
-    compute = 4 if model.compute_dtype == "float32" else 2
-    hidden_size = model.softmax.hidden_size
-    layers = [_layer_memory(layer, hidden_size, source_length, 0, compute) for layer in model.encoder.layers]
-    layers += [
-        _layer_memory(layer, hidden_size, target_length, source_length, compute) for layer in model.decoder.layers
+    compute, hidden_size = 4 if model.compute_dtype == "float32" else 2, hparams.hidden_size
+    layers = [
+        _layer_memory(layer, hidden_size, lengths[feature], lengths.get("inputs", 0), compute)
+        for feature, stack in model.stacks().items()
+        for layer in stack.layers
     ]
     kept = max(layers) + len(layers) * compute * hidden_size if hparams.recompute_grad else sum(layers)
-    for dropout, norm in (
-        (model.encoder_dropout, model.encoder_norm),
-        (model.decoder_dropout, model.decoder_norm),
-    ):
-        kept += hidden_size * (compute + (dropout.rate > 0))
-        kept += (8 + compute) * hidden_size if norm is not None else 0
+    for layer in model.layers:  # outside of the stacks
+        if isinstance(layer, Dropout):  # of embeddings and positions
+            kept += hidden_size * (compute + (layer.rate > 0))
+        elif isinstance(layer, LayerNormalization):
+            kept += (8 + compute) * hidden_size
     return {
         "weights": weights * (4 if compute == 4 else 6),
         "gradients": 4 * (weights * (2 if hparams.gradient_accumulation_steps > 1 else 1) + embedding),
         "optimizer": _optimizer_memory(model, hparams),
         "activations": hparams.batch_size * kept,
-        "logits": hparams.batch_size * 12 * model.softmax.vocab_size,
+        "logits": hparams.batch_size * 12 * (0 if model.softmax is None else model.softmax.vocab_size),
     }
 
 

@@ -11,10 +11,12 @@ from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import counted
 from t2t_lite.layers import TransformerStack
-from t2t_lite.models.cost import PAPER, SENTENCE, Flops, forward_flops, training_memory
+from t2t_lite.models.cost import PAPER, Flops, assumed_lengths, forward_flops, training_memory
 from t2t_lite.models.scaling import Rates, all_reduced_bytes, largest_batch_size, sent_bytes, step_time
-from t2t_lite.models.transformer import Transformer
+from t2t_lite.models.sequence_model import SequenceModel, call_on_ones
 from t2t_lite.ranges import settings_of
+
+_SIDES = {"inputs": "source ", "targets": "target "}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Description:
         parts: list of Part, in the order of the model.
         parameters: int, all trainable weights.
         embedding_parameters: int, those of token embeddings and softmax.
-        flops: Flops of a forward pass; None for a model that is not a `Transformer`, as for `memory`.
+        lengths: {feature: tokens of a row} that cost is counted for; {} for a model without `stacks`.
+        flops: Flops of a forward pass; None for such a model, as for `memory`.
         memory: dict of bytes, see `training_memory`.
         hparams: HParams.
         hparams_set: str, "" where it is not known.
@@ -55,6 +58,7 @@ class Description:
     parts: list
     parameters: int
     embedding_parameters: int
+    lengths: dict
     flops: Flops | None
     memory: dict | None
     hparams: object
@@ -65,20 +69,20 @@ class Description:
 
     @property
     def tokens_a_step(self):
-        """Tokens of either side that one step takes over all replicas, padding counted."""
+        """Tokens of each feature that one step takes over all replicas, padding counted."""
         return self.hparams.batch_size * self.replicas * self.hparams.gradient_accumulation_steps
 
     @property
     def schedule_flops(self):
         """Operations of the whole training."""
-        return self.train_steps * self.flops.training(self.tokens_a_step, self.tokens_a_step)
+        return self.train_steps * self.flops.training(self.tokens_a_step)
 
     def text(self):
         """Returns the description as lines of text."""
         return "\n".join([*_settings_text(self.hparams), *_parts_text(self), "", *_cost_text(self)])
 
 
-def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None):
+def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, features=SequenceModel.features):
     """Makes a registered model whose weights have shapes but no values: at once, and in no memory.
 
     A model that can't be made so, or is only built when it is called on data, is made with its values.
@@ -88,6 +92,7 @@ def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None):
         hparams: HParams.
         vocab_size: int, ids of the inputs.
         target_vocab_size: int; None: shared with the inputs.
+        features: {feature: rank} that a model without `features` is called on.
 
     Raises:
         UserError: a hyperparameter without meaning for the model.
@@ -96,8 +101,7 @@ def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None):
     def make():
         model = model_class.from_hparams(hparams, vocab_size, target_vocab_size)
         if not model.built or not model.weights:
-            ids = keras.ops.ones((1, 2), "int32")
-            model({"inputs": ids, "targets": ids}, training=False)
+            call_on_ones(model, features)
         return model
 
     def make_shapes():
@@ -132,14 +136,17 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, ra
         >>> describe(model, hparams).parameters
         63045632
     """
-    known = isinstance(model, Transformer)
-    embeddings = {id(e): e for e in (model.input_embedding, model.target_embedding, model.softmax)} if known else {}
+    hooked = isinstance(model, SequenceModel)
+    embeddings = [*model.token_embeddings().values(), model.softmax] if hooked else []
+    matrices = {id(layer.embeddings): layer.embeddings for layer in embeddings if layer is not None}
+    lengths = assumed_lengths(model, hparams) if hooked else {}
     return Description(
         parts=_parts(model),
         parameters=sum(math.prod(w.shape) for w in model.trainable_weights),
-        embedding_parameters=sum(math.prod(e.embeddings.shape) for e in embeddings.values()),
-        flops=forward_flops(model) if known else None,
-        memory=training_memory(model, hparams) if known else None,
+        embedding_parameters=sum(math.prod(matrix.shape) for matrix in matrices.values()),
+        lengths=lengths,
+        flops=forward_flops(model, lengths) if lengths else None,
+        memory=training_memory(model, hparams, lengths) if lengths else None,
         hparams=hparams,
         hparams_set=hparams_set,
         train_steps=train_steps,
@@ -190,21 +197,26 @@ def _parts_text(d):
 
 def _cost_text(d):
     if d.flops is None:
-        return ["FLOPs, memory and step time: counted for the Transformer and its subclasses only"]
+        return ["FLOPs, memory and step time: counted for a SequenceModel whose stacks() returns its layers"]
     batch, tokens, accumulation = d.hparams.batch_size, d.tokens_a_step, d.hparams.gradient_accumulation_steps
-    step = f"  one step of {tokens:,} source + {tokens:,} target tokens"
+    features = d.flops.per_token
+    sides = [_SIDES.get(feature, f"{feature} ") for feature in features] if len(features) > 1 else [""]
+    step = f"  one step of {_tokens(tokens, sides)}"
     if tokens != batch:
         step += f" ({counted(d.replicas, 'replica')}, accumulation {accumulation})"
+    rows = "sentences" if len(d.lengths) > 1 else "rows"
     pairs = [
-        (f"FLOPs of matrix products, sentences of {SENTENCE} + {SENTENCE} tokens", ""),
-        ("  forward, per source token", _number(d.flops.source)),
-        ("  forward, per target token", _number(d.flops.target)),
-        ("  training, per source and target token", _number(d.flops.training(1, 1))),
-        (step, _number(d.flops.training(tokens, tokens))),
+        (f"FLOPs of matrix products, {rows} of {' + '.join(map(str, d.lengths.values()))} tokens", ""),
+        *(
+            (f"  forward, per {side}token", _number(flops))
+            for side, flops in zip(sides, features.values(), strict=True)
+        ),
+        (f"  training, per {'and '.join(sides)}token", _number(d.flops.training(1))),
+        (step, _number(d.flops.training(tokens))),
         (f"  {d.train_steps:,} steps", _number(d.schedule_flops)),
         *_paper_pairs(d),
         ("", ""),
-        (f"memory per replica, estimated, {batch:,} source + {batch:,} target tokens", ""),
+        (f"memory per replica, estimated, {_tokens(batch, sides)}", ""),
         *((f"  {name}", _size(size)) for name, size in d.memory.items()),
         ("  sum", _size(sum(d.memory.values()))),
         *_batch_size_pairs(d),
@@ -214,12 +226,17 @@ def _cost_text(d):
     return [f"{name:{width}}  {value:>9}" if value else name for name, value in pairs]
 
 
+def _tokens(count, sides):
+    """4,096 source + 4,096 target tokens."""
+    return " + ".join(f"{count:,} {side}".rstrip() for side in sides) + " tokens"
+
+
 def _paper_pairs(d):
     """The paper's estimate beside what its schedule comes to by our count, for the sets that it is of, unchanged."""
     paper = PAPER.get(d.hparams_set)
     if paper is None or d.hparams != registry.hparams(d.hparams_set):
         return []
-    counted = paper.steps * d.flops.training(paper.tokens, paper.tokens)
+    counted = paper.steps * d.flops.training(paper.tokens)
     estimate = f"  {paper.hours:g} h x {paper.gpus} GPUs x {_number(paper.sustained)} FLOP/s"
     return [
         ("", ""),
@@ -258,7 +275,7 @@ def _scaling_pairs(d):
         (f"one step, estimated at {d.rates.utilization:.0%} of {peak:g} TFLOP/s", ""),
     ]
     for i, (name, rate) in enumerate(d.rates.links().items()):
-        flops = d.flops.training(tokens, tokens)
+        flops = d.flops.training(tokens)
         time = step_time(flops, size, d.replicas, 1e12 * peak * d.rates.utilization, 1e9 * rate)
         pairs += [] if i else [("  forward and backward pass", _seconds(time.compute))]
         pairs += [

@@ -18,14 +18,33 @@ class SequenceModel(keras.Model):
     padding (id 0) out. For training a model may return more: see `t2t_lite.training.objectives.named_outputs`; then
     it overrides `compute_mask` and `compute_output_spec`.
 
+    What the commands say about a model, and do with its weights, follows from `stacks`, `token_embeddings`, `softmax`
+    and `config`. All four may be left out: then `--describe` counts parameters alone, `save_run` needs the
+    hyperparameters, and `--warm_start_from` the same vocabulary.
+
     Attributes:
         HPARAMS: dict of the settings that only this model has, {name: `t2t_lite.ranges.setting(…)`}; its sets add them
             by `HParams.of_model`.
         features: {feature: rank} of the dict: 2 for [B, length], 1 for [B]. A subclass may have others.
-        target_vocab_size: int, which a subclass sets.
+        vocab_size, target_vocab_size: int, ids of the inputs and of the targets, which a subclass sets.
+        config: dict of the constructor's arguments, of which hyperparameters can be made; None: they can't.
+        softmax: `TokenEmbedding` that makes the logits of "targets"; None: something else makes them.
     """
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
+    config = None
+    softmax = None
+
+    def stacks(self):
+        """Returns {feature: `TransformerStack`}, of the features over whose positions a stack runs.
+
+        Where its layers have a `cross_attention`, that attends to the positions of "inputs".
+        """
+        return {}
+
+    def token_embeddings(self):
+        """Returns {feature: `TokenEmbedding`}, which looks the ids of a feature up; two features may share one."""
+        return {}
 
     def __call__(self, inputs, **kwargs):
         """Calls the model. Raises `ValueError` unless `inputs` is such a dict."""
@@ -131,3 +150,14 @@ class SequenceModel(keras.Model):
             rows[feature] = ids.shape[0]
         if len({*rows.values()} - {None}) > 1:
             raise ValueError(f"{name}: the numbers of rows are {rows}: expected the same for all features.")
+
+
+def call_on_ones(model, features):
+    """Gives a model its weights, where it has them only once it is called.
+
+    Args:
+        model: keras.Model.
+        features: {feature: rank}, for a model without `features` of its own.
+    """
+    features = getattr(model, "features", None) or features
+    model({name: ops.ones((1, 2)[:rank], "int32") for name, rank in features.items()}, training=False)

@@ -180,6 +180,14 @@ class Transformer(SequenceModel):
             return None
         return LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
 
+    def stacks(self):
+        """Returns encoder and decoder."""
+        return {"inputs": self.encoder, "targets": self.decoder}
+
+    def token_embeddings(self):
+        """Returns the look-ups of both sides, which may be one."""
+        return {"inputs": self.input_embedding, "targets": self.target_embedding}
+
     def attention(self, role, index, **options):
         """Makes the attention of one layer. Override it for kinds of your own.
 

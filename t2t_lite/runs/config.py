@@ -3,7 +3,6 @@
 import json
 import os
 
-import keras
 import tensorflow as tf
 
 from t2t_lite import registry
@@ -13,6 +12,7 @@ from t2t_lite.errors import UserError, located, shown
 from t2t_lite.files import read_bytes, write_bytes
 from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.layers import number_dropouts
+from t2t_lite.models.sequence_model import call_on_ones
 
 FILE_NAME = "hparams.json"
 _FORMAT = 1
@@ -133,7 +133,6 @@ def build_model(config, dtype_policy=None):
     model_class = registry.model(config["model"])
     model = model_class.from_hparams(hparams, config["vocab_size"], config["target_vocab_size"])
     if not model.built or not model.weights:
-        features = getattr(model, "features", None) or registry.problem(config["problem"]).features
-        model({name: keras.ops.ones((1, 2)[:rank], "int32") for name, rank in features.items()}, training=False)
+        call_on_ones(model, registry.problem(config["problem"]).features)
     number_dropouts(model)
     return model

@@ -9,7 +9,6 @@ from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.files import copy_files, folders, plain_folder
 from t2t_lite.models.arguments import differing_settings, model_hparams
-from t2t_lite.models.transformer import Transformer
 from t2t_lite.runs.config import build_model, write_run_config
 from t2t_lite.runs.weights import trackable_weights
 from t2t_lite.text.vocabulary import vocabulary_sizes
@@ -26,7 +25,7 @@ def save_run(model, output_dir, *, problem, data_dir, hparams=None, hparams_set=
         output_dir: str, a folder that is empty or does not exist yet. It appears when it is complete.
         problem: Problem, or its name.
         data_dir: str, the folder in which t2t-datagen wrote the vocabulary.
-        hparams: HParams that the model was made and trained with. None: for a Transformer they are derived from it,
+        hparams: HParams that the model was made and trained with. None: they are derived from the model's `config`,
             with the paper's values for the rest.
         hparams_set: str, name of the set that `hparams` come from, or "".
         usr_dir: str, the user's folder that registers problem or model, stored for the commands.
@@ -47,28 +46,22 @@ def save_run(model, output_dir, *, problem, data_dir, hparams=None, hparams_set=
         raise UserError(f"{type(model).__name__}: has no weights yet. Expected a model that was fitted, or called.")
     hparams = _hparams(model, hparams)
     encoders = problem.get_feature_encoders(data_dir)
-    sizes = {side: encoder.vocab_size for side, encoder in encoders.items()}
-    found = {"inputs": model.vocab_size, "targets": model.target_vocab_size}
-    if sizes != found:
-        raise UserError(
-            f"{data_dir}: the vocabulary of {problem.full_name} has {sizes['inputs']:,} ids of the inputs and "
-            f"{sizes['targets']:,} of the targets; the model has {found['inputs']:,} and {found['targets']:,}. "
-            "Expected the data that it was trained on."
-        )
+    vocab_size, target_vocab_size = vocabulary_sizes(encoders)
+    _check_sizes(
+        model, vocab_size, target_vocab_size or vocab_size, f"{data_dir}: the vocabulary of {problem.full_name}"
+    )
     if step is None:
         step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
     config = {
         "problem": problem.full_name,
         "model": name,
         "hparams_set": hparams_set,
-        "vocab_size": found["inputs"],
-        "target_vocab_size": vocabulary_sizes(encoders)[1],
+        "vocab_size": vocab_size,
+        "target_vocab_size": (getattr(model, "config", None) or {}).get("target_vocab_size", target_vocab_size),
         "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
         "usr_dir": os.path.abspath(usr_dir) if usr_dir else "",
         "hparams": hparams.values(),
     }
-    if isinstance(model, Transformer):
-        config["target_vocab_size"] = model.config["target_vocab_size"]
 
     def prepare(folder):
         copy_files(problem.vocabulary_files(data_dir), folder)
@@ -83,8 +76,18 @@ def save_run(model, output_dir, *, problem, data_dir, hparams=None, hparams_set=
     return write_run(output_dir, prepare, fill, step)
 
 
+def _check_sizes(model, vocab_size, target_vocab_size, what):
+    """Raises `UserError` where a model says that it has other numbers of ids."""
+    found = getattr(model, "vocab_size", vocab_size), getattr(model, "target_vocab_size", target_vocab_size)
+    if found != (vocab_size, target_vocab_size):
+        raise UserError(
+            f"{what} has {vocab_size:,} ids of the inputs and {target_vocab_size:,} of the targets; the model has "
+            f"{found[0]:,} and {found[1]:,}. Expected the data that it was trained on."
+        )
+
+
 def _hparams(model, hparams):
-    if not isinstance(model, Transformer):
+    if getattr(model, "config", None) is None:
         if hparams is None:
             raise UserError(f"{type(model).__name__}: `hparams` is missing. Expected those that it was made from.")
         return hparams

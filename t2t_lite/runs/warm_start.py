@@ -7,33 +7,17 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, first_line
+from t2t_lite.models.describe import shapes_only
+from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs import exported
+from t2t_lite.runs.config import hparams_of
 from t2t_lite.runs.opening import encoders_of, find_checkpoint, read_config_of, restore_weights
-from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value
+from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value, shape_text
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-# The matrices with one row per piece (and biases with one number per piece), by side, under `Transformer`'s names.
-_SIDES = {
-    "embedding/embeddings": ("inputs", "targets"),
-    "input_embedding/embeddings": ("inputs",),
-    "target_embedding/embeddings": ("targets",),
-    "softmax_embedding/embeddings": ("targets",),
-    "embedding/bias": ("targets",),
-    "target_embedding/bias": ("targets",),
-    "softmax_embedding/bias": ("targets",),
-}
-# Where to find the rows if a run has no matrix of that name; later entries take precedence.
-_SOURCES = {
-    "embedding/embeddings": ("input_embedding/embeddings", "target_embedding/embeddings"),
-    "input_embedding/embeddings": ("embedding/embeddings",),
-    "target_embedding/embeddings": ("embedding/embeddings",),
-    "softmax_embedding/embeddings": (),
-    "embedding/bias": ("target_embedding/bias",),
-    "target_embedding/bias": ("embedding/bias",),
-    "softmax_embedding/bias": (),
-}
+_OF_IDS = ("embeddings", "bias")  # the weights of a TokenEmbedding with a row, or a number, per id
 
 
 def warm_start(path, model, encoders):
@@ -42,12 +26,13 @@ def warm_start(path, model, encoders):
     If the vocabulary is another one, rows of embeddings and softmax are matched by piece. Bytes, special ids and pieces
     that both vocabularies have keep their rows; the others keep the new model's initial values. A shared vocabulary can
     be combined with separate ones: each side's pieces are found in the vocabulary that serves it. A new shared
-    vocabulary prefers the rows of the targets.
+    vocabulary prefers the rows of the targets. Which weights have such rows, the model's `token_embeddings` and
+    `softmax` tell.
 
     Args:
         path: str, as for `open_run`.
         model: a built keras.Model; its weights other than those rows have the same names and shapes.
-        encoders: {"inputs", "targets"}: TextEncoders of the new model's ids.
+        encoders: {feature: TextEncoder} of the new model's ids.
 
     Returns:
         dict for the log: "warm_start_from", the checkpoint without suffix; with another vocabulary also
@@ -60,27 +45,38 @@ def warm_start(path, model, encoders):
     checkpoint = find_checkpoint(path)
     exported.check_is_one(checkpoint, path)
     config = read_config_of(checkpoint)
-    if config["vocabulary_sha256"] == {side: encoder.fingerprint for side, encoder in encoders.items()}:
+    if config["vocabulary_sha256"] == {feature: encoder.fingerprint for feature, encoder in encoders.items()}:
         restore_weights(checkpoint, model)
         _LOGGER.info(f"begun with the weights of {checkpoint}")
         return {"warm_start_from": checkpoint}
     folder = exported.folder_of(checkpoint)
     weights, saved = named_weights(model), saved_shapes(checkpoint)
-    matrices = [name for name in weights if name in _SIDES]
+    matrices = _features_of_rows(model)
     if not matrices:
         raise UserError(
             f"{checkpoint}: its weights are for another vocabulary than that of the new run's data, and which of this "
             f"model's weights are embeddings is not known. Make data with its vocabulary: "
             f"t2t-datagen --vocab_from={folder}"
         )
-    sources = {name: [name] if name in saved else [n for n in _SOURCES[name] if n in saved] for name in matrices}
+    there = _features_of_rows(_shapes_of(config), is_looked_up=True)
+    sources = {
+        name: [name] if name in saved else _sources(name, features, there) for name, features in matrices.items()
+    }
     used = {source for found in sources.values() for source in found}
     check_fits(checkpoint, model, apart={*(name for name in matrices if sources[name]), *used})
     old_encoders = encoders_of(registry.problem(config["problem"]), config, folder)
     taken = {}
-    for name in matrices:
+    for name, features in matrices.items():
         rows = weights[name].numpy()
-        taken[name] = [_take_rows(checkpoint, name, rows, encoders, sources[name], old_encoders), len(rows)]
+        new = {piece: i for feature in features for i, piece in enumerate(_pieces(encoders[feature]))}
+        old = {}
+        for source in sources[name]:
+            pieces = _pieces(old_encoders[there.get(source, features)[-1]])
+            old.update(zip(pieces, _read(checkpoint, source, (len(pieces), *rows.shape[1:])), strict=True))
+        both = new.keys() & old.keys()
+        for piece in both:
+            rows[new[piece]] = old[piece]
+        taken[name] = [len(both), len(rows)]
         weights[name].assign(rows)
     restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in matrices})
     _LOGGER.info(f"begun with the weights of {checkpoint}")
@@ -89,26 +85,35 @@ def warm_start(path, model, encoders):
     return {"warm_start_from": checkpoint, "warm_start_rows": taken}
 
 
-def _take_rows(checkpoint, name, rows, encoders, sources, old_encoders):
-    """Copies the rows of pieces that the other run has into `rows`; returns how many."""
-    ids = {}
-    for side in _SIDES[name]:
-        ids.update((piece, i) for i, piece in enumerate(_pieces(encoders[side])))
+def _shapes_of(config):
+    """Returns the model of a `hparams.json` without values."""
+    sizes, features = (config["vocab_size"], config["target_vocab_size"]), registry.problem(config["problem"]).features
+    return shapes_only(registry.model(config["model"]), hparams_of(config), *sizes, features)
+
+
+def _features_of_rows(model, is_looked_up=False):
+    """Returns {name of a weight: [feature, …]} of the weights with a row, or a number, per id of these features.
+
+    With `is_looked_up` a matrix of the softmax alone is left out.
+    """
+    if not isinstance(model, SequenceModel):
+        return {}
+    names = {id(weight): name for name, weight in named_weights(model).items()}
     found = {}
-    for source in sources:
-        matrix = _read(checkpoint, source)
-        if matrix.shape[1:] != rows.shape[1:]:
-            raise UserError(
-                f"{checkpoint}: not of this model: {source} has rows of {matrix.shape[1]} there, {name} of "
-                f"{rows.shape[1]} in the model. Expected the settings that it was trained with."
-            )
-        # A matrix shared by both sides has one vocabulary; the rows of one side belong to that side's pieces.
-        side = _SIDES[source][-1] if len(_SIDES[source]) == 1 else _SIDES[name][-1]
-        found.update((piece, matrix[i]) for i, piece in enumerate(_pieces(old_encoders[side])))
-    both = ids.keys() & found.keys()
-    for piece in both:
-        rows[ids[piece]] = found[piece]
-    return len(both)
+    layers = [*model.token_embeddings().items()]
+    if model.softmax is not None and not is_looked_up:
+        layers.append(("targets", model.softmax))
+    for feature, layer in layers:
+        for weight in layer.weights:
+            if weight.name in _OF_IDS:
+                found.setdefault(names[id(weight)], []).append(feature)
+    return found
+
+
+def _sources(name, features, there):
+    """Returns the names of a run's weights whose rows stand for those of `name`, which it lacks; the last one's win."""
+    kind = name.rpartition("/")[2]
+    return [n for n, served in there.items() if n.rpartition("/")[2] == kind and {*served} & {*features}]
 
 
 def _pieces(encoder):
@@ -118,9 +123,15 @@ def _pieces(encoder):
     return [(special[i],) if i in special else piece for i, piece in enumerate(pieces)]
 
 
-def _read(checkpoint, name):
+def _read(checkpoint, name, shape):
+    """Returns a float32 array. Raises `UserError` if it is damaged or of another shape."""
     try:
-        matrix = saved_value(open_checkpoint(checkpoint), checkpoint, name)
-        return np.asarray(matrix, "float32")  # it may be bfloat16 in an export
+        matrix = np.asarray(saved_value(open_checkpoint(checkpoint), checkpoint, name), "float32")  # may be bfloat16
     except (tf.errors.OpError, IndexError) as error:
         raise UserError(f"{checkpoint}: damaged: {name} cannot be read: {first_line(error)}") from error
+    if matrix.shape != shape:
+        raise UserError(
+            f"{checkpoint}: not of this model: {name} is {shape_text(matrix.shape)} there, {shape_text(shape)} for its "
+            "vocabulary in the model. Expected the settings that it was trained with."
+        )
+    return matrix

@@ -153,14 +153,16 @@ def check_fits(path, model, apart=(), name="model"):
     saved = saved_shapes(path, name)
     wanted = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     for key in sorted({*saved, *wanted} - {*apart}):
-        if saved.get(key) != wanted.get(key):
+        there, here = saved.get(key), wanted.get(key)
+        if there != here:
             raise UserError(
-                f"{path}: not of this model: {key} is {_shape(saved.get(key))} there, {_shape(wanted.get(key))} in "
-                "the model. Expected the settings that it was trained with."
+                f"{path}: not of this model: {key} is {shape_text(there)} there, {shape_text(here)} in the model. "
+                "Expected the settings that it was trained with."
             )
 
 
-def _shape(shape):
+def shape_text(shape):
+    """Returns "8 x 16", "a scalar", or "missing" for None."""
     if shape is None:
         return "missing"
     return " x ".join(map(str, shape)) or "a scalar"

@@ -1,11 +1,13 @@
-"""A user's own model with a setting of its own."""
+"""Users' own models: one with a setting of its own, and one of a single stack."""
 
 from typing import ClassVar
 
 import keras
 
 from t2t_lite import registry
+from t2t_lite.layers import TokenEmbedding, TransformerEncoderLayer, TransformerStack, number_dropouts
 from t2t_lite.models import Transformer
+from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.ranges import setting
 
 
@@ -22,3 +24,58 @@ class OwnModel(Transformer):
     def __init__(self, *sizes, window=8, **kwargs):
         super().__init__(*sizes, **kwargs)
         self.config["window"] = window
+
+
+@registry.register_model("own_language_model")
+@keras.saving.register_keras_serializable("tests")
+class OwnLanguageModel(SequenceModel):
+    """Predicts each target from those before it, by one stack."""
+
+    features: ClassVar = {"targets": 2}
+
+    def __init__(
+        self,
+        vocab_size,
+        target_vocab_size=None,
+        hidden_size=32,
+        filter_size=80,
+        num_heads=4,
+        num_encoder_layers=1,
+        tie_embeddings=True,
+        dropout=0.1,
+        **kwargs,
+    ):
+        config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
+        super().__init__(**kwargs)
+        self.config, self.vocab_size, self.target_vocab_size = config, vocab_size, target_vocab_size or vocab_size
+        options = {"dropout": dropout, "dtype": self.dtype_policy}
+        self.embedding = TokenEmbedding(vocab_size, hidden_size, name="embedding", dtype=self.dtype_policy)
+        self.softmax = (
+            self.embedding if tie_embeddings else TokenEmbedding(vocab_size, hidden_size, name="softmax_embedding")
+        )
+        self.stack = TransformerStack(
+            [
+                TransformerEncoderLayer(num_heads, filter_size, name=f"stack_{i}", **options)
+                for i in range(num_encoder_layers)
+            ],
+            name="stack",
+        )
+
+    def stacks(self):
+        return {"targets": self.stack}
+
+    def token_embeddings(self):
+        return {"targets": self.embedding}
+
+    def build(self, input_shape=None):
+        for layer in {id(layer): layer for layer in (self.embedding, self.softmax)}.values():
+            layer.build()
+        self.stack.build((None, None, self.config["hidden_size"]))
+        number_dropouts(self)
+        self.built = True
+
+    def call(self, inputs, training=None):
+        x = self.embedding(inputs["targets"])
+        x = keras.ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]
+        causal = keras.ops.tril(keras.ops.ones((x.shape[1], x.shape[1]), "bool"))[None]
+        return self.softmax(self.stack(x, attention_mask=causal, training=training), reverse=True)

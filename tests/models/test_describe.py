@@ -14,8 +14,10 @@ from t2t_lite.models import Transformer
 from t2t_lite.models.cost import PAPER, forward_flops, training_memory
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.training.losses import cross_entropy
+from tests.models.own_model import OwnLanguageModel
 
 VOCAB, ROWS, LENGTH = 50, 7, 11  # a batch has 77 tokens: no weight has a multiple of it elements
+SENTENCES = {"inputs": 25, "targets": 25}
 SMALL = HParams().parse("hidden_size=32,filter_size=80,num_heads=4,num_hidden_layers=1")
 RELATIVE = "self_attention_type=dot_product_relative,max_relative_position=2,pos=none"
 OPTIONS = {
@@ -35,9 +37,9 @@ OPTIONS = {
 }
 
 
-def trace(hparams, source_length, target_length):
+def trace(hparams, source_length, target_length, model_class=Transformer):
     """Returns a model, the operations of its training step on a batch, and how many of them are the forward pass."""
-    model, forward = Transformer.from_hparams(hparams, VOCAB), []
+    model, forward = model_class.from_hparams(hparams, VOCAB), []
 
     def step(inputs, targets):
         with tf.GradientTape() as tape:
@@ -72,38 +74,39 @@ def traced(request):
 
 def test_operations_are_those_of_the_traced_step(traced):
     _, spread, model, operations, forward = traced
-    counted = forward_flops(model, LENGTH, LENGTH)
+    counted = forward_flops(model, {"inputs": LENGTH, "targets": LENGTH})
     expected = matrix_product_flops(operations[:forward])
-    assert ROWS * LENGTH * (counted.source + counted.target) == pytest.approx(expected, rel=spread)
-    training = counted.training(ROWS * LENGTH, ROWS * LENGTH)
+    assert ROWS * LENGTH * sum(counted.per_token.values()) == pytest.approx(expected, rel=spread)
+    training = counted.training(ROWS * LENGTH)
     assert training == pytest.approx(matrix_product_flops(operations), rel=spread or 1e-9)
 
 
 def test_either_side_counts_its_own_tokens():
     model, operations, forward = trace(SMALL.parse(OPTIONS["depths"]), LENGTH, 4)
-    counted = forward_flops(model, LENGTH, 4)
-    assert ROWS * (LENGTH * counted.source + 4 * counted.target) == matrix_product_flops(operations[:forward])
+    flops = forward_flops(model, {"inputs": LENGTH, "targets": 4}).per_token
+    assert ROWS * (LENGTH * flops["inputs"] + 4 * flops["targets"]) == matrix_product_flops(operations[:forward])
 
 
 def test_operations_of_base_in_closed_form():
     d, filter_size, n = 512, 2048, 25
-    flops = forward_flops(shapes_only(Transformer, registry.hparams("transformer_base_v1"), 37_000))
+    hparams = registry.hparams("transformer_base_v1")
+    flops = describe(shapes_only(Transformer, hparams, 37_000), hparams).flops.per_token
     attended = 4 * d * n  # scores and weighted sums of a query
-    assert flops.source == 6 * (2 * (4 * d * d + 2 * d * filter_size + 2 * d * d) + attended)
-    assert flops.target == 6 * (2 * (4 * d * d + 2 * d * d + 2 * d * filter_size) + 2 * attended) + 2 * d * 37_000
+    assert flops["inputs"] == 6 * (2 * (4 * d * d + 2 * d * filter_size + 2 * d * d) + attended)
+    assert flops["targets"] == 6 * (2 * (4 * d * d + 2 * d * d + 2 * d * filter_size) + 2 * attended) + 2 * d * 37_000
 
 
 def test_restricted_attention_counts_its_neighborhood():
     full, restricted = (
-        forward_flops(shapes_only(Transformer, SMALL.parse(changes), VOCAB), 1000, 1000)
+        forward_flops(shapes_only(Transformer, SMALL.parse(changes), VOCAB), {"inputs": 1000, "targets": 1000})
         for changes in ("", "self_attention_type=restricted,attention_neighborhood=10")
     )
     saved = 4 * 32 * (1000 - 10)  # scores and sums, channels, positions that are not seen
-    assert (full.source - restricted.source, full.target - restricted.target) == (saved, saved)
+    assert [full.per_token[side] - restricted.per_token[side] for side in ("inputs", "targets")] == [saved, saved]
 
 
-def test_memory_is_what_the_traced_step_keeps_for_its_gradients(traced):
-    hparams, _, model, operations, forward = traced
+def kept_for_gradients(operations, forward):
+    """The bytes of the forward pass that the backward pass reads."""
     before, kept = set(operations[:forward]), {}
     for tensor in (tensor for op in operations[forward:] for tensor in op.inputs):
         while tensor.op.type in ("Reshape", "Identity", "ExpandDims") and tensor.op in before:  # the same memory
@@ -111,19 +114,43 @@ def test_memory_is_what_the_traced_step_keeps_for_its_gradients(traced):
         elements = math.prod(tensor.shape) if tensor.shape.is_fully_defined() else 0
         if tensor.op in before and elements % (ROWS * LENGTH) == 0:  # not a weight, nor a copy of one
             kept[tensor.name] = elements * tensor.dtype.size
-    estimate = training_memory(model, hparams.parse(f"batch_size={ROWS * LENGTH}"), LENGTH, LENGTH)
+    return sum(kept.values())
+
+
+def assert_memory(kept, model, hparams):
+    lengths = {"inputs": LENGTH, "targets": LENGTH}
+    estimate = training_memory(model, hparams.parse(f"batch_size={ROWS * LENGTH}"), lengths)
     logits = estimate["logits"] / 3  # of the three, only the logits themselves are there before the backward pass
-    assert sum(kept.values()) == pytest.approx(estimate["activations"] + logits, rel=0.1)
+    assert kept == pytest.approx(estimate["activations"] + logits, rel=0.1)
+
+
+def test_memory_is_what_the_traced_step_keeps_for_its_gradients(traced):
+    hparams, _, model, operations, forward = traced
+    assert_memory(kept_for_gradients(operations, forward), model, hparams)
+
+
+@pytest.mark.parametrize("changes", ["", "shared_embedding_and_softmax_weights=0,num_encoder_layers=2"])
+def test_a_model_of_one_stack_is_counted_by_what_it_tells(changes):
+    hparams = SMALL.parse(changes)
+    model, operations, forward = trace(hparams, 0, LENGTH, OwnLanguageModel)
+    flops = forward_flops(model, {"targets": LENGTH})
+    assert flops.per_token == {"targets": matrix_product_flops(operations[:forward]) / (ROWS * LENGTH)}
+    assert_memory(kept_for_gradients(operations, forward), model, hparams)
+    described = describe(model, hparams.parse("max_length=128,batch_size=1024"))
+    assert described.embedding_parameters == VOCAB * 32 * (2 if changes else 1)
+    for words in ("rows of 128 tokens", "  forward, per token", "one step of 1,024 tokens", "estimated, 1,024 tokens"):
+        assert words in described.text()
+    assert "source" not in described.text()
 
 
 def test_memory_of_weights_gradients_and_optimizer():
     model = shapes_only(Transformer, SMALL, VOCAB)
     weights = sum(math.prod(w.shape) for w in model.trainable_weights)
-    base = training_memory(model, SMALL)
+    base = training_memory(model, SMALL, SENTENCES)
     assert (base["weights"], base["optimizer"]) == (4 * weights, 8 * weights)
     assert base["gradients"] == 4 * (weights + VOCAB * 32)
-    assert training_memory(model, SMALL.parse("optimizer=sgd"))["optimizer"] == 0
-    accumulated = training_memory(model, SMALL.parse("gradient_accumulation_steps=3"))
+    assert training_memory(model, SMALL.parse("optimizer=sgd"), SENTENCES)["optimizer"] == 0
+    accumulated = training_memory(model, SMALL.parse("gradient_accumulation_steps=3"), SENTENCES)
     assert accumulated["gradients"] == base["gradients"] + 4 * weights
 
 
@@ -168,7 +195,7 @@ def test_a_users_own_model_is_described_too(model_class, more):
     assert described.parameters == VOCAB * 32 + 33 * VOCAB + more
     assert sum(part.parameters for part in described.parts) == described.parameters
     assert (described.flops, described.memory) == (None, None)
-    assert "counted for the Transformer" in described.text()
+    assert "SequenceModel whose stacks()" in described.text()
 
 
 def test_a_mistake_in_the_hyperparameters_is_the_models_own():
@@ -216,5 +243,5 @@ def test_the_schedule_counts_steps_replicas_and_accumulation():
     model = shapes_only(Transformer, hparams, VOCAB)
     described = describe(model, hparams, train_steps=10, replicas=2)
     assert described.tokens_a_step == 600
-    assert described.schedule_flops == 10 * 3 * 600 * sum((described.flops.source, described.flops.target))
+    assert described.schedule_flops == 10 * 3 * 600 * sum(described.flops.per_token.values())
     assert "600 source + 600 target tokens (2 replicas, accumulation 3)" in described.text()

@@ -18,6 +18,7 @@ from t2t_lite.models.scaling import (
 )
 from tests.training.test_train_step import VOCAB, make_step, settings
 
+SENTENCES = {"inputs": 25, "targets": 25}
 TINY = registry.hparams("transformer_tiny").parse("batch_size=100")
 
 
@@ -80,9 +81,10 @@ def test_step_time_by_hand():
 
 @pytest.mark.parametrize("name, seconds", [("transformer_base_v1", 0.4), ("transformer_big_v1", 1.0)])
 def test_the_papers_steps_take_as_long_as_the_paper_says(name, seconds):
-    flops = forward_flops(shapes_only(registry.model("transformer"), registry.hparams(name), 37_000))
+    model = shapes_only(registry.model("transformer"), registry.hparams(name), 37_000)
+    flops = forward_flops(model, SENTENCES)
     paper = PAPER[name]
-    time = step_time(flops.training(paper.tokens, paper.tokens) / 8, 0, 8, paper.sustained * UTILIZATION, 1)
+    time = step_time(flops.training(paper.tokens) / 8, 0, 8, paper.sustained * UTILIZATION, 1)
     assert seconds <= time.seconds <= 1.45 * seconds
 
 
@@ -91,7 +93,7 @@ def test_a_description_of_eight_replicas_by_hand():
     found = described(hparams, replicas=8, rates=Rates(tflops=2, utilization=0.5, link=4))
     text = found.text()
     buffer = 4 * (found.parameters + 3)
-    compute = 3 * 300 * (found.flops.source + found.flops.target) / 1e12
+    compute = 3 * 300 * sum(found.flops.per_token.values()) / 1e12
     all_reduce = 1.75 * buffer / 4e9
     assert value(text, "gradients, in one buffer") == f"{buffer / 1e6:.1f} MB"
     assert value(text, "sent by each replica, in a ring") == f"{1.75 * buffer / 1e6:.1f} MB"
@@ -122,10 +124,10 @@ def test_one_replica_exchanges_nothing():
 def test_the_largest_batch_fits_and_one_token_more_does_not(gigabytes, changes):
     hparams = TINY.parse(changes)
     model = shapes_only(registry.model("transformer"), hparams, VOCAB)
-    largest = largest_batch_size(training_memory(model, hparams), hparams.batch_size, 1e9 * gigabytes)
+    largest = largest_batch_size(training_memory(model, hparams, SENTENCES), hparams.batch_size, 1e9 * gigabytes)
 
     def needed(batch_size):
-        return sum(training_memory(model, hparams.parse(f"batch_size={batch_size}")).values())
+        return sum(training_memory(model, hparams.parse(f"batch_size={batch_size}"), SENTENCES).values())
 
     assert needed(largest) <= 1e9 * gigabytes < needed(largest + 1)
     text = described(hparams, rates=Rates(memory=gigabytes)).text()

@@ -1,0 +1,132 @@
+"""Runs of users' own models: one that tells its parts as a `SequenceModel` does, and one that tells nothing."""
+
+import json
+import types
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data.problem import Problem
+from t2t_lite.errors import UserError
+from t2t_lite.runs.config import build_model
+from t2t_lite.runs.opening import open_run
+from t2t_lite.runs.saving import save_run
+from t2t_lite.runs.warm_start import warm_start
+from t2t_lite.runs.weights import named_weights
+from t2t_lite.text.vocabulary import TokenTextEncoder
+from tests.layers.equations import array
+from tests.models.own_model import OwnLanguageModel
+
+IDS = {"targets": np.array([[2, 3, 1]], "int32")}
+
+
+@registry.register_problem("own_words")
+class OwnWords(Problem):
+    """Texts without inputs; the vocabulary is the file `words` of a folder."""
+
+    features = types.MappingProxyType({"targets": 2})
+
+    def feature_encoders(self, data_dir):
+        return {"targets": TokenTextEncoder(f"{data_dir}/words")}
+
+    def vocabulary_files(self, data_dir):
+        return [f"{data_dir}/words"]
+
+
+@registry.register_model("own_plain_model")
+class OwnPlainModel(keras.Model):
+    """Has its weights once it is called, on a batch of its problem."""
+
+    def __init__(self, vocab_size):
+        super().__init__()
+        self.table = keras.layers.Embedding(vocab_size, vocab_size)
+
+    @classmethod
+    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
+        return cls(vocab_size)
+
+    def call(self, inputs, training=None):
+        return self.table(inputs["targets"])
+
+
+def words(folder, text):
+    folder.mkdir()
+    (folder / "words").write_text("\n".join(["<pad>", "<EOS>", *text.split()]) + "\n")
+    return TokenTextEncoder(f"{folder}/words")
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    return words(tmp_path / "data", "red green blue")
+
+
+def weights(model):
+    return {name: weight.numpy() for name, weight in named_weights(model).items()}
+
+
+def by_piece(matrix, encoder):
+    return dict(zip(encoder.pieces(range(len(matrix))), matrix, strict=True))
+
+
+@pytest.fixture
+def saved(encoder, tmp_path):
+    """A model of one stack, and its run, whose hyperparameters follow from it."""
+    model = OwnLanguageModel(encoder.vocab_size, hidden_size=8, num_heads=2, num_encoder_layers=2)
+    model.build()
+    model.save_run(str(tmp_path / "run"), problem="own_words", data_dir=str(tmp_path / "data"), step=3)
+    return model, str(tmp_path / "run")
+
+
+def test_a_model_of_one_stack_is_saved_and_opened(saved):
+    model, run = saved
+    opened = open_run(run)
+    assert opened.hparams.hidden_size == 8 and [*opened.encoders] == ["targets"]
+    np.testing.assert_array_equal(array(opened.model(IDS)), array(model(IDS)))
+
+
+@pytest.mark.parametrize("depth", [1, 40])
+def test_another_depth_than_the_checkpoints_is_refused(saved, tmp_path, depth):
+    path = tmp_path / "run" / "hparams.json"
+    config = json.loads(path.read_text())
+    config["hparams"]["num_encoder_layers"] = depth
+    path.write_text(json.dumps(config))
+    with pytest.raises(UserError, match=r"model.ckpt-3: not of this model: stack"):
+        open_run(saved[1])
+
+
+@pytest.mark.parametrize("is_tied", [True, False], ids=["tied", "untied"])
+def test_it_begins_with_rows_by_piece(saved, tmp_path, is_tied):
+    new = words(tmp_path / "new", "blue sky red")
+    config = {**open_run(saved[1]).config, "vocab_size": new.vocab_size}
+    config["hparams"] |= {"shared_embedding_and_softmax_weights": is_tied}
+    model, old = build_model(config), weights(saved[0])
+    drawn = weights(model)
+    taken = warm_start(saved[1], model, {"targets": new})["warm_start_rows"]
+    names = ["embedding/embeddings"] + ([] if is_tied else ["softmax_embedding/embeddings"])
+    assert taken == {name: [4, 5] for name in names}
+    there = by_piece(old["embedding/embeddings"], open_run(saved[1]).encoders["targets"])
+    for name, value in weights(model).items():
+        if name in names:
+            for piece, row in by_piece(value, new).items():
+                expected = there[piece] if piece != "sky" else drawn[name][new.encode("sky")[0]]
+                np.testing.assert_array_equal(row, expected, err_msg=f"{name} {piece}")
+        else:
+            np.testing.assert_array_equal(value, old[name], err_msg=name)
+
+
+def test_a_model_that_tells_nothing_needs_its_hyperparameters_and_vocabulary(encoder, tmp_path):
+    model, run = OwnPlainModel(encoder.vocab_size), str(tmp_path / "run")
+    model(IDS)
+    settings = {"problem": "own_words", "data_dir": str(tmp_path / "data")}
+    with pytest.raises(UserError, match="`hparams` is missing"):
+        save_run(model, run, **settings)
+    save_run(model, run, **settings, hparams=registry.hparams("transformer_tiny"))
+    opened = open_run(run)
+    np.testing.assert_array_equal(array(opened.model(IDS)), array(model(IDS)))
+    new = build_model(opened.config)
+    assert warm_start(run, new, {"targets": encoder}) == {"warm_start_from": f"{run}/model.ckpt-0"}
+    np.testing.assert_array_equal(array(new(IDS)), array(model(IDS)))
+    with pytest.raises(UserError, match="which of this model's weights are embeddings is not known"):
+        warm_start(run, new, {"targets": words(tmp_path / "new", "sky")})
