@@ -78,6 +78,7 @@ def beam_search(
     no_repeat_ngram_size=SearchOptions.no_repeat_ngram_size,
     repetition_penalty=None,
     continues_inputs=False,
+    search_class=None,
 ) -> Hypotheses:
     """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
 
@@ -109,17 +110,18 @@ def beam_search(
         repetition_penalty: float or float32 scalar tensor > 0, see `Repetition`; None: off. As in Hugging Face, beam
             search changes log-probabilities by it, and greedy search logits. A score is the sum of what results.
         continues_inputs: Python bool, whether an output continues its input, as a prompt: its ids count for both.
+        search_class: a subclass of BeamSearch, which may change what its `run` returns; None: BeamSearch.
 
     Returns:
         Hypotheses, with T = max_length, or max(limit, 1) if `max_length` is None.
     """
     repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, inputs if continues_inputs else None)
-    search = BeamSearch(
+    search = (search_class or BeamSearch)(
         model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id, repetition
     )
     memory = model.encode(inputs)
     if max_length is None:
-        return run_dropping(search, GrowingCache(model, memory, beam_size, search.max_length))
+        return search.run(GrowingCache(model, memory, beam_size, search.max_length))
     return search.result(run_phases(search, model, memory, beam_size, max_length))
 
 
@@ -148,6 +150,14 @@ class BeamSearch:
         self.repetition = repetition
         self.max_length = tf.maximum(tf.reduce_max(limit), 1) if max_length is None else max_length
         self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
+
+    def run(self, cache):
+        """Returns the Hypotheses of all sentences, without static shapes.
+
+        Args:
+            cache: GrowingCache.
+        """
+        return run_dropping(self, cache)
 
     def penalty(self, length, alpha):
         """int32 and float32 of shapes that broadcast -> float32."""

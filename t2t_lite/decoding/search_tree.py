@@ -6,8 +6,7 @@ import typing
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.beam_search import BeamSearch
-from t2t_lite.decoding.loops import GrowingCache
+from t2t_lite.decoding.beam_search import BeamSearch, beam_search
 
 
 @dataclasses.dataclass
@@ -52,33 +51,31 @@ class Record(typing.NamedTuple):
     finished: tf.Tensor
 
 
-def recorded_beam_search(model, inputs, limit, *, prefix=None, max_length=None, **settings):
-    """Runs `beam_search` for one sentence; returns its Hypotheses and its `Record`. Arguments: of `beam_search`, all.
-
-    Sentences are not dropped and `max_length` has to be None; otherwise it is the same search, step by step.
-    """
-    search = _RecordingSearch(model, limit, prefix=prefix, max_length=max_length, **settings)
-    cache = GrowingCache(model, model.encode(inputs), search.beam_size, search.max_length)
-    room = tf.zeros((1, search.max_length, 2 * search.beam_size), tf.int32)
-    nothing = tf.cast(room, tf.float32) - float("inf")
-
-    def body(state, record):
-        here = tf.range(search.max_length)[:, None] == state.position
-        state = search.step(state)
-        return state, Record(*(tf.where(here, new, old) for new, old in zip(search.latest, record, strict=True)))
-
-    start = Record(nothing, nothing, room, room, tf.cast(room, tf.bool))
-    state, record = cache.run(search, body, search.start(cache.first), start)
-    return search.result(state), Record(*(rows[0] for rows in record))
+def recorded_beam_search(*arguments, **settings):
+    """Runs `beam_search` without a `max_length` for one sentence; returns its Hypotheses and its `Record`."""
+    return beam_search(*arguments, search_class=_RecordingSearch, **settings)
 
 
 class _RecordingSearch(BeamSearch):
-    """A search that shows the continuations of its latest step, each [B, 2K]."""
+    """The same search, step by step, of one sentence."""
+
+    def run(self, cache):
+        room = tf.zeros((1, self.max_length, 2 * self.beam_size), tf.int32)
+        nothing = tf.cast(room, tf.float32) - float("inf")
+
+        def body(state, record):
+            here = tf.range(self.max_length)[:, None] == state.position
+            state = self.step(state)
+            return state, Record(*(tf.where(here, new, old) for new, old in zip(self.latest, record, strict=True)))
+
+        start = Record(nothing, nothing, room, room, tf.cast(room, tf.bool))
+        state, record = cache.run(self, body, self.start(cache.first), start)
+        return self.result(state), Record(*(rows[0] for rows in record))
 
     def continuations(self, logits, state):
         totals, parents, ids = super().continuations(logits, state)
         scores = totals / self.penalty(state.position + 1, self.alpha_of(state.rows))
-        self.latest = Record(totals, scores, parents, ids, self.finishes(totals, ids))
+        self.latest = Record(totals, scores, parents, ids, self.finishes(totals, ids))  # each [B, 2K]
         return totals, parents, ids
 
 

@@ -16,6 +16,7 @@ CASES = {
     "a length penalty": ({"beam_size": 3, "n_best": 3, "alpha": 2.0, "length_penalty": "power"}, {}, []),
     "a prefix": ({"beam_size": 3, "n_best": 3}, {}, [5, 2]),
     "no end within the limit": ({"beam_size": 2, "n_best": 2, "extra_length": 2}, {"end_bias": -99.0}, []),
+    "no repetition": ({"beam_size": 2, "n_best": 2, "no_repeat_ngram_size": 1}, {"end_bias": -5.0}, []),
     "a long output": ({"beam_size": 2, "n_best": 2, "extra_length": 20}, {"end_bias": -5.0}, []),
 }
 
@@ -62,6 +63,7 @@ def test_it_holds_the_best_continuations_of_what_was_kept(case):
         for at in live:
             logits = model.logits(SOURCE, path(nodes, at))
             ids = prefix[step - 1 : step] or range(1, model.vocab_size)
+            ids = set(ids) - set(path(nodes, at)) if options.no_repeat_ngram_size else ids
             every |= {(at, i): nodes[at].total + logits[i] - np.logaddexp.reduce(logits) for i in ids}
         best = sorted(every, key=every.get, reverse=True)[: 2 * options.beam_size]
         now = [node for node in nodes if node.step == step]
