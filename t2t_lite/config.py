@@ -31,7 +31,9 @@ class HParams:
         2048, 1, 2**18, argument="filter_size", fixed=True, meaning="d_ff, the inner size of the feed-forward networks."
     )
     num_heads: int = setting(8, 1, 2**12, argument="num_heads", fixed=True, meaning="h, the heads of each attention.")
-    num_hidden_layers: int = setting(6, 0, 2**9, fixed=True, meaning="N, the layers of encoder and decoder.")
+    num_hidden_layers: int = setting(
+        6, 0, 2**9, argument="num_layers", fixed=True, meaning="N, the layers of a stack, or of encoder and decoder."
+    )
     num_encoder_layers: int = setting(
         0, 0, 2**9, argument="num_encoder_layers", zero="num_hidden_layers", fixed=True,
         meaning="Layers of the encoder; 0: num_hidden_layers.",

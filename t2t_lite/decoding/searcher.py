@@ -306,7 +306,8 @@ def bucket_width(length):
     Each width is compiled separately, so there are only twelve up to 512. Padding costs little, since only the encoder
     sees it.
     """
-    step = max(8, 2 ** math.ceil(math.log2(max(length, 1))) // 4)
+    length = max(length, 1)  # an empty prompt
+    step = max(8, 2 ** math.ceil(math.log2(length)) // 4)
     return -(-length // step) * step
 
 

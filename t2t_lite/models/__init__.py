@@ -1,5 +1,6 @@
 """Models; each is registered under the name that `--model` takes."""
 
 from t2t_lite.models.transformer import Transformer
+from t2t_lite.models.transformer_lm import TransformerLM
 
-__all__ = ["Transformer"]
+__all__ = ["Transformer", "TransformerLM"]

@@ -3,37 +3,16 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers import (
-    Dropout,
-    LayerNormalization,
-    LearnedPositionEmbedding,
-    MultiHeadAttention,
-    SinusoidalPositionEmbedding,
-    TokenEmbedding,
-    TransformerDecoderLayer,
-    TransformerEncoderLayer,
-    TransformerStack,
-    number_dropouts,
-)
+from t2t_lite.layers import Dropout, TransformerDecoderLayer, TransformerEncoderLayer, number_dropouts
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
-from t2t_lite.layers.checks import check_rates, check_sizes
-from t2t_lite.layers.keras_names import activation_config, initializer_config, matrix_initializer
 from t2t_lite.layers.masks import with_mask
-from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
-from t2t_lite.models.sequence_model import SequenceModel
+from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
 from t2t_lite.registry import register_model
-
-_POSITIONS = ("sinusoidal", "learned", "none")
-_ATTENTION_OPTIONS = ("num_heads", "key_dim", "value_dim", "kernel_initializer", "bias_initializer")
-_LAYER_OPTIONS = (
-    "num_heads", "filter_size", "key_dim", "value_dim", "dropout", "attention_dropout", "relu_dropout", "norm",
-    "norm_epsilon", "attention_bias", "activation", "kernel_initializer", "bias_initializer",
-)  # fmt: skip
 
 
 @register_model("transformer")
 @keras.saving.register_keras_serializable("t2t_lite")
-class Transformer(SequenceModel):
+class Transformer(TransformerModel):
     """Maps {"inputs", "targets"} ids to logits of the next target token.
 
     The arguments' defaults are the paper's base model. Id 0 is padding, 1 ends a sentence; the decoder's first
@@ -118,67 +97,33 @@ class Transformer(SequenceModel):
     ):
         config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
-        config["self_attention"] = self_attention_config(self_attention)
-        self.config = config
-        check_sizes(
-            vocab_size=vocab_size,
-            target_vocab_size=target_vocab_size,
-            hidden_size=hidden_size,
-            num_encoder_layers=num_encoder_layers,
-            num_decoder_layers=num_decoder_layers,
-            max_position=max_position,
-        )
-        check_rates(dropout=dropout)
-        if position not in _POSITIONS:
-            raise ValueError(f"`position` must be one of {', '.join(_POSITIONS)}: received position={position!r}.")
-        self.vocab_size = vocab_size
-        self.target_vocab_size = target_vocab_size or vocab_size
+        self.configure(config)
         one_matrix = tie_embeddings and target_vocab_size is None
         bias = {"use_bias": softmax_bias}  # the softmax's, whatever else its matrix is
         self.input_embedding = (
-            self._embedding(vocab_size, "embedding", **bias)
+            self.make_embedding(vocab_size, "embedding", **bias)
             if one_matrix
-            else self._embedding(vocab_size, "input_embedding")
+            else self.make_embedding(vocab_size, "input_embedding")
         )
         self.target_embedding = (
             self.input_embedding
             if one_matrix
-            else self._embedding(self.target_vocab_size, "target_embedding", **(bias if tie_embeddings else {}))
+            else self.make_embedding(self.target_vocab_size, "target_embedding", **(bias if tie_embeddings else {}))
         )
         self.softmax = (
             self.target_embedding
             if tie_embeddings
-            else self._embedding(self.target_vocab_size, "softmax_embedding", **bias)
+            else self.make_embedding(self.target_vocab_size, "softmax_embedding", **bias)
         )
-        self.encoder_position = self._position("encoder_position")
-        self.decoder_position = self._position("decoder_position")
+        self.encoder_position = self.make_position("encoder_position")
+        self.decoder_position = self.make_position("decoder_position")
         self.encoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="encoder_dropout")
         self.decoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="decoder_dropout")
-        self.encoder = self._stack("encoder", TransformerEncoderLayer, num_encoder_layers)
-        self.decoder = self._stack("decoder", TransformerDecoderLayer, num_decoder_layers)
+        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, num_encoder_layers)
+        self.decoder = self.make_stack("decoder", TransformerDecoderLayer, num_decoder_layers, True)
         # After both stacks: checkpoints know the optimizer's variables by their order.
-        self.encoder_norm = self._final_norm("encoder_norm")
-        self.decoder_norm = self._final_norm("decoder_norm")
-
-    def _stack(self, name, layer_class, num_layers):
-        c = dict(self.config)
-        c["kernel_initializer"] = c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
-        options = {option: c[option] for option in _ATTENTION_OPTIONS}
-        options |= {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
-        options |= {"dtype": self.dtype_policy, "name": "attention"}
-        layers = []
-        for i in range(num_layers):
-            own = {"self_attention": self.attention(name, i, **options)}
-            if layer_class is TransformerDecoderLayer:
-                own["cross_attention"] = self.attention("memory", i, **options)
-            own |= {option: c[option] for option in _LAYER_OPTIONS}
-            layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
-        return TransformerStack(layers, c["recompute_grad"], dtype=self.dtype_policy, name=name)
-
-    def _final_norm(self, name):
-        if self.config["norm"] == "post":
-            return None
-        return LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
+        self.encoder_norm = self.make_final_norm("encoder_norm")
+        self.decoder_norm = self.make_final_norm("decoder_norm")
 
     def stacks(self):
         """Returns encoder and decoder."""
@@ -187,33 +132,6 @@ class Transformer(SequenceModel):
     def token_embeddings(self):
         """Returns the look-ups of both sides, which may be one."""
         return {"inputs": self.input_embedding, "targets": self.target_embedding}
-
-    def attention(self, role, index, **options):
-        """Makes the attention of one layer. Override it for kinds of your own.
-
-        Args:
-            role: "encoder" or "decoder", self-attention there, or "memory", from the decoder to the encoder's output.
-            index: int, number of the layer in its stack.
-            **options: arguments of `MultiHeadAttention`.
-
-        Returns:
-            A layer called as `MultiHeadAttention` is.
-        """
-        if role == "memory":
-            return MultiHeadAttention(**options)
-        return make_self_attention(self.config["self_attention"], index, **options)
-
-    def _embedding(self, size, name, use_bias=False):
-        c = self.config
-        options = {"scale": c["scale_embeddings"], "embedding_size": c["embedding_size"], "use_bias": use_bias}
-        return TokenEmbedding(size, c["hidden_size"], **options, dtype=self.dtype_policy, name=name)
-
-    def _position(self, name):
-        if self.config["position"] == "learned":
-            return LearnedPositionEmbedding(self.config["max_position"], dtype=self.dtype_policy, name=name)
-        if self.config["position"] == "sinusoidal":
-            return SinusoidalPositionEmbedding(self.config["position_layout"], dtype=self.dtype_policy, name=name)
-        return None
 
     def build(self, input_shape=None):
         """Creates all weights; the shape does not matter."""
@@ -259,13 +177,13 @@ class Transformer(SequenceModel):
         x = self.input_embedding(inputs)
         if self.config["target_space_embedding"]:
             x = x + ops.cast(self.target_space, x.dtype)  # at padding too, which is masked
-        x = self._add_position(self.encoder_position, x)
+        x = positioned(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
         options = {"attention_mask": mask[:, None, :], "training": training}
         if not return_attention_scores:
-            return {"hidden": _normalized(self.encoder(x, **options), self.encoder_norm), "mask": mask}
+            return {"hidden": normalized(self.encoder(x, **options), self.encoder_norm), "mask": mask}
         x, scores = self.encoder(x, return_attention_scores=True, **options)
-        return {"hidden": _normalized(x, self.encoder_norm), "mask": mask, "attention": scores}
+        return {"hidden": normalized(x, self.encoder_norm), "mask": mask, "attention": scores}
 
     def decode(self, targets, memory, training=None, return_attention_scores=False):
         """Decodes given targets, shifted right.
@@ -281,17 +199,13 @@ class Transformer(SequenceModel):
         """
         x = self.target_embedding(targets)
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # the first input is the zero vector
-        x = self._add_position(self.decoder_position, x)
+        x = positioned(self.decoder_position, x)
         x = self.decoder_dropout(x, training=training)
         options = {"memory_mask": memory["mask"][:, None, :], "training": training}
         if not return_attention_scores:
-            return _normalized(self.decoder(x, memory["hidden"], **options), self.decoder_norm), []
+            return normalized(self.decoder(x, memory["hidden"], **options), self.decoder_norm), []
         x, scores = self.decoder(x, memory["hidden"], return_attention_scores=True, **options)
-        return _normalized(x, self.decoder_norm), scores
-
-    def logits(self, hidden, matrix=None):
-        """[..., hidden] -> float32 [..., target_vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
-        return self.softmax(hidden, reverse=True, matrix=matrix)
+        return normalized(x, self.decoder_norm), scores
 
     def attention_weights(self, inputs):
         """Returns the attention weights of every layer and head: see `t2t_lite.models.attention_weights`.
@@ -310,15 +224,7 @@ class Transformer(SequenceModel):
             "memory": [s["memory"] for s in scores],
         }
 
-    def _add_position(self, layer, x, position=None):
-        return x if layer is None else layer(x, position=position)
-
     # Decoding, one step at a time: see `t2t_lite.layers.cache`.
-
-    @property
-    def max_length(self):
-        """The number of positions on either side, int; None: no limit."""
-        return self.config["max_position"] if self.config["position"] == "learned" else None
 
     def init_cache(self, memory, max_length, beam_size=1):
         """Returns the cache of a decoding that has not begun.
@@ -354,7 +260,7 @@ class Transformer(SequenceModel):
         batch, beam, _ = ops.shape(ancestry)
         x = self.target_embedding(ops.reshape(ids, (batch, beam)))
         x = ops.where(position > 0, x, ops.zeros_like(x))
-        x = self._add_position(self.decoder_position, x, position)
+        x = positioned(self.decoder_position, x, position)
         x, layers = self.decoder(
             x,
             attention_mask=mask,
@@ -363,16 +269,7 @@ class Transformer(SequenceModel):
             position=position,
             training=False,
         )
-        x = _normalized(x, self.decoder_norm)
+        x = normalized(x, self.decoder_norm)
         logits = self.logits(ops.reshape(x, (batch * beam, self.config["hidden_size"])), cache["shared"])
         fixed = {**cache["fixed"], "layers": layers}
         return logits, {**cache, "beams": {"ancestry": ancestry}, "fixed": fixed}
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        config = {**super().get_config(), **self.config, "activation": activation_config(self.config["activation"])}
-        return config | {n: initializer_config(config[n]) for n in ("kernel_initializer", "bias_initializer")}
-
-
-def _normalized(x, norm):
-    return x if norm is None else norm(x)

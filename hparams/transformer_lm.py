@@ -1,0 +1,176 @@
+"""Sets of language models for `--hparams_set`: GPT and GPT-2, tensor2tensor's, and this package's own.
+
+GPT's sizes and dropout are those of its published models, its training that of Radford et al. 2018, section 4.1;
+GPT-2's authors did not publish theirs. tensor2tensor's are those of its models/research/attention_lm.py and
+models/transformer.py.
+"""
+
+from t2t_lite.config import HParams
+from t2t_lite.hparams.transformer import transformer_base
+from t2t_lite.registry import register_hparams
+
+
+def _changed(hparams, **changes):
+    return hparams.override_from_dict(changes)
+
+
+# GPT and GPT-2.
+
+
+@register_hparams
+def gpt():
+    """GPT (Radford et al. 2018): 12 layers of 768, post-norm, 512 positions."""
+    hparams = _changed(
+        HParams(),
+        hidden_size=768,
+        filter_size=3072,
+        num_heads=12,
+        num_hidden_layers=12,
+        attention_bias=True,
+        ffn_activation="gelu_tanh",
+        pos="emb",
+        max_position=512,
+        max_length=512,
+        multiply_embedding_mode="none",
+        initializer="normal",
+        initializer_gain=0.02,
+        attention_dropout=0.1,
+        label_smoothing=0.0,
+        optimizer="adam_w",
+        weight_decay=0.01,
+        optimizer_adam_beta2=0.999,
+        optimizer_adam_epsilon=1e-8,
+        learning_rate_schedule="constant*linear_warmup*single_cycle_cos_decay",
+        learning_rate_constant=2.5e-4,
+        learning_rate_warmup_steps=2000,
+        clip_grad_norm=1.0,
+    )
+    hparams.add_hparam("begin", "end")
+    return hparams
+
+
+@register_hparams
+def gpt2_small():
+    """GPT-2 (Radford et al. 2019), the smallest: pre-norm, 1,024 positions; trained here as GPT."""
+    return _changed(
+        gpt(), layer_preprocess_sequence="n", layer_postprocess_sequence="da", max_position=1024, max_length=1024
+    )
+
+
+@register_hparams
+def gpt2_medium():
+    """GPT-2, 24 layers of 1024."""
+    return _changed(gpt2_small(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
+
+
+@register_hparams
+def gpt2_large():
+    """GPT-2, 36 layers of 1280."""
+    return _changed(gpt2_small(), hidden_size=1280, filter_size=5120, num_heads=20, num_hidden_layers=36)
+
+
+@register_hparams
+def gpt2_xl():
+    """GPT-2, 48 layers of 1600."""
+    return _changed(gpt2_small(), hidden_size=1600, filter_size=6400, num_heads=25, num_hidden_layers=48)
+
+
+# tensor2tensor's sets, under its names and with its values.
+
+
+@register_hparams
+def attention_lm_base():
+    """tensor2tensor's first language model: 6 layers of 1024, post-norm, softmax of its own."""
+    return _changed(
+        HParams(),
+        hidden_size=1024,
+        filter_size=4096,
+        batch_size=8192,
+        norm_epsilon=1e-6,
+        position_layout="tensor2tensor",
+        label_smoothing=0.0,
+        shared_embedding_and_softmax_weights=False,
+        learning_rate_constant=1.0,  # there learning_rate 0.1, times the 5000 · 0.002 of its "legacy" schedule
+        learning_rate_warmup_steps=2000,
+    )
+
+
+@register_hparams
+def attention_lm_small():
+    """tensor2tensor's smaller one: 4 layers of 512, dropout 0.5."""
+    return _changed(
+        attention_lm_base(), num_hidden_layers=4, hidden_size=512, filter_size=2048, layer_prepostprocess_dropout=0.5
+    )
+
+
+@register_hparams
+def transformer_tall():
+    """tensor2tensor's set for language models that are trained further on other tasks: 12 layers of 768."""
+    return _changed(
+        transformer_base(),
+        batch_size=2048,
+        hidden_size=768,
+        filter_size=3072,
+        num_hidden_layers=12,
+        num_heads=12,
+        label_smoothing=0.0,
+        max_length=1024,
+        clip_grad_norm=1.0,
+    )
+
+
+@register_hparams
+def transformer_tall_pretrain_lm():
+    """tensor2tensor's pretraining of it: AdamW, whose rate falls by a cosine."""
+    return _changed(
+        transformer_tall(),
+        optimizer="adam_w",
+        weight_decay=0.01,
+        optimizer_adam_beta1=0.9,
+        optimizer_adam_beta2=0.999,
+        optimizer_adam_epsilon=1e-8,
+        learning_rate_schedule="linear_warmup*constant*cosdecay",
+        learning_rate_constant=2e-4,
+        learning_rate_decay_steps=5_000_000,
+    )
+
+
+# This package's own: pre-norm, with tanh-GELU.
+
+
+@register_hparams
+def transformer_lm_base():
+    """12 layers of 512 for one GPU."""
+    return _changed(
+        transformer_base(),
+        num_hidden_layers=12,
+        ffn_activation="gelu_tanh",
+        label_smoothing=0.0,
+        attention_dropout=0.0,
+        relu_dropout=0.0,
+        max_length=0,
+        clip_grad_norm=1.0,
+        learning_rate_constant=1.0,
+        learning_rate_warmup_steps=4000,
+    )
+
+
+@register_hparams
+def transformer_lm_small():
+    """6 layers of 384."""
+    return _changed(transformer_lm_base(), num_hidden_layers=6, hidden_size=384, filter_size=1536, num_heads=6)
+
+
+@register_hparams
+def transformer_lm_tiny():
+    """4 layers of 128, for CPUs and tests."""
+    return _changed(
+        transformer_lm_base(),
+        num_hidden_layers=4,
+        hidden_size=128,
+        filter_size=512,
+        num_heads=4,
+        batch_size=2048,
+        layer_prepostprocess_dropout=0.0,
+        learning_rate_warmup_steps=500,
+    )

@@ -1,0 +1,301 @@
+"""The decoder alone, a language model (Liu et al. 2018, "Generating Wikipedia"; Radford et al. 2019, "GPT-2")."""
+
+import types
+from typing import ClassVar
+
+import keras
+import numpy as np
+from keras import ops
+
+from t2t_lite.layers import Dropout, TransformerDecoderLayer, number_dropouts
+from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
+from t2t_lite.layers.masks import with_mask
+from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
+from t2t_lite.ranges import setting
+from t2t_lite.registry import register_model
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
+
+_BEGINS = ("zero", "end")
+# Added to logits of unused ids: their probability is 0 in float32, and label smoothing, which spreads over all ids,
+# stays finite.
+_NEVER = -1e4
+
+
+@register_model("transformer_lm")
+@keras.saving.register_keras_serializable("t2t_lite")
+class TransformerLM(TransformerModel):
+    """Maps {"targets"} ids, or {"inputs", "targets"}, to logits of the next target token.
+
+    One stack reads the inputs and then the targets, without a gap (tensor2tensor's `prepend_mode`
+    "prepend_inputs_masked_attention"); only targets are predicted. Id 0 is padding, on the right of both; 1
+    ends a text.
+
+    Args:
+        vocab_size: int.
+        target_vocab_size: None, or vocab_size: inputs and targets have one vocabulary.
+        hidden_size, filter_size, num_heads, key_dim, value_dim, dropout, attention_dropout, relu_dropout, norm,
+            norm_epsilon, attention_bias, activation, position, position_layout, max_position, self_attention,
+            embedding_size, scale_embeddings, softmax_bias, recompute_grad, initializer, initializer_gain,
+            kernel_initializer, bias_initializer: see `Transformer`.
+        num_layers: int, N.
+        tie_embeddings: bool, whether embeddings and softmax share one matrix.
+        begin: what is read first, before there is a token: "zero", the zero vector, at the beginning of every row,
+            inputs included (tensor2tensor); or "end", the embedding of id 1 where there are no inputs (GPT-2, whose
+            prompts are read without it).
+        unused_ids: list of int, ids that are never predicted. Imported models have no padding or unknown token.
+
+    Raises:
+        ValueError: an argument is out of its range; the message has its name and value.
+
+    Example:
+        >>> model = TransformerLM(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
+        >>> model({"targets": keras.ops.ones((1, 4), "int32")}).shape
+        (1, 4, 20)
+    """
+
+    features = types.MappingProxyType({"targets": 2})
+    HPARAMS: ClassVar = {
+        "begin": setting(
+            "zero", choices=_BEGINS, argument="begin", fixed=True,
+            meaning="What is read before there is a token: the zero vector, or, without a prompt, id 1 (GPT-2).",
+        ),
+        "unused_ids": setting(
+            [], argument="unused_ids", fixed=True, meaning="Ids that are never predicted, for imported models."
+        ),
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        vocab_size,
+        target_vocab_size=None,
+        hidden_size=512,
+        filter_size=2048,
+        num_heads=8,
+        num_layers=6,
+        key_dim=None,
+        value_dim=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        relu_dropout=0.0,
+        norm="post",
+        norm_epsilon=1e-5,
+        attention_bias=False,
+        activation="relu",
+        position="sinusoidal",
+        position_layout="interleaved",
+        max_position=1024,
+        self_attention="dot_product",
+        tie_embeddings=True,
+        embedding_size=None,
+        scale_embeddings=True,
+        softmax_bias=False,
+        recompute_grad=False,
+        initializer="uniform_unit_scaling",
+        initializer_gain=1.0,
+        kernel_initializer=None,
+        bias_initializer="zeros",
+        begin="zero",
+        unused_ids=(),
+        **kwargs,
+    ):
+        config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
+        super().__init__(**kwargs)
+        self.configure({**config, "unused_ids": _ids(unused_ids, vocab_size)})
+        if target_vocab_size not in (None, vocab_size):
+            raise ValueError(
+                "`target_vocab_size` must be None or `vocab_size`, since a language model has one vocabulary: received "
+                f"target_vocab_size={target_vocab_size}, vocab_size={vocab_size}."
+            )
+        if begin not in _BEGINS:
+            raise ValueError(f"`begin` must be one of {', '.join(_BEGINS)}: received begin={begin!r}.")
+        of_softmax = {"use_bias": softmax_bias}
+        self.target_embedding = self.make_embedding(
+            vocab_size, "target_embedding", **(of_softmax if tie_embeddings else {})
+        )
+        self.softmax = (
+            self.target_embedding
+            if tie_embeddings
+            else self.make_embedding(vocab_size, "softmax_embedding", **of_softmax)
+        )
+        self.decoder_position = self.make_position("decoder_position")
+        self.decoder_dropout = Dropout(dropout, dtype=self.dtype_policy, name="decoder_dropout")
+        self.decoder = self.make_stack("decoder", TransformerDecoderLayer, num_layers)
+        self.decoder_norm = self.make_final_norm("decoder_norm")
+
+    def stacks(self):
+        """Returns the decoder."""
+        return {"targets": self.decoder}
+
+    def token_embeddings(self):
+        """Returns the look-up of the targets, and of inputs if there are any."""
+        return {"targets": self.target_embedding}
+
+    def build(self, input_shape=None):
+        """Creates all weights; the shape does not matter."""
+        if self.built:
+            return
+        shape = (None, None, self.config["hidden_size"])
+        for embedding in (self.target_embedding, self.softmax):
+            if not embedding.built:
+                embedding.build()
+        for layer in (self.decoder_position, self.decoder, self.decoder_norm):
+            if layer is not None:
+                layer.build(shape)
+        number_dropouts(self)
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """Teacher-forced pass.
+
+        Args:
+            inputs: dict of int ids "targets" [B, T], and "inputs" [B, S] if there are any, padded with 0.
+            training: bool.
+
+        Returns:
+            float32 logits [B, T, vocab_size]; those at position t see the inputs, and targets before t.
+        """
+        self.check_inputs(inputs)  # again: fit on JAX calls this, not the model
+        return with_mask(self.logits(self._read(inputs, training)[0]), self.compute_mask(inputs))
+
+    def _read(self, features, training=None, **options):
+        """Returns (hidden [B, T, hidden] of the targets, further results of the stack)."""
+        self.build()
+        targets = ops.convert_to_tensor(features["targets"])
+        batch, length = ops.shape(targets)
+        if features.get("inputs") is None:
+            begin = ops.full((batch, 1), EOS_ID if self.config["begin"] == "end" else PAD_ID, targets.dtype)
+            row, lengths = ops.concatenate([begin, targets], axis=1), None
+        else:
+            prompts, lengths = self._prompts(ops.cast(features["inputs"], targets.dtype))
+            row = _joined(prompts, lengths, targets)
+        x = self.decoder_dropout(self._embedded(row[:, :-1]), training=training)
+        output = self.decoder(x, training=training, **options)
+        x, *rest = output if isinstance(output, tuple) else (output,)
+        if lengths is not None:
+            # Target t is predicted where the prompt's last id, or target t - 1, is read. One gather from a matrix.
+            width, hidden_size = ops.shape(x)[1:]
+            first = ops.arange(batch, dtype="int32") * width + lengths - 1
+            x = ops.take(ops.reshape(x, (-1, hidden_size)), first[:, None] + ops.arange(length, dtype="int32"), axis=0)
+        return normalized(x, self.decoder_norm), rest
+
+    def _prompts(self, inputs):
+        """Puts before inputs [B, P] what is read first.
+
+        Returns:
+            (ids [B, P + 1], or [B, P] if a prompt needs nothing before it, number of each row's ids, int32 [B] from 1).
+        """
+        lengths = ops.sum(ops.cast(inputs != PAD_ID, "int32"), axis=1)
+        if self.config["begin"] == "zero":
+            return ops.pad(inputs, ((0, 0), (1, 0))), lengths + 1  # id 0, whose embedding is zero
+        first = ops.where(lengths[:, None] == 0, EOS_ID, ops.pad(inputs, ((0, 0), (0, 1)))[:, :1])
+        prompts = ops.concatenate([ops.cast(first, inputs.dtype), inputs[:, 1:]], axis=1)
+        return prompts, ops.maximum(lengths, 1)
+
+    def _embedded(self, ids, position=None):
+        return positioned(self.decoder_position, self.target_embedding(ids), position)
+
+    def logits(self, hidden, matrix=None):
+        """[..., hidden] -> float32 [..., vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
+        logits = super().logits(hidden, matrix)
+        if not self.config["unused_ids"]:
+            return logits
+        unused = np.zeros(self.vocab_size, "float32")
+        unused[list(self.config["unused_ids"])] = _NEVER
+        return logits + unused
+
+    def attention_weights(self, inputs):
+        """Returns the attention weights of every layer and head: see `t2t_lite.models.attention_weights`.
+
+        Args:
+            inputs: as `call`.
+
+        Returns:
+            {"decoder": list, one [B, heads, T, T] per layer}; where there are "inputs", of all that is read, inputs and
+            targets without a gap.
+        """
+        return {"decoder": [scores["self"] for scores in self._read(inputs, return_attention_scores=True)[1][0]]}
+
+    # Decoding, one step at a time: see `t2t_lite.layers.cache`.
+
+    def encode(self, inputs):
+        """Reads prompts, all but the last id of each.
+
+        Args:
+            inputs: int ids [B, P], padded with 0 on the right; a prompt may be empty.
+
+        Returns:
+            memory: {"prompt": keys and values of `TransformerStack.prefill`, "length" int32 [B], how many positions
+            were read, "last" [B, 1], the id that the first step reads}.
+        """
+        self.build()
+        prompts, lengths = self._prompts(ops.convert_to_tensor(inputs))
+        _, prompt = self.decoder.prefill(self._embedded(prompts[:, :-1]), lengths - 1)
+        last = ops.take_along_axis(prompts, lengths[:, None] - 1, axis=1)
+        return {"prompt": prompt, "length": lengths - 1, "last": last}
+
+    def init_cache(self, memory, max_length, beam_size=1):
+        """Returns the cache of a decoding that has not begun, in which all beams share the slots of their prompt.
+
+        Args:
+            memory: from `encode`, batch B.
+            max_length: int T, positions there is room for; padded with zeros it is the cache for more.
+            beam_size: int K.
+
+        Returns:
+            {"beams": {"ancestry" int32 [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
+        """
+        batch = ops.shape(memory["length"])[0]
+        layers = self.decoder.init_cache(None, batch, max_length * beam_size, memory["prompt"])
+        return {
+            "beams": {"ancestry": new_ancestry(batch, beam_size, max_length)},
+            "shared": self.softmax.reverse_matrix(),
+            "fixed": {"layers": layers, "length": memory["length"], "last": memory["last"]},
+        }
+
+    def decode_step(self, ids, position, cache):
+        """Decodes one position of every beam.
+
+        Args:
+            ids: int32 [B * K], the tokens before this position; ignored at position 0 (the prompt's last id is read).
+            position: int32 scalar, counted from the first output.
+            cache: from `init_cache` or the last step, its "beams" reordered by parent.
+
+        Returns:
+            (float32 logits [B * K, vocab_size], new cache).
+        """
+        fixed = cache["fixed"]
+        ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
+        batch, beam, _ = ops.shape(ancestry)
+        ids = ops.where(position > 0, ops.reshape(ids, (batch, beam)), ops.cast(fixed["last"], ids.dtype))
+        slots = ops.shape(fixed["layers"][0]["self"]["prompt_key"])[2] if fixed["layers"] else 0
+        x, layers = self.decoder(
+            self._embedded(ids, fixed["length"] + position),
+            attention_mask=see_prompt(mask, fixed["length"], slots),
+            cache=fixed["layers"],
+            position=position,
+            training=False,
+        )
+        x = ops.reshape(normalized(x, self.decoder_norm), (batch * beam, self.config["hidden_size"]))
+        return self.logits(x, cache["shared"]), {
+            **cache, "beams": {"ancestry": ancestry}, "fixed": {**fixed, "layers": layers}
+        }  # fmt: skip
+
+
+def _joined(prompts, lengths, targets):
+    """Returns rows of a prompt's ids [B, P], `lengths` [B] of them, and then the targets' [B, T]: [B, P + T]."""
+    row = ops.concatenate([prompts, targets], axis=1)
+    width, lengths = ops.shape(row)[1], lengths[:, None]
+    at = ops.arange(width, dtype="int32")
+    at = ops.where(at < lengths, at, at + ops.shape(prompts)[1] - lengths)
+    return ops.where(at < width, ops.take_along_axis(row, ops.minimum(at, width - 1), axis=1), PAD_ID)
+
+
+def _ids(given, vocab_size):
+    """Returns `unused_ids` as a list of int. Raises `ValueError` for one that is not in the vocabulary."""
+    try:
+        ids = [int(i) for i in given]
+    except (TypeError, ValueError):
+        ids = [-1]
+    if not all(0 <= i < vocab_size for i in ids):
+        raise ValueError(f"`unused_ids` must be ids from 0 to {vocab_size - 1}: received unused_ids={[*given]}.")
+    return ids

@@ -1,0 +1,124 @@
+"""The parts that models of Transformer layers are made of, by the arguments of their constructors."""
+
+from t2t_lite.layers import (
+    LayerNormalization,
+    LearnedPositionEmbedding,
+    MultiHeadAttention,
+    SinusoidalPositionEmbedding,
+    TokenEmbedding,
+    TransformerStack,
+)
+from t2t_lite.layers.checks import check_rates, check_sizes
+from t2t_lite.layers.keras_names import activation_config, initializer_config, matrix_initializer
+from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
+from t2t_lite.models.sequence_model import SequenceModel
+
+_POSITIONS = ("sinusoidal", "learned", "none")
+_ATTENTION_OPTIONS = ("num_heads", "key_dim", "value_dim", "kernel_initializer", "bias_initializer")
+_LAYER_OPTIONS = (
+    "num_heads", "filter_size", "key_dim", "value_dim", "dropout", "attention_dropout", "relu_dropout", "norm",
+    "norm_epsilon", "attention_bias", "activation", "kernel_initializer", "bias_initializer",
+)  # fmt: skip
+
+
+class TransformerModel(SequenceModel):
+    """Base of `Transformer` and `TransformerLM`: makes embeddings, positions and stacks of layers.
+
+    Their constructors say what the arguments mean. A subclass gives all of them to `configure`, which keeps them in
+    `config`, before it makes parts.
+    """
+
+    def configure(self, config):
+        """Keeps the constructor's arguments, a dict, in `config`. Raises `ValueError` for one out of its range."""
+        self.config = {**config, "self_attention": self_attention_config(config["self_attention"])}
+        sizes = ("vocab_size", "target_vocab_size", "hidden_size", "max_position")
+        check_sizes(**{name: config[name] for name in config if name in sizes or name.endswith("_layers")})
+        check_rates(dropout=config["dropout"])
+        if config["position"] not in _POSITIONS:
+            raise ValueError(
+                f"`position` must be one of {', '.join(_POSITIONS)}: received position={config['position']!r}."
+            )
+        self.vocab_size = config["vocab_size"]
+        self.target_vocab_size = config["target_vocab_size"] or config["vocab_size"]
+
+    def make_embedding(self, size, name, use_bias=False):
+        """Returns the `TokenEmbedding` of a vocabulary."""
+        c = self.config
+        options = {"scale": c["scale_embeddings"], "embedding_size": c["embedding_size"], "use_bias": use_bias}
+        return TokenEmbedding(size, c["hidden_size"], **options, dtype=self.dtype_policy, name=name)
+
+    def make_position(self, name):
+        """Returns the layer that adds positions to embeddings, or None."""
+        if self.config["position"] == "learned":
+            return LearnedPositionEmbedding(self.config["max_position"], dtype=self.dtype_policy, name=name)
+        if self.config["position"] == "sinusoidal":
+            return SinusoidalPositionEmbedding(self.config["position_layout"], dtype=self.dtype_policy, name=name)
+        return None
+
+    def make_stack(self, name, layer_class, num_layers, attends_to_memory=False):
+        """Returns a `TransformerStack`.
+
+        Args:
+            name: "encoder" or "decoder".
+            layer_class: `TransformerEncoderLayer` or `TransformerDecoderLayer`.
+            num_layers: int.
+            attends_to_memory: bool, whether the decoder's layers have cross-attention.
+        """
+        c = dict(self.config)
+        c["kernel_initializer"] = c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
+        options = {option: c[option] for option in _ATTENTION_OPTIONS}
+        options |= {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
+        options |= {"dtype": self.dtype_policy, "name": "attention"}
+        layers = []
+        for i in range(num_layers):
+            own = {"self_attention": self.attention(name, i, **options)}
+            if attends_to_memory:
+                own["cross_attention"] = self.attention("memory", i, **options)
+            own |= {option: c[option] for option in _LAYER_OPTIONS}
+            layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
+        return TransformerStack(layers, c["recompute_grad"], dtype=self.dtype_policy, name=name)
+
+    def make_final_norm(self, name):
+        """Returns the normalisation after a stack of pre-norm layers, or None."""
+        if self.config["norm"] == "post":
+            return None
+        return LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
+
+    def attention(self, role, index, **options):
+        """Makes the attention of one layer. Override it for kinds of your own.
+
+        Args:
+            role: "encoder" or "decoder", self-attention there, or "memory", from the decoder to the encoder's output.
+            index: int, number of the layer in its stack.
+            **options: arguments of `MultiHeadAttention`.
+
+        Returns:
+            A layer called as `MultiHeadAttention` is.
+        """
+        if role == "memory":
+            return MultiHeadAttention(**options)
+        return make_self_attention(self.config["self_attention"], index, **options)
+
+    def logits(self, hidden, matrix=None):
+        """[..., hidden] -> float32 [..., target_vocab_size]; `matrix`: see `TokenEmbedding.reverse_matrix`."""
+        return self.softmax(hidden, reverse=True, matrix=matrix)
+
+    @property
+    def max_length(self):
+        """The number of positions that a table has, int; None: no limit."""
+        return self.config["max_position"] if self.config["position"] == "learned" else None
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = {**super().get_config(), **self.config, "activation": activation_config(self.config["activation"])}
+        return config | {n: initializer_config(config[n]) for n in ("kernel_initializer", "bias_initializer")}
+
+
+def positioned(layer, x, position=None):
+    """Adds positions to embeddings `x` by a layer, or none if it is None."""
+    return x if layer is None else layer(x, position=position)
+
+
+def normalized(x, norm):
+    """Returns `norm(x)`, or `x` if there is no final normalisation."""
+    return x if norm is None else norm(x)

@@ -1,0 +1,176 @@
+"""The language model: what it reads and in which order, the prompt and its steps, saving, sizes of published models."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import registry
+from t2t_lite.decoding.searcher import Searcher
+from t2t_lite.errors import UserError
+from t2t_lite.models import TransformerLM
+from t2t_lite.models.describe import shapes_only
+from t2t_lite.search_options import SearchOptions
+from tests.layers.kinds import RELATIVE_VALUES, RESTRICTED
+
+VOCAB = 11
+SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2}
+OPTIONS = {
+    "own": {"norm": "pre"},
+    "gpt2": {
+        "norm": "pre", "begin": "end", "position": "learned", "max_position": 16, "attention_bias": True,
+        "scale_embeddings": False, "activation": "gelu_tanh", "unused_ids": [0, 2],
+    },
+    "untied": {"tie_embeddings": False, "softmax_bias": True, "embedding_size": 6, "begin": "end"},
+    "relative": {"self_attention": RELATIVE_VALUES, "position": "none"},
+    "restricted": {"self_attention": RESTRICTED},
+}  # fmt: skip
+PROMPTS = [[5, 3, 7, 4, 9, 2, 8, 6, 10], [], [4], [6, 6, 3, 10, 2]]
+TARGETS = [[4, 5, 6, 7, 1], [5, 1], [9, 8, 7, 1], [4, 4, 4, 4, 1]]
+
+
+def padded(rows):
+    width = max(map(len, rows))
+    return np.array([[*row, *[0] * (width - len(row))] for row in rows], "int32")
+
+
+def logits_of(model, targets, inputs=None):
+    features = {"targets": targets} if inputs is None else {"targets": targets, "inputs": inputs}
+    return ops.convert_to_numpy(model(features, training=False))
+
+
+@pytest.fixture(scope="module", params=OPTIONS.values(), ids=OPTIONS)
+def model(request):
+    keras.utils.set_random_seed(3)
+    made = TransformerLM(**SMALL, **request.param)
+    made.build()
+    for weight in made.trainable_weights:
+        weight.assign(2 * weight)  # far from uniform
+    return made
+
+
+def test_inputs_and_targets_are_read_as_one_row_without_a_gap(model):
+    batch = logits_of(model, padded(TARGETS), padded(PROMPTS))
+    for i, (prompt, target) in enumerate(zip(PROMPTS, TARGETS, strict=True)):
+        if model.config["begin"] == "zero" or not prompt:
+            row = logits_of(model, np.array([prompt + target], "int32"))[0, len(prompt) :]
+        else:  # nothing is read before a prompt
+            x = model.target_embedding(np.array([prompt + target[:-1]], "int32"))
+            x = x if model.decoder_position is None else model.decoder_position(x)
+            x = model.decoder(x) if model.decoder_norm is None else model.decoder_norm(model.decoder(x))
+            row = ops.convert_to_numpy(model.logits(x))[0, len(prompt) - 1 :]
+        np.testing.assert_allclose(batch[i, : len(target)], row, atol=1e-4)
+
+
+def test_prefill_and_steps_are_one_pass(model):
+    inputs, targets = padded(PROMPTS), padded(TARGETS)
+    expected = logits_of(model, targets, inputs)
+    cache = model.init_cache(model.encode(inputs), targets.shape[1])
+    ids = ops.zeros(len(PROMPTS), "int32")
+    for position in range(targets.shape[1]):
+        logits, cache = model.decode_step(ids, position, cache)
+        real = targets[:, position] != 0
+        np.testing.assert_allclose(ops.convert_to_numpy(logits)[real], expected[real, position], atol=1e-4)
+        ids = ops.convert_to_tensor(targets[:, position])
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compile):
+    searcher = Searcher(model, longest_output=lambda length, options: options.extra_length)
+    options = SearchOptions(beam_size=3, extra_length=6, compile=compile)
+    batch = searcher.search(PROMPTS, options)
+    for prompt, [expected, *_] in zip(PROMPTS, batch, strict=True):
+        [[alone, *_]] = searcher.search([prompt], options)
+        assert alone.ids == expected.ids
+        assert alone.score == pytest.approx(expected.score, abs=1e-4)
+
+
+def test_a_later_id_changes_nothing_earlier(model):
+    targets = np.array([[3, 4, 5, 6, 7, 8, 9, 10]], "int32")
+    inputs = np.array([[9, 9, 4]], "int32")
+    for given in (None, inputs):
+        before = logits_of(model, targets, given)
+        for at in range(targets.shape[1]):
+            changed = targets.copy()
+            changed[0, at] = 3 if at else 4
+            after = logits_of(model, changed, given)
+            np.testing.assert_array_equal(after[:, : at + 1], before[:, : at + 1])
+            assert at == 7 or (after[:, at + 1] != before[:, at + 1]).any()
+
+
+def test_what_is_read_first():
+    for begin, position in (("zero", "none"), ("end", "none"), ("end", "sinusoidal")):
+        model = TransformerLM(**SMALL, begin=begin, position=position)
+        first = model.target_embedding(np.array([[0 if begin == "zero" else 1]], "int32"))
+        first = first if position == "none" else model.decoder_position(first)
+        expected = ops.convert_to_numpy(model.logits(model.decoder(first)))[:, 0]
+        np.testing.assert_allclose(logits_of(model, np.array([[5, 6]], "int32"))[:, 0], expected, atol=1e-5)
+
+
+def test_unused_ids_have_no_probability():
+    model = TransformerLM(**SMALL, unused_ids=[0, 2])
+    probabilities = ops.convert_to_numpy(ops.softmax(model({"targets": padded(TARGETS)})))
+    assert (probabilities[..., [0, 2]] == 0).all()
+    np.testing.assert_allclose(probabilities.sum(-1), 1, atol=1e-5)
+
+
+def test_attention_weights_are_of_targets_or_of_the_whole_row(model):
+    weights = model.attention_weights({"targets": padded(TARGETS)})
+    assert [tuple(layer.shape) for layer in weights["decoder"]] == [(4, 2, 5, 5)] * 2
+    whole = model.attention_weights({"targets": padded(TARGETS), "inputs": padded(PROMPTS)})
+    read = 9 + 5 - (model.config["begin"] == "end")
+    assert [tuple(layer.shape) for layer in whole["decoder"]] == [(4, 2, read, read)] * 2
+
+
+def test_it_is_saved_as_a_keras_file(model, tmp_path):
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.get_config() == model.get_config()
+    np.testing.assert_array_equal(logits_of(again, padded(TARGETS)), logits_of(model, padded(TARGETS)))
+
+
+@pytest.mark.parametrize(
+    ("argument", "text"),
+    [
+        ({"begin": "start"}, "`begin` must be one of zero, end: received begin='start'"),
+        ({"unused_ids": [11]}, "`unused_ids` must be ids from 0 to 10: received unused_ids=\\[11\\]"),
+        ({"unused_ids": "x"}, "`unused_ids` must be ids from 0 to 10"),
+        ({"target_vocab_size": 12}, "`target_vocab_size` must be None or `vocab_size`"),
+        ({"num_layers": -1}, "num_layers"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_named(argument, text):
+    with pytest.raises(ValueError, match=text):
+        TransformerLM(**{**SMALL, **argument})
+
+
+@pytest.mark.parametrize(
+    ("name", "vocab_size", "parameters"),
+    [  # as Hugging Face's GPT2LMHeadModel and OpenAIGPTLMHeadModel count them, in models without rows for padding
+        ("gpt2_small", 50_257, 124_439_808),
+        ("gpt2_medium", 50_257, 354_823_168),
+        ("gpt2_large", 50_257, 774_030_080),
+        ("gpt2_xl", 50_257, 1_557_611_200),
+        ("gpt", 40_478, 116_534_784),
+    ],
+)
+def test_published_models_have_their_sizes(name, vocab_size, parameters):
+    model = shapes_only(TransformerLM, registry.hparams(name), vocab_size)
+    assert sum(math.prod(w.shape) for w in model.trainable_weights) == parameters
+
+
+@pytest.mark.parametrize("name", ["attention_lm_small", "transformer_tall_pretrain_lm", "transformer_lm_tiny"])
+def test_a_set_makes_the_model_that_it_says(name):
+    hparams = registry.hparams(name)
+    model = shapes_only(TransformerLM, hparams, 100)
+    assert len(model.decoder.layers) == hparams.num_hidden_layers
+    assert model.config["tie_embeddings"] == (name != "attention_lm_small")
+    assert (model.config["norm"], model.config["begin"]) == ("post" if "attention" in name else "pre", "zero")
+
+
+def test_a_problem_with_two_vocabularies_is_refused():
+    with pytest.raises(UserError, match="one vocabulary: received target_vocab_size=12"):
+        TransformerLM.from_hparams(registry.hparams("transformer_lm_tiny"), 11, 12)
