@@ -5,7 +5,7 @@ import functools
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.random_numbers import threefry
+from t2t_lite.random_numbers import check_stateless, threefry
 
 
 def corrupted(problem, batches, seed, is_stream=False):
@@ -20,7 +20,7 @@ def corrupted(problem, batches, seed, is_stream=False):
         is_stream: bool, whether a batch's seeds depend on its index. Otherwise each pass gives the same result.
 
     Raises:
-        UserError: a feature of the problem is missing.
+        UserError: a feature of the problem is missing, or `corrupt` could not be resumed: see `check_stateless`.
     """
 
     def corrupt(index, batch):
@@ -31,6 +31,8 @@ def corrupted(problem, batches, seed, is_stream=False):
         batches = batches.enumerate().map(corrupt)
     elif problem.overrides("corrupt"):
         batches = batches.map(functools.partial(corrupt, tf.constant(0, tf.int64)))
+    if problem.overrides("corrupt"):
+        check_stateless(batches, problem.corrupt)
     if missing := sorted(problem.features.keys() - batches.element_spec.keys()):
         raise UserError(
             f"{problem.full_name}: its batches have no {' and no '.join(missing)}. Expected each of `features` in the "

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from t2t_lite.data import records
+from t2t_lite.random_numbers import check_stateless
 
 
 class ExampleReader:
@@ -33,12 +34,17 @@ class ExampleReader:
         return records.naming_damage(*self.paths, features=self.problem.record_features)
 
     def batched(self, serialized, count):
-        """Returns a dataset of serialized examples as one of `count` at a time, for `parse`."""
+        """Returns a dataset of serialized examples as one of `count` at a time, for `parse`.
+
+        Raises:
+            UserError: `preprocess_example` could not be resumed: see `check_stateless`.
+        """
         if not self.preprocesses:
             return serialized.batch(count)
         examples = serialized.map(self._preprocess, num_parallel_calls=tf.data.AUTOTUNE)
         if isinstance(examples.element_spec, tf.data.DatasetSpec):  # an example may become several, or none
             examples = examples.flat_map(lambda dataset: dataset.map(_as_ids))
+        check_stateless(examples, self.problem.preprocess_example)
         return examples.ragged_batch(count)
 
     def _preprocess(self, serialized):

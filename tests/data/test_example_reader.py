@@ -142,6 +142,51 @@ def test_what_an_override_may_not_return(data_dir, kind):
         next(iter(batching.evaluation_batches(Wrong(), HPARAMS, paths, Wrong().feature_encoders(data_dir))))
 
 
+STATEFUL = {
+    "RandomUniform": lambda ids: tf.where(tf.random.uniform([1]) < 0.5, ids, 3),
+    "RngReadAndSkip": lambda ids: ids + tf.random.get_global_generator().uniform([], 0, 2, tf.int64),
+    "RandomShuffle": tf.random.shuffle,
+    "PyFunc": lambda ids: tf.ensure_shape(tf.numpy_function(lambda ids: ids, [ids], ids.dtype), ids.shape),
+}
+
+
+class Drawing(Plain):
+    def __init__(self, operation):
+        super().__init__()
+        self.operation = operation
+
+    def preprocess_example(self, example, mode, hparams):
+        return {**example, "inputs": STATEFUL[self.operation](example["inputs"])}
+
+
+class DrawingOfSeveral(Drawing):
+    def preprocess_example(self, example, mode, hparams):
+        one = super().preprocess_example
+        return tf.data.Dataset.from_tensors(example).map(lambda example: one(example, mode, hparams))
+
+
+class DrawingInBatches(Plain):
+    def corrupt(self, batch, seeds):
+        return {**batch, "inputs": tf.where(tf.random.uniform([]) < 0.5, batch["inputs"], 3)}
+
+
+@pytest.mark.parametrize("problem_class", [Drawing, DrawingOfSeveral])
+@pytest.mark.parametrize("operation", STATEFUL)
+def test_what_could_not_be_resumed_is_refused_before_records_are_read(problem_class, operation):
+    name = rf"{problem_class.__name__}\.preprocess_example"
+    words = rf"{name}: uses {operation}\w*, whose state .*random\.stateless_uniform\.$"
+    for read in (batching.training_batches, batching.evaluation_batches):
+        with pytest.raises(UserError, match=words):
+            read(problem_class(operation), HPARAMS, ["/nowhere/a"])
+
+
+def test_random_numbers_with_a_state_in_batches_are_refused_too(data_dir):
+    with pytest.raises(
+        UserError, match=r"DrawingInBatches\.corrupt: uses RandomUniform, whose state no checkpoint holds"
+    ):
+        training(DrawingInBatches(), data_dir)
+
+
 class Several(Problem):
     """One text, a segment for each of its ids, and a label."""
 
