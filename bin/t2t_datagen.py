@@ -12,13 +12,9 @@ import os
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.bin._own_flags import OWN_FLAGS, define_own_flags
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import COUNT, PAIRS, SEED, VOCAB_SIZE, Range
-
-_OWN_FLAGS = (
-    "train_files", "dev_files", "test_files", "languages", "corpus_weights", "filters", "held_out", "vocab_size",
-    "target_vocab_size", "vocab_type", "vocab_from", "user_defined_symbols", "max_samples_for_vocab",
-)  # fmt: skip
+from t2t_lite.ranges import COUNT, SEED, Range
 
 # Each process takes some 600 MB.
 _WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
@@ -29,58 +25,7 @@ def define_flags(flags):
     flags.DEFINE_string("problem", None, "What to generate: a name, a comma list, or a prefix ending in *.")
     flags.DEFINE_path("data_dir", None, "Folder to write vocabulary and records to.")
     flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Folder of downloads and source files.")
-    flags.DEFINE_paths(
-        "train_files",
-        [],
-        "translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz) or a .tsv: a.en,a.de,b.tsv. "
-        "parsing_english_own: one file of bracketed trees.",
-    )
-    flags.DEFINE_paths("dev_files", [], "Likewise, to evaluate on while training; translate_own: or see --held_out.")
-    flags.DEFINE_paths("test_files", [], "Likewise, for the end; may be left out.")
-    flags.DEFINE_list("languages", [], "translate_own: of inputs,targets, such as en,de; from the files' endings.")
-    flags.DEFINE_list(
-        "corpus_weights",
-        [],
-        "translate_own: one weight per training corpus (default 1), how often each of its pairs occurs: 2.5 is twice, "
-        "and half of them once more; 0.3 is 30 % of them.",
-    )
-    flags.DEFINE_list(
-        "filters",
-        [],
-        "translate_own: of the training corpora: too_long=1000,length_ratio=3,copied,wrong_script,duplicate, or all. "
-        "None when left out.",
-    )
-    flags.DEFINE_integer(
-        "held_out",
-        None,
-        "translate_own without --dev_files: training pairs to evaluate on instead, 1000.",
-        limits=PAIRS,
-    )
-    flags.DEFINE_integer(
-        "vocab_size",
-        None,
-        "translate_own: pieces of the shared vocabulary, 32000 when left out. parsing_english_own: of the words, 8000.",
-        limits=VOCAB_SIZE,
-    )
-    flags.DEFINE_integer(
-        "target_vocab_size", None, "translate_own: pieces of a vocabulary of the targets' own.", limits=VOCAB_SIZE
-    )
-    flags.DEFINE_enum(
-        "vocab_type",
-        None,
-        ["subwords", "byte_level_bpe"],
-        "translate_own: what to learn: SentencePiece's pieces, or byte-level BPE as GPT-2's. Default: subwords.",
-    )
-    flags.DEFINE_paths(
-        "vocab_from",
-        [],
-        "translate_own: an existing vocabulary: a SentencePiece .model, vocab.json (merges.txt beside it), vocab.txt, "
-        "two (inputs,targets), a data_dir, or the output_dir of a model to go on training.",
-    )
-    flags.DEFINE_list("user_defined_symbols", [], "translate_own: symbols that are always one piece, such as <2de>.")
-    flags.DEFINE_integer(
-        "max_samples_for_vocab", None, "translate_own: pairs the vocabulary is learned from, 2000000.", limits=PAIRS
-    )
+    define_own_flags(flags)
     flags.DEFINE_bool(
         "inspect",
         False,
@@ -107,7 +52,7 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for a mistake that needs no import to be seen."""
     _app.require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
-    if flags.inspect and (wrong := [f"--{name}" for name in _OWN_FLAGS if flags[name].present]):
+    if flags.inspect and (wrong := [f"--{name}" for name in OWN_FLAGS if flags[name].present]):
         raise UserError(f"{', '.join(wrong)}: not with --inspect, which shows what --data_dir holds. Leave it out.")
     if not flags.inspect and (wrong := [f"--{name}" for name in ("hparams_set", "hparams") if flags[name].present]):
         raise UserError(f"{', '.join(wrong)}: for --inspect only; the data are the same for all sets. Leave it out.")
@@ -132,7 +77,7 @@ def run(flags):
         names,
         data_dir,
         flags.tmp_dir,
-        {name: flags[name].value for name in _OWN_FLAGS if flags[name].present},
+        {name: flags[name].value for name in OWN_FLAGS if flags[name].present},
         random_seed=flags.random_seed,
         max_cases=flags.max_cases,
         num_workers=flags.num_workers,

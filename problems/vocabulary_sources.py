@@ -51,6 +51,7 @@ def count_pieces(path):
 def _in_folder(flag, folder, languages):
     problem = registry.problem(_problem_name(flag, folder))
     encoders = problem.get_feature_encoders(folder)
+    encoders = {"inputs": encoders["targets"], **encoders}  # of a language model the same
     for encoder in encoders.values():
         if not isinstance(encoder, tuple(vocabulary_files.ENCODERS.values())):
             raise UserError(f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected one of pieces.")

@@ -84,6 +84,7 @@ CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
 METRIC_MOVE = Range(0, 10**6)
+SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text
 SHARE = Range(most=1, above=0)
 SHARDS = Range(1, 10**6)
 SEED = Range(-(2**31), 2**32 - 1)

@@ -21,6 +21,7 @@ _BUILT_IN = {
     "metrics": ["t2t_lite.evaluation.metrics"],
     "problems": [
         "t2t_lite.problems.algorithmic",
+        "t2t_lite.problems.languagemodel_own",
         "t2t_lite.problems.parsing",
         "t2t_lite.problems.phrasebook",
         "t2t_lite.problems.translate_own",

@@ -5,6 +5,7 @@ spaces. Files ending in `.gz`, `.bz2` and `.xz` are decompressed while reading. 
 source is the path of a file, or a member of an archive (`archives.Member`).
 """
 
+import codecs
 import contextlib
 import itertools
 import lzma
@@ -20,6 +21,7 @@ from t2t_lite.files.file_errors import translated
 _PACKINGS = (".gz", ".bz2", ".xz")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = "\ufeff"
+_PART = 2**16  # bytes of a long line that are read at once
 LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can contain a huge one
 
 
@@ -51,6 +53,26 @@ def read_lines(path, on_bad_line=None):
             yield line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
     if not number:
         raise UserError(f"{path}: the file is empty. Expected one sentence per line.")
+
+
+def read_text(path):
+    """Yields the text of a file: its lines with their ends, very long ones in parts; CR LF becomes LF.
+
+    Raises:
+        UserError: as `read_lines`, but a line may have any length.
+    """
+    number, decoder, text = 1, codecs.getincrementaldecoder("utf-8")(), ""
+    with _naming_errors(path), _open(path) as file:
+        for raw in itertools.chain(iter(lambda: file.readline(_PART), b""), [b""]):
+            try:
+                line = decoder.decode(raw.replace(b"\r\n", b"\n"), final=not raw)
+            except UnicodeDecodeError as error:
+                raise UserError(not_utf8(path, number, error)) from None
+            if line:
+                yield line.removeprefix("" if text else _BYTE_ORDER_MARK)
+            number, text = number + raw.endswith(b"\n"), text or line
+    if not text:
+        raise UserError(f"{path}: the file is empty. Expected text.")
 
 
 def too_long(name, number):

@@ -41,6 +41,7 @@ class Problem:
         self.was_copy = was_copy
         self._encoders = {}
         self.removed = collections.Counter()  # reason -> samples that the last pass over a split left out
+        self.text_counts = collections.Counter()  # words, characters and bytes of a language model's text in that pass
 
     # What a subclass says.
 
@@ -48,6 +49,7 @@ class Problem:
     answered_by = None  # a class with a `load(path, …)` that `t2t_lite.load` returns; None: the task's
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
+    ordered_splits = ()  # names of splits whose records keep the order of the samples; each has one shard
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
     decode_defaults = types.MappingProxyType({})  # what of `SearchOptions` differs, such as {"beam_size": 21}

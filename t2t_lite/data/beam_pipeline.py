@@ -17,34 +17,34 @@ from t2t_lite.errors import Failure, UserError, counted
 _LOGGER = logging.getLogger("t2t_lite")
 
 
-def write_shards(source, paths, *, seed, groups, features, options):
+def write_shards(source, paths, *, seed, groups, features, options, is_ordered=False):
     """Writes the samples of a source to shards, as `sharding.write_shards` does, by two pipelines.
 
     Args:
         source: `generation.Source`; opened on a worker.
-        paths, seed, groups, features: see `sharding.write_shards`.
+        paths, seed, groups, features, is_ordered: see `sharding.write_shards`.
         options: Beam's options, {"runner": "DirectRunner", …}; True stands for a switch.
 
     Returns:
-        (facts of each group, {reason: samples left out}).
+        (facts of each group, what `Source.noted` returned there).
 
     Raises:
         UserError: as `sharding.write_shards`, or if Apache Beam is not installed or has no such runner.
         Failure: the pipeline failed.
     """
     import_beam()
-    chunks = sharding.Chunks(paths, seed, groups, features)
+    chunks = sharding.Chunks(paths, seed, groups, features, is_ordered)
     with sharding.chunks_removed_on_failure(paths):
         _LOGGER.info(f"{options['runner']}: reading and encoding")
         _run(options, lambda beam: [beam.Create([None]), beam.FlatMap(_tasks, source, paths, chunks)])
-        read = files.read_json(_read_path(paths), {"chunks": int, "removed": {str: int}})
+        read = files.read_json(_read_path(paths), {"chunks": int, "noted": {"removed": {str: int}, "text": {str: int}}})
         for number in range(read["chunks"]):
             chunks.add(sharding.read_index(sharding.chunk_path(paths, number), len(paths), len(groups), features))
         _LOGGER.info(
             f"{options['runner']}: {counted(read['chunks'], 'chunk')} put together to {counted(len(paths), 'shard')}"
         )
         _run(options, lambda beam: [beam.Create(list(chunks.shard_tasks()))])
-    return chunks.facts(), read["removed"]
+    return chunks.facts(), read["noted"]
 
 
 def import_beam():
@@ -86,13 +86,13 @@ def parse_options(runner, text):
 
 
 def _tasks(_, source, paths, chunks):
-    """Yields the tasks of all chunks, then records their number and the samples left out."""
+    """Yields the tasks of all chunks, then records their number and what was noted."""
     count = 0
     samples, encode = source.open()
     for task in chunks.tasks(samples, encode):
         count += 1
         yield task
-    files.write_json(_read_path(paths), {"chunks": count, "removed": source.removed()})
+    files.write_json(_read_path(paths), {"chunks": count, "noted": source.noted()})
 
 
 def _read_path(paths):

@@ -211,26 +211,30 @@ def _write(problem, data_dir, tmp_dir, shards):
         "seed": problem.random_seed,
         "groups": [len(split_paths) for split_paths in shards.values()],
         "features": problem.record_features,
+        "is_ordered": problem.is_generate_per_split and split in problem.ordered_splits,
     }
     source = Source(problem, data_dir, tmp_dir, split)
     if problem.beam_options:
         from t2t_lite.data import beam_pipeline
 
-        written, removed = beam_pipeline.write_shards(source, paths, options=problem.beam_options, **layout)
+        written, noted = beam_pipeline.write_shards(source, paths, options=problem.beam_options, **layout)
     else:
         samples, encode = source.open()
         written = sharding.write_shards(
             progress.watch(samples), paths, encode=encode, num_workers=problem.num_workers, **layout
         )
-        removed = source.removed()
+        noted = source.noted()
         progress.done()
-    for reason in filter(removed.get, removed):
-        _LOGGER.info(f"{progress.title}: {removed[reason]:,} left out ({reason})")
+    for reason, count in noted["removed"].items():
+        if count:
+            _LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
     facts = {
         name: {"shards": len(split_paths), **counted}
         for (name, split_paths), counted in zip(shards.items(), written, strict=True)
     }
-    facts[split]["removed"] = removed
+    facts[split]["removed"] = noted["removed"]
+    if problem.is_generate_per_split and noted["text"]:
+        facts[split]["text"] = noted["text"]
     return facts
 
 
@@ -254,12 +258,13 @@ class Source:
         The iterator raises `UserError` at its end if there was no sample.
         """
         self._problem.removed.clear()
+        self._problem.text_counts.clear()
         samples, encode = self._problem.samples_to_encode(*self._folders, self._split)
         return self._some(itertools.islice(samples, self._problem.max_cases or None)), encode
 
-    def removed(self):
-        """Returns {reason: number of samples left out}, once all have been read."""
-        return dict(sorted(self._problem.removed.items()))
+    def noted(self):
+        """Returns {"removed": {reason: samples left out}, "text": {what: its count}}, once all have been read."""
+        return {"removed": dict(sorted(self._problem.removed.items())), "text": dict(self._problem.text_counts)}
 
     def _some(self, samples):
         is_empty = True
@@ -268,8 +273,7 @@ class Source:
             yield sample
         if is_empty:
             raise UserError(
-                f"{self._problem.name}: no example for the {FILE_TAGS[self._split]} set. Expected at least one pair of "
-                "sentences."
+                f"{self._problem.name}: no example for the {FILE_TAGS[self._split]} set. Expected at least one."
             )
 
 

@@ -189,8 +189,8 @@ def _examples_text(sides):
 
 
 def _shown(text):
-    """Truncates a text for the terminal and removes control characters."""
-    text = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    """Truncates a text for the terminal and replaces line ends and other control characters."""
+    text = "".join(c if c.isprintable() else "\u21b5" if c == "\n" else "\ufffd" for c in text)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}… ({len(text):,} characters)"
 
 

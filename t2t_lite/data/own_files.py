@@ -35,7 +35,7 @@ class OwnFiles:
             "languages": lambda codes: codes is None or (_are_strings(codes) and len(codes) == 2),
             "user_defined_symbols": lambda symbols: symbols is None or _are_strings(symbols),
             "max_samples_for_vocab": lambda count: count is None or _is_size(count),
-            "vocab_from": lambda paths: not paths or _is_pair(paths),
+            "vocab_from": lambda paths: not paths or _are_of_features(paths),
             "files": lambda splits: _is_dict(splits) and all(map(_are_files, splits.values())),
         }
     )
@@ -91,8 +91,8 @@ class OwnFiles:
 
     @property
     def approx_vocab_size(self):
-        """The requested size of the vocabulary."""
-        return self.config["vocab_size"]
+        """The requested size of the vocabulary; None: it has none of its own."""
+        return self.config.get("vocab_size")
 
     @property
     def dataset_splits(self):
@@ -178,8 +178,8 @@ def _is_dict(value):
     return isinstance(value, dict)
 
 
-def _is_pair(paths):
-    return _is_dict(paths) and {*paths} == {"inputs", "targets"} and _are_strings(list(paths.values()))
+def _are_of_features(paths):
+    return _is_dict(paths) and {*paths} <= {"inputs", "targets"} and _are_strings(list(paths.values()))
 
 
 def _are_strings(values):

@@ -13,6 +13,7 @@ Your own problem subclasses `Text2TextProblem` and defines `generate_samples`:
 """
 
 from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.chopped_text_problem import ChoppedTextProblem
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, VocabType
 from t2t_lite.data.text_class_problem import Text2ClassProblem
 from t2t_lite.data.text_problem import Text2TextProblem
@@ -20,6 +21,6 @@ from t2t_lite.data.text_self_problem import Text2SelfProblem
 from t2t_lite.data.translate import TranslateProblem
 
 __all__ = [
-    "FILE_TAGS", "DatasetSplit", "Problem", "Text2ClassProblem", "Text2SelfProblem", "Text2TextProblem",
-    "TranslateProblem", "VocabType",
+    "FILE_TAGS", "ChoppedTextProblem", "DatasetSplit", "Problem", "Text2ClassProblem", "Text2SelfProblem",
+    "Text2TextProblem", "TranslateProblem", "VocabType",
 ]  # fmt: skip

@@ -36,7 +36,7 @@ _CHUNK = 2**14  # samples
 _FRAME = 16  # bytes that a TFRecord adds: the length, its checksum, the data's checksum
 
 
-def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=None, features=SIDES):
+def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=None, features=SIDES, is_ordered=False):
     """Writes samples to shards in an order shuffled by `seed`.
 
     An existing chunk or shard is assumed to come from an earlier call with the same arguments. The chunks remain until
@@ -50,6 +50,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         num_workers: int, processes beside this one; with 1, or with a single chunk, this process does all the work.
         groups: list of numbers of shards that are counted together, in the order of `paths`; None: all of them.
         features: names of the features.
+        is_ordered: bool, whether the one shard keeps the order of the samples.
 
     Returns:
         For each group, the facts described in `split_facts`: "examples", "tokens", …, "bytes".
@@ -57,7 +58,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
     Raises:
         UserError: the samples differ from those that earlier chunks were made from, or an id is below 0.
     """
-    chunks = Chunks(paths, seed, groups or [len(paths)], features)
+    chunks = Chunks(paths, seed, groups or [len(paths)], features, is_ordered)
     for path in _chunk_files(paths, files.INCOMPLETE):
         tf.io.gfile.remove(path)
     with chunks_removed_on_failure(paths), contextlib.ExitStack() as stack:
@@ -73,12 +74,18 @@ class Chunks:
     """The remaining work as tasks (function, *arguments) that can run in any process, and the facts of the results.
 
     Args:
-        paths, seed, groups, features: see `write_shards`.
+        paths, seed, groups, features, is_ordered: see `write_shards`.
+
+    Raises:
+        ValueError: several shards cannot keep one order.
     """
 
-    def __init__(self, paths, seed, groups, features):
+    def __init__(self, paths, seed, groups, features, is_ordered=False):
+        if is_ordered and len(paths) != 1:
+            raise ValueError(f"{len(paths)} shards cannot keep the order of samples. Expected one.")
         self._paths = paths
         self._seed = seed
+        self._is_ordered = is_ordered
         self._groups = groups
         self._features = features
         self._facts = [Facts(features) for _ in groups]
@@ -111,7 +118,7 @@ class Chunks:
                 (chunk_path(self._paths, number), begin[shard], begin[shard + 1] - begin[shard])
                 for number, begin in enumerate(offsets)
             ]
-            yield _write_shard, path, parts, f"{self._seed} {os.path.basename(path)}"
+            yield _write_shard, path, parts, None if self._is_ordered else f"{self._seed} {os.path.basename(path)}"
 
     def facts(self):
         """Returns the result of `write_shards`."""
@@ -252,7 +259,7 @@ def _deal(count, shards, seed):
 
 
 def _write_shard(path, parts, seed):
-    """Assembles a shard from (path of a chunk, first byte, number of bytes)."""
+    """Assembles a shard from (path of a chunk, first byte, number of bytes); seed None: in this order."""
     if tf.io.gfile.exists(path):
         return
     records = []
@@ -260,7 +267,8 @@ def _write_shard(path, parts, seed):
         with tf.io.gfile.GFile(chunk, "rb") as file:
             file.seek(begin)
             records += _split(file.read(size), chunk, size)
-    random.Random(seed).shuffle(records)
+    if seed is not None:
+        random.Random(seed).shuffle(records)
     files.write_bytes(path, b"".join(records))
 
 

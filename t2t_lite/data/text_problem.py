@@ -204,7 +204,7 @@ class Text2TextProblem(Problem):
     @contextlib.contextmanager
     def _draw_samples(self, data_dir, tmp_dir):
         with Reservoir(self.max_samples_for_vocab, self.random_seed) as drawn:
-            samples = self._checked(self.samples_for_vocab(data_dir, tmp_dir))
+            samples = self.checked_samples(self.samples_for_vocab(data_dir, tmp_dir))
             drawn.fill(tuple(sample[name] for name in self.text_features) for sample in samples)
             _LOGGER.info(f"{self.name}: vocabulary from {len(drawn):,} of {drawn.seen:,} samples")
             yield drawn
@@ -215,23 +215,25 @@ class Text2TextProblem(Problem):
         Unless it is overridden, generation encodes the samples itself, in several processes.
         """
         encode = self.sample_encoder(data_dir)
-        for sample in self._nonblank_samples(data_dir, tmp_dir, dataset_split):
+        for sample in self.nonblank_samples(data_dir, tmp_dir, dataset_split):
             yield from encode([sample])
 
     def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
         """See `Problem.samples_to_encode`: text, unless `generate_encoded_samples` is overridden."""
         if type(self).generate_encoded_samples is not Text2TextProblem.generate_encoded_samples:
             return super().samples_to_encode(data_dir, tmp_dir, dataset_split)
-        return self._nonblank_samples(data_dir, tmp_dir, dataset_split), self.sample_encoder(data_dir)
+        return self.nonblank_samples(data_dir, tmp_dir, dataset_split), self.sample_encoder(data_dir)
 
-    def _nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        for sample in self._checked(self.generate_samples(data_dir, tmp_dir, dataset_split)):
+    def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields the checked samples whose texts are not blank; counts the others in `removed`."""
+        for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             if all(sample[name].strip() for name in self.text_features):
                 yield sample
             else:
                 self.removed["empty"] += 1
 
-    def _checked(self, samples):
+    def checked_samples(self, samples):
+        """Yields samples. Raises `UserError` for one that lacks a text."""
         for sample in samples:
             texts = [sample.get(name) for name in self.text_features] if isinstance(sample, dict) else [None]
             if not all(isinstance(text, str) for text in texts):

@@ -218,7 +218,7 @@ def test_bad_files_are_named(data_dir, tmp_path, how, words):
 
 
 def test_texts_do_nothing_to_a_terminal():
-    assert inspection._shown("a\x1b[2Jb\nc") == "a\ufffd[2Jb\ufffdc"
+    assert inspection._shown("a\x1b[2Jb\nc") == "a\ufffd[2Jb\u21b5c"
     assert inspection._shown("x" * 1000).endswith("x… (1,000 characters)")
 
 

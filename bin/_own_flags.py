@@ -1,0 +1,73 @@
+"""Flags of t2t-datagen for problems on the user's own files."""
+
+from t2t_lite.ranges import PAIRS, SEQUENCE_LENGTH, VOCAB_SIZE
+
+OWN_FLAGS = (
+    "train_files", "dev_files", "test_files", "languages", "corpus_weights", "filters", "held_out", "vocab_size",
+    "target_vocab_size", "vocab_type", "vocab_from", "user_defined_symbols", "max_samples_for_vocab", "sequence_length",
+)  # fmt: skip
+
+
+def define_own_flags(flags):
+    """Declares the flags of `OWN_FLAGS`, which are arguments of the problems' `configure`."""
+    flags.DEFINE_paths(
+        "train_files",
+        [],
+        "translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz) or a .tsv: a.en,a.de,b.tsv. "
+        "parsing_english_own: one file of bracketed trees. languagemodel_own: texts.",
+    )
+    flags.DEFINE_paths("dev_files", [], "Likewise, to evaluate on while training; translate_own: or see --held_out.")
+    flags.DEFINE_paths("test_files", [], "Likewise, for the end; may be left out.")
+    flags.DEFINE_list("languages", [], "translate_own: of inputs,targets, such as en,de; from the files' endings.")
+    flags.DEFINE_list(
+        "corpus_weights",
+        [],
+        "translate_own: one weight per training corpus (default 1), how often each of its pairs occurs: 2.5 is twice, "
+        "and half of them once more; 0.3 is 30 % of them.",
+    )
+    flags.DEFINE_list(
+        "filters",
+        [],
+        "translate_own: of the training corpora: too_long=1000,length_ratio=3,copied,wrong_script,duplicate, or all. "
+        "None when left out.",
+    )
+    flags.DEFINE_integer(
+        "held_out",
+        None,
+        "translate_own without --dev_files: training pairs to evaluate on instead, 1000.",
+        limits=PAIRS,
+    )
+    flags.DEFINE_integer(
+        "vocab_size",
+        None,
+        "translate_own: pieces of the shared vocabulary, languagemodel_own: of the vocabulary, 32000 when left out. "
+        "parsing_english_own: of the words, 8000.",
+        limits=VOCAB_SIZE,
+    )
+    flags.DEFINE_integer(
+        "target_vocab_size", None, "translate_own: pieces of a vocabulary of the targets' own.", limits=VOCAB_SIZE
+    )
+    flags.DEFINE_enum(
+        "vocab_type",
+        None,
+        ["subwords", "byte_level_bpe"],
+        "What to learn: SentencePiece's pieces, or byte-level BPE as GPT-2's. Default: subwords; of languagemodel_own "
+        "byte-level BPE, which keeps all white space.",
+    )
+    flags.DEFINE_paths(
+        "vocab_from",
+        [],
+        "translate_own, languagemodel_own: an existing vocabulary: a SentencePiece .model, vocab.json (merges.txt "
+        "beside it), vocab.txt, two (inputs,targets), a data_dir, or the output_dir of a model to go on training.",
+    )
+    flags.DEFINE_list("user_defined_symbols", [], "translate_own: symbols that are always one piece, such as <2de>.")
+    flags.DEFINE_integer(
+        "max_samples_for_vocab",
+        None,
+        "translate_own: pairs the vocabulary is learned from, 2000000. languagemodel_own: thousands of characters, "
+        "100000.",
+        limits=PAIRS,
+    )
+    flags.DEFINE_integer(
+        "sequence_length", None, "languagemodel_own: ids in a row, 1024 when left out.", limits=SEQUENCE_LENGTH
+    )

@@ -1,0 +1,192 @@
+"""`languagemodel_own` and `languagemodel_own_characters`: language models of the user's own text files.
+
+    t2t-datagen --problem=languagemodel_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
+
+A file is a document; a line `<|endoftext|>` in it ends one and begins another. `D/<problem>.json` stores everything
+that was asked for, so that later commands need only `--data_dir=D`. docs/language_models.md has every flag.
+"""
+
+import itertools
+import os
+import types
+
+from t2t_lite import files, registry
+from t2t_lite.console import Progress
+from t2t_lite.data import own_files
+from t2t_lite.data.own_files import OwnFiles
+from t2t_lite.data.problem import FILE_TAGS, ChoppedTextProblem, DatasetSplit, VocabType
+from t2t_lite.errors import UserError
+from t2t_lite.problems import own_flags
+from t2t_lite.problems.vocabulary_sources import count_pieces
+from t2t_lite.ranges import SEQUENCE_LENGTH, typed_value
+from t2t_lite.text.byte_level_learning import END_TOKEN
+
+_DEFAULT_LENGTH = 1024
+_VOCABULARY = ("vocab_size", "vocab_type", "vocab_from", "max_samples_for_vocab")
+
+
+@registry.register_problem
+class LanguagemodelOwnCharacters(OwnFiles, ChoppedTextProblem):
+    """Text files given to `configure`, by UTF-8 bytes. Once generated, everything is read from the data folder."""
+
+    vocab_type = VocabType.CHARACTER
+    example_flags = "--train_files=a.txt --dev_files=b.txt"
+    _CONFIG = types.MappingProxyType(
+        {
+            "sequence_length": lambda length: type(length) is int and length in SEQUENCE_LENGTH,
+            "files": OwnFiles._CONFIG["files"],
+        }
+    )
+
+    def configure(self, train_files=(), dev_files=(), test_files=(), sequence_length=None):
+        """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
+
+        Args:
+            train_files: paths of UTF-8 texts, which may be compressed (`.gz`, `.bz2`, `.xz`).
+            dev_files: likewise; evaluated while training.
+            test_files: likewise; may be left out.
+            sequence_length: int, ids in a row; None: 1024.
+
+        Raises:
+            UserError: a flag is missing or malformed, or a file does not exist.
+        """
+        self._configure(train_files, dev_files, test_files, sequence_length)
+
+    def _configure(self, train_files, dev_files, test_files, sequence_length, **vocabulary):
+        given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
+        for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+            if not given[split]:
+                raise UserError(
+                    f"{self.name}: missing --{own_files.FLAGS[split]}. Expected text files: {self.example_flags}."
+                )
+        length = typed_value("--sequence_length", sequence_length, int | None, SEQUENCE_LENGTH)
+        self.remember(
+            {
+                "problem": self.name,
+                "sequence_length": _DEFAULT_LENGTH if length is None else length,
+                **vocabulary,
+                "files": {split: own_files.describe_files(split, paths) for split, paths in given.items() if paths},
+            }
+        )
+
+    @property
+    def sequence_length(self):
+        """The number of ids in a row."""
+        return self.config["sequence_length"]
+
+    @property
+    def dataset_splits(self):
+        """The splits that have files; see `OwnFiles.dataset_splits`, but for the ordered ones, which have one shard."""
+        splits = super().dataset_splits
+        return [{**split, "shards": 1} if split["split"] in self.ordered_splits else split for split in splits]
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Reads all files once, so that a fault is found before any work; then makes the vocabulary."""
+        for split in self.config["files"]:
+            progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "pieces of text")
+            for _ in progress.watch(self.generate_samples(data_dir, tmp_dir, split)):
+                pass
+            progress.done()
+        super().prepare_generation(data_dir, tmp_dir)
+
+    def generate_documents(self, data_dir, tmp_dir, dataset_split):
+        """Yields the documents of a split's files."""
+        self.read_config(data_dir)
+        for facts in self.files_of(dataset_split):
+            lines = self.filepath_to_unicode_strings(facts["path"])
+            for is_border, document in itertools.groupby(lines, lambda line: line.strip() == END_TOKEN):
+                if not is_border:
+                    yield document
+
+
+@registry.register_problem
+class LanguagemodelOwn(LanguagemodelOwnCharacters):
+    """Text files given to `configure`, by the pieces of a vocabulary."""
+
+    _CONFIG = types.MappingProxyType(
+        {
+            **LanguagemodelOwnCharacters._CONFIG,
+            **{name: OwnFiles._CONFIG[name] for name in _VOCABULARY if name in OwnFiles._CONFIG},
+            "vocab_type": own_flags.REMEMBERED["vocab_type"],
+        }
+    )
+
+    def configure(
+        self,
+        train_files=(),
+        dev_files=(),
+        test_files=(),
+        sequence_length=None,
+        vocab_size=None,
+        vocab_type=None,
+        vocab_from=(),
+        max_samples_for_vocab=None,
+    ):
+        """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
+
+        Args:
+            train_files, dev_files, test_files, sequence_length: see `LanguagemodelOwnCharacters`.
+            vocab_size: size of the vocabulary; None: 32000.
+            vocab_type: what to learn: "byte_level_bpe" (also None), which keeps every character of the text, or
+                "subwords" (SentencePiece), for which any white space is one space.
+            vocab_from: an existing vocabulary: see `vocabulary_sources.find_vocabularies`.
+            max_samples_for_vocab: int, pieces of about 1,000 characters that the vocabulary is learned from; None:
+                100,000.
+
+        Raises:
+            UserError: a flag is missing, malformed or contradicts another, or a file does not exist.
+        """
+        found = own_flags.check_vocabulary((), vocab_size, None, vocab_type, vocab_from, (), max_samples_for_vocab)
+        if found["target_vocab_size"] is not None:
+            raise UserError(f"--vocab_from={','.join(vocab_from)}: found two vocabularies. Expected one.")
+        vocabulary = {name: found[name] for name in _VOCABULARY}
+        if vocab_from:
+            vocabulary["vocab_from"] = {"targets": found["vocab_from"]["targets"]}
+        else:
+            vocabulary["vocab_type"] = vocab_type or VocabType.BYTE_LEVEL_BPE.value
+        self._configure(train_files, dev_files, test_files, sequence_length, **vocabulary)
+
+    def hold_vocabulary(self, folder, path, sequence_length):
+        """Copies a vocabulary into a folder without text, for a model that was trained elsewhere.
+
+        Args:
+            folder: str, which exists.
+            path: str, of the vocabulary, of any kind that `vocabulary_files` lists.
+            sequence_length: int, the longest text that the model reads, in ids.
+
+        Raises:
+            UserError: not such a vocabulary.
+        """
+        config = {
+            "problem": self.name,
+            "sequence_length": sequence_length,
+            "vocab_size": count_pieces(path),
+            "vocab_type": None,
+            "vocab_from": {"targets": path},
+            "max_samples_for_vocab": None,
+            "files": {},
+        }
+        self.remember(config)
+        self.get_or_create_vocab(folder, None)
+        self.remember({**config, "vocab_from": {"targets": self.vocab_filename}})
+        files.write_json(os.path.join(folder, self.config_filename), self.config)
+
+    @property
+    def vocab_type(self):
+        """The kind of vocabulary that is learned."""
+        return VocabType((self._config or {}).get("vocab_type") or VocabType.SUBWORD.value)
+
+    @property
+    def existing_vocabularies(self):
+        """The vocabulary that is used, {"targets": path}; {} to learn one."""
+        return self.config["vocab_from"] or {}
+
+    @property
+    def max_samples_for_vocab(self):
+        """Number of pieces of text that the vocabulary is learned from."""
+        return self.config["max_samples_for_vocab"] or ChoppedTextProblem.max_samples_for_vocab
+
+    def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
+        """See `Text2TextProblem.get_or_create_vocab`."""
+        self.read_config(data_dir)
+        return super().get_or_create_vocab(data_dir, tmp_dir, force_get)

@@ -1,0 +1,116 @@
+"""Language models of the user's own text files."""
+
+import gzip
+import itertools
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data import records
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import ByteTextEncoder
+
+TRAIN = "\n".join(f"{number} bottles of beer on the wall,\n\n  {number}  bottles" for number in range(300))
+DEV = "7 bottles\n<|endoftext|>\nof beer"
+CHARACTERS = "languagemodel_own_characters"
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return {f"{name}_files": [write(tmp_path / name, text)] for name, text in (("train", TRAIN), ("dev", DEV))}
+
+
+def generated(name, folder, **arguments):
+    problem = registry.problem(name)
+    problem.configure(**arguments)
+    problem.generate_data(str(folder), str(folder))
+    return problem
+
+
+def ids(problem, folder, split):
+    rows = records.read_examples(problem.shard_paths(str(folder), split), problem.record_features)
+    return list(itertools.chain.from_iterable(row["targets"] for row in rows))
+
+
+def test_a_text_comes_back_and_later_commands_need_the_folder_alone(tmp_path, files):
+    generated("languagemodel_own", tmp_path / "d", vocab_size=300, sequence_length=20, **files)
+    for path in itertools.chain(*files.values()):
+        (tmp_path / path).unlink()
+    problem = registry.problem("languagemodel_own")
+    problem.check_data(str(tmp_path / "d"))
+    encoder = problem.get_feature_encoders(str(tmp_path / "d"))["targets"]
+    found = ids(problem, tmp_path / "d", DatasetSplit.EVAL)
+    border = found.index(1)
+    assert [encoder.decode(part) for part in (found[:border], found[border + 1 :])] == ["7 bottles\n", "of beer"]
+    assert encoder.vocab_size == 300 and problem.sequence_length == 20 and found[-1] == 1
+
+
+def test_subwords_lose_white_space_alone(tmp_path, files):
+    files["dev_files"] = files["train_files"]
+    problem = generated("languagemodel_own", tmp_path, vocab_type="subwords", vocab_size=310, **files)
+    encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
+    text = encoder.decode([i for i in ids(problem, tmp_path, DatasetSplit.EVAL) if i != 1])
+    assert text.split(" ") == TRAIN.split()
+
+
+def test_a_vocabulary_is_used_again(tmp_path, files):
+    first = generated("languagemodel_own", tmp_path / "a", vocab_size=300, **files)
+    second = generated("languagemodel_own", tmp_path / "b", vocab_from=[str(tmp_path / "a")], **files)
+    held = registry.problem("languagemodel_own")
+    (tmp_path / "c").mkdir()
+    held.hold_vocabulary(str(tmp_path / "c"), first.vocabulary_files(str(tmp_path / "a"))[1], 64)
+    (tmp_path / "c").rename(tmp_path / "moved")
+    again = registry.problem("languagemodel_own")
+    found = [
+        problem.get_feature_encoders(str(tmp_path / folder))["targets"].fingerprint
+        for problem, folder in ((first, "a"), (second, "b"), (again, "moved"))
+    ]
+    assert len(set(found)) == 1 and again.sequence_length == 64
+    with pytest.raises(UserError, match=r"--vocab_size together with --vocab_from"):
+        registry.problem("languagemodel_own").configure(vocab_from=[str(tmp_path / "a")], vocab_size=300, **files)
+
+
+@pytest.mark.parametrize(
+    "content, text",
+    [
+        pytest.param("x", "x", id="one character"),
+        pytest.param("ends without a line end", "ends without a line end", id="no line end"),
+        pytest.param("a\r\nb\r\n", "a\nb\n", id="CR LF"),
+        pytest.param("\ufeffa\u2028b\x00\tc \n", "a\u2028b\x00\tc \n", id="control characters"),
+        pytest.param("ä" * 100_000, "ä" * 100_000, id="a long line"),
+        pytest.param(" \n\n", " \n\n", id="blank"),
+    ],
+)
+def test_any_text_is_kept_as_it_is(tmp_path, content, text):
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(content.encode()))
+    problem = generated(CHARACTERS, tmp_path / "d", train_files=[str(path)], dev_files=[str(path)])
+    assert ids(problem, tmp_path / "d", DatasetSplit.EVAL) == [*ByteTextEncoder().encode(text), 1]
+    assert ids(problem, tmp_path / "d", DatasetSplit.TRAIN)
+
+
+@pytest.mark.parametrize(
+    "name, content, arguments, words",
+    [
+        pytest.param(CHARACTERS, b"", {}, "bad: the file is empty", id="empty"),
+        pytest.param(CHARACTERS, b"good\n\nb\xe4d\n", {}, r"bad, line 3: byte 0xe4 .* is not UTF-8", id="not UTF-8"),
+        pytest.param(CHARACTERS, b"cut \xc3", {}, r"bad, line 1: byte 0xc3 .* is not UTF-8", id="cut off"),
+        pytest.param(CHARACTERS, b"<|endoftext|>\n", {}, "no example for the train set", id="borders alone"),
+        pytest.param("languagemodel_own", b"x", {}, "vocab", id="too little for a vocabulary"),
+        pytest.param(CHARACTERS, b"a", {"dev_files": []}, "missing --dev_files", id="no dev files"),
+        pytest.param(CHARACTERS, b"a", {"dev_files": ["none"]}, "no such file: none", id="no such file"),
+        pytest.param(CHARACTERS, b"a", {"sequence_length": 1}, "--sequence_length=1: .*from 2 to", id="short rows"),
+        pytest.param("languagemodel_own", b"a", {"vocab_type": "words"}, "--vocab_type=words: expected", id="kind"),
+    ],
+)
+def test_bad_input_is_named_and_leaves_nothing(tmp_path, name, content, arguments, words):
+    path = write(tmp_path / "bad", content)
+    with pytest.raises(UserError, match=words):
+        generated(name, tmp_path / "d", **{"train_files": [path], "dev_files": [path], **arguments})
+    assert not list((tmp_path / "d").glob("*-train-*"))
