@@ -1,4 +1,4 @@
-"""Exports a trained model, or an ensemble, as a SavedModel: text in, text out, for TensorFlow Serving.
+"""Exports a trained model, or an ensemble, as a SavedModel, which takes text, for TensorFlow Serving.
 
     t2t-exporter --output_dir=train --export_dir=export
     t2t-exporter --checkpoint_path=one/model.ckpt-1000,other/model.ckpt-2000 --export_dir=export
@@ -22,11 +22,7 @@ from t2t_lite.ranges import COMPUTE_DTYPES
 _LOGGER = logging.getLogger("t2t_lite")
 _MAX_INPUT_LENGTH = 512
 _FORMATS = ("saved_model", "ctranslate2", "hugging_face")
-_SETTINGS = {
-    "saved_model": ("beam_size", "alpha", "extra_length", "length_penalty", "ends", "max_input_size"),
-    "hugging_face": ("beam_size", "alpha"),
-    "ctranslate2": (),
-}
+_SETTINGS = {"hugging_face": ("beam_size", "alpha"), "ctranslate2": ()}  # of a SavedModel: as its task says
 _QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")
 
 
@@ -44,8 +40,9 @@ def define_flags(flags):
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        f"name=value,… of {', '.join(_SETTINGS['saved_model'])} ({_MAX_INPUT_LENGTH}), which are fixed in the export; "
-        "hugging_face keeps beam_size and alpha, ctranslate2 none.",
+        f"name=value,… of max_input_size ({_MAX_INPUT_LENGTH}) and, of a model that translates, beam_size, alpha, "
+        "extra_length, length_penalty and ends, which are fixed in the export; hugging_face keeps beam_size and alpha, "
+        "ctranslate2 none.",
     )
     flags.DEFINE_enum(
         "weights_dtype",
@@ -70,32 +67,34 @@ def check(flags):
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 
 
-def _check_settings(flags, settings):
+def _check_settings(flags, settings, fixed):
     """Refuses settings of decoding that no export keeps; warns of those that this format does not keep."""
     from t2t_lite.config import parse_assignments
 
-    given, fixed = parse_assignments(flags.decode_hparams, "--decode_hparams"), _SETTINGS["saved_model"]
+    given = parse_assignments(flags.decode_hparams, "--decode_hparams")
     if others := [name for name in settings.changed(given) if name not in fixed]:
         raise UserError(
-            f"--decode_hparams: {', '.join(others)}: not kept in an export. Expected {', '.join(fixed)}; an export has "
-            "a signature n_best, and t2t-decoder samples."
+            f"--decode_hparams: {', '.join(others)}: not kept in an export. Expected {', '.join(fixed)}; "
+            "docs/serving.md lists the signatures, such as n_best."
         )
-    if lost := [name for name in given if name in fixed and name not in _SETTINGS[flags.format]]:
+    if lost := [name for name in given if name in fixed and name not in _SETTINGS.get(flags.format, fixed)]:
         _LOGGER.warning(f"--decode_hparams: {', '.join(lost)}: no effect with --format={flags.format}.")
 
 
 def run(flags):
     """Exports, and prints where to."""
     from t2t_lite.decoding.decode_hparams import DecodeHParams
-    from t2t_lite.decoding.translator import Translator
+    from t2t_lite.export import by_task
     from t2t_lite.runs.exported import export_of
 
-    found = _trained.find(flags)
+    found = _trained.find(flags, task=None)
+    by_task.check(found[0].problem, found[0].checkpoint)
+    kept = by_task.SIGNATURES[found[0].problem.task].SETTINGS
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
-    _check_settings(flags, settings)
+    _check_settings(flags, settings, (*kept, "max_input_size"))
     # In the dtype that the export is to have, whatever this machine is fast in.
     dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
-    translator = Translator.load(found, flags.data_dir, dtype, check_device=False)
+    answerer = by_task.load(found, flags.data_dir, dtype)
     made_of = export_of(found[0].checkpoint)  # one export made from another lies beside it
     folder = os.path.dirname(made_of or found[0].checkpoint)
     if flags.format == "saved_model":
@@ -104,26 +103,26 @@ def run(flags):
         folder = os.path.join(folder, flags.format)
     given = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
     card = {"license": flags.license, "command": shlex.join(["t2t-exporter", *given])}
-    print(_export(flags, translator, settings, flags.export_dir or folder, card))
+    kept = {name: getattr(settings.search, name) for name in _SETTINGS.get(flags.format, kept)}
+    print(_export(flags, answerer, settings.max_input_size, kept, flags.export_dir or folder, card))
 
 
-def _export(flags, translator, settings, folder, card):
+def _export(flags, answerer, max_input_size, kept, folder, card):
     """Writes the format that is asked for; returns its path."""
-    kept = {name: getattr(settings.search, name) for name in _SETTINGS[flags.format] if name != "max_input_size"}
     if flags.format == "ctranslate2":
         from t2t_lite.export.ctranslate2 import export_ctranslate2
 
-        return export_ctranslate2(translator, folder, flags.quantization or "float32", **card)
+        return export_ctranslate2(answerer, folder, flags.quantization or "float32", **card)
     if flags.format == "hugging_face":
         from t2t_lite.interchange.hugging_face import export_hugging_face
 
-        return export_hugging_face(translator, folder, **kept, **card)
+        return export_hugging_face(answerer, folder, **kept, **card)
     from t2t_lite.export.saved_model import export_saved_model
 
-    longest = settings.max_input_size
+    longest = max_input_size
     if longest == -1:
-        longest = min(_MAX_INPUT_LENGTH, translator.max_input_length)
-    return export_saved_model(translator, folder, **kept, **card, max_input_length=longest)
+        longest = min(_MAX_INPUT_LENGTH, answerer.max_input_length)
+    return export_saved_model(answerer, folder, **kept, **card, max_input_length=longest)
 
 
 def main(argv=None):

@@ -74,10 +74,10 @@ def _train(flags):
     from t2t_lite import registry
     from t2t_lite.config import parse_assignments
     from t2t_lite.data.named_problems import generate_problems, select_problems
+    from t2t_lite.export import by_task
     from t2t_lite.export.best_model import export_best
     from t2t_lite.runs.checkpoints import newest_step
     from t2t_lite.runs.opening import find_run
-    from t2t_lite.tasks import check_task
     from t2t_lite.training.trainer import Trainer
 
     inexact = []
@@ -105,7 +105,7 @@ def _train(flags):
     )
     problem, _ = registry.problem(trainer.problem), registry.model(trainer.model)  # unknown names: before data are made
     if flags.export_saved_model:
-        check_task(problem, "sequence_to_sequence", "--export_saved_model")
+        by_task.check(problem, "--export_saved_model")
     if flags.generate_data:
         generate_problems(select_problems(trainer.problem), flags.data_dir, flags.tmp_dir)
     trainer.train(newest_step(flags.output_dir) + 1 if flags.schedule == "test" else flags.train_steps)

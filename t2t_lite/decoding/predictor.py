@@ -6,9 +6,10 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.backend import check_tensorflow
+from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.decoding.translator import MAX_INPUT_LENGTH
-from t2t_lite.errors import located
+from t2t_lite.errors import UserError, counted, located
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.ranges import DECODE_BATCH, typed_value
 from t2t_lite.tasks import check_task
@@ -49,28 +50,37 @@ class Predictor:
         self.model = model
         self.encoders = encoders
         self.problem = problem
+        self.runs = []
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
         size = encoders["targets"].vocab_size
         self.labels = [encoders["targets"].decode([label]) for label in range(1, size)]
         ids = tf.TensorSpec([None, None], tf.int32)
-        self._probabilities = tf.function(self._traced, input_signature=[ids], autograph=False)
+        self.probabilities = tf.function(self._traced, input_signature=[ids], autograph=False)
 
     @classmethod
-    def load(cls, path, data_dir=None):
+    def load(cls, path, data_dir=None, compute_dtype=None, check_device=True):
         """Loads a trained model.
 
         Args:
-            path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N` or a folder of averages.
+            path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
+                export of t2t-exporter.
             data_dir: folder of the vocabulary, if it is not beside the checkpoint.
+            compute_dtype, check_device: see `Translator.load`.
 
         Raises:
             UserError: there is no model, its files do not belong together, or it is no classifier.
         """
-        from t2t_lite.runs.opening import find_run, open_run
+        from t2t_lite.runs.opening import find_run, open_runs
 
-        check_task(find_run(path).problem, "classification", path)
-        run = open_run(path, data_dir)
-        return cls(run.model, run.encoders, run.problem)
+        paths = path if isinstance(path, list | tuple) else [path]
+        if len(paths) != 1:
+            raise UserError(f"{counted(len(paths), 'checkpoint')}: a Predictor has one model. Expected one checkpoint.")
+        found = find_run(paths[0])
+        check_task(found.problem, "classification", found.checkpoint)
+        (run,) = open_runs(found, data_dir, usable_dtype(compute_dtype, check_device))
+        predictor = cls(run.model, run.encoders, run.problem)
+        predictor.runs = [run]
+        return predictor
 
     def predict(self, texts, *, batch_size=32):
         """Classifies texts.
@@ -95,7 +105,7 @@ class Predictor:
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             sources = tf.ragged.constant([[*ids[at][:longest], EOS_ID] for at in rows], tf.int32).to_tensor()
-            found.update(zip(rows, self._probabilities(sources).numpy().tolist(), strict=True))
+            found.update(zip(rows, self.probabilities(sources).numpy().tolist(), strict=True))
         return [
             Prediction(
                 self.labels[int(np.argmax(row))], dict(zip(self.labels, row, strict=True)), len(ids[at]) > longest
@@ -110,4 +120,4 @@ class Predictor:
             "inputs": inputs
         }  # the labels are what is asked for
         logits, _ = named_outputs(self.model(batch, training=False))
-        return tf.nn.softmax(tf.reshape(logits["targets"], [rows, -1])[:, 1:])  # id 0 is no class
+        return tf.nn.softmax(tf.reshape(logits["targets"], [rows, len(self.labels) + 1])[:, 1:])  # id 0 is no class

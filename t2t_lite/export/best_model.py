@@ -5,7 +5,7 @@ import os
 
 import tensorflow as tf
 
-from t2t_lite.decoding.translator import Translator
+from t2t_lite.export.by_task import load
 from t2t_lite.export.saved_model import export_saved_model
 from t2t_lite.files import list_files
 from t2t_lite.training.best_checkpoint import best_checkpoint
@@ -20,13 +20,13 @@ def export_best(output_dir):
         path of the export; None if the last one is already of this model.
     """
     path = best_checkpoint(output_dir) or output_dir
-    translator = Translator.load(path)
+    answerer = load([path])
     folder = os.path.join(output_dir, "export", "best")
     exports = [path for number in list_files(folder, r"\d+") for path in list_files(number, r"saved_model\.pb")]
-    changed = tf.io.gfile.stat(f"{translator.run.path}.index").mtime_nsec
+    changed = tf.io.gfile.stat(f"{answerer.runs[0].path}.index").mtime_nsec
     if any(tf.io.gfile.stat(export).mtime_nsec >= changed for export in exports):
         _LOGGER.info(f"{folder}: holds this model already")
         return None
     which = "best" if path != output_dir else "newest, since there were no evaluations"
-    _LOGGER.info(f"exporting the model of step {translator.run.step:,} ({which})")
-    return export_saved_model(translator, folder)
+    _LOGGER.info(f"exporting the model of step {answerer.runs[0].step:,} ({which})")
+    return export_saved_model(answerer, folder)

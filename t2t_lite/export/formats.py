@@ -46,13 +46,12 @@ def obstacles(format_name, model, encoders=None):
     """
     if format_name == "saved_model":
         return []
-    found = []
-    if type(model) is not Transformer:
-        kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"a {type(model).__name__}"
-        found.append(f"it is {kind}, expected model=transformer, one model (t2t-avg-all averages checkpoints into one)")
-    else:
-        rules = _ctranslate2 if format_name == "ctranslate2" else _hugging_face
-        found += _options_not_held(model.config, rules(model.config))
+    rules = _RULES.get(type(model), {})
+    if format_name not in rules:
+        kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"of class {type(model).__name__}"
+        held = " or ".join(known.REGISTERED_NAME for known, formats in _RULES.items() if format_name in formats)
+        return [f"it is {kind}, expected model={held}, one model (t2t-avg-all averages checkpoints into one)"]
+    found = list(_options_not_held(model, rules[format_name](model.config)))
     kinds = {type(encoder).__name__ for encoder in (encoders or {}).values() if not is_sentencepiece(encoder)}
     if kinds and format_name == "hugging_face":
         found.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected SentencePiece's")
@@ -100,19 +99,19 @@ def relative_options(config):
     return options if name == "dot_product_relative" and not others else None
 
 
-def _options_not_held(config, supported):
-    """Yields a text for each option of a Transformer that is not supported.
+def _options_not_held(model, supported):
+    """Yields a text for each option of a model that is not supported.
 
     Args:
-        config: dict, the constructor's arguments.
+        model: Keras model with its constructor's arguments as `config`.
         supported: {name of an option: tuple of supported values; None: any}. Other options need the constructor's
             default, except those of training and of the vocabulary, which do not matter.
     """
-    defaults = {name: p.default for name, p in inspect.signature(Transformer).parameters.items()}
-    for name, value in config.items():
+    defaults = {name: p.default for name, p in inspect.signature(type(model)).parameters.items()}
+    for name, value in model.config.items():
         possible = supported.get(name, None if name in _TRAINING else (defaults[name],))
         if possible is not None and value not in possible:
-            hparam = hparam_of(name, Transformer)
+            hparam = hparam_of(name, type(model))
             said = f" (hparam {hparam})" if hparam != name else ""
             *others, last = map(_shown, possible)
             yield f"{name}={_shown(value)}{said}, expected {', '.join(others)}{' or ' if others else ''}{last}"
@@ -170,3 +169,6 @@ def _hugging_face(config):
         "target_vocab_size": (None,),
         "tie_embeddings": (True,),
     }
+
+
+_RULES = {Transformer: {"ctranslate2": _ctranslate2, "hugging_face": _hugging_face}}

@@ -6,6 +6,7 @@ import os
 import tensorflow as tf
 
 import t2t_lite
+from t2t_lite.export.by_task import signatures_of, task_of
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.runs.exported import export_of
 from t2t_lite.runs.log import lineage, read_lines
@@ -18,21 +19,12 @@ _COSTS = {
     "differ in the third digit and some sentences may be translated otherwise. For GPUs and for CPUs with AVX512-BF16 "
     "or AMX: others are slower in it than in float32",
 }
-_SIGNATURES = """\
-| signature | inputs | outputs |
-|---|---|---|
-| `serving_default` | `inputs` string [batch] | `outputs` string, `scores` float32, `truncated` bool, all [batch] |
-| `with_options` | also `alpha` float32, `extra_length` int32: one value, or one per row | as `serving_default` |
-| `n_best` | `inputs` | `outputs`, `scores` [batch, {beam_size}], best first; `truncated` |
-| `tokens` | `inputs` | as `serving_default`, and `tokens`, `ids`, `input_tokens`, `input_ids` [batch, length] |
-| `score` | `inputs`, `targets` string [batch] | `scores`, `lengths`, `truncated`; `token_scores` [batch, length] |
-"""
 _CALL = """\
 TensorFlow Serving:
 
 ```bash
-docker run -p 8501:8501 -v "$PWD/{base}:/models/translate" -e MODEL_NAME=translate tensorflow/serving
-curl -d '{{"inputs": {{"inputs": ["…"]}}}}' localhost:8501/v1/models/translate:predict
+docker run -p 8501:8501 -v "$PWD/{base}:/models/{name}" -e MODEL_NAME={name} tensorflow/serving
+curl -d '{{"inputs": {{"inputs": ["…"]}}}}' localhost:8501/v1/models/{name}:predict
 ```
 
 Python, with tensorflow and tensorflow-text alone:
@@ -40,46 +32,44 @@ Python, with tensorflow and tensorflow-text alone:
 ```python
 import tensorflow as tf, tensorflow_text
 serve = tf.saved_model.load("{path}").signatures["serving_default"]
-print(serve(inputs=tf.constant(["…"]))["outputs"])
+print(serve(inputs=tf.constant(["…"]))["{output}"])
 ```
 """
 
 
-def model_card(translator, options, *, path, max_input_length, weights_dtype, license="", command=""):
+def model_card(answerer, signatures, *, path, weights_dtype, license="", command=""):
     """Returns the text of an export's README.md.
 
     Args:
-        translator: Translator.
-        options: SearchOptions of the export.
+        answerer: Translator or Predictor.
+        signatures: of the export, see `t2t_lite.export.by_task`.
         path: str, the numbered folder.
-        max_input_length: int.
         weights_dtype: str.
         license: str, the model's; "": not stated.
         command: str, that made the export; "": none did.
     """
-    problem = translator.problem
+    problem = answerer.problem
     base, version = (os.path.basename(part) for part in (os.path.dirname(os.path.abspath(path)), path))
+    settings, table = signatures.card()
     rows = {
-        **_what_it_is(translator, license),
-        "search": f"beam {options.beam_size}, alpha {options.alpha:g} ({options.length_penalty}), ends {options.ends}, "
-        f"at most the input's length + {options.extra_length} pieces; inputs are cut to {max_input_length} pieces",
+        **_what_it_is(answerer, license),
+        **settings,
         "weights": _COSTS.get(weights_dtype, f"{weights_dtype}, as trained"),
         "made by": f"t2t_lite {t2t_lite.__version__}, TensorFlow {tf.__version__}",
     }
-    name = _problem_name(translator)
+    name = _problem_name(answerer)
     if _has_own_text(problem):
         rows["not in the graph"] = f"what the problem {name} itself does to inputs and outputs: see t2t-decoder"
-    signatures = _SIGNATURES.format(beam_size=options.beam_size)
-    call = _CALL.format(base=base, path=os.path.join(base, version))
-    body = f"## Signatures\n\n{signatures}\n## To call it\n\n{call}"
-    return _card(_head(translator, "t2t_lite", license), f"{name}, version {version}", rows, command, body)
+    call = _CALL.format(base=base, path=os.path.join(base, version), name=signatures.NAME, output=signatures.OUTPUT)
+    body = f"## Signatures\n\n{table}\n## To call it\n\n{call}"
+    return _card(_head(answerer, "t2t_lite", license), f"{name}, version {version}", rows, command, body)
 
 
-def toolkit_card(translator, *, title, library, rows, body, license="", command=""):
+def toolkit_card(answerer, *, title, library, rows, body, license="", command=""):
     """Returns the text of README.md in a folder for another toolkit, with the head that Hugging Face's Hub reads.
 
     Args:
-        translator: Translator.
+        answerer: Translator or Predictor.
         title: str.
         library: str, the toolkit's name there.
         rows: {title: text}, further rows of the table.
@@ -87,8 +77,8 @@ def toolkit_card(translator, *, title, library, rows, body, license="", command=
         license: str, the model's; "": not stated.
         command: str, that made the export; "": none did.
     """
-    rows = {**_what_it_is(translator, license), **rows, "made by": f"t2t_lite {t2t_lite.__version__}"}
-    return _card(_head(translator, library, license), title, rows, command, f"## To call it\n\n{body}")
+    rows = {**_what_it_is(answerer, license), **rows, "made by": f"t2t_lite {t2t_lite.__version__}"}
+    return _card(_head(answerer, library, license), title, rows, command, f"## To call it\n\n{body}")
 
 
 def _card(head, title, rows, command, body):
@@ -99,46 +89,49 @@ def _card(head, title, rows, command, body):
     return "\n\n".join(parts) + "\n"
 
 
-def _head(translator, library, license):
+def _head(answerer, library, license):
     """YAML; its texts are written as in JSON, since YAML takes the language `no` for false."""
-    languages = list(dict.fromkeys(_languages(translator)))
+    languages, tag = list(dict.fromkeys(_languages(answerer))), signatures_of(answerer).HUB_TASK
     facts = {
         "license": _plain(license) or "unknown",
         **({"language": languages} if languages else {}),
         "library_name": library,
-        "pipeline_tag": "translation",
-        "tags": list(dict.fromkeys(["translation", library, "t2t_lite"])),
+        "pipeline_tag": tag,
+        "tags": list(dict.fromkeys([tag, library, "t2t_lite"])),
     }
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
     return "\n".join(["---", *lines, "---"])
 
 
-def _what_it_is(translator, license):
+def _what_it_is(answerer, license):
     return {
-        "languages": " → ".join(_languages(translator)) or "not stated",
+        "languages": " → ".join(_languages(answerer)) or "not stated",
         "license": _plain(license) or "not stated",
-        **_origin(translator),
-        "BLEU": _bleu(translator.runs),
+        **_origin(answerer),
+        **({"BLEU": _bleu(answerer.runs)} if task_of(answerer) == "sequence_to_sequence" else {}),
     }
 
 
-def _languages(translator):
-    return [str(language) for language in (translator.problem and translator.problem.languages) or ()]
+def _languages(answerer):
+    return [str(language) for language in (answerer.problem and answerer.problem.languages) or ()]
 
 
-def _problem_name(translator):
-    return translator.runs[0].config["problem"] if translator.runs else "a model"
+def _problem_name(answerer):
+    return answerer.runs[0].config["problem"] if answerer.runs else "a model"
 
 
-def _origin(translator):
+def _origin(answerer):
     """Rows that say what the model is."""
-    source, target = translator.encoders["inputs"], translator.encoders["targets"]
-    kinds = [f"{type(e).__name__}, {e.vocab_size:,} entries, SHA-256 {e.fingerprint[:12]}…" for e in (source, target)]
-    rows = {"vocabulary": kinds[0] if kinds[0] == kinds[1] else f"inputs: {kinds[0]}; outputs: {kinds[1]}"}
-    models = getattr(translator.model, "models", [translator.model])
+    kinds = {
+        side: f"{type(e).__name__}, {e.vocab_size:,} entries, SHA-256 {e.fingerprint[:12]}…"
+        for side, e in answerer.encoders.items()
+    }
+    sides = [f"{'outputs' if side == 'targets' else side}: {kind}" for side, kind in kinds.items()]
+    rows = {"vocabulary": "; ".join(sides) if len({*kinds.values()}) > 1 else kinds["targets"]}
+    models = getattr(answerer.model, "models", [answerer.model])
     count = sum(int(tf.size(weight.value)) for model in models for weight in named_weights(model).values())
     rows["parameters"] = f"{count:,}" + (f" in the {len(models)} models of an ensemble" if len(models) > 1 else "")
-    for number, run in enumerate(translator.runs, 1):
+    for number, run in enumerate(answerer.runs, 1):
         title = "model" if len(models) == 1 else f"model {number}"
         rows[title] = (
             f"{run.config['model']}, set {run.config['hparams_set'] or '(own)'}, step {run.step:,} "

@@ -9,15 +9,15 @@ from t2t_lite.runs.config import write_run_config
 from t2t_lite.runs.exported import FACTS, FOLDER, facts_json, model_names
 
 
-def write_package(export, translator, **facts):
-    """Writes `assets.extra/t2t_lite`: settings and vocabulary of the models, so that `Translator.load` opens an export.
+def write_package(export, answerer, **facts):
+    """Writes `assets.extra/t2t_lite`: settings and vocabulary of the models, so that `t2t_lite.load` opens an export.
 
     Args:
         export: str, the export's folder.
-        translator: Translator; nothing is written for one without a run.
+        answerer: Translator or Predictor; nothing is written for one without a run.
         **facts: JSON values for `export.json`.
     """
-    runs = translator.runs
+    runs = answerer.runs
     if not runs:
         return
     folder = os.path.join(export, FOLDER)

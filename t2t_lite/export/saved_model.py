@@ -1,85 +1,73 @@
-"""SavedModels that translate text in stock TensorFlow Serving, with TensorFlow and tensorflow-text operations only."""
+"""SavedModels that answer texts in stock TensorFlow Serving, with TensorFlow and tensorflow-text operations only."""
 
 import logging
 import os
 
 import tensorflow as tf
 
-from t2t_lite.decoding.texts import check_options
+from t2t_lite.export.by_task import signatures_of
 from t2t_lite.export.model_card import model_card
 from t2t_lite.export.package import write_package
-from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.export.warmup import write_warmup
 from t2t_lite.files import is_pattern, list_files, write_bytes
 from t2t_lite.files.folders import new_folder
 from t2t_lite.runs.exported import model_names
 from t2t_lite.runs.weights import named_weights, nested
-from t2t_lite.search_options import SearchOptions
 
-_SEARCH = ("beam_size", "alpha", "extra_length", "length_penalty", "ends")
 _LOGGER = logging.getLogger("t2t_lite")
 
 
 def export_saved_model(
-    translator,
+    answerer,
     export_dir,
     *,
     max_input_length=512,
     license="",
     command="",
-    **search,
+    **settings,
 ):
     """Writes a SavedModel into the next numbered folder of `export_dir`: 1, 2, 3, …
 
-    Its signatures are those of `TextSignatures`: `serving_default`, `inputs` string [batch] -> `outputs` string
-    [batch], `scores` float32 [batch] (log-probability in nats / length penalty) and `truncated` bool [batch] (the text
-    was truncated to `max_input_length`); `with_options`, `n_best`, `tokens` and `score`. They accept any bytes without
-    an error, and rows do not influence one another.
+    Its signatures are those of the model's task, see `t2t_lite.export.by_task`. A translation model's
+    `serving_default` maps `inputs` string [batch] to `outputs` string [batch], `scores` float32 [batch]
+    (log-probability in nats / length penalty) and `truncated` bool [batch] (the text was truncated to
+    `max_input_length`). They accept any bytes without an error, and rows do not influence one another.
 
     The export also contains `README.md` (a model card), `assets.extra/tf_serving_warmup_requests` if
     tensorflow-serving-api is installed, and `assets.extra/t2t_lite` with settings and vocabulary, so that
-    `Translator.load` opens an export too.
+    `t2t_lite.load` opens an export too.
 
     Args:
-        translator: Translator of one model or an ensemble. The export stores weights and computes in the same dtypes:
-            see `Translator.load`, compute_dtype.
+        answerer: Translator, of one model or an ensemble, or Predictor. The export stores weights and computes in the
+            same dtypes: see `Translator.load`, compute_dtype.
         export_dir: str, a folder; created if needed.
         max_input_length: int, longest input in ids, EOS included.
         license: str, the model's licence, for its card.
         command: str, the command that makes this export, for its card.
-        **search: beam_size, alpha, extra_length, length_penalty and ends: see `SearchOptions`; fixed in the export,
-            except those that are inputs of `with_options`.
+        **settings: those of the task: of a Translator beam_size, alpha, extra_length, length_penalty and ends, see
+            `SearchOptions`. They are fixed in the export, except those that are inputs of `with_options`.
 
     Returns:
         The path of the numbered folder, which appears when it is complete.
 
     Raises:
-        UserError: an option is out of range, or the folder cannot be written.
+        UserError: a setting is out of range, or the folder cannot be written.
         Failure: writing failed; nothing is left behind.
     """
-    check_options(search, _SEARCH, "export_saved_model")
-    options = SearchOptions(**search)
-    search = {name: getattr(options, name) for name in _SEARCH}
-    longest = translator.checked_length(max_input_length)
-    models = getattr(translator.model, "models", [translator.model])
+    signatures = signatures_of(answerer)(answerer, max_input_length, **settings)
+    models = getattr(answerer.model, "models", [answerer.model])
     weights_dtype = models[0].variable_dtype
-    functions = TextSignatures(translator, options, longest).functions()
+    functions = signatures.functions()
 
     numbers = [int(os.path.basename(number)) for number in list_files(export_dir, r"\d+")]
     path = os.path.join(export_dir, str(max(numbers, default=0) + 1))
     with new_folder(path) as folder:  # its temporary name is not a number, so servers ignore it
-        tf.saved_model.save(_Tracked(translator, models), folder, signatures=functions)
-        write_package(folder, translator, weights_dtype=weights_dtype, max_input_length=longest, search=search)
-        model_name = os.path.basename(os.path.abspath(export_dir))
-        write_warmup(folder, translator.encoders["inputs"], longest, model_name)
+        tf.saved_model.save(_Tracked(answerer, models), folder, signatures=functions)
+        facts = {"max_input_length": signatures.max_input_length, "search": signatures.settings}
+        write_package(folder, answerer, weights_dtype=weights_dtype, **facts)
+        write_warmup(folder, signatures.warmup(), os.path.basename(os.path.abspath(export_dir)))
         card = model_card(
-            translator,
-            options,
-            path=path,
-            max_input_length=longest,
-            weights_dtype=weights_dtype,
-            license=license,
-            command=command,
+            answerer, signatures, path=path, weights_dtype=weights_dtype, license=license, command=command
         )
         write_bytes(os.path.join(folder, "README.md"), card.encode())
     if is_pattern(path):
@@ -93,8 +81,9 @@ def export_saved_model(
 class _Tracked(tf.Module):
     """Resources of the functions beside their graph. The model itself is not exported, since it is Python code."""
 
-    def __init__(self, translator, models):
+    def __init__(self, answerer, models):
         super().__init__()
         for name, model in zip(model_names(len(models)), models, strict=True):
             setattr(self, name, nested({path: weight.value for path, weight in named_weights(model).items()}))
-        self.resources = [resource for encoder in translator.encoders.values() for resource in encoder.tf_resources]
+        encoders = answerer.encoders.values()
+        self.resources = [table for encoder in encoders for table in getattr(encoder, "tf_resources", ())]

@@ -6,60 +6,64 @@ batching requires.
 """
 
 import functools
-import typing
 
+import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.adapters import decodable
 from t2t_lite.decoding.beam_search import beam_search
 from t2t_lite.decoding.scoring import log_probs_of_targets
+from t2t_lite.decoding.texts import check_options
+from t2t_lite.export.reading import TEXTS, blanked, reader
+from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA
+from t2t_lite.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Whitespace as defined by Python's str.isspace, which Translator uses.
-_BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]*"
 # Limits of what callers may request beyond the export's own settings.
 _LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512
 # Positions that `score` computes at a time: the logits of each need 4 bytes per entry of the vocabulary.
 _SCORED_POSITIONS = 2048
 
-_TEXTS = tf.TensorSpec([None], tf.string, name="inputs")
 _IDS = tf.TensorSpec([None, None], tf.int32)
-
-
-class Sources(typing.NamedTuple):
-    """Texts encoded for the model.
-
-    Attributes:
-        ids: int32 [batch, width], each row ends in EOS, then 0.
-        lengths: int32 [batch], ids without EOS.
-        is_blank: bool [batch], only whitespace, or without pieces.
-        truncated: bool [batch], truncated to the longest length.
-    """
-
-    ids: tf.Tensor
-    lengths: tf.Tensor
-    is_blank: tf.Tensor
-    truncated: tf.Tensor
+_TABLE = """\
+| signature | inputs | outputs |
+|---|---|---|
+| `serving_default` | `inputs` string [batch] | `outputs` string, `scores` float32, `truncated` bool, all [batch] |
+| `with_options` | also `alpha` float32, `extra_length` int32: one value, or one per row | as `serving_default` |
+| `n_best` | `inputs` | `outputs`, `scores` [batch, {beam_size}], best first; `truncated` |
+| `tokens` | `inputs` | as `serving_default`, and `tokens`, `ids`, `input_tokens`, `input_ids` [batch, length] |
+| `score` | `inputs`, `targets` string [batch] | `scores`, `lengths`, `truncated`; `token_scores` [batch, length] |
+"""
 
 
 class TextSignatures:
-    """Builds the signatures of an export.
+    """Builds the signatures of a translation model's export; see `t2t_lite.export.by_task`.
 
     The searches are traced without XLA, which stock TensorFlow Serving refuses on the CPU. All signatures share two
     searches: for the best output, and for the n best.
 
     Args:
         translator: Translator.
-        options: SearchOptions; its beam size and length penalty are fixed, alpha and extra_length are defaults.
         max_input_length: int, longest input in ids, EOS included.
+        **search: `SETTINGS` of `SearchOptions`. Beam size and length penalty are fixed in the export, alpha and
+            extra_length are defaults.
+
+    Raises:
+        UserError: a number is out of range.
     """
 
-    def __init__(self, translator, options, max_input_length):
+    SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "ends")
+    NAME, OUTPUT, HUB_TASK = "translate", "outputs", "translation"
+
+    def __init__(self, translator, max_input_length, **search):
+        check_options(search, self.SETTINGS, "export_saved_model")
+        self._options = options = SearchOptions(**search)
+        self.settings = {name: getattr(options, name) for name in self.SETTINGS}
+        self.max_input_length = max_input_length = translator.checked_length(max_input_length)
         self._model = decodable(translator.model)
         self._whole_model = translator.model
         self._encoders = translator.encoders
-        self._options = options
         self._longest = {"inputs": max_input_length, "targets": max_input_length}
         self._longest_output = translator.searcher.max_length
         if self._longest_output:
@@ -69,30 +73,50 @@ class TextSignatures:
             n_best: tf.function(functools.partial(self._search, n_best), input_signature=per_row, autograph=False)
             for n_best in {1, options.beam_size}
         }
-        # One function per vocabulary, since each has the vocabulary's whole file as a constant.
-        self._read = {
-            side: tf.function(functools.partial(self._sources, side), input_signature=[_TEXTS], autograph=False)
-            for side in ("inputs", "targets")
-        }
+        self._read = {side: reader(self._encoders[side], self._longest[side]) for side in ("inputs", "targets")}
         self._decode = tf.function(self._encoders["targets"].tf_decode, input_signature=[_IDS], autograph=False)
 
     def functions(self):
         """Returns {name of a signature: tf.function}, as docs/serving.md lists them."""
         specs = {
-            "serving_default": [_TEXTS],
+            "serving_default": [TEXTS],
             "with_options": [
-                _TEXTS,
+                TEXTS,
                 tf.TensorSpec(None, tf.float32, name="alpha"),
                 tf.TensorSpec(None, tf.int32, name="extra_length"),
             ],
-            "n_best": [_TEXTS],
-            "tokens": [_TEXTS],
-            "score": [_TEXTS, tf.TensorSpec([None], tf.string, name="targets")],
+            "n_best": [TEXTS],
+            "tokens": [TEXTS],
+            "score": [TEXTS, tf.TensorSpec([None], tf.string, name="targets")],
         }
         return {
             name: tf.function(getattr(self, name), input_signature=spec, autograph=False)
             for name, spec in specs.items()
         }
+
+    def warmup(self):
+        """Returns a list of (signature, {name: array}), which depends only on the vocabulary."""
+        texts = sample_texts(self._encoders["inputs"], self.max_input_length)
+        # Few and short, since the server answers these first. One value per text, since a server with --enable_batching
+        # refuses scalars, and a refused warm-up request stops the loading of the model.
+        options = {"alpha": np.float32([SearchOptions.alpha]), "extra_length": np.int32([0])}
+        return [
+            ("with_options", {"inputs": texts[:1], **options}),
+            ("tokens", {"inputs": texts[:1]}),
+            ("n_best", {"inputs": texts[:1]}),
+            ("score", {"inputs": texts[:1], "targets": texts[:1]}),
+            ("serving_default", {"inputs": texts[:1]}),
+            ("serving_default", {"inputs": texts}),
+        ]
+
+    def card(self):
+        """Returns ({title: text}, table of the signatures in Markdown) for the model card."""
+        o = self._options
+        search = (
+            f"beam {o.beam_size}, alpha {o.alpha:g} ({o.length_penalty}), ends {o.ends}, at most the input's length + "
+            f"{o.extra_length} pieces; inputs are cut to {self.max_input_length} pieces"
+        )
+        return {"search": search}, _TABLE.format(beam_size=o.beam_size)
 
     def serving_default(self, inputs):
         """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
@@ -117,7 +141,7 @@ class TextSignatures:
 
         Best first. If fewer hypotheses finished, the others are "" with the lowest float32 as score.
         """
-        sources = _blanked(self._read["inputs"](inputs))
+        sources = blanked(self._read["inputs"](inputs))
         found = self._found(sources, self._options.alpha, self._options.extra_length, self._options.beam_size)
         texts = self._decode(tf.reshape(found["ids"], (-1, tf.shape(found["ids"])[2])))
         is_there = (found["scores"] != -float("inf")) & ~sources.is_blank[:, None]
@@ -134,7 +158,7 @@ class TextSignatures:
 
         "input_tokens" and "input_ids" are those of the inputs. Rows are padded with "" and 0; EOS is left out.
         """
-        sources = _blanked(self._read["inputs"](inputs))
+        sources = blanked(self._read["inputs"](inputs))
         found = self._found(sources, self._options.alpha, self._options.extra_length)
         outputs = tf.where(sources.is_blank[:, None] | (found["ids"][:, 0] == EOS_ID), PAD_ID, found["ids"][:, 0])
         outputs = outputs[
@@ -172,7 +196,7 @@ class TextSignatures:
         }
 
     def _best(self, inputs, alpha, extra_length):
-        sources = _blanked(self._read["inputs"](inputs))
+        sources = blanked(self._read["inputs"](inputs))
         return self._answers(sources, self._found(sources, alpha, extra_length))
 
     def _answers(self, sources, found):
@@ -181,16 +205,6 @@ class TextSignatures:
             "scores": tf.where(sources.is_blank, 0.0, found["scores"][:, 0]),
             "truncated": sources.truncated,
         }
-
-    def _sources(self, side, texts):
-        """string [batch] -> Sources; blank texts are encoded like any other."""
-        longest = self._longest[side] - 1  # beside EOS
-        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
-        pieces = self._encoders[side].tf_encode(texts)  # ragged [batch, (length)]
-        lengths = tf.cast(pieces.row_lengths(), tf.int32)
-        is_blank = tf.strings.regex_full_match(texts, _BLANK) | (lengths == 0)
-        kept = tf.minimum(lengths, longest)
-        return Sources(_with_eos(pieces, kept), kept, is_blank, lengths > longest)
 
     def _found(self, sources, alpha, extra_length, n_best=1):
         """Searches. alpha and extra_length: numbers, tensors [] or [batch]."""
@@ -236,25 +250,3 @@ class TextSignatures:
         encoder = self._encoders[side]
         names = tf.constant(["", *encoder.pieces(range(1, encoder.vocab_size))])
         return tf.gather(names, ids)
-
-
-def _blanked(sources):
-    """Returns Sources in which blank texts are only EOS."""
-    is_blank = sources.is_blank
-    is_first = tf.range(tf.shape(sources.ids)[1]) == 0
-    return Sources(
-        ids=tf.where(is_blank[:, None], tf.where(is_first, EOS_ID, PAD_ID), sources.ids),
-        lengths=tf.where(is_blank, 0, sources.lengths),
-        is_blank=is_blank,
-        truncated=sources.truncated & ~is_blank,
-    )
-
-
-def _with_eos(pieces, kept):
-    """Ragged int32 [batch, (length)], int32 [batch] -> int32 [batch, width]: the first `kept` of a row, EOS, then 0."""
-    width = tf.reduce_max(tf.concat([kept, [0]], 0)) + 1  # at least 1, even in an empty batch
-    ids = pieces[:, :width].to_tensor(0, shape=[None, None])
-    ids = tf.pad(ids, [[0, 0], [0, width - tf.shape(ids)[1]]])
-    position = tf.range(width)[None]
-    ids = tf.where(position < kept[:, None], ids, 0)
-    return tf.where(position == kept[:, None], EOS_ID, ids)

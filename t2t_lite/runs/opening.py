@@ -68,7 +68,9 @@ class Found:
 
 
 def find_run(path) -> Found:
-    """Finds a trained model; `path` is as for `open_run`. Raises `UserError` if there is none."""
+    """Finds a trained model; `path` is as for `open_run`, or found already. Raises `UserError` if there is none."""
+    if isinstance(path, Found):
+        return path
     checkpoint = find_checkpoint(path)
     return Found(checkpoint, read_config_of(checkpoint))
 
@@ -114,7 +116,7 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
     A `dtype_policy` overrides the one that the models were trained with; `Run.hparams` keeps the latter.
     """
     check_tensorflow("A trained model")
-    found = path if isinstance(path, Found) else find_run(path)
+    found = find_run(path)
     checkpoint, config = found.checkpoint, found.config
     folder = exported.folder_of(checkpoint)
     with located(os.path.join(folder, FILE_NAME)):

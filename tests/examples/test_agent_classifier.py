@@ -4,6 +4,7 @@ import importlib
 import pathlib
 
 import pytest
+import tensorflow as tf
 
 import t2t_lite
 from t2t_lite.registry import import_usr_dir
@@ -71,8 +72,34 @@ def test_it_learns_by_its_own_metric_and_answers(flags, tmp_path):
     assert all(sum(p.probabilities.values()) == pytest.approx(1) for p in found)
 
 
-@pytest.mark.parametrize("command, more", [("t2t_decoder", ["--decode_from_file=README.md"]), ("t2t_exporter", [])])
-def test_what_translates_says_that_it_cannot(trained, capsys, command, more):
-    assert run(command, f"--output_dir={trained}", *more) == 2
+def test_it_is_exported_and_opens_again(trained, tmp_path, capsys):
+    flags = ("--decode_hparams=max_input_size=9", "--license=MIT")
+    assert run("t2t_exporter", f"--output_dir={trained}", f"--export_dir={tmp_path / 'export'}", *flags) == 0
+    exported = str(tmp_path / "export" / "1")
+    assert capsys.readouterr().out == f"{exported}\n"
+    texts = ["the dog sees a girl", "the dog is seen by a girl"]
+    expected = t2t_lite.load(trained).predict(texts)
+    assert t2t_lite.load(exported).predict(texts) == expected
+    found = tf.saved_model.load(exported).signatures["predict"](inputs=tf.constant(texts))
+    assert [label.decode() for label in found["labels"].numpy()] == [prediction.label for prediction in expected]
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        (["--format=hugging_face"], ["cannot hold this model", "expected model=transformer"]),
+        (["--decode_hparams=beam_size=2"], ["beam_size: not kept in an export", "max_input_size"]),
+        (["--checkpoint_path={0}/model.ckpt-8,{0}/model.ckpt-8"], ["2 checkpoints", "Expected one"]),
+    ],
+)
+def test_what_an_export_does_not_have(trained, tmp_path, capsys, given, words):
+    where = [f"--output_dir={trained}", f"--export_dir={tmp_path / 'x'}"]
+    assert run("t2t_exporter", *where, *(flag.format(trained) for flag in given)) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert all(word in error for word in words) and not (tmp_path / "x").exists()
+
+
+def test_what_translates_says_that_it_cannot(trained, capsys):
+    assert run("t2t_decoder", f"--output_dir={trained}", "--decode_from_file=README.md") == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert "a run of sentence_agent, whose task is classification" in error and "t2t_lite.load(path)" in error

@@ -12,10 +12,10 @@ import yaml
 from t2t_lite.data.problem import TranslateProblem
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.model_card import model_card
-from t2t_lite.search_options import SearchOptions
+from t2t_lite.export.signatures import TextSignatures
 from tests.decoding.runs import make_run
 
-OPTIONS = SearchOptions(beam_size=7, alpha=0.25, extra_length=9, length_penalty="power", ends="top")
+OPTIONS = {"beam_size": 7, "alpha": 0.25, "extra_length": 9, "length_penalty": "power", "ends": "top"}
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,8 @@ def card(translator, folder=None, **more):
         (run,) = translator.runs
         translator = copy.copy(translator)
         translator.runs = [dataclasses.replace(run, path=f"{folder}/model.ckpt-200")]
-    options = {"path": "/exports/ours/3", "max_input_length": 33, "weights_dtype": "float32", **more}
-    return model_card(translator, OPTIONS, **options)
+    options = {"path": "/exports/ours/3", "weights_dtype": "float32", **more}
+    return model_card(translator, TextSignatures(translator, 33, **OPTIONS), **options)
 
 
 def row(text, title):

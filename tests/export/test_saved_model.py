@@ -1,70 +1,25 @@
 """The export is called as a server does: in a process with TensorFlow and tensorflow-text alone."""
 
-import base64
-import json
 import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 
 from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.export import signatures
+from t2t_lite.export import reading
 from t2t_lite.export.saved_model import export_saved_model
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import TokenTextEncoder
 from tests.decoding.runs import make_run
+from tests.export.served import HOSTILE, answers_of, stock_operations
 
 _OPTIONS = {"beam_size": 3, "alpha": 0.8, "extra_length": 6}
 _LONGEST = 24
 
-# As TensorFlow Serving does: the loader of version 1, then a session and names of tensors.
-_CALL = """
-import base64, json, sys
-import tensorflow as tf, tensorflow_text
-path, calls = sys.argv[1], json.load(sys.stdin)
-decode = lambda rows: [base64.b64decode(row) for row in rows]
-answers = []
-with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-    signatures = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def
-    for name, texts, options in calls:
-        signature = signatures[name]
-        values = {key: decode(rows) for key, rows in texts.items()} | options
-        feed = {signature.inputs[key].name: value for key, value in values.items()}
-        assert feed.keys() == {tensor.name for tensor in signature.inputs.values()}
-        found = session.run({key: tensor.name for key, tensor in signature.outputs.items()}, feed)
-        answers.append({key: value.tolist() for key, value in found.items()})
-serve = tf.saved_model.load(path).signatures["serving_default"]
-found = serve(inputs=tf.constant(decode(calls[0][1]["inputs"])))
-answers.append({key: value.numpy().tolist() for key, value in found.items()})
-assert not [name for name in sys.modules if name.startswith("t2t_lite")]
-print(json.dumps(answers, default=lambda value: value.decode("utf-8")))
-"""
-
 TEXTS = ["the red house.", "", "a green tree", " \u2003\t", "old", "Gr\u00fcn \U0001f600\u2028neu", "is " * 200]
-HOSTILE = [
-    b"\xff\xfe red",
-    b"a\x00b",
-    b"\x00",
-    b"\xc3",
-    b"\xed\xa0\x80",
-    b"\xf4\x90\x80\x80",
-    bytes(range(256)),
-    b"\r\n",
-    b"a" * 100_000,
-    b"red house " * 10_000,
-    "\ufeff\u200b\u202e".encode(),
-    b"<s></s><unk><0x0A>\x1b[31m",
-    "البيت הבית the 红色的房子 красный บ้าน".encode(),
-    "👩\u200d👩\u200d👧\u200d👦 🇩🇪 👍🏽".encode(),
-    ("e" + "\u0301" * 2_000).encode(),
-    "\u2581\u2581 \ufffe\uffff\U0010ffff\ue000".encode(),
-]
 ROWS = [*[text.encode() for text in TEXTS], *HOSTILE]
 _OTHERS = [*ROWS[1:], ROWS[0]]
 _SIGNATURES = ("serving_default", "with_options", "n_best", "tokens", "score")
@@ -86,8 +41,7 @@ def exported(translator, tmp_path_factory):
 
 def _call(name, rows, others, options=None):
     texts = {"inputs": rows, **({"targets": others} if name == "score" else {})}
-    coded = {key: [base64.b64encode(row).decode() for row in values] for key, values in texts.items()}
-    return name, coded, (options or _WITH) if name == "with_options" else {}
+    return name, texts, (options or _WITH) if name == "with_options" else {}
 
 
 @pytest.fixture(scope="module")
@@ -104,16 +58,7 @@ def answers(exported, tmp_path_factory):
     calls["by row"] = _call("with_options", some, None, by_row)
     for number, (alpha, extra_length, *_) in enumerate(_ODD):
         calls["odd", number] = _call("with_options", some, None, {"alpha": alpha, "extra_length": extra_length})
-    done = subprocess.run(
-        [sys.executable, "-c", _CALL, exported],
-        input=json.dumps(list(calls.values())),
-        capture_output=True,
-        text=True,
-        cwd=tmp_path_factory.mktemp("elsewhere"),
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return dict(zip([*calls, "loader of version 2"], json.loads(done.stdout), strict=True))
+    return answers_of(exported, calls, tmp_path_factory.mktemp("elsewhere"))
 
 
 def _assert_same(found, translations):
@@ -232,26 +177,12 @@ def test_bytes_that_are_not_utf_8_are_replaced(translator, answers):
 
 def test_blank_is_what_python_calls_white_space():
     characters = [chr(i) for i in range(1, 0x110000) if not 0xD800 <= i < 0xE000]
-    found = tf.strings.regex_full_match(tf.constant(characters), signatures._BLANK).numpy()
+    found = tf.strings.regex_full_match(tf.constant(characters), reading.BLANK).numpy()
     assert [c for c, blank in zip(characters, found, strict=True) if blank != c.isspace()] == []
 
 
 def test_only_operations_of_the_stock_server(exported):
-    proto = saved_model_pb2.SavedModel()
-    proto.ParseFromString(pathlib.Path(exported, "saved_model.pb").read_bytes())
-    (meta,) = proto.meta_graphs
-    functions = meta.graph_def.library.function
-    nodes = [*meta.graph_def.node, *(node for function in functions for node in function.node_def)]
-    assert "SentencepieceTokenizeOp" in {node.op for node in nodes}
-    text_operations = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
-    names = {function.signature.name for function in functions}
-    for node in nodes:
-        assert not node.op.startswith("Xla"), node.op
-        assert node.op in names | text_operations or hasattr(tf.raw_ops, node.op), node.op
-        assert node.device == "" or node.device.startswith("/device:CPU"), "a server may have no other"
-    for attributes in [node.attr for node in nodes] + [function.attr for function in functions]:
-        for name in ("_XlaMustCompile", "_XlaCompile"):
-            assert name not in attributes or not attributes[name].b
+    assert "SentencepieceTokenizeOp" in stock_operations(exported)
 
 
 def test_exports_are_numbered(translator, tmp_path, monkeypatch):

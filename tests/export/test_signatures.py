@@ -6,7 +6,6 @@ import tensorflow as tf
 from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.signatures import TextSignatures
-from t2t_lite.search_options import SearchOptions
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import PlainModel, ScriptedModel
 
@@ -23,7 +22,7 @@ class Scripted(ScriptedModel):
 def made(longest=64, hparams=None, end_bias=0.0, **options):
     model = Scripted(vocab_size=258, spread=1.0, end_bias=end_bias, longest=160)
     translator = Translator(model, ENCODERS, hparams or HParams())
-    return translator, TextSignatures(translator, SearchOptions(**options), longest)
+    return translator, TextSignatures(translator, longest, **options)
 
 
 @pytest.fixture(scope="module")

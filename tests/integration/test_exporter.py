@@ -101,7 +101,7 @@ def test_all_that_a_format_does_not_have_is_said_at_once(call_command, assert_us
     [
         (["--decode_hparams=beam=4"], ["beam"]),
         (["--decode_hparams=sampling_method=random,sampling_temp=0.5"], ["sampling_method, sampling_temp: not kept"]),
-        (["--decode_hparams=beam_size=2,n_best=2"], ["n_best: not kept", "signature n_best"]),
+        (["--decode_hparams=beam_size=2,n_best=2"], ["n_best: not kept", "signatures, such as n_best"]),
         (["--export_as_tfhub"], ["not supported"]),
         (["--weights_dtype=int8"], ["--weights_dtype", "bfloat16"]),
         (["--problem=algorithmic_identity_decimal40"], ["--problem", "translate_own"]),

@@ -1,0 +1,60 @@
+"""What the exports of a task's models answer: one class of signatures per task.
+
+Each is called with (Translator or Predictor …, max_input_length, **settings) and has
+
+    SETTINGS            names of the settings that an export keeps
+    NAME, OUTPUT        an example of a model's name on a server, and the main output of `serving_default`
+    HUB_TASK            the task's name on Hugging Face's Hub
+    settings            {name: value} of this export
+    max_input_length    int, checked
+    functions()         {name of a signature: tf.function}
+    warmup()            list of (signature, {name: array}): calls with which a server warms the model up
+    card()              ({title: text}, table of the signatures in Markdown), for the model card
+"""
+
+import t2t_lite
+from t2t_lite import tasks
+from t2t_lite.errors import UserError
+from t2t_lite.export.class_signatures import ClassSignatures
+from t2t_lite.export.signatures import TextSignatures
+from t2t_lite.runs.opening import find_run
+
+SIGNATURES = {"sequence_to_sequence": TextSignatures, "classification": ClassSignatures}
+
+
+def check(problem, where):
+    """Raises `UserError`, whose message begins with `where`, unless a SavedModel can answer for a problem's task."""
+    if problem.task not in SIGNATURES:
+        raise UserError(
+            f"{where}: a run of {problem.full_name}, whose task is {problem.task}. Expected one of "
+            f"{', '.join(SIGNATURES)}; this one answers in Python: t2t_lite.load(path)."
+        )
+
+
+def load(paths, data_dir=None, compute_dtype=None):
+    """Returns the Translator or Predictor of a run, or of several, as an export needs it.
+
+    Args:
+        paths: list of str, or of results of `find_run`.
+        data_dir, compute_dtype: see `Translator.load`. Whether this machine is fast in the dtype does not matter.
+
+    Raises:
+        UserError: nothing there, or no model of which there are exports.
+    """
+    found = find_run(paths[0])
+    check(found.problem, found.checkpoint)
+    # Not `answering_class`, which a problem may choose: the signatures are those of the package's own classes.
+    answering = getattr(t2t_lite, tasks.task_of(found.problem).answered_by)
+    return answering.load(paths, data_dir, compute_dtype, check_device=False)
+
+
+def task_of(answerer):
+    """Returns the name of a Translator's or Predictor's task; one without a problem translates."""
+    return answerer.problem.task if answerer.problem else "sequence_to_sequence"
+
+
+def signatures_of(answerer):
+    """Returns the class of signatures. Raises `UserError` if a SavedModel cannot answer for the task."""
+    if answerer.problem:
+        check(answerer.problem, "export")
+    return SIGNATURES[task_of(answerer)]

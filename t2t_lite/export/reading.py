@@ -1,0 +1,71 @@
+"""Texts -> ids inside the graph of an export; any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated."""
+
+import functools
+import typing
+
+import tensorflow as tf
+
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
+
+# Whitespace as defined by Python's str.isspace, which Translator uses.
+BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]*"
+TEXTS = tf.TensorSpec([None], tf.string, name="inputs")
+
+
+class Sources(typing.NamedTuple):
+    """Texts encoded for the model.
+
+    Attributes:
+        ids: int32 [batch, width], each row ends in EOS, then 0.
+        lengths: int32 [batch], ids without EOS.
+        is_blank: bool [batch], only whitespace, or without pieces.
+        truncated: bool [batch], truncated to the longest length.
+    """
+
+    ids: tf.Tensor
+    lengths: tf.Tensor
+    is_blank: tf.Tensor
+    truncated: tf.Tensor
+
+
+def reader(encoder, longest):
+    """Returns a tf.function: string [batch] -> `Sources`; blank texts are encoded like any other.
+
+    One per vocabulary and export, since each has the vocabulary's whole file as a constant.
+
+    Args:
+        encoder: TextEncoder.
+        longest: int, of ids with EOS.
+    """
+    return tf.function(functools.partial(_read, encoder, longest - 1), input_signature=[TEXTS], autograph=False)
+
+
+def _read(encoder, longest, texts):
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+    pieces = encoder.tf_encode(texts)  # ragged [batch, (length)]
+    lengths = tf.cast(pieces.row_lengths(), tf.int32)
+    is_blank = tf.strings.regex_full_match(texts, BLANK) | (lengths == 0)
+    kept = tf.minimum(lengths, longest)
+    return Sources(_with_eos(pieces, kept), kept, is_blank, lengths > longest)
+
+
+def blanked(sources):
+    """Returns Sources in which blank texts are only EOS."""
+    is_blank = sources.is_blank
+    is_first = tf.range(tf.shape(sources.ids)[1]) == 0
+    return Sources(
+        ids=tf.where(is_blank[:, None], tf.where(is_first, EOS_ID, PAD_ID), sources.ids),
+        lengths=tf.where(is_blank, 0, sources.lengths),
+        is_blank=is_blank,
+        truncated=sources.truncated & ~is_blank,
+    )
+
+
+def _with_eos(pieces, kept):
+    """Ragged int32 [batch, (length)], int32 [batch] -> int32 [batch, width]: the first `kept` of a row, EOS, then 0."""
+    width = tf.reduce_max(tf.concat([kept, [0]], 0)) + 1  # at least 1, even in an empty batch
+    ids = pieces[:, :width].to_tensor(0, shape=[None, None])
+    ids = tf.pad(ids, [[0, 0], [0, width - tf.shape(ids)[1]]])
+    position = tf.range(width)[None]
+    ids = tf.where(position < kept[:, None], ids, 0)
+    return tf.where(position == kept[:, None], EOS_ID, ids)

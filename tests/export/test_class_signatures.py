@@ -1,0 +1,109 @@
+"""The export of a classifier, called as a server does."""
+
+import pathlib
+
+import keras
+import pytest
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_ctranslate2, export_hugging_face, export_saved_model
+from t2t_lite.registry import import_usr_dir
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder
+from t2t_lite.text.subwords import train_sentencepiece
+from t2t_lite.text.vocabulary import SentencePieceEncoder
+from tests.decoding.runs import SENTENCES
+from tests.examples.test_agent_classifier import FOLDER
+from tests.export.served import HOSTILE, answers_of, stock_operations
+
+_LONGEST = 24
+ROWS = [b"the red house.", b"", b"   ", b"a green tree is old", b"is " * 200, *HOSTILE]
+
+
+@pytest.fixture(scope="module")
+def predictor(tmp_path_factory):
+    """With random weights, which are large, so that probabilities differ."""
+    import_usr_dir(str(FOLDER))
+    problem, made = registry.problem("sentence_agent"), str(tmp_path_factory.mktemp("vocab") / "vocab")
+    train_sentencepiece(SENTENCES, made, 330)
+    inputs, labels = SentencePieceEncoder(f"{made}.model"), problem.class_labels(None)
+    encoders = {"inputs": inputs, "targets": ClassLabelEncoder(labels)}
+    keras.utils.set_random_seed(2)
+    hparams = registry.hparams("transformer_tiny").parse("hidden_size=16,filter_size=32,num_heads=2")
+    model = registry.model("agent_classifier").from_hparams(hparams, inputs.vocab_size, 1 + len(labels))
+    predictor = Predictor(model, encoders, problem)
+    predictor.predict(["a"])
+    for weight in model.trainable_weights:
+        weight.assign(weight * 2)
+    return predictor
+
+
+@pytest.fixture(scope="module")
+def exported(predictor, tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("export"))
+    return export_saved_model(predictor, folder, max_input_length=_LONGEST, license="MIT")
+
+
+@pytest.fixture(scope="module")
+def answers(exported, tmp_path_factory):
+    calls = {"together": ("serving_default", {"inputs": ROWS}, {}), "none": ("predict", {"inputs": []}, {})}
+    calls |= {at: ("predict", {"inputs": [row]}, {}) for at, row in enumerate(ROWS)}
+    return answers_of(exported, calls, tmp_path_factory.mktemp("elsewhere"))
+
+
+def test_it_answers_as_predictor_does(predictor, answers):
+    """To any bytes; texts of more ids than the export reads apart."""
+    found = answers["together"]
+    assert found["truncated"][:5] == [False] * 4 + [True] and len({*found["labels"]}) == 2
+    texts = [tf.strings.unicode_transcode(row, "UTF-8", "UTF-8").numpy().decode() for row in ROWS]
+    expected = predictor.predict(texts)
+    compared = 0
+    for at, prediction in enumerate(expected):
+        if found["truncated"][at]:
+            continue
+        compared += 1
+        assert found["labels"][at] == prediction.label
+        assert found["probabilities"][at] == pytest.approx(list(prediction.probabilities.values()), abs=1e-5)
+    assert compared > 12
+    newer = answers["loader of version 2"]
+    assert newer["probabilities"][0] == pytest.approx(found["probabilities"][0], abs=1e-5)
+
+
+def test_a_long_text_is_read_up_to_the_exports_length(predictor, answers):
+    cut = predictor.encoders["inputs"].decode(predictor.encoders["inputs"].encode("is " * 200)[: _LONGEST - 1])
+    (expected,) = predictor.predict([cut])
+    assert answers["together"]["probabilities"][4] == pytest.approx(list(expected.probabilities.values()), abs=1e-5)
+
+
+def test_no_row_changes_another(answers):
+    for at in range(len(ROWS)):
+        for key, (alone,) in answers[at].items():
+            assert answers["together"][key][at] == (pytest.approx(alone, abs=1e-5) if key == "probabilities" else alone)
+    assert answers["none"] == {"labels": [], "probabilities": [], "truncated": []}
+
+
+def test_only_operations_of_the_stock_server(exported):
+    assert "SentencepieceTokenizeOp" in stock_operations(exported)
+
+
+def test_its_card(exported):
+    text = pathlib.Path(exported, "README.md").read_text()
+    for words in ('"text-classification"', "| classes | person, animal; inputs", "[batch, 2]", '["labels"]', "MIT"):
+        assert words in text, words
+    assert "BLEU" not in text
+
+
+@pytest.mark.parametrize("export, kind", [(export_ctranslate2, "CTranslate2"), (export_hugging_face, "Hugging Face")])
+def test_other_formats_say_why_not(predictor, tmp_path, export, kind):
+    message = rf"^{kind}.*: it is of class AgentClassifier, expected model=transformer"
+    with pytest.raises(UserError, match=message) as caught:
+        export(predictor, str(tmp_path / "x"))
+    assert "\n" not in str(caught.value) and not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("wrong", [{"max_input_length": 0}, {"max_input_length": 5000}])
+def test_mistakes(predictor, tmp_path, wrong):
+    with pytest.raises(UserError, match="max_input_length"):
+        export_saved_model(predictor, str(tmp_path), **wrong)
