@@ -3,7 +3,9 @@
 import dataclasses
 
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import ALPHA, BEAM_SIZE, DECODE_BATCH, EXTRA_LENGTH, check_settings, setting
+from t2t_lite.ranges import ALPHA, BEAM_SIZE, DECODE_BATCH, EXTRA_LENGTH, check_settings, setting, typed_text
+
+_MOST_STOPS, _LONGEST_STOP = 16, 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +32,7 @@ class SearchOptions:
         no_repeat_ngram_size: no n ids in a row occur twice in an output, nor after its prompt; 0: they may.
         repetition_penalty: the scores of ids that an output or its prompt has already are divided by it if they are
             positive, and else multiplied; above 1 it makes them less probable. Both are Hugging Face's.
+        stop: strings, or one. An output ends when its text contains one, before which the text is cut.
     """
 
     beam_size: int = setting(4, limits=BEAM_SIZE)
@@ -47,8 +50,16 @@ class SearchOptions:
     seed: int = setting(0, 0, 2**32 - 1)
     no_repeat_ngram_size: int = setting(0, 0, 64)
     repetition_penalty: float = setting(1.0, above=0, most=1000)
+    stop: list = ()
 
     def __post_init__(self):
+        stop = list(self.stop) if isinstance(self.stop, list | tuple) else [self.stop]
+        object.__setattr__(self, "stop", stop)
         check_settings(self)
+        if len(stop) > _MOST_STOPS or not all(isinstance(one, str) and 0 < len(one) <= _LONGEST_STOP for one in stop):
+            raise UserError(
+                f"stop={typed_text(stop)}: expected at most {_MOST_STOPS} texts of 1 to {_LONGEST_STOP} characters."
+            )
+        object.__setattr__(self, "stop", tuple(stop))
         if self.n_best > self.beam_size and not self.sampling:
             raise UserError(f"n_best={self.n_best}: expected at most beam_size={self.beam_size}.")

@@ -28,6 +28,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.loops import GrowingCache, run_dropping, run_phases
 from t2t_lite.decoding.repetition import repetition_rules
+from t2t_lite.decoding.stop_strings import next_states
 from t2t_lite.search_options import SearchOptions
 
 PAD_ID = 0
@@ -38,10 +39,10 @@ class Hypotheses(typing.NamedTuple):
     """The result of a search, best first.
 
     Attributes:
-        ids: int32 [B, K, T], each hypothesis up to and including its EOS, then 0.
+        ids: int32 [B, K, T], each hypothesis up to and including its EOS, or the piece that ends a stop string, then 0.
         scores: float32 [B, K], log-probability (nats) / length penalty; -inf for missing hypotheses.
-        ended: bool [B, K], whether the hypothesis ends in EOS. If any hypothesis of a sentence does, unfinished ones
-            are left out (score -inf). Otherwise the K live ones are returned, truncated at the limit.
+        ended: bool [B, K], whether the hypothesis ends so, not at the limit. If any hypothesis of a sentence does,
+            unfinished ones are left out (score -inf). Otherwise the K live ones are returned, truncated at the limit.
     """
 
     ids: tf.Tensor
@@ -60,6 +61,7 @@ class State(typing.NamedTuple):
     finished: tf.Tensor  # int32 [B, K, T]
     scores: tf.Tensor  # float32 [B, K], of the finished hypotheses, best first; -inf: none yet
     cache: dict
+    matched: tf.Tensor  # int32 [B, K], how much of a stop string each live hypothesis ends in; (): there are none
 
 
 def beam_search(
@@ -78,6 +80,7 @@ def beam_search(
     no_repeat_ngram_size=SearchOptions.no_repeat_ngram_size,
     repetition_penalty=None,
     continues_inputs=False,
+    stops=None,
     search_class=None,
 ) -> Hypotheses:
     """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
@@ -110,6 +113,8 @@ def beam_search(
         repetition_penalty: float or float32 scalar tensor > 0, see `Repetition`; None: off. As in Hugging Face, beam
             search changes log-probabilities by it, and greedy search logits. A score is the sum of what results.
         continues_inputs: Python bool, whether an output continues its input, as a prompt: its ids count for both.
+        stops: int32 [S, V], the table of `stop_strings.stop_table`: a hypothesis ends as by EOS when its text contains
+            one of these strings. None: there are none.
         search_class: a subclass of BeamSearch, which may change what its `run` returns; None: BeamSearch.
 
     Returns:
@@ -117,7 +122,7 @@ def beam_search(
     """
     repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, inputs if continues_inputs else None)
     search = (search_class or BeamSearch)(
-        model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id, repetition
+        model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id, repetition, stops
     )
     memory = model.encode(inputs)
     if max_length is None:
@@ -129,7 +134,19 @@ class BeamSearch:
     """One search: its settings, and the step that `tf.while_loop` repeats."""
 
     def __init__(
-        self, model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id, repetition
+        self,
+        model,
+        limit,
+        beam_size,
+        alpha,
+        length_penalty,
+        n_best,
+        ends,
+        prefix,
+        max_length,
+        end_id,
+        repetition,
+        stops,
     ):
         if length_penalty not in ("gnmt", "power"):
             raise ValueError(f"`length_penalty` must be 'gnmt' or 'power', received {length_penalty!r}.")
@@ -148,6 +165,7 @@ class BeamSearch:
         self.prefix = prefix
         self.end_id = -1 if end_id is None else end_id
         self.repetition = repetition
+        self.stops = stops
         self.max_length = tf.maximum(tf.reduce_max(limit), 1) if max_length is None else max_length
         self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
 
@@ -182,6 +200,7 @@ class BeamSearch:
             finished=nothing,
             scores=tf.fill((batch, self.beam_size), -float("inf")),
             cache=cache,
+            matched=() if self.stops is None else tf.zeros((batch, self.beam_size), tf.int32),
         )
 
     def open(self, state):
@@ -202,8 +221,8 @@ class BeamSearch:
 
         here = tf.range(self.max_length)[None, None] == state.position  # [1, 1, T]
         sequences = tf.where(here, ids[..., None], pick(state.live, parents))  # [B, 2K, T]
-        ends = ids == self.end_id
-        finishes = self.finishes(log_probs, ids) & is_open
+        ends, matched = self.ending(state, parents, ids)
+        finishes = self.finishes(log_probs, ends) & is_open
         penalty = self.penalty(state.position + 1, self.alpha_of(state.rows))
         new_scores = tf.where(finishes, log_probs / penalty, -float("inf"))
         scores, best = tf.math.top_k(tf.concat([state.scores, new_scores], 1), beam)
@@ -220,13 +239,22 @@ class BeamSearch:
             finished=finished,
             scores=scores,
             cache={**cache, "beams": tf.nest.map_structure(lambda leaf: pick(leaf, parents), cache["beams"])},
+            matched=() if self.stops is None else pick(matched, best),
         )
 
-    def finishes(self, log_probs, ids):
-        """float32 and int32 [B, 2K], of a step's continuations -> bool [B, 2K], whether they may finish."""
+    def ending(self, state, parents, ids):
+        """Returns which continuations [B, 2K] end an output, bool, and their `State.matched`."""
+        ends = ids == self.end_id
+        if self.stops is None:
+            return ends, ()
+        matched, stopped = next_states(self.stops, pick(state.matched, parents), ids)
+        return ends | stopped, matched
+
+    def finishes(self, log_probs, ends):
+        """float32 and bool [B, 2K], of a step's continuations -> bool [B, 2K], whether they may finish."""
         # A finished output must extend a real hypothesis, not an empty beam.
         may_end = tf.range(2 * self.beam_size) < self.end_ranks
-        return (ids == self.end_id) & (log_probs > -float("inf")) & may_end
+        return ends & (log_probs > -float("inf")) & may_end
 
     def continuations(self, logits, state):
         """Returns the best 2K of the K*V continuations of each sentence.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import re
 
 from t2t_lite.config import HParams, parse_assignments
 from t2t_lite.errors import UserError, located, nearest, shown
@@ -29,8 +30,8 @@ _SAMPLING = {
     "sampling_keep_top_p": "top_p",
     "sampling_seed": "seed",
 }
-_REPETITION = {name: name for name in ("no_repeat_ngram_size", "repetition_penalty")}
-_IN_SEARCH = _SEARCH | _SAMPLING | _REPETITION | {"sampling_method": "sampling"}
+_OUTPUT = {name: name for name in ("no_repeat_ngram_size", "repetition_penalty", "stop")}
+_IN_SEARCH = _SEARCH | _SAMPLING | _OUTPUT | {"sampling_method": "sampling"}
 # tensor2tensor's values that `SearchOptions` has others for.
 _VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
 _WITHOUT_BEAM = {"alpha", "length_penalty", "ends", "return_beams"}  # not beam_size: tensor2tensor samples with 1
@@ -40,9 +41,9 @@ DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"  # what t2t-decoder --tune tries
 SEARCH_HELP = ", ".join(f"{name}={getattr(SearchOptions, name)}" for name in _SEARCH)
 HELP = (
     f"name=value,… of {SEARCH_HELP} (beam_size=1: greedy; extra_length: the longest output is that of the input and so "
-    "many more pieces; batch_size: sentences), no_repeat_ngram_size, repetition_penalty, return_beams, n_best, "
-    "write_beam_scores, max_input_size, "
-    "sampling_method=random, sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, num_samples, "
+    "many more pieces; batch_size: sentences), no_repeat_ngram_size, repetition_penalty, stop (a text, or [one,other], "
+    "at which an output ends), return_beams, n_best, write_beam_scores, max_input_size, sampling_method=random, "
+    "sampling_temp, sampling_keep_top_k, sampling_keep_top_p, sampling_seed, num_samples, "
     "num_decodes, replace_unknown, delimiter, shards, shard_id, shards_start_offset, shard_google_format, "
     "identity_output, log_results. A problem may have its own defaults: a parsing problem has beam_size=21, alpha=0.3, "
     "extra_length=300."
@@ -55,10 +56,10 @@ class DecodeHParams:
 
     Attributes:
         search: SearchOptions. On the command line they are beam_size, alpha, extra_length (tensor2tensor: 100),
-            length_penalty, ends, batch_size (0: the default), no_repeat_ngram_size, repetition_penalty, sampling_method
-            ("argmax" searches, "random" samples; tensor2tensor's "random_per_example" is the same here),
-            sampling_temp, sampling_keep_top_k (-1: all), sampling_keep_top_p and sampling_seed. In tensor2tensor
-            sampling_method and sampling_temp are hyperparameters of the model.
+            length_penalty, ends, batch_size (0: the default), no_repeat_ngram_size, repetition_penalty, stop (one or
+            a list, see `unescaped`), sampling_method ("argmax" searches, "random" samples; tensor2tensor's
+            "random_per_example" is the same here), sampling_temp, sampling_keep_top_k (-1: all), sampling_keep_top_p
+            and sampling_seed. In tensor2tensor sampling_method and sampling_temp are hyperparameters of the model.
         return_beams: write all beam_size outputs of a line, separated by tabs, best first (after the problem's choice).
         n_best: write that many outputs of a line; 0: one, or beam_size with return_beams.
         write_beam_scores: write each output's score after it.
@@ -107,14 +108,17 @@ class DecodeHParams:
             elif name not in kinds:
                 raise UserError(f"{where}: {shown(name)} is unknown. {_instead(name, kinds)}")
             else:
+                if name == "stop":
+                    value = [unescaped(one) for one in ([value] if isinstance(value, str) else value)]
                 with located(where):
                     value = kinds[name].typed(_VALUES.get((name, str(value)), value))
                 if name in _IN_SEARCH:
                     search[_IN_SEARCH[name]] = _METHODS[value] if name == "sampling_method" else value
                 else:
                     setattr(made, name, value)
-        made.search = SearchOptions(**search)
-        made.delimiter = made.delimiter.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0")
+        with located(where):
+            made.search = SearchOptions(**search)
+        made.delimiter = unescaped(made.delimiter)
         with located(where):
             made.check()
         return made
@@ -154,7 +158,7 @@ class DecodeHParams:
                 "file there is num_samples."
             )
         given = parse_assignments(text, where)
-        of_search = [name for name in given if name in {*_SAMPLING, *_REPETITION, *_WITHOUT_BEAM}]
+        of_search = [name for name in given if name in {*_SAMPLING, *_OUTPUT, *_WITHOUT_BEAM}]
         if scores and of_search:
             _LOGGER.warning("%s: %s: no effect on given targets, which are only scored.", where, ", ".join(of_search))
             return
@@ -228,6 +232,11 @@ def decode_settings():
     kinds = {name: dataclasses.replace(search[field], name=name) for name, field in _IN_SEARCH.items()}
     kinds["sampling_method"] = Setting("sampling_method", str, "argmax", Choices(tuple(_METHODS)))
     return kinds | {name: kind for name, kind in own.items() if name != "search"}
+
+
+def unescaped(text):
+    r"""Returns a text with \n, \t, \s (a space) and \0 replaced by what they stand for."""
+    return re.sub(r"\\[nts0]", lambda found: {"n": "\n", "t": "\t", "s": " ", "0": "\0"}[found[0][1]], text)
 
 
 def _instead(name, kinds):

@@ -11,6 +11,7 @@ import tensorflow as tf
 from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, Hypotheses
 from t2t_lite.decoding.loops import run_steps
 from t2t_lite.decoding.repetition import repetition_rules
+from t2t_lite.decoding.stop_strings import next_states
 from t2t_lite.random_numbers import uniform_numbers
 
 # Samples of a sentence that share a cache. A larger group shares the memory's keys and values, but each sample attends
@@ -35,6 +36,7 @@ def sample(
     no_repeat_ngram_size=0,
     repetition_penalty=None,
     continues_inputs=False,
+    stops=None,
 ) -> Hypotheses:
     """Samples outputs id by id until all have finished. Call it inside a `tf.function`.
 
@@ -54,7 +56,7 @@ def sample(
         top_k: Python int, 0: all ids.
         top_p: float or float32 scalar tensor in (0, 1]; None: as 1, without the cost.
         prefix: int32 [B, P], ids that each output has to begin with, then 0; or None.
-        max_length, end_id, no_repeat_ngram_size, repetition_penalty, continues_inputs: see `beam_search`.
+        max_length, end_id, no_repeat_ngram_size, repetition_penalty, continues_inputs, stops: see `beam_search`.
 
     Returns:
         Hypotheses in the order of sampling, not by score. A score is the log-probability (nats) of the whole output,
@@ -67,7 +69,7 @@ def sample(
     prompts = tf.repeat(inputs, groups, axis=0) if continues_inputs else None
     repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, prompts)
     steps = _Steps(
-        model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length, end_id, repetition
+        model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length, end_id, repetition, stops
     )
     state = run_steps(steps, model, memory, together, max_length)
     shape = (steps.batch, num_samples)
@@ -87,13 +89,27 @@ class _State(typing.NamedTuple):
     live: tf.Tensor  # int32 [R, K, T]
     ended: tf.Tensor  # bool [R, K]
     cache: dict
+    matched: tf.Tensor  # int32 [R, K], how much of a stop string each sample ends in; (): there are none
 
 
 class _Steps:
     """One run of sampling: its settings, and the step that `tf.while_loop` repeats."""
 
     def __init__(
-        self, model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length, end_id, repetition
+        self,
+        model,
+        limit,
+        seeds,
+        groups,
+        together,
+        temperature,
+        top_k,
+        top_p,
+        prefix,
+        max_length,
+        end_id,
+        repetition,
+        stops,
     ):
         self.model = model
         self.together = together
@@ -102,6 +118,7 @@ class _Steps:
         self.top_p = top_p
         self.end_id = -1 if end_id is None else end_id
         self.repetition = repetition
+        self.stops = stops
         static = max_length is not None
         self.batch = limit.shape[0] if static else tf.shape(limit)[0]
         self.rows = self.batch * groups
@@ -121,6 +138,7 @@ class _Steps:
             live=tf.zeros((*each, self.max_length), tf.int32),
             ended=tf.zeros(each, tf.bool),
             cache=cache,
+            matched=() if self.stops is None else tf.zeros(each, tf.int32),
         )
 
     def open(self, state):
@@ -140,14 +158,19 @@ class _Steps:
         ids = self.forced(tf.reshape(ids, (self.rows, self.together)), state.position)
         chosen = tf.gather(logits, tf.reshape(ids, (-1,)), axis=1, batch_dims=1) - tf.reduce_logsumexp(logits, -1)
         ids = tf.where(is_open, ids, PAD_ID)
+        ends, matched = ids == self.end_id, ()
+        if self.stops is not None:
+            matched, stopped = next_states(self.stops, state.matched, ids)
+            ends |= stopped
         here = tf.range(self.max_length) == state.position  # [T]
         return _State(
             position=state.position + 1,
             ids=ids,
             log_probs=state.log_probs + tf.where(is_open, tf.reshape(chosen, (self.rows, self.together)), 0.0),
             live=tf.where(here, ids[..., None], state.live),
-            ended=state.ended | (ids == self.end_id),
+            ended=state.ended | ends,
             cache=cache,
+            matched=matched,
         )
 
     def forced(self, ids, position):

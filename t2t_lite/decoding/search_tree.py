@@ -41,13 +41,14 @@ class Record(typing.NamedTuple):
         totals, scores: float32, as of `Node`; -inf where there is none.
         parents: int32, which of the live hypotheses they continue.
         ids: int32.
-        finished: bool.
+        ends, finished: bool, whether they end an output, and whether they are allowed to.
     """
 
     totals: tf.Tensor
     scores: tf.Tensor
     parents: tf.Tensor
     ids: tf.Tensor
+    ends: tf.Tensor
     finished: tf.Tensor
 
 
@@ -68,23 +69,23 @@ class _RecordingSearch(BeamSearch):
             state = self.step(state)
             return state, Record(*(tf.where(here, new, old) for new, old in zip(self.latest, record, strict=True)))
 
-        start = Record(nothing, nothing, room, room, tf.cast(room, tf.bool))
+        start = Record(nothing, nothing, room, room, tf.cast(room, tf.bool), tf.cast(room, tf.bool))
         state, record = cache.run(self, body, self.start(cache.first), start)
         return self.result(state), Record(*(rows[0] for rows in record))
 
     def continuations(self, logits, state):
         totals, parents, ids = super().continuations(logits, state)
         scores = totals / self.penalty(state.position + 1, self.alpha_of(state.rows))
-        self.latest = Record(totals, scores, parents, ids, self.finishes(totals, ids))  # each [B, 2K]
+        ends, _ = self.ending(state, parents, ids)
+        self.latest = Record(totals, scores, parents, ids, ends, self.finishes(totals, ends))  # each [B, 2K]
         return totals, parents, ids
 
 
-def tree(record, end_id, hypotheses):
+def tree(record, hypotheses):
     """Returns the nodes of a search, and which of them are its hypotheses.
 
     Args:
         record: `Record`.
-        end_id: int that ends an output, or None.
         hypotheses: list of lists of int, the ids of what the search returned, the one that ends them included.
 
     Returns:
@@ -93,11 +94,11 @@ def tree(record, end_id, hypotheses):
     nodes, live, places = [Node(-1, 0, 0, 0.0, 0.0, 0.0, True, False)], [0], {}
     for step, row in enumerate(zip(*(values.numpy() for values in record), strict=True), 1):
         alive = []
-        for total, score, parent, number, finished in zip(*(values.tolist() for values in row), strict=True):
+        for total, score, parent, number, ends, finished in zip(*(values.tolist() for values in row), strict=True):
             if total == -np.inf:
                 continue
             at, before = len(nodes), live[parent]
-            kept = number != end_id and len(alive) < len(row[0]) // 2
+            kept = not ends and len(alive) < len(row[0]) // 2
             alive += [at] * kept
             nodes.append(Node(before, step, number, total, total - nodes[before].total, score, kept, finished))
             places[before, number] = at

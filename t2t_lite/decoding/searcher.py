@@ -18,6 +18,7 @@ from t2t_lite.decoding.adapters import decodable
 from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, beam_search
 from t2t_lite.decoding.sampling import sample
 from t2t_lite.decoding.search_tree import recorded_beam_search, tree
+from t2t_lite.decoding.stop_strings import stop_table
 
 # Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.
 _LONG = 128
@@ -31,11 +32,13 @@ class SearchResult:
         ids: list of int, without EOS.
         score: float, log-probability (nats) / length penalty; for samples without the penalty.
         ended: bool, False if it was truncated at the limit.
+        stopped: bool, whether a stop string ended it, not EOS. It is in the text of the ids.
     """
 
     ids: list
     score: float
     ended: bool
+    stopped: bool = False
 
 
 def longest_translation(length, options):
@@ -57,18 +60,26 @@ class Searcher:
         end_id: int, the id that ends an output; None: outputs end at their limit.
         continues_inputs: bool, whether outputs continue their inputs, as of a language model, whose ids then count as
             repeated, too.
+        encoder: TextEncoder of the outputs, which `SearchOptions.stop` needs; or None.
         batches_to_pay: int, batches of one shape after which it is compiled, which takes about the time that it saves
             in so many.
     """
 
     def __init__(
-        self, model, longest_output=longest_translation, end_id=EOS_ID, continues_inputs=False, batches_to_pay=32
+        self,
+        model,
+        longest_output=longest_translation,
+        end_id=EOS_ID,
+        continues_inputs=False,
+        encoder=None,
+        batches_to_pay=32,
     ):
         self.model = decodable(model)
         self.max_length = getattr(model, "max_length", None)
         self._longest_output = longest_output
         self._end_id = end_id
         self._continues_inputs = continues_inputs
+        self._encoder = encoder
         self._batches_to_pay = batches_to_pay
         self._graphs = {}  # (method, its settings, names of its tensors) -> function for any shape
         self._compiled = {}  # _Shape -> function for that shape
@@ -140,7 +151,7 @@ class Searcher:
         tensors = self._tensors([(source, prefix)], 1, max(1, len(source)), len(prefix), options)
         hypotheses, record = self._graph_function(key, tensors)(tensors)
         (results,) = _results(hypotheses, options.n_best, self._end_id)
-        return tree(record, self._end_id, [[*one.ids, *[self._end_id] * one.ended] for one in results])
+        return tree(record, [[*one.ids, *[self._end_id] * (one.ended and not one.stopped)] for one in results])
 
     def _tensors(self, batch, rows, width, prefix_width, options):
         """Returns the arguments of a search, by name, of pairs of a source and its prefix."""
@@ -155,6 +166,9 @@ class Searcher:
         arrays = {"inputs": inputs, "limit": limit, **_numbers(options)}
         if prefix_width:
             arrays["prefix"] = prefixes
+        stops = stop_table(self._encoder, options.stop, self._continues_inputs) if options.stop else None
+        if stops is not None:
+            arrays["stops"] = stops
         if options.sampling:
             arrays["seeds"] = _seeds([source for source, _ in batch], rows, options.seed)
         return {name: tf.constant(array) for name, array in arrays.items()}
@@ -178,7 +192,7 @@ class Searcher:
             prefix_width=bucket_width(longest_prefix) if longest_prefix else 0,
             method=sample if options.sampling else beam_search,
             settings=_settings(options, self._continues_inputs),
-            numbers=tuple(_numbers(options)),
+            numbers=(*_numbers(options), *options.stop),
         )
 
     def _should_compile(self, key, options):
@@ -230,7 +244,7 @@ class _Shape:
     prefix_width: int
     method: typing.Callable  # beam_search or sample
     settings: tuple  # arguments that are Python values: (name, value) …
-    numbers: tuple  # names of arguments that are scalar tensors
+    numbers: tuple  # names of arguments that are scalar tensors, and the stop strings
 
     @property
     def name(self):
@@ -315,7 +329,12 @@ def _results(hypotheses, n_best, end_id):
     """Converts Hypotheses to a list of at most n_best `SearchResult` for each row."""
     return [
         [
-            SearchResult(ids=[int(i) for i in row if i not in (PAD_ID, end_id)], score=float(score), ended=bool(end))
+            SearchResult(
+                ids=[int(i) for i in row if i not in (PAD_ID, end_id)],
+                score=float(score),
+                ended=bool(end),
+                stopped=bool(end) and end_id not in row,
+            )
             for rank, (row, score, end) in enumerate(zip(ids, scores, ended, strict=True))
             if score > -np.inf or rank == 0  # the NaN of a broken model is still a result
         ]

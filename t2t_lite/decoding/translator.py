@@ -13,6 +13,7 @@ from t2t_lite.decoding.beam_search import EOS_ID
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.searcher import Searcher
+from t2t_lite.decoding.stop_strings import before_stop
 from t2t_lite.decoding.texts import check_options, check_texts
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.search_options import SearchOptions
@@ -29,10 +30,10 @@ class Hypothesis:
     Attributes:
         text: str.
         score: float, log-probability (nats) / length penalty; 0 for a blank sentence.
-        tokens: list of str, the vocabulary's pieces.
+        tokens: list of str, the vocabulary's pieces, of a stop string, too.
         ids: list of int, without EOS.
         ended: bool, False if the output was truncated at its maximum length.
-        token_scores: list of float, each id's log-probability (nats), including EOS if it ended; None unless
+        token_scores: list of float, each id's log-probability (nats), including EOS if it ended so; None unless
             requested.
         attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores: how much each
             decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum up to 1. None
@@ -94,7 +95,7 @@ class Translator:
         self.hparams = hparams
         self.problem = problem
         self.runs = []
-        self.searcher = Searcher(model)
+        self.searcher = Searcher(model, encoder=encoders["targets"])
         self.max_input_length = min(self.searcher.max_length or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
 
     @classmethod
@@ -192,7 +193,7 @@ class Translator:
         found = self._search(sources, options, forced, on_progress)
         of_each = self._of_each(sources, found, return_attention, return_token_scores)
         for at, source, results in zip(ids, sources, found, strict=True):
-            hypotheses = tuple(self._hypothesis(texts[at], result, next(of_each)) for result in results)
+            hypotheses = tuple(self._hypothesis(texts[at], result, options.stop, next(of_each)) for result in results)
             pieces = self.encoders["inputs"].pieces(source[:-1])
             translations[at] = Translation(hypotheses, len(ids[at]) > longest, pieces)
         return translations
@@ -310,7 +311,7 @@ class Translator:
         """Yields for each result of each source the requested extra fields of its `Hypothesis`, as a dict."""
         pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
         inputs = [source for source, _ in pairs]
-        outputs = [[*result.ids, EOS_ID] if result.ended else result.ids for _, result in pairs]
+        outputs = [[*result.ids, EOS_ID] if result.ended and not result.stopped else result.ids for _, result in pairs]
         fields = {}
         if return_token_scores:
             fields["token_scores"] = [log_probs.tolist() for log_probs in self._scorer(inputs, outputs)]
@@ -320,9 +321,14 @@ class Translator:
         for at in range(len(pairs)):
             yield {name: values[at] for name, values in fields.items()}
 
-    def _hypothesis(self, text, result, fields):
-        pieces = self.encoders["targets"].pieces(result.ids)
-        return Hypothesis(self._shown(text, result.ids), result.score, pieces, result.ids, result.ended, **fields)
+    def _hypothesis(self, text, result, stop, fields):
+        pieces, whole = (
+            read(result.ids) for read in (self.encoders["targets"].pieces, self.encoders["targets"].decode)
+        )
+        output = before_stop(whole, stop)
+        shown = self.problem.output_text(text, output, self.encoders) if self.problem else output
+        ended = result.ended or output != whole
+        return Hypothesis(shown, result.score, pieces, result.ids, ended, **fields)
 
     @functools.cached_property
     def _scorer(self):
@@ -351,10 +357,6 @@ class Translator:
 
     def _prepared(self, text):
         return self.problem.input_text(text) if self.problem else text
-
-    def _shown(self, text, ids):
-        outputs = self.encoders["targets"].decode(ids)
-        return self.problem.output_text(text, outputs, self.encoders) if self.problem else outputs
 
     def checked_length(self, length):
         """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.

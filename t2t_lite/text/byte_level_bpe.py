@@ -77,7 +77,7 @@ class ByteLevelBPEEncoder(PublishedEncoder):
 
         ids = tf_visible(ids)
         ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
-        joined = tf.strings.reduce_join(tf.gather(tf.constant(self._bytes), ids), axis=-1)
+        joined = tf.strings.reduce_join(tf.gather(tf.constant(self.piece_bytes), ids), axis=-1)
         return tf.strings.unicode_transcode(joined, "UTF-8", "UTF-8")
 
     def _encode(self, text):
@@ -87,11 +87,11 @@ class ByteLevelBPEEncoder(PublishedEncoder):
         return self._processor.EncodeAsIds(spelled(word))
 
     def _join(self, ids):
-        return b"".join(map(self._bytes.__getitem__, ids)).decode("utf-8", errors="replace")
+        return b"".join(map(self.piece_bytes.__getitem__, ids)).decode("utf-8", errors="replace")
 
     @functools.cached_property
-    def _bytes(self):
-        """The bytes of each token; special tokens have none."""
+    def piece_bytes(self):
+        """See `TextEncoder.piece_bytes`; special tokens have none."""
         return [
             b"" if self._is_special(i) else bytes(map(_BYTES.__getitem__, token)) for i, token in enumerate(self.tokens)
         ]

@@ -101,6 +101,15 @@ class TextEncoder:
         """Resources of `tf_encode` and `tf_decode` that an export must track; usually none."""
         return []
 
+    @property
+    def piece_bytes(self):
+        """For every id its text as UTF-8, a list of bytes, b"" for ids that are not shown.
+
+        Joined, they are the text of a list of ids, except that `decode` may drop a space at its beginning. None if an
+        id's text depends on the ids around it.
+        """
+        return None
+
     def _visible(self, ids):
         """Returns the ids before the first EOS, without padding, after checking them against the vocabulary's size."""
         found = []
@@ -148,6 +157,11 @@ class ByteTextEncoder(TextEncoder):
         table = tf.constant([bytes([byte]) for byte in range(256)])
         joined = tf.strings.reduce_join(tf.gather(table, ids - self.num_reserved_ids), axis=-1)
         return tf.strings.unicode_transcode(joined, "UTF-8", "UTF-8")
+
+    @property
+    def piece_bytes(self):
+        """See `TextEncoder.piece_bytes`."""
+        return [b""] * self.num_reserved_ids + [bytes([byte]) for byte in range(256)]
 
     def _join(self, ids):
         return bytes(i - self.num_reserved_ids for i in ids).decode("utf-8", errors="replace")
@@ -223,6 +237,11 @@ class TokenTextEncoder(TextEncoder):
         with tf.init_scope():  # outside of any function that is being traced, so that an export can track it
             words = tf.lookup.KeyValueTensorInitializer(self._words, range(self.vocab_size), value_dtype=tf.int32)
             return tf.lookup.StaticHashTable(words, default)
+
+    @property
+    def piece_bytes(self):
+        """See `TextEncoder.piece_bytes`."""
+        return [b""] * self.num_reserved_ids + [f" {word}".encode() for word in self._words[self.num_reserved_ids :]]
 
     def _piece(self, i):
         return self._words[i]
@@ -309,6 +328,19 @@ class SentencePieceEncoder(TextEncoder):
 
         ids = tf_visible(ids)
         return self._tokenizer.detokenize(tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size)))
+
+    @property
+    def piece_bytes(self):
+        """See `TextEncoder.piece_bytes`."""
+        p = self._processor
+        return [
+            b""
+            if p.is_control(i)
+            else bytes([int(p.id_to_piece(i)[3:5], 16)])
+            if p.is_byte(i)
+            else (p.decode([i]) if p.is_unknown(i) else p.id_to_piece(i).replace(_BLANK, " ")).encode()
+            for i in range(self.vocab_size)
+        ]
 
     def _join(self, ids):
         return self._processor.decode(ids)

@@ -88,11 +88,18 @@ def log_softmax(logits):
     return logits - np.log(np.exp(logits - logits.max()).sum()) - logits.max()
 
 
-def numpy_search(model, source, limit, beam, alpha, kind="gnmt", n_best=1, prefix=(), ends="any", change=None):
+def numpy_search(
+    model, source, limit, beam, alpha, kind="gnmt", n_best=1, prefix=(), ends="any", change=None, stops=None
+):
     """tensor2tensor's search for one sentence, without a cache. Returns [(score, ids, ended)], best first.
 
-    `change(scores, ids)` changes log-probabilities, or logits in greedy search, as in Hugging Face.
+    `change(scores, ids)` changes log-probabilities, or logits in greedy search, as in Hugging Face. `stops(ids)` says
+    whether they end an output, beside EOS.
     """
+
+    def ends_with(ids):
+        return ids[-1] == 1 or bool(stops and stops(ids))
+
     live, finished = [(0.0, [])], []
     for length in range(1, limit + 1):
         candidates = []
@@ -107,9 +114,9 @@ def numpy_search(model, source, limit, beam, alpha, kind="gnmt", n_best=1, prefi
             candidates += [(log_prob + log_probs[i], [*ids, i]) for i in allowed]
         candidates = sorted(candidates, reverse=True)[: 2 * beam]
         ending = candidates[:beam] if beam == 1 or ends == "top" else candidates
-        finished += [(p / penalty(length, alpha, kind), ids, True) for p, ids in ending if ids[-1] == 1]
+        finished += [(p / penalty(length, alpha, kind), ids, True) for p, ids in ending if ends_with(ids)]
         finished = sorted(finished, reverse=True)[:beam]
-        live = [(p, ids) for p, ids in candidates if ids[-1] != 1][:beam]
+        live = [(p, ids) for p, ids in candidates if not ends_with(ids)][:beam]
         if beam == 1 and finished:
             break
         best_live = live[0][0] / penalty(limit, alpha, kind)

@@ -31,6 +31,8 @@ DRAWS = "sampling_method=random,"
         ("ends=top", "ends", "top"),
         ("no_repeat_ngram_size=3", "no_repeat_ngram_size", 3),
         ("repetition_penalty=1.2", "repetition_penalty", 1.2),
+        ("stop=END", "stop", ("END",)),
+        (r"stop=[END,\n\sa]", "stop", ("END", "\n a")),
         ("n_best=3", "n_best", 3),
         ("return_beams=true", "n_best", 4),
         (DRAWS + "sampling_temp=0.5", "temperature", 0.5),
@@ -91,6 +93,7 @@ def test_characters_of_a_delimiter():
         ("return_beams=[]", ["return_beams=[]", "true or false"]),
         ("n_best=5", ["n_best=5", "beam_size=4"]),
         ("delimiter=", ["delimiter"]),
+        ("stop=", ["stop=['']", "1 to 100 characters"]),
         ("beam_size", ["name=value"]),
     ],
 )

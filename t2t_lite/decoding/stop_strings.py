@@ -1,0 +1,85 @@
+"""Ends outputs whose text contains a given string, by an automaton that reads pieces (Aho and Corasick 1975).
+
+A piece may hold the end of a string and more, and different pieces may spell the same string. Each hypothesis therefore
+keeps a state, which says how far into which string its text is, and a table has the next state for every piece.
+"""
+
+import collections
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+
+@functools.lru_cache(maxsize=8)
+def stop_table(encoder, stops, continues=False):
+    """Returns the table of next states, or None if a piece's text depends on the pieces around it.
+
+    Args:
+        encoder: TextEncoder of the outputs.
+        stops: tuple of str, none empty.
+        continues: bool, whether outputs continue a text, so that a space before the first word belongs to them.
+
+    Returns:
+        int32 [S, V]. An output begins in state 0, and contains one of the strings when it reaches state S - 1.
+    """
+    pieces = encoder.piece_bytes
+    if pieces is None:
+        return None
+    automaton = _automaton([stop.encode("utf-8", "surrogatepass") for stop in stops])
+    table = _read(automaton, range(len(automaton)), pieces)
+    if continues:
+        return table
+    spaced = [i for i, piece in enumerate(pieces) if piece.startswith(b" ")]
+    bare = {i: pieces[i][1:] for i in spaced if not encoder.decode([i]).startswith(" ")}
+    first = _read(automaton, [0], [bare.get(i, piece) for i, piece in enumerate(pieces)])
+    return np.concatenate([first, table]) + 1
+
+
+def next_states(table, states, ids):
+    """int32 [S, V], then states and ids of equal shapes -> the next states, and whether each has ended: bool."""
+    states = tf.gather_nd(table, tf.stack([states, ids], -1))
+    return states, states == tf.shape(table)[0] - 1
+
+
+def before_stop(text, stops):
+    """Returns a text up to the first of the strings that it contains."""
+    return text[: min((text.find(stop) for stop in stops if stop in text), default=len(text))]
+
+
+def _automaton(strings):
+    """Returns the next state for every state and byte, int32 [S, 256]; the last state, in which it stays, accepts."""
+    children, ends = [{}], set()
+    for string in strings:
+        state = 0
+        for byte in string:
+            if byte not in children[state]:
+                children[state][byte] = len(children)
+                children.append({})
+            state = children[state][byte]
+        ends.add(state)
+    accepts = len(children)
+    table = np.full((accepts + 1, 256), accepts, "int32")
+    # Breadth first: `fallback` is the longest proper suffix that is a state, which has its row already.
+    waiting = collections.deque([(0, None)])
+    while waiting:
+        state, fallback = waiting.popleft()
+        table[state] = 0 if fallback is None else table[fallback]
+        for byte, child in children[state].items():
+            waiting.append((child, table[state, byte]))
+            table[state, byte] = child
+        if state in ends:
+            table[state] = accepts
+    for state in sorted(ends):  # to reach the end of a string is to accept
+        table[table == state] = accepts
+    return table
+
+
+def _read(automaton, states, pieces):
+    """Returns the state after every piece from each of some states, int32 [states, V]."""
+    lengths = np.array([len(piece) for piece in pieces])
+    table = np.repeat(np.array(states, "int32")[:, None], len(pieces), axis=1)
+    for at in range(lengths.max(initial=0)):
+        longer = np.flatnonzero(lengths > at)
+        table[:, longer] = automaton[table[:, longer], [pieces[i][at] for i in longer]]
+    return table
