@@ -50,16 +50,18 @@ def run(flags):
 def _describe(flags):
     from t2t_lite.export.description import describe_run
     from t2t_lite.models.scaling import UTILIZATION, Rates
+    from t2t_lite.runs.directory import model_name
     from t2t_lite.training.cluster import read_cluster
     from t2t_lite.training.distribution import hide_gpus
 
     before = _earlier_run(flags)
-    hparams = _hparams(flags, before)
+    model = model_name(flags.model or before.get("model"), flags.problem or before.get("problem"))
+    hparams = _hparams(flags, before, model)
     hide_gpus()  # another run may fill them
     cluster = read_cluster()
     replicas = (flags.logical_cpus or flags.worker_gpu or 1) * (len(cluster.workers) if cluster else 1)
     rates = Rates(flags.gpu_tflops, flags.gpu_utilization or UTILIZATION, flags.gpu_link, flags.gpu_memory)
-    given = {name: flags[name].value for name in _DESCRIBED}
+    given = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
     print(describe_run(hparams, before, replicas=replicas, rates=rates, **given))
     if flags.plot:
         from t2t_lite.visualization.hparams_picture import draw_hparams
@@ -77,6 +79,7 @@ def _train(flags):
     from t2t_lite.export import by_task
     from t2t_lite.export.best_model import export_best
     from t2t_lite.runs.checkpoints import newest_step
+    from t2t_lite.runs.directory import model_name
     from t2t_lite.runs.opening import find_run
     from t2t_lite.training.trainer import Trainer
 
@@ -88,10 +91,12 @@ def _train(flags):
     before = _earlier_run(flags)
     begins_as = flags.warm_start_from and not (before or flags.hparams_set)  # with the settings of another run
     settings = find_run(flags.warm_start_from).config if begins_as else before
+    name = flags.problem or before.get("problem")
+    model = model_name(flags.model or settings.get("model"), name)
     trainer = Trainer(
-        problem=flags.problem or before.get("problem"),
-        model=flags.model or settings.get("model") or "transformer",
-        hparams=_hparams(flags, settings),
+        problem=name,
+        model=model,
+        hparams=_hparams(flags, settings, model),
         hparams_set=flags.hparams_set or settings.get("hparams_set"),
         data_dir=flags.data_dir,
         output_dir=flags.output_dir,
@@ -124,14 +129,14 @@ def _earlier_run(flags):
     return read_earlier_run(flags.output_dir, imports=not flags.t2t_usr_dir)  # the flag's is imported already
 
 
-def _hparams(flags, before):
+def _hparams(flags, before, model):
     from t2t_lite.runs.directory import run_hparams
 
     return run_hparams(
         before,
         flags.hparams_set,
         flags.hparams,
-        model=flags.model,
+        model=model,
         random_seed=flags.random_seed,
         mixed_precision=flags.gpu_automatic_mixed_precision,
     )

@@ -13,16 +13,18 @@ class Task:
     Attributes:
         answered_by: str, the public name of a class with a `load(path, …)`, which `t2t_lite.load` returns.
         eval_metrics: tuple of str, a problem's metrics of teacher-forced batches by default.
+        model: str, name of the model that `--model=transformer` means.
     """
 
     answered_by: str
     eval_metrics: tuple
+    model: str = "transformer"
 
 
 TASKS = {
     "sequence_to_sequence": Task("Translator", ("token_accuracy",)),
     "classification": Task("Predictor", ("accuracy",)),
-    "language_model": Task("Generator", ("token_accuracy",)),
+    "language_model": Task("Generator", ("token_accuracy",), "transformer_lm"),
 }
 
 

@@ -15,8 +15,8 @@ def describe_run(
     hparams,
     before,
     *,
+    model,
     problem=None,
-    model=None,
     hparams_set=None,
     output_dir=None,
     data_dir=None,
@@ -31,7 +31,8 @@ def describe_run(
     Args:
         hparams: HParams.
         before: dict, the `hparams.json` of the run in output_dir; {} if there is none.
-        problem, model, hparams_set: names; None: the run's.
+        problem, hparams_set: names; None: the run's.
+        model: str, its name.
         output_dir, data_dir: paths of the run and of records, either of which may have the vocabulary, or None.
         vocab_size, target_vocab_size: numbers of ids; None: as in the run, the vocabulary, or the paper.
         train_steps, replicas, rates: as for `models.describe.describe`.
@@ -40,7 +41,6 @@ def describe_run(
         UserError: unknown names.
     """
     problem = problem and registry.problem(problem)  # an unknown name is always an error
-    name = model or before.get("model") or "transformer"
     hparams_set = hparams_set or before.get("hparams_set") or ""
     if vocab_size:
         where = "--vocab_size"
@@ -54,12 +54,12 @@ def describe_run(
         where, vocab_size = "assumed; --vocab_size says another", _VOCAB_SIZE
     known = problem or (before and registry.problem(before["problem"]))
     features = {"features": known.features} if known else {}
-    shapes = describe.shapes_only(registry.model(name), hparams, vocab_size, target_vocab_size, **features)
+    shapes = describe.shapes_only(registry.model(model), hparams, vocab_size, target_vocab_size, **features)
     both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} of the targets" if target_vocab_size else "")
     text = describe.describe(shapes, hparams, hparams_set, train_steps, replicas, rates).text()
     encoders = _encoders(known, before and output_dir) or _encoders(known, data_dir)
     return (
-        f"model {name}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"
+        f"model {model}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"
         f"{destinations_text(shapes, encoders)}"
     )
 

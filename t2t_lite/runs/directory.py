@@ -14,6 +14,7 @@ from t2t_lite.models.arguments import model_settings
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.config import hparams_of, read_run_config
 from t2t_lite.runs.log import RunLog
+from t2t_lite.tasks import task_of
 from t2t_lite.tensor2tensor_names import without_multistep
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -87,7 +88,7 @@ def run_hparams(before, hparams_set=None, changes="", *, model=None, random_seed
         hparams_set: str, name of the set, or None. The name of the run's own set stands for the run's values, not the
             set's, so that repeating the command, or a part of it, gives the same settings.
         changes: str, as `HParams.parse` takes them.
-        model: str, name of the model, whose own settings count; None: that of the run, or "transformer".
+        model: str, name of the model, whose own settings count, see `model_name`; None: that of the run.
         random_seed: int, overrides the set's; None: keeps it.
         mixed_precision: bool, whether dtype_policy is mixed_bfloat16.
 
@@ -97,7 +98,7 @@ def run_hparams(before, hparams_set=None, changes="", *, model=None, random_seed
     if not hparams_set and not before:
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
     if not before or hparams_set not in (None, "", before["hparams_set"]):
-        model_class = registry.model(model or before.get("model") or "transformer")
+        model_class = registry.model(model_name(model or before.get("model")))
         hparams = registry.hparams(hparams_set).of_model(model_class).parse(changes)
     else:
         hparams = parse_changes(hparams_of(before), changes)
@@ -121,6 +122,28 @@ def parse_changes(hparams, changes):
     return without_multistep(hparams.parse(changes))
 
 
+def model_name(model=None, problem=None):
+    """Returns the name of the model that is built.
+
+    "transformer" is a family, as in tensor2tensor: on a language-model problem it is the decoder alone. The user is
+    told.
+
+    Args:
+        model: str; None or "": "transformer".
+        problem: str, name of the problem; None: not known.
+
+    Raises:
+        UserError: an unknown problem.
+    """
+    model = model or "transformer"
+    if not problem or model != "transformer":
+        return model
+    found = task_of(registry.problem(problem)).model
+    if found != model:
+        _LOGGER.info(f"{problem} is a problem of the task {registry.problem(problem).task}: the model is {found}")
+    return found
+
+
 def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     """Returns (problem, model, hparams, hparams_set), with None replaced by values of the earlier run in output_dir.
 
@@ -134,11 +157,12 @@ def fill_in_settings(output_dir, problem, model, hparams, hparams_set):
     check_can_be_placed(output_dir, before is not None, "checkpoint" in events if events else None)
     before = before or {}
     problem = problem or before.get("problem")
-    if hparams is None and (hparams_set or before):
-        hparams = run_hparams(before, hparams_set, model=model)
-    if not problem or hparams is None:
+    if not problem or (hparams is None and not (hparams_set or before)):
         raise UserError(f"{output_dir}: a new run needs a problem and an hparams_set (or hparams).")
-    return problem, model or before.get("model") or "transformer", hparams, hparams_set or before.get("hparams_set")
+    model = model_name(model or before.get("model"), problem)
+    if hparams is None:
+        hparams = run_hparams(before, hparams_set, model=model)
+    return problem, model, hparams, hparams_set or before.get("hparams_set")
 
 
 def check_names(config, problem=None, model=None, hparams_set=None):
@@ -153,7 +177,7 @@ def check_names(config, problem=None, model=None, hparams_set=None):
         ("model", model, registry.model),
         ("hparams_set", hparams_set, registry.hparams),
     ):
-        if given and given != config[name]:
+        if given and (model_name(given, config["problem"]) if name == "model" else given) != config[name]:
             look_up(given)  # an unknown name has its own message
             raise UserError(
                 f"--{name}={given}: this model was trained with {name}={config[name] or '(own)'}. Leave the flag out."

@@ -29,12 +29,12 @@ def arguments(evaluates=True, **settings):
     return settings if evaluates else {**settings, "evaluation": None}
 
 
-def trainer(data_dir, output_dir, hparams=HPARAMS, **more):
+def trainer(data_dir, output_dir, hparams=HPARAMS, problem=PROBLEM, hparams_set="transformer_tiny", **more):
     """A Trainer that saves every three steps and, unless asked for, does not evaluate."""
     return Trainer(
-        problem=PROBLEM,
-        hparams=registry.hparams("transformer_tiny").parse(hparams),
-        hparams_set="transformer_tiny",
+        problem=problem,
+        hparams=registry.hparams(hparams_set).parse(hparams),
+        hparams_set=hparams_set,
         data_dir=data_dir,
         output_dir=str(output_dir),
         **arguments(**{"local_eval_frequency": 3, "log_step_count_steps": 2, "evaluates": False, **more}),

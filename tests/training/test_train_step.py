@@ -51,11 +51,11 @@ def settings(optimizer="sgd", dropout=0.0, accumulation=1, more=""):
     )
 
 
-def make_step(hparams, replicas=1):
+def make_step(hparams, replicas=1, model="transformer"):
     chosen = choose_replicas(0, replicas)
     keras.utils.set_random_seed(1)
     with chosen.scope():
-        model = registry.model("transformer").from_hparams(hparams, VOCAB)
+        model = registry.model(model).from_hparams(hparams, VOCAB)
         optimizer = make_optimizer(hparams, 100)
         optimizer.build(model.trainable_variables)
     return TrainStep(model, optimizer, chosen, hparams)
@@ -97,18 +97,19 @@ TOLERANCE = {"sgd": 1e-5, "adam": 1e-3}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "optimizer, replicas, more",
+    "optimizer, replicas, more, model",
     [
-        ("sgd", 8, ""),
-        ("adam", 2, ",ema_decay=0.9"),
-        ("sgd", 2, ",dtype_policy=mixed_bfloat16,clip_grad_norm=0.5"),
-        ("sgd", 8, ",dtype_policy=mixed_float16"),
+        ("sgd", 8, "", "transformer"),
+        ("adam", 2, ",ema_decay=0.9", "transformer"),
+        ("sgd", 2, ",dtype_policy=mixed_bfloat16,clip_grad_norm=0.5", "transformer"),
+        ("sgd", 8, ",dtype_policy=mixed_float16", "transformer"),
+        ("sgd", 8, "", "transformer_lm"),
     ],
 )
-def test_replicas_train_as_one_that_accumulates(optimizer, replicas, more):
+def test_replicas_train_as_one_that_accumulates(optimizer, replicas, more, model):
     groups = by(replicas)[:3]
-    expected = trained(make_step(settings(optimizer, 0.3, replicas, more)), groups)
-    step = make_step(settings(optimizer, 0.3, 1, more), replicas)
+    expected = trained(make_step(settings(optimizer, 0.3, replicas, more), 1, model), groups)
+    step = make_step(settings(optimizer, 0.3, 1, more), replicas, model)
     assert distance(expected, trained(step, groups)) <= TOLERANCE[optimizer]
     assert step.traces == 1  # whatever the shapes
 
