@@ -1,0 +1,123 @@
+"""Masked language modelling (Devlin et al. 2019, "BERT", section 3.1): what a model has to guess, and what it sees.
+
+All of it is a pure function of seeds, one for each row, so that `Problem.corrupt` can use it.
+"""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.random_numbers import uniform_numbers
+
+# How much of what is to be guessed the model sees as the mask, as another id, and as it is.
+_SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
+LONGEST_NGRAM = 3
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Masking:
+    """Masks ids of a vocabulary.
+
+    Attributes:
+        mask_id: int, the id of [MASK].
+        ordinary: bool [V], the ids that may be masked and that may replace others: no padding, end or other special id.
+        continues: bool [V], the ids that continue the word of the id before them.
+        rate: float, the share of a row's ordinary ids that are to be guessed; at least one id of a row is.
+        unit: what is masked as a whole: "token", "word", or "ngram", one to three words in a row, n of them with a
+            probability in proportion to 1/n (Lan et al. 2020, "ALBERT", section 3.1).
+
+    Raises:
+        UserError: the rate is not between 0 and 1, the unit is unknown, or the vocabulary has no ordinary id.
+    """
+
+    mask_id: int
+    ordinary: np.ndarray
+    continues: np.ndarray
+    rate: float = 0.15
+    unit: str = "token"
+
+    def __post_init__(self):
+        if not 0 < self.rate < 1:
+            raise UserError(f"mask_rate={self.rate}: expected a number between 0 and 1, both excluded. BERT has 0.15.")
+        if self.unit not in ("token", "word", "ngram"):
+            raise UserError(f"mask_unit={self.unit!r}: expected token, word or ngram.")
+        if not np.any(self.ordinary):
+            raise UserError("The vocabulary has no ordinary id that could be masked.")
+
+    def __call__(self, ids, seeds):
+        """Masks a batch.
+
+        Args:
+            ids: int32 [B, T], padded with 0.
+            seeds: int32 [B, 2].
+
+        Returns:
+            (what the model sees, int32 [B, T]; targets, int32 [B, T]: the ids at the places to be guessed, 0
+            elsewhere). A row's results depend on its seed and its own ids alone. A row without ordinary ids has none
+            to guess.
+        """
+        maskable = tf.gather(tf.constant(self.ordinary), ids)
+        choice, action = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
+        chosen = _chosen(self._starts(ids, maskable, choice[..., 1]), maskable, choice[..., 0], self.rate)
+        others = tf.constant(np.flatnonzero(self.ordinary), tf.int32)
+        count = tf.cast(tf.size(others), tf.float32)
+        other = tf.gather(others, tf.cast(action[..., 1] * count, tf.int32))
+        kind = action[..., 0]
+        shown = tf.where(kind < _SHOWN_MASKED + _SHOWN_REPLACED, other, ids)
+        shown = tf.where(kind < _SHOWN_MASKED, self.mask_id, shown)
+        return tf.where(chosen, shown, ids), tf.where(chosen, ids, 0)
+
+    def _starts(self, ids, maskable, random):
+        """Returns bool [B, T]: where a unit begins. What can't be masked, and what follows it, begins one, too."""
+        if self.unit == "token":
+            return tf.ones_like(maskable)
+        follows = maskable & tf.pad(maskable, [[0, 0], [1, 0]])[:, :-1]
+        words = ~(follows & tf.gather(tf.constant(self.continues), ids))
+        return words if self.unit == "word" else _ngram_starts(words, follows, random)
+
+
+def _chosen(starts, maskable, random, rate):
+    """Takes units in random order until they hold as many ids as the rate says.
+
+    Args:
+        starts: bool [B, T], where a unit begins, as the first position does.
+        maskable: bool [B, T].
+        random: float32 [B, T] in [0, 1).
+        rate: float.
+
+    Returns:
+        bool [B, T]. The last unit may exceed the number.
+    """
+    wanted = tf.round(rate * tf.reduce_sum(tf.cast(maskable, tf.float32), 1, keepdims=True))
+    first_positions = tf.argsort(tf.cast(~starts, tf.int32), axis=1, stable=True)  # of all units, in order
+    start = tf.gather(first_positions, tf.cumsum(tf.cast(starts, tf.int32), 1) - 1, batch_dims=1)
+    score = tf.where(maskable, tf.gather(random, start, batch_dims=1), 2.0)
+    order = tf.argsort(score, axis=1, stable=True)  # a unit's ids have one score, so they stay together
+    rank = tf.argsort(order, axis=1)
+    taken_before = tf.cast(tf.gather(rank, start, batch_dims=1), tf.float32)
+    return maskable & (taken_before < tf.maximum(wanted, 1))
+
+
+def _ngram_starts(words, follows, random):
+    """Returns bool [B, T]: where an n-gram begins, when a row is cut into n-grams of words, n drawn for each.
+
+    Args:
+        words: bool [B, T], where a word begins.
+        follows: bool [B, T], whether this position and the one before can both be masked.
+        random: float32 [B, T] in [0, 1), for the n of an n-gram that begins there.
+    """
+    share = np.cumsum([1 / n for n in range(1, LONGEST_NGRAM + 1)])
+    drawn = 1 + tf.reduce_sum(tf.cast(random[..., None] >= (share / share[-1])[:-1], tf.int32), -1)
+
+    def step(state, at):
+        left, _ = state
+        word, follow, drawn = at
+        start = ~follow | (word & (left == 0))
+        left = tf.where(start, drawn, left) - tf.cast(word, tf.int32)
+        return left, start
+
+    columns = [tf.transpose(each) for each in (words, follows, drawn)]
+    nothing = tf.zeros_like(columns[2][0]), tf.zeros_like(columns[0][0])
+    return tf.transpose(tf.scan(step, columns, nothing)[1])

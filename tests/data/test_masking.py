@@ -1,0 +1,118 @@
+"""Masked language modelling: how many ids are masked, which together, what the model sees, and what it depends on."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.data.masking import LONGEST_NGRAM, Masking
+from t2t_lite.errors import UserError
+
+V, MASK, SPECIAL = 50, 3, (0, 1, 2, 3)
+ORDINARY = np.array([i not in SPECIAL for i in range(V)])
+CONTINUES = np.array([i >= 30 for i in range(V)])  # ids from 30 continue a word
+ROWS, LENGTH = 400, 40
+
+
+def make(**options):
+    return Masking(MASK, ORDINARY, CONTINUES, **options)
+
+
+@pytest.fixture(scope="module")
+def batch():
+    random = np.random.RandomState(0)
+    ids = random.randint(4, V, (ROWS, LENGTH))
+    ids[:, 0], ids[:, 20] = 1, 1  # two borders
+    for row, length in enumerate(random.randint(2, LENGTH + 1, ROWS)):
+        ids[row, length:] = 0
+    seeds = random.randint(-(2**31), 2**31, (ROWS, 2))
+    return tf.constant(ids, tf.int32), tf.constant(seeds, tf.int32)
+
+
+def units(ids, of):
+    """Lists of positions that belong together, in plain Python."""
+    found = []
+    for at, i in enumerate(ids):
+        if not ORDINARY[i]:
+            continue
+        if of != "token" and at and ORDINARY[ids[at - 1]] and CONTINUES[i]:
+            found[-1].append(at)
+        else:
+            found.append([at])
+    return found
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "ngram"])
+@pytest.mark.parametrize("rate", [0.15, 0.5])
+def test_a_row_has_its_share_of_masks_in_whole_units_and_at_least_one(batch, unit, rate):
+    ids = batch[0].numpy()
+    shown, targets = (tensor.numpy() for tensor in make(unit=unit, rate=rate)(*batch))
+    chosen = targets != 0
+    assert (targets[chosen] == ids[chosen]).all() and (shown[~chosen] == ids[~chosen]).all()
+    assert not chosen[~ORDINARY[ids]].any(), "a special id is masked"
+    for row in range(ROWS):
+        together = units(ids[row], unit)
+        parts = [set(chosen[row, unit]) for unit in together]
+        assert all(len(part) == 1 for part in parts), "a unit is masked in part"
+        wanted = max(1, round(float(np.float32(rate * ORDINARY[ids[row]].sum()))))
+        most = max(map(len, together)) * (LONGEST_NGRAM if unit == "ngram" else 1)
+        if ORDINARY[ids[row]].any():
+            assert wanted <= chosen[row].sum() <= wanted - 1 + most, row
+        else:
+            assert not chosen[row].any()
+
+
+def test_the_ngrams_are_one_to_three_words_of_a_segment(batch):
+    random = np.random.RandomState(1)
+    ids = tf.constant(random.randint(4, 30, (3000, 12)), tf.int32)  # each id is a word
+    seeds = tf.constant(random.randint(0, 2**31, (3000, 2)), tf.int32)
+    _, targets = make(unit="ngram", rate=0.01)(ids, seeds)  # one n-gram a row
+    lengths = np.bincount((targets.numpy() != 0).sum(1), minlength=5)
+    assert lengths[0] == lengths[4] == 0 and lengths[1] > lengths[2] > lengths[3] > 0
+    runs = [np.flatnonzero(row) for row in targets.numpy()]
+    assert all((np.diff(run) == 1).all() for run in runs), "the words of an n-gram are not in a row"
+
+
+def test_eight_in_ten_are_masked_and_one_in_ten_is_another_ordinary_id(batch):
+    ids = batch[0].numpy()
+    shown, targets = (tensor.numpy() for tensor in make(rate=0.5)(*batch))
+    chosen = targets != 0
+    shares = [(shown[chosen] == MASK).mean(), (shown[chosen] == ids[chosen]).mean()]
+    assert shares == [pytest.approx(0.8, abs=0.02), pytest.approx(0.1 + 0.1 / ORDINARY.sum(), abs=0.02)]
+    others = shown[chosen & (shown != MASK)]
+    assert ORDINARY[others].all() and len(set(others)) == ORDINARY.sum()
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "ngram"])
+def test_masks_depend_on_the_seed_and_the_row_alone(batch, unit):
+    ids, seeds = batch
+    masking = make(unit=unit)
+    shown, targets = masking(ids, seeds)
+    wider, _ = masking(tf.pad(ids, [[0, 0], [0, 9]]), seeds)
+    alone = [masking(ids[row : row + 1], seeds[row : row + 1])[1][0] for row in range(3)]
+    np.testing.assert_array_equal(wider[:, :LENGTH], shown)
+    np.testing.assert_array_equal(alone, targets[:3])
+    in_a_graph = tf.function(masking, jit_compile=False)(ids, seeds)[1]
+    np.testing.assert_array_equal(in_a_graph, targets)
+    assert (masking(ids, seeds + 1)[1].numpy() != targets.numpy()).any(axis=1).mean() > 0.75
+
+
+def test_every_place_is_masked_equally_often():
+    seeds = np.random.RandomState(2).randint(0, 2**31, (4000, 2))
+    for unit in ("token", "ngram"):
+        _, targets = make(unit=unit)(tf.fill([4000, 20], 7), tf.constant(seeds, tf.int32))
+        share = (targets.numpy() != 0).mean(axis=0)
+        assert np.abs(share[2:-2] / share.mean() - 1).max() < 0.15, unit
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [({"rate": 0.0}, "mask_rate=0.0"), ({"rate": 1.0}, "mask_rate=1.0"), ({"unit": "phrases"}, "mask_unit='phrases'")],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(UserError, match=message):
+        make(**options)
+
+
+def test_a_vocabulary_without_ordinary_ids_is_refused():
+    with pytest.raises(UserError, match="no ordinary id"):
+        Masking(MASK, np.zeros(V, bool), CONTINUES)
