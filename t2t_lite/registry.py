@@ -16,8 +16,16 @@ from collections.abc import Callable
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
 
 _BUILT_IN = {
-    "models": ["t2t_lite.models.transformer", "t2t_lite.models.transformer_lm"],
-    "hparams": ["t2t_lite.hparams.transformer", "t2t_lite.hparams.transformer_lm"],
+    "models": [
+        "t2t_lite.models.transformer",
+        "t2t_lite.models.transformer_encoder",
+        "t2t_lite.models.transformer_lm",
+    ],
+    "hparams": [
+        "t2t_lite.hparams.transformer",
+        "t2t_lite.hparams.transformer_encoder",
+        "t2t_lite.hparams.transformer_lm",
+    ],
     "metrics": ["t2t_lite.evaluation.metrics"],
     "problems": [
         "t2t_lite.problems.algorithmic",

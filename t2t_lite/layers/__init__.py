@@ -2,6 +2,7 @@
 
 from t2t_lite.layers.attention import MultiHeadAttention, causal_mask, masked_softmax
 from t2t_lite.layers.dropout import Dropout, dropout_seed
+from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
@@ -15,15 +16,18 @@ from t2t_lite.layers.transformer_layers import TransformerDecoderLayer, Transfor
 
 __all__ = [
     "SELF_ATTENTION",
+    "ClassHead",
     "Dropout",
     "FeedForward",
     "LayerNormalization",
     "LearnedPositionEmbedding",
+    "MaskedIdsHead",
     "MultiHeadAttention",
     "RelativeAttention",
     "Residual",
     "RestrictedAttention",
     "SinusoidalPositionEmbedding",
+    "SpanHead",
     "TokenEmbedding",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",

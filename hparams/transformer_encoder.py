@@ -1,0 +1,106 @@
+"""Sets of encoders for `--hparams_set`: BERT, RoBERTa, and this package's own small ones.
+
+Sizes and pretraining are those of the papers: Devlin et al. 2019, appendix A.2, and Liu et al. 2019, table 9.
+"""
+
+from t2t_lite.config import HParams
+from t2t_lite.registry import register_hparams
+
+_LINEAR = "constant*linear_warmup*linear_decay"
+
+
+def _changed(hparams, **changes):
+    return hparams.override_from_dict(changes)
+
+
+@register_hparams
+def bert_base():
+    """BERT base: 12 layers of 768, post-norm, 512 positions; 256 rows of 512 ids per step, on all replicas."""
+    return _changed(
+        HParams(),
+        hidden_size=768,
+        filter_size=3072,
+        num_heads=12,
+        num_hidden_layers=12,
+        attention_bias=True,
+        ffn_activation="gelu",
+        norm_epsilon=1e-12,
+        pos="emb",
+        max_position=512,
+        max_length=511,
+        multiply_embedding_mode="none",
+        softmax_bias=True,
+        initializer="normal",
+        initializer_gain=0.02,
+        attention_dropout=0.1,
+        label_smoothing=0.0,
+        batch_size=8192,
+        optimizer="adam_w",
+        weight_decay=0.01,
+        optimizer_adam_beta2=0.999,
+        optimizer_adam_epsilon=1e-6,
+        learning_rate_schedule=_LINEAR,
+        learning_rate_constant=1e-4,
+        learning_rate_warmup_steps=10_000,
+        learning_rate_decay_steps=1_000_000,
+        clip_grad_norm=1.0,
+    )
+
+
+@register_hparams
+def bert_large():
+    """BERT large: 24 layers of 1024."""
+    return _changed(bert_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
+
+
+@register_hparams
+def roberta_base():
+    """RoBERTa base: BERT's sizes, one segment, more and larger batches (8,000 rows of 512 ids per step)."""
+    hparams = _changed(
+        bert_base(),
+        norm_epsilon=1e-5,
+        optimizer_adam_beta2=0.98,
+        learning_rate_constant=6e-4,
+        learning_rate_warmup_steps=24_000,
+        learning_rate_decay_steps=500_000,
+        clip_grad_norm=0.0,
+    )
+    hparams.add_hparam("num_segments", 1)
+    return hparams
+
+
+@register_hparams
+def roberta_large():
+    """RoBERTa large."""
+    hparams = _changed(
+        roberta_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24,
+        learning_rate_constant=4e-4, learning_rate_warmup_steps=30_000,
+    )  # fmt: skip
+    return hparams
+
+
+# This package's own, for a CPU.
+
+
+@register_hparams
+def bert_mini():
+    """4 layers of 256, 128 positions."""
+    return _changed(
+        bert_base(),
+        hidden_size=256,
+        filter_size=1024,
+        num_heads=4,
+        num_hidden_layers=4,
+        max_position=128,
+        max_length=127,
+        batch_size=2048,
+        learning_rate_constant=5e-4,
+        learning_rate_warmup_steps=500,
+        learning_rate_decay_steps=20_000,
+    )
+
+
+@register_hparams
+def bert_tiny():
+    """2 layers of 128."""
+    return _changed(bert_mini(), hidden_size=128, filter_size=512, num_heads=2, num_hidden_layers=2)

@@ -1,0 +1,146 @@
+"""What is predicted from an encoder's output: masked ids, classes and spans (Devlin et al. 2019, "BERT")."""
+
+import keras
+from keras import ops
+
+from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.keras_names import activation_config, activation_function, initializer_config
+from t2t_lite.layers.normalization import LayerNormalization
+
+NEVER = -1e9  # the logit of what can't be; not infinite, so that no gradient is NaN
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class MaskedIdsHead(keras.layers.Layer):
+    """Dense layer, activation and normalization before the logits of masked ids; these are a tied embedding's.
+
+    Args:
+        size: int, of the output: the embedding's.
+        activation: see `FeedForward`.
+        epsilon: float, of the normalization.
+        kernel_initializer: of the dense layer.
+    """
+
+    def __init__(self, size, activation="gelu", epsilon=1e-12, kernel_initializer="glorot_uniform", **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        check_sizes(size=size)
+        self.options = {"size": size, "activation": activation, "epsilon": epsilon}
+        self.options["kernel_initializer"] = kernel_initializer
+        self.activation = activation_function(activation)
+        own = {"dtype": self.dtype_policy}
+        self.dense = keras.layers.Dense(size, kernel_initializer=kernel_initializer, name="dense", **own)
+        self.norm = LayerNormalization(epsilon=epsilon, name="norm", **own)
+
+    def build(self, input_shape):
+        """Creates the weights for [..., hidden]."""
+        self.dense.build(input_shape)
+        self.norm.build(self.compute_output_shape(input_shape))
+
+    def call(self, inputs):
+        """[..., hidden] -> [..., size]."""
+        return self.norm(self.activation(self.dense(inputs)))
+
+    def compute_output_shape(self, input_shape):
+        """Returns [..., size]."""
+        return (*input_shape[:-1], self.options["size"])
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        o = self.options
+        own = {"activation": activation_config(o["activation"])}
+        own["kernel_initializer"] = initializer_config(o["kernel_initializer"])
+        return {**super().get_config(), **o, **own}
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class ClassHead(keras.layers.Layer):
+    """Logits of classes 1 to C; class 0, "no class", has a logit that leaves it no probability.
+
+    Args:
+        num_classes: int, C.
+        pooler: bool, whether a dense layer with tanh comes before (BERT's pooler), for whole texts.
+        dropout: float, of what the logits are made of.
+        kernel_initializer: of the dense layers.
+    """
+
+    def __init__(self, num_classes, pooler=False, dropout=0.1, kernel_initializer="glorot_uniform", **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        check_sizes(num_classes=num_classes)
+        self.options = {"num_classes": num_classes, "pooler": pooler, "dropout": dropout}
+        self.options["kernel_initializer"] = kernel_initializer
+        own = {"kernel_initializer": kernel_initializer, "dtype": self.dtype_policy}
+        self.pooler = None
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dense = keras.layers.Dense(num_classes, name="dense", **own)
+        self._own = own
+
+    def build(self, input_shape):
+        """Creates the weights for [..., hidden]."""
+        if self.options["pooler"]:
+            self.pooler = keras.layers.Dense(input_shape[-1], activation="tanh", name="pooler", **self._own)
+            self.pooler.build(input_shape)
+        self.dense.build(input_shape)
+
+    def call(self, inputs, training=None):
+        """[..., hidden] -> float32 logits [..., 1 + num_classes]."""
+        x = inputs if self.pooler is None else self.pooler(inputs)
+        logits = ops.cast(self.dense(self.dropout(x, training=training)), "float32")
+        return ops.concatenate([ops.full_like(logits[..., :1], NEVER), logits], axis=-1)
+
+    def compute_output_shape(self, input_shape):
+        """Returns [..., 1 + num_classes]."""
+        return (*input_shape[:-1], 1 + self.options["num_classes"])
+
+    def compute_output_spec(self, inputs, training=None):
+        """Returns symbolic logits, float32 whatever the dtype policy."""
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype="float32")
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        own = {"kernel_initializer": initializer_config(self.options["kernel_initializer"])}
+        return {**super().get_config(), **self.options, **own}
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class SpanHead(keras.layers.Layer):
+    """Logits of a span's first and last position (BERT, section 4.2); id n + 1 means position n, id 0 is none.
+
+    Args:
+        kernel_initializer: of the dense layer.
+    """
+
+    def __init__(self, kernel_initializer="glorot_uniform", **kwargs):
+        super().__init__(**kwargs)
+        self.kernel_initializer = kernel_initializer
+        own = {"kernel_initializer": kernel_initializer, "dtype": self.dtype_policy}
+        self.dense = keras.layers.Dense(2, name="dense", **own)
+
+    def build(self, input_shape):
+        """Creates the weights for [B, T, hidden]."""
+        self.dense.build(input_shape)
+
+    def call(self, inputs, allowed):
+        """Computes the logits.
+
+        Args:
+            inputs: [B, T, hidden].
+            allowed: bool [B, T], the positions that may be an answer's.
+
+        Returns:
+            float32 [B, 2, 1 + T].
+        """
+        logits = ops.transpose(ops.cast(self.dense(inputs), "float32"), (0, 2, 1))
+        logits = ops.where(allowed[:, None], logits, NEVER)
+        return ops.pad(logits, ((0, 0), (0, 0), (1, 0)), constant_values=NEVER)
+
+    def compute_output_spec(self, inputs, allowed):
+        """Returns symbolic logits."""
+        rows, length, _ = inputs.shape
+        return keras.KerasTensor((rows, 2, None if length is None else 1 + length), dtype="float32")
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "kernel_initializer": initializer_config(self.kernel_initializer)}

@@ -1,0 +1,296 @@
+"""Encoders that read a text, or a pair, in both directions: BERT (Devlin et al. 2019) and what grew out of it."""
+
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from t2t_lite.layers import (
+    ClassHead,
+    Dropout,
+    LayerNormalization,
+    MaskedIdsHead,
+    SpanHead,
+    TokenEmbedding,
+    TransformerEncoderLayer,
+    number_dropouts,
+)
+from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.keras_names import matrix_initializer
+from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
+from t2t_lite.ranges import setting
+from t2t_lite.registry import register_model
+from t2t_lite.text.vocabulary import EOS_ID
+
+HEADS = {  # rank of the targets
+    "masked_lm": 2,  # the ids at masked positions, 0 elsewhere
+    "class": 1,  # a class of the text or pair
+    "tag": 2,  # a class of each position, 0 where there is none
+    "span": 2,  # [B, 2]: the first and the last position of a part of the inputs, counted from 1
+}
+
+
+@register_model("transformer_encoder")
+@keras.saving.register_keras_serializable("t2t_lite")
+class TransformerEncoder(TransformerModel):
+    """Maps ids to hidden states, and these to the logits of one head.
+
+    A row of `inputs` is a text, or several, each ending in id 1 (BERT's [SEP]); the number of 1s before an id is its
+    segment. One position comes before all of them (BERT's [CLS]): what is said of the whole row is read from it.
+
+    Args:
+        vocab_size: int, ids of the inputs.
+        target_vocab_size: int, ids of the targets: 1 + the number of classes or tags; None: of masked ids.
+        head: "masked_lm", "class", "tag" or "span".
+        sentence_classes: int, classes of a second feature "sentence", such as BERT's next sentence or ALBERT's order
+            of sentences; 0: there is none.
+        first_id: int, the id that is read first, BERT's [CLS]; 0: a zero vector.
+        num_segments: int, rows of the table of segments; 0: there is none.
+        embedding_norm: bool, whether the sum of embeddings is normalized, as in BERT.
+        num_layers: int, N.
+        hidden_size, filter_size, num_heads, key_dim, value_dim, dropout, attention_dropout, relu_dropout, norm,
+            norm_epsilon, attention_bias, activation, position, position_layout, max_position, self_attention,
+            recompute_grad, initializer, initializer_gain, kernel_initializer, bias_initializer: see `Transformer`.
+        embedding_size: int, of all embeddings, which a dense layer brings to hidden_size (Lan et al. 2020, "ALBERT");
+            None: hidden_size.
+        softmax_bias: bool, a bias of the logits of masked ids.
+
+    Raises:
+        ValueError: an argument is out of its range; the message has its name and value.
+
+    Example:
+        >>> model = TransformerEncoder(vocab_size=20, target_vocab_size=4, head="class", hidden_size=8, filter_size=16,
+        ...                            num_heads=2, num_layers=1)
+        >>> model({"inputs": keras.ops.ones((3, 5), "int32"), "targets": keras.ops.ones((3,), "int32")}).shape
+        (3, 4)
+    """
+
+    HPARAMS: ClassVar = {
+        "head": setting(
+            "masked_lm", choices=tuple(HEADS), argument="head", fixed=True,
+            meaning="What is predicted: masked ids, a class, a tag of each position or a span.",
+        ),
+        "sentence_classes": setting(
+            0, 0, 2**16, argument="sentence_classes", fixed=True,
+            meaning='Classes of a second feature "sentence", such as whether it follows the first; 0: none.',
+        ),
+        "first_id": setting(
+            0, 0, 2**24, argument="first_id", fixed=True,
+            meaning="The id before each row, BERT's [CLS]; 0: a zero vector.",
+        ),
+        "num_segments": setting(
+            2, 0, 2**16, argument="num_segments", fixed=True, meaning="Rows of the table of segments; 0: no table."
+        ),
+        "embedding_norm": setting(
+            True, argument="embedding_norm", fixed=True, meaning="Whether the sum of embeddings is normalized."
+        ),
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        vocab_size,
+        target_vocab_size=None,
+        head="masked_lm",
+        sentence_classes=0,
+        first_id=0,
+        num_segments=2,
+        embedding_norm=True,
+        num_layers=12,
+        hidden_size=768,
+        filter_size=3072,
+        num_heads=12,
+        key_dim=None,
+        value_dim=None,
+        dropout=0.1,
+        attention_dropout=0.1,
+        relu_dropout=0.0,
+        norm="post",
+        norm_epsilon=1e-12,
+        attention_bias=True,
+        activation="gelu",
+        position="learned",
+        position_layout="interleaved",
+        max_position=512,
+        self_attention="dot_product",
+        embedding_size=None,
+        softmax_bias=True,
+        recompute_grad=False,
+        initializer="normal",
+        initializer_gain=0.02,
+        kernel_initializer=None,
+        bias_initializer="zeros",
+        **kwargs,
+    ):
+        config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
+        super().__init__(**kwargs)
+        self.configure(config)
+        if head not in HEADS:
+            raise ValueError(f"`head` must be one of {', '.join(HEADS)}: received head={head!r}.")
+        if head in ("class", "tag") and (target_vocab_size is None or target_vocab_size < 2):
+            raise ValueError(f"A {head} head needs target_vocab_size of at least 2: received {target_vocab_size}.")
+        check_sizes(embedding_size=embedding_size)
+        self.width = embedding_size or hidden_size
+        matrices = kernel_initializer or matrix_initializer(initializer, initializer_gain)
+        own = {"dtype": self.dtype_policy}
+        self.embedding = TokenEmbedding(
+            vocab_size, self.width, use_bias=softmax_bias and head == "masked_lm", scale=False,
+            embeddings_initializer=matrices, name="embedding", **own,
+        )  # fmt: skip
+        self.segment_embedding = None
+        if num_segments:
+            self.segment_embedding = keras.layers.Embedding(
+                num_segments, self.width, embeddings_initializer=matrices, name="segment_embedding", **own
+            )
+        self.position = self.make_position("position")
+        self.embedding_norm = LayerNormalization(epsilon=norm_epsilon, name="embedding_norm", **own)
+        self.embedding_norm = self.embedding_norm if embedding_norm else None
+        self.dropout = Dropout(dropout, name="embedding_dropout", **own)
+        self.projection = None
+        if embedding_size is not None:
+            self.projection = keras.layers.Dense(hidden_size, kernel_initializer=matrices, name="projection", **own)
+        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, num_layers)
+        self.encoder_norm = self.make_final_norm("encoder_norm")
+        self.masked_ids_head = self.class_head = self.span_head = self.sentence_head = None
+        if head == "masked_lm":
+            self.softmax = self.embedding
+            self.masked_ids_head = MaskedIdsHead(self.width, activation, norm_epsilon, matrices, name="ids_head", **own)
+        elif head == "span":
+            self.span_head = SpanHead(matrices, name="span_head", **own)
+        else:
+            classes = target_vocab_size - 1
+            self.class_head = ClassHead(classes, head == "class", dropout, matrices, name="class_head", **own)
+        if sentence_classes:
+            self.sentence_head = ClassHead(
+                sentence_classes, True, dropout=0.0, kernel_initializer=matrices, name="sentence_head", **own
+            )
+
+    def stacks(self):
+        """Returns the encoder."""
+        return {"inputs": self.encoder}
+
+    def token_embeddings(self):
+        """Returns the look-up of the inputs."""
+        return {"inputs": self.embedding}
+
+    @property
+    def max_length(self):
+        """The longest row that the table of positions has room for, int; None: no limit."""
+        longest = super().max_length
+        return None if longest is None else longest - 1
+
+    @property
+    def features(self):
+        """{feature: rank} of a batch: see `SequenceModel`."""
+        features = {"inputs": 2, "targets": HEADS[self.config["head"]]}
+        return features | ({"sentence": 1} if self.sentence_head else {})
+
+    def build(self, input_shape=None):
+        """Creates all weights; the shape does not matter."""
+        if self.built:
+            return
+        embedded, hidden = (None, None, self.width), (None, None, self.config["hidden_size"])
+        self.embedding.build()
+        for layer in (self.segment_embedding, self.position, self.embedding_norm, self.projection):
+            if layer is not None:
+                layer.build(embedded)
+        self.encoder.build(hidden)
+        for layer in (self.encoder_norm, self.masked_ids_head, self.class_head, self.span_head, self.sentence_head):
+            if layer is not None:
+                layer.build(hidden)
+        number_dropouts(self)
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """Predicts the targets.
+
+        Args:
+            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S], "targets", and where there are
+                `sentence_classes` "sentence" [B]. The values of targets do not matter but for masked ids, whose head
+                looks only at the positions with a target.
+            training: bool.
+
+        Returns:
+            float32 logits of the targets: of masked ids [N, vocab_size], the positions with a target in order; of a
+            class [B, target_vocab_size]; of tags [B, S, target_vocab_size]; of a span [B, 2, 1 + S]. With
+            `sentence_classes` {"targets": these, "sentence": [B, 1 + sentence_classes]}.
+        """
+        self.check_inputs(inputs)
+        hidden = self.encode(inputs["inputs"], training=training)["hidden"]
+        logits = self.head_logits(hidden, inputs, training=training)
+        if self.sentence_head is None:
+            return logits
+        return {"targets": logits, "sentence": self.sentence_head(hidden[:, 0], training=training)}
+
+    def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False):
+        """Reads rows in both directions.
+
+        Args:
+            inputs: int ids [B, S], padded with 0.
+            training: bool.
+            return_hidden_states, return_attention_scores: bool.
+
+        Returns:
+            {"hidden" [B, 1 + S, hidden], the first position's before those of the ids; "mask" bool [B, 1 + S]}; and
+            where asked for "states", a list of the embeddings and of each layer's output, [B, 1 + S, hidden] each, and
+            "attention", a list, one [B, heads, 1 + S, 1 + S] per layer.
+        """
+        self.build()
+        ids = ops.convert_to_tensor(inputs)
+        row = ops.pad(ids, ((0, 0), (1, 0)), constant_values=self.config["first_id"])
+        mask = ops.pad(ids != 0, ((0, 0), (1, 0)), constant_values=True)
+        x = positioned(self.position, self.embedding(row))
+        if self.segment_embedding is not None:
+            ends = ops.cast(row == EOS_ID, "int32")
+            segments = ops.minimum(ops.cumsum(ends, axis=1) - ends, self.config["num_segments"] - 1)
+            x = x + self.segment_embedding(segments)
+        x = self.dropout(normalized(x, self.embedding_norm), training=training)
+        x = x if self.projection is None else self.projection(x)
+        wanted = {
+            "return_attention_scores": return_attention_scores, "return_hidden_states": return_hidden_states
+        }  # fmt: skip
+        found = self.encoder(x, attention_mask=mask[:, None, :], training=training, **wanted)
+        hidden, *rest = found if isinstance(found, tuple) else (found,)
+        result = {"hidden": normalized(hidden, self.encoder_norm), "mask": mask}
+        if return_attention_scores:
+            result["attention"] = rest.pop(0)
+        if return_hidden_states:
+            result["states"] = rest.pop()
+        return result
+
+    def head_logits(self, hidden, inputs, training=None):
+        """Returns the head's logits, see `call`, of `encode`'s "hidden"."""
+        if self.masked_ids_head is not None:
+            positions = ops.reshape(hidden[:, 1:], (-1, self.config["hidden_size"]))
+            at = ops.where(ops.reshape(inputs["targets"], (-1,)) != 0)[0]
+            return self.ids_logits(ops.take(positions, at, axis=0))
+        if self.span_head is not None:
+            return self.span_head(hidden[:, 1:], ops.convert_to_tensor(inputs["inputs"]) != 0)
+        if self.config["head"] == "class":
+            return self.class_head(hidden[:, 0], training=training)
+        return self.class_head(hidden[:, 1:], training=training)
+
+    def ids_logits(self, hidden):
+        """[..., hidden] -> float32 [..., vocab_size], what the id at a position may be."""
+        return self.embedding(self.masked_ids_head(hidden), reverse=True)
+
+    def attention_weights(self, inputs):
+        """Returns {"encoder": a list, one [B, heads, 1 + S, 1 + S] per layer}: see `models.attention_weights`."""
+        return {"encoder": self.encode(inputs["inputs"], return_attention_scores=True)["attention"]}
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns None: the head's rows are those with a target already, or their loss leaves id 0 out."""
+        return None
+
+    def compute_output_spec(self, inputs, training=None):
+        """Returns symbolic logits, float32 whatever the dtype policy."""
+        rows, length = inputs["inputs"].shape
+        size = self.target_vocab_size
+        shape = {
+            "masked_lm": (None, size), "class": (rows, size), "tag": (rows, length, size),
+            "span": (rows, 2, None if length is None else 1 + length),
+        }[self.config["head"]]  # fmt: skip
+        logits = keras.KerasTensor(shape, dtype="float32")
+        if self.sentence_head is None:
+            return logits
+        sentence = keras.KerasTensor((rows, 1 + self.config["sentence_classes"]), dtype="float32")
+        return {"targets": logits, "sentence": sentence}

@@ -1,0 +1,173 @@
+"""Encoders: what a row's results depend on, heads, segments, the loss of masked ids, saving and sizes."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import registry
+from t2t_lite.models import TransformerEncoder
+from t2t_lite.models.describe import describe, shapes_only
+from t2t_lite.training.objectives import mean_loss, objective_sums
+
+VOCAB = 15
+SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2, "max_position": 20}
+HEADS = {
+    "masked_lm": {"sentence_classes": 2, "first_id": 4},
+    "class": {"head": "class", "target_vocab_size": 4},
+    "tag": {"head": "tag", "target_vocab_size": 4, "num_segments": 0, "norm": "pre", "embedding_norm": False},
+    "span": {"head": "span", "embedding_size": 6},
+}
+INPUTS = [[5, 6, 7, 1, 8, 9, 1], [10, 1], [3, 3, 4, 11, 1], [5, 1, 6, 1, 7, 1]]
+TARGETS = {
+    "masked_lm": [[5, 0, 7, 0, 0, 9, 0], [10, 0], [0, 0, 4, 0, 0], [0, 0, 6, 0, 0, 0]],
+    "class": [1, 2, 3, 1],
+    "tag": [[1, 2, 0, 0, 3, 1, 0], [2, 0], [1, 1, 1, 1, 0], [3, 0, 2, 0, 1, 0]],
+    "span": [[1, 3], [1, 1], [2, 4], [3, 5]],
+}
+
+
+def padded(rows, width=0):
+    width = max([width, *map(len, rows)])
+    return np.array([[*row, *[0] * (width - len(row))] for row in rows], "int32")
+
+
+def batch_of(head, rows=slice(None), width=0):
+    targets = TARGETS[head][rows]
+    targets = np.array(targets, "int32") if head in ("class", "span") else padded(targets, width)
+    sentence = np.array([1, 2, 2, 1], "int32")[rows]
+    return {"inputs": padded(INPUTS[rows], width), "targets": targets, "sentence": sentence}
+
+
+@pytest.fixture(scope="module", params=HEADS)
+def head(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(head):
+    keras.utils.set_random_seed(3)
+    made = TransformerEncoder(**SMALL, **{"initializer_gain": 0.3, **HEADS[head]})
+    made.build()
+    return made
+
+
+def logits_of(model, batch):
+    found = model(batch, training=False)
+    found = found if isinstance(found, dict) else {"targets": found}
+    return {feature: ops.convert_to_numpy(logits) for feature, logits in found.items()}
+
+
+def test_neighbours_and_padding_change_nothing(model, head):
+    together = logits_of(model, batch_of(head, width=9))
+    for row in range(len(INPUTS)):
+        alone = logits_of(model, batch_of(head, slice(row, row + 1)))
+        for feature, logits in alone.items():
+            expected = together[feature]
+            if head == "masked_lm" and feature == "targets":
+                before = np.count_nonzero(batch_of(head)["targets"][:row])
+                expected = expected[before : before + len(logits)]
+            else:
+                expected = expected[row, : logits.shape[1]]
+                if head == "span":
+                    expected = together[feature][row, :, : logits.shape[2]]
+                logits = logits[0]
+            np.testing.assert_allclose(logits, expected, atol=2e-5)
+
+
+def test_every_position_sees_the_whole_row(model, head):
+    if head in ("masked_lm", "span"):
+        pytest.skip("its logits are of several positions each, or of some alone")
+    before = logits_of(model, batch_of(head))["targets"]
+    changed = batch_of(head)
+    changed["inputs"][0, 5] = 12
+    after = logits_of(model, changed)["targets"]
+    np.testing.assert_allclose(after[1:], before[1:], atol=1e-5)
+    assert (np.abs(after[0] - before[0])[..., 1:].max(axis=-1) > 1e-4).all()
+
+
+def test_the_loss_of_masked_positions_is_that_of_all_positions():
+    keras.utils.set_random_seed(4)
+    model = TransformerEncoder(**SMALL, initializer_gain=0.3)
+    batch = batch_of("masked_lm")
+    counts = {"targets": float(np.count_nonzero(batch["targets"]))}
+    some = mean_loss(objective_sums(model(batch), batch, 0.1), counts)
+    every = model.ids_logits(model.encode(batch["inputs"])["hidden"][:, 1:])
+    assert every.shape == (*batch["targets"].shape, VOCAB)
+    assert float(some) == pytest.approx(float(mean_loss(objective_sums(every, batch, 0.1), counts)), abs=1e-6)
+
+
+def test_no_class_has_the_id_of_padding(model, head):
+    logits = logits_of(model, batch_of(head))
+    for feature, found in logits.items():
+        if (head, feature) != ("masked_lm", "targets"):
+            assert (np.argmax(found, -1) > 0).all() and (found[..., 0] < -1e8).all()
+
+
+def test_a_span_lies_in_its_row():
+    keras.utils.set_random_seed(4)
+    model = TransformerEncoder(**SMALL, **HEADS["span"])
+    probabilities = ops.softmax(model(batch_of("span")))
+    for row, ids in enumerate(INPUTS):
+        assert ops.convert_to_numpy(probabilities)[row, :, 1 : 1 + len(ids)].sum(-1) == pytest.approx(1, abs=1e-6)
+
+
+def test_segments_are_counted_by_the_ends_before():
+    keras.utils.set_random_seed(5)
+    model = TransformerEncoder(**SMALL, head="class", target_vocab_size=3, num_segments=2, position="none")
+    table = model.segment_embedding
+    model.build()
+    ids = np.array([[5, 1, 6, 1, 7, 0]], "int32")
+    states = model.encode(ids, return_hidden_states=True)["states"][0]
+    x = model.embedding(np.pad(ids, ((0, 0), (1, 0)))) + table(np.array([[0, 0, 0, 1, 1, 1, 1]]))
+    np.testing.assert_allclose(states, model.embedding_norm(x), atol=1e-6)
+
+
+def test_a_saved_model_gives_the_same(model, head, tmp_path):
+    model.save(tmp_path / "m.keras")
+    loaded = keras.saving.load_model(tmp_path / "m.keras")
+    assert loaded.get_config() == model.get_config()
+    batch = batch_of(head)
+    for feature, logits in logits_of(loaded, batch).items():
+        np.testing.assert_array_equal(logits, logits_of(model, batch)[feature])
+
+
+def test_shapes_are_those_of_symbolic_calls(model, head):
+    batch = batch_of(head)
+    symbolic = {f: keras.Input(a.shape[1:], dtype="int32", batch_size=len(a)) for f, a in batch.items()}
+    found = model(symbolic)
+    found = found if isinstance(found, dict) else {"targets": found}
+    for feature, logits in logits_of(model, batch).items():
+        assert found[feature].dtype == "float32"
+        assert all(size in (None, real) for size, real in zip(found[feature].shape, logits.shape, strict=True))
+
+
+@pytest.mark.parametrize(
+    "name, vocab_size, parameters",
+    [  # Hugging Face's counts of BertForPreTraining and RobertaForMaskedLM, without the rows that we have not
+        ("bert_base", 30_522, 110_106_428 - 3 * 0),
+        ("bert_large", 30_522, 336_226_108),
+        ("roberta_base", 50_265, 124_697_433 - 2 * 768),  # two positions before the first
+    ],
+)
+def test_parameters_are_as_many_as_published(name, vocab_size, parameters):
+    hparams = registry.hparams(name)
+    hparams = hparams.of_model(TransformerEncoder)
+    if name.startswith("bert"):
+        hparams.sentence_classes = 2
+    model = shapes_only(TransformerEncoder, hparams, vocab_size)
+    assert describe(model, hparams).parameters == parameters
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"head": "words"}, "head='words'"),
+        ({"head": "class"}, "needs target_vocab_size of at least 2: received None"),
+        ({"head": "tag", "target_vocab_size": 1}, "received 1"),
+        ({"embedding_size": 0}, "embedding_size=0"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        TransformerEncoder(**{**SMALL, **arguments})
