@@ -9,7 +9,11 @@ from t2t_lite.errors import UserError
 def define_flags(flags):
     """Declares the flags that name a trained model."""
     _app.define_common_flags(flags)
-    flags.DEFINE_path("checkpoint_path", None, "One checkpoint, …/model.ckpt-N; default: the newest in --output_dir.")
+    flags.DEFINE_path(
+        "checkpoint_path",
+        None,
+        "A checkpoint, …/model.ckpt-N, or several, joined by commas; default: the newest in --output_dir.",
+    )
     if "worker_gpu" not in flags:
         flags.no_effect("worker_gpu", "one device is used: the first GPU, or the CPU where there is none")
 
@@ -18,6 +22,15 @@ def check(flags):
     """Raises `UserError` unless a model is named."""
     if not flags.checkpoint_path:
         _app.require(flags, "output_dir")
+
+
+def paths(flags):
+    """Returns the parts of --checkpoint_path, a comma list, or --output_dir. Raises `UserError` if one is empty."""
+    name = "checkpoint_path" if flags.checkpoint_path else "output_dir"
+    parts = flags[name].value.split(",")
+    if not all(parts):
+        raise UserError(f"--{name}={flags[name].value}: a path is empty. Expected one, or several joined by commas.")
+    return [os.path.expanduser(part) for part in parts]
 
 
 def find(flags, task="sequence_to_sequence"):
@@ -31,11 +44,7 @@ def find(flags, task="sequence_to_sequence"):
     from t2t_lite.runs.opening import find_run
     from t2t_lite.tasks import check_task
 
-    name = "checkpoint_path" if flags.checkpoint_path else "output_dir"
-    paths = flags[name].value.split(",")
-    if not all(paths):
-        raise UserError(f"--{name}={flags[name].value}: a path is empty. Expected one, or several joined by commas.")
-    found = [find_run(os.path.expanduser(path)) for path in paths]
+    found = [find_run(path) for path in paths(flags)]
     if task is not None:
         check_task(found[0].problem, task, found[0].checkpoint)
     check_names(found[0].config, flags.problem, flags.model, flags.hparams_set)

@@ -1,6 +1,7 @@
-"""Shows how a trained model translates: a JSON API of n-best lists, token probabilities, alternatives and attention.
+"""Shows how trained models answer: a JSON API of n-best lists, searches, token probabilities and attention.
 
     t2t-insights-server --output_dir=train --port=8010
+    t2t-insights-server --checkpoint_path=train/model.ckpt-1000,train/model.ckpt-2000      # side by side
     curl -H 'Content-Type: application/json' -d '{"text": "The red house.", "beam_size": 4}' \\
         http://localhost:8010/api/translate
 
@@ -37,14 +38,16 @@ def run(flags):
     from t2t_lite.visualization.insights.app import LONGEST_BODY, create_app
 
     with open_listener(flags.host, flags.port) as listener:
-        from t2t_lite.decoding.translator import Translator
         from t2t_lite.training.distribution import gpus_as_needed
-        from t2t_lite.visualization.insights.translations import Translations
+        from t2t_lite.visualization.insights.models import Models
 
         gpus_as_needed()  # a trainer may need the rest of their memory
-        translations = Translations(Translator.load(_trained.find(flags), flags.data_dir))
-        _LOGGER.info(f"Serving {translations.model()} at {address_of(listener)}/api/")
-        serve(create_app(translations), listener, LONGEST_BODY)
+        _trained.find(flags, task=None)  # flags that contradict a model
+        models = Models.load(_trained.paths(flags), flags.data_dir)
+        for model in models.list():
+            _LOGGER.info(f"Loaded {model['name']}: {model['model']} of {model['problem']}, step {model['step']}")
+        _LOGGER.info(f"Serving at {address_of(listener)}/api/")
+        serve(create_app(models), listener, LONGEST_BODY)
 
 
 def main(argv=None):

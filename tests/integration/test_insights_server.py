@@ -11,12 +11,12 @@ COMMAND = "t2t-insights-server"
 
 
 def test_it_translates_and_stops(tmp_path):
-    run = make_run(tmp_path)
+    run = make_run(tmp_path, steps=(100, 200))
     expected = Translator.load(str(run)).translate(["the red house."], beam_size=2)[0]
-    with RunningServer(tmp_path, COMMAND, f"--output_dir={run}") as server:
+    with RunningServer(tmp_path, COMMAND, f"--output_dir={run},{run}/model.ckpt-100") as server:
         status, answer = server.get("/api/translate", b'{"text": "the red house.", "beam_size": 2}')
         assert status == 200 and json.loads(answer)["translation"] == expected.text
-        assert json.loads(server.get("/api/model")[1])["step"] == 100
+        assert [model["step"] for model in json.loads(server.get("/api/models")[1])] == [200, 100]
         before = server.process.poll()
         assert server.stop() == 0 and before is None and "Traceback" not in server.log
 

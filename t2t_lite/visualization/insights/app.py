@@ -1,9 +1,11 @@
 """The JSON API of t2t-insights-server, a Flask application. docs/visualization.md documents it."""
 
+import json
 import logging
 
 from t2t_lite.errors import UserError, printable
 from t2t_lite.files.safe_json import strict_json
+from t2t_lite.visualization.insights.models import CALLS
 
 try:
     import flask
@@ -21,29 +23,35 @@ _HEADERS = {
 }
 
 
-def create_app(translations):
+def create_app(models):
     """Returns the application.
 
     Args:
-        translations: Translations.
+        models: Models.
     """
     app = flask.Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
-    calls = {name: getattr(translations, name) for name in ("translate", "beam", "steps", "attention")}
 
-    @app.get("/api/model")
-    def model():
-        return translations.model()
+    @app.get("/api/models")
+    def list_models():
+        return models.list()
 
-    @app.post("/api/<any(translate, beam, steps, attention):call>")
+    @app.post("/api/<call>")
     def post(call):
+        if call not in CALLS:
+            flask.abort(404, f"/api/{call}: is not known. Expected one of {', '.join(CALLS)}.")
         if flask.request.mimetype != "application/json":  # a page of another site cannot send this type unasked
             flask.abort(415, "Expected Content-Type: application/json.")
         try:
             request = strict_json(flask.request.get_data())
         except ValueError as error:
             raise UserError(f"The request is not JSON: {error}.") from None
-        return calls[call](request)
+        answer = models.answer(call, request)
+        try:
+            body = json.dumps(answer, ensure_ascii=False, allow_nan=False)
+        except ValueError:
+            raise UserError("The model's numbers are not finite: its training has diverged.") from None
+        return flask.Response(body, mimetype="application/json")
 
     @app.errorhandler(Exception)
     def error(error):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_lite.decoding.beam_search import EOS_ID
 from t2t_lite.visualization.attention import attend
 from t2t_lite.visualization.insights.app import create_app
-from t2t_lite.visualization.insights.translations import Translations
+from t2t_lite.visualization.insights.models import Models
 from tests.export.models import translator_of
 
 TEXT = "a red house"
@@ -23,7 +23,7 @@ def translator():
 
 @pytest.fixture(scope="module")
 def client(translator):
-    return create_app(Translations(translator)).test_client()
+    return create_app(Models({"small": translator})).test_client()
 
 
 @pytest.fixture
@@ -130,7 +130,6 @@ def test_hostile_text_is_text(ask, client):
     assert ask("translate", text="")[1]["translation"] == ""
     for call in ("beam", "steps", "attention"):
         assert ask(call, text=HOSTILE, **({} if call == "beam" else {"target": HOSTILE}))[0] == 200
-    assert client.get("/api/model").json["problem"] is None
 
 
 WRONG = {
@@ -181,7 +180,16 @@ def test_other_requests(client):
     assert client.get("/api/translate").status_code == 405
 
 
+def test_numbers_that_are_not_finite_are_no_json():
+    broken = translator_of()
+    broken.model.trainable_weights[0].assign_add(np.full(broken.model.trainable_weights[0].shape, np.nan))
+    client = create_app(Models({"broken": broken})).test_client()
+    for call, request in {"translate": {}, "beam": {}, "steps": {"target": "a"}, "attention": {"target": "a"}}.items():
+        answer = client.post(f"/api/{call}", json={"text": "a", **request})
+        assert (answer.status_code, "has diverged" in answer.json["error"]) == (400, True)
+
+
 def test_headers(client):
-    for answer in (client.get("/api/model"), client.get("/nothing")):
+    for answer in (client.get("/api/models"), client.get("/nothing")):
         assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
         assert "Set-Cookie" not in answer.headers and answer.headers["X-Content-Type-Options"] == "nosniff"

@@ -1,0 +1,112 @@
+"""The trained models that one server shows: which there are, and which of them answers a request."""
+
+import threading
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError, shown
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.models.attention_weights import KINDS, attention_weights
+from t2t_lite.runs.opening import find_checkpoint, find_run, load
+from t2t_lite.visualization.insights.predictions import Predictions
+from t2t_lite.visualization.insights.translations import Translations
+from t2t_lite.visualization.sentence_attention import text_features, without_text
+
+# Task: what answers. Its `calls` are names of methods from a request, a JSON object, to an answer.
+_ANSWERS = {"sequence_to_sequence": Translations, "classification": Predictions}
+CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls})
+
+
+class Models:
+    """Models by name; the first one answers where a request names none. Thread-safe: one request at a time.
+
+    Args:
+        answerers: {name: Translator or Predictor}. The name of a loaded one is the path that was given, an output_dir,
+            a checkpoint or an export.
+    """
+
+    def __init__(self, answerers):
+        self._models = {name: _Model(name, answerer) for name, answerer in answerers.items()}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, paths, data_dir=None):
+        """Loads trained models of any tasks. Raises `UserError` if one is missing, is there twice, or is not shown."""
+        for at, path in enumerate(paths):
+            if path in paths[:at]:
+                raise UserError(f"{path}: is there twice. Expected different models.")
+            problem = find_run(path).problem
+            if problem.answered_by is not None or problem.task not in _ANSWERS:
+                raise UserError(
+                    f"{path}: models of {problem.full_name} (task {problem.task}) are not shown. Expected one of the "
+                    f"tasks {', '.join(_ANSWERS)}."
+                )
+        return cls({path: load(path, data_dir=data_dir) for path in paths})
+
+    def list(self):
+        """Returns what is said of each model, a list of dicts; docs/visualization.md describes it."""
+        return [{**model.about, "notice": model.notice()} for model in self._models.values()]
+
+    def answer(self, call, request):
+        """Returns the answer of the model that the request names. Raises `UserError` if it cannot be given."""
+        check_schema(request, {"model?": str}, "request")
+        name = request.get("model", next(iter(self._models)))
+        if name not in self._models:
+            raise UserError(f"model={shown(name)}: is not served. Expected one of {', '.join(self._models)}.")
+        answers = self._models[name].answers
+        if call not in answers.calls:
+            raise UserError(f"{name}: cannot {call}. Expected one of {', '.join(answers.calls)}.")
+        with self._lock:
+            return getattr(answers, call)({key: value for key, value in request.items() if key != "model"})
+
+
+class _Model:
+    """One model, and where it came from."""
+
+    def __init__(self, name, answerer):
+        task = answerer.problem.task if answerer.problem else "sequence_to_sequence"
+        run = next(iter(answerer.runs), None)  # the first one of an ensemble
+        self.answers = _ANSWERS[task](answerer)
+        self._name, self._loaded = name, run and (run.path, _time_of(run.path))
+        config = run.config if run else {}
+        self.about = {
+            "name": name,
+            "task": task,
+            **{key: config.get(key) for key in ("problem", "model", "hparams_set")},
+            "step": run and run.step,
+            "languages": answerer.problem and answerer.problem.languages,
+            "parameters": sum(model.count_params() for model in getattr(answerer.model, "models", [answerer.model])),
+            "attention": _heads(answerer),
+            "calls": list(self.answers.calls),
+        }
+
+    def notice(self):
+        """Returns what has become of the model's files since they were loaded, a sentence; None: nothing."""
+        if self._loaded is None:
+            return None
+        here = "This server answers with what it has loaded"
+        try:
+            newest = find_checkpoint(self._name)
+            if newest != self._loaded[0]:
+                return f"{newest} is newer. {here}, {self._loaded[0]}; start it again for the newer one."
+            if _time_of(newest) != self._loaded[1]:
+                return f"{newest} was written again. {here}; start it again for the new one."
+        except (UserError, tf.errors.OpError) as error:
+            return f"{error} {here}."
+        return None
+
+
+def _time_of(checkpoint):
+    return tf.io.gfile.stat(checkpoint + ".index").mtime_nsec
+
+
+def _heads(answerer):
+    """Returns {kind of attention: list of the number of heads in each layer}, or None if the model shows none."""
+    try:
+        found = attention_weights(answerer.model, without_text(answerer.problem and answerer.problem.features, 1))
+    except UserError:
+        return None
+    texts = {*text_features(answerer.problem)}
+    return {
+        kind: [layer.shape[1] for layer in layers] for kind, layers in found.items() if texts.issuperset(KINDS[kind])
+    }
