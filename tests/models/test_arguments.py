@@ -11,7 +11,7 @@ from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.layers import SELF_ATTENTION, MultiHeadAttention
-from t2t_lite.models import Transformer
+from t2t_lite.models import Transformer, TransformerLM
 from t2t_lite.models.arguments import constructor_arguments, differing_settings, hparam_of, model_hparams
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import setting
@@ -28,7 +28,7 @@ SMALL = registry.hparams("transformer_tiny").parse("hidden_size=8,filter_size=8,
 def test_every_hyperparameter_is_an_argument_or_used_elsewhere(declared):
     assert re.fullmatch(r"[^.].*\.", declared.meaning), "a sentence"
     if declared.argument:
-        assert declared.argument in _arguments_of_some_transformer()
+        assert declared.argument in _arguments(Transformer) | _arguments(TransformerLM)
         return
     package = pathlib.Path(t2t_lite.__file__).parent
     sources = [p for p in package.rglob("*.py") if p.name not in ("config.py", "tensor2tensor_names.py")]
@@ -36,10 +36,10 @@ def test_every_hyperparameter_is_an_argument_or_used_elsewhere(declared):
     assert declared.name in {s.zero for s in SETTINGS} or any(used.search(path.read_text()) for path in sources)
 
 
-def _arguments_of_some_transformer():
+def _arguments(model_class):
     hparams = SMALL.parse("self_attention_type=restricted/dot_product_relative")
-    arguments = constructor_arguments(hparams, Transformer)
-    Transformer(9, **{**arguments, "self_attention": [RESTRICTED, RELATIVE]})  # they all exist
+    arguments = constructor_arguments(hparams, model_class)
+    model_class(9, **{**arguments, "self_attention": [RESTRICTED, RELATIVE]})  # they all exist
     options = {f"self_attention.{o}" for kind in arguments.pop("self_attention") for o in kind}
     return {*arguments, *options, "self_attention"}
 

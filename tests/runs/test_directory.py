@@ -23,7 +23,7 @@ from tests.models.own_model import OwnModel
 
 def config(replicas, accumulation):
     return {
-        "problem": "p",
+        "problem": "algorithmic_reverse_decimal40",
         "model": "transformer",
         "hparams_set": "transformer_tiny",
         "usr_dir": "",
@@ -122,7 +122,7 @@ def test_what_else_may_change_and_whether_the_data_begin_anew(tmp_path, change, 
 def test_what_was_not_given_is_the_earlier_runs(tmp_path):
     write_run_config(str(tmp_path), config(1, 3) | {"model": OwnModel.REGISTERED_NAME})
     problem, model, hparams, hparams_set = fill_in_settings(str(tmp_path), None, None, None, None)
-    assert (problem, model, hparams_set) == ("p", "own_model", "transformer_tiny")
+    assert (problem, model, hparams_set) == ("algorithmic_reverse_decimal40", "own_model", "transformer_tiny")
     assert hparams.gradient_accumulation_steps == 3
     own = HParams(hidden_size=24)
     assert fill_in_settings(str(tmp_path), "q", "other", own, "their_set") == ("q", "other", own, "their_set")
