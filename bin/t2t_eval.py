@@ -28,7 +28,7 @@ _TRAINING = (
 def define_flags(flags):
     """Declares the command's flags."""
     _app.define_common_flags(flags)
-    define_settings(flags, EvaluationSettings, names=("eval_steps",))
+    define_settings(flags, EvaluationSettings, names=("eval_steps", "eval_stride"))
     define_evaluation_flags(flags)
     flags.DEFINE_integer("worker_gpu", 1, "0: evaluate on the CPU, beside a trainer on the GPU.", limits=GPUS)
     for name in _TRAINING:
@@ -75,6 +75,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
         flags.eval_steps,
         lambda trained: parse_changes(trained, flags.hparams),
         evaluation_search(flags.decode_hparams),
+        flags.eval_stride,
     )
     if once:
         for name, value in evaluation.newest().items():

@@ -142,7 +142,9 @@ LOG_FIELDS = ("time", "event", "step", "seconds", "split", "checkpoint_time", "s
 
 def is_loss(name):
     """Returns whether a metric is one that every evaluation has, and that is not registered."""
-    return name in ("loss", "perplexity") or name.startswith(("loss_", "cost_"))
+    return name in ("loss", "perplexity") or name.startswith(
+        ("loss_", "cost_", "nats_per_", "perplexity_per_", "bits_per_")
+    )
 
 
 def _check_metric(name, metric):

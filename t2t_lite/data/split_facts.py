@@ -156,6 +156,12 @@ def find_facts(problem, data_dir, split):
     return paths, facts
 
 
+def text_counts(problem, data_dir, split):
+    """Returns {"ids", "words", "characters", "bytes"} of a split's text by the manifest; {} if it does not count it."""
+    facts = problem.manifest(data_dir).get("splits", {}).get(split, {})
+    return {"ids": facts["tokens"]["targets"], **facts["text"]} if "text" in facts else {}
+
+
 def check_sizes(paths, sizes, command):
     """Raises `UserError` if sizes (bytes) of files have changed since they were written; it names the first file."""
     if len(paths) != len(sizes):

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data import split_facts
+from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
@@ -39,15 +40,20 @@ class CheckpointEvaluation:
         change_hparams: function of the run's HParams that returns those to evaluate with; only batch_size and eval_…
             may differ. None: no changes.
         search: dict of `SearchOptions` for the outputs, or None.
+        eval_stride: int, see `sliding_batches`; 0: score each row for itself.
     """
 
-    def __init__(self, output_dir, data_dir, split=DatasetSplit.EVAL, eval_steps=0, change_hparams=None, search=None):
+    def __init__(
+        self, output_dir, data_dir, split=DatasetSplit.EVAL, eval_steps=0, change_hparams=None, search=None,
+        eval_stride=0,
+    ):  # fmt: skip
         self._output_dir = output_dir
         self._data_dir = data_dir
         self._split = split
         self._eval_steps = eval_steps
         self._change_hparams = change_hparams or (lambda trained: trained)
         self._search = search
+        self._eval_stride = eval_stride
         self._log = RunLog(output_dir, name="eval.log")
         self._model = None
 
@@ -138,15 +144,20 @@ class CheckpointEvaluation:
                 )
         problem = registry.problem(config["problem"])
         paths, _ = split_facts.check_split(problem, self._data_dir, self._split)
+        check_stride(problem, self._eval_stride, self._split)
         paths = paths[:1] if self._split == DatasetSplit.TRAIN else paths
         run = _readable(open_run, path, self._data_dir)
         self._settings = {
             "eval_steps": self._eval_steps,
             **{name: hparams.get(name) for name in _FREE},
             **(self._search or {}),
+            **({"eval_stride": self._eval_stride} if self._eval_stride else {}),
         }
-
-        self._evaluator = Evaluator(run.model, problem, run.encoders, hparams, paths, self._eval_steps, self._search)
+        text = split_facts.text_counts(problem, self._data_dir, self._split)
+        self._evaluator = Evaluator(
+            run.model, problem, run.encoders, hparams, paths, self._eval_steps, self._search, text=text,
+            stride=self._eval_stride,
+        )  # fmt: skip
         self._model = run.model
 
     def _logged(self, path, changed):

@@ -11,8 +11,10 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data import batching, records
+from t2t_lite.data.sliding_windows import sliding_batches
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.language import text_metrics
 from t2t_lite.models.outputs import labels_of, named_outputs
 from t2t_lite.training.objectives import objective_sums
 
@@ -25,7 +27,8 @@ class Evaluation(NamedTuple):
 
     Attributes:
         metrics: {name: float}: "loss" (nats per target token), "perplexity", "loss_<feature>" and "cost_<feature>" of
-            what else the model computes, the problem's teacher-forced metrics, and the score of real outputs.
+            what else the model computes, those of a text (`evaluation.language`), the problem's teacher-forced
+            metrics, and the score of real outputs.
         texts: list of (input, output, reference), the texts that were scored.
         facts: dict of further fields for the log, such as "bleu_signature".
     """
@@ -51,6 +54,8 @@ class Evaluator:
         search: dict of `SearchOptions` for the outputs, which override those of hparams and problem.
         translate_all: bool, translate every example instead of eval_decode_examples.
         weights: function that returns a context manager, in which the model has the weights to evaluate.
+        text: dict, the counts of the records' text, see `text_metrics`; None or {}: unknown.
+        stride: int, of `sliding_batches`; 0: score each row for itself.
 
     Raises:
         UserError: damaged records, or an invalid search option.
@@ -58,7 +63,7 @@ class Evaluator:
 
     def __init__(
         self, model, problem, encoders, hparams, paths, max_batches=0, search=None, translate_all=False,
-        weights=contextlib.nullcontext,
+        weights=contextlib.nullcontext, text=None, stride=0,
     ):  # fmt: skip
         self.model = model
         self.problem = problem
@@ -66,7 +71,11 @@ class Evaluator:
         self.max_batches = max_batches
         self._paths = paths
         self._weights = weights
-        self._batches = batching.evaluation_batches(problem, hparams, paths, encoders)
+        self._text = text
+        if stride:
+            self._batches = sliding_batches(problem, hparams, paths, encoders, stride)
+        else:
+            self._batches = batching.evaluation_batches(problem, hparams, paths, encoders)
         self._metrics = {name: registry.metric(name) for name in problem.eval_metrics()}
         self._sample = []
         if problem.eval_decode_metric:
@@ -75,7 +84,7 @@ class Evaluator:
             self._translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
             self._sample = self._evenly_spaced(None if translate_all else hparams.eval_decode_examples)
         ids = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in problem.features.items()}
-        self._sums = tf.function(self._batch_sums, input_signature=[ids], autograph=False)
+        self._sums = tf.function(self._batch_sums, input_signature=[ids, ids["targets"]], autograph=False)
 
     def __call__(self):
         """Returns the `Evaluation`."""
@@ -89,7 +98,8 @@ class Evaluator:
     def _teacher_forced(self):
         batches, sums = self._batches.take(self.max_batches) if self.max_batches else self._batches, None
         for batch in records.naming(batches, self._paths, self.problem.record_features):
-            found = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), self._sums(batch))
+            scored = batch.pop("scored", batch["targets"])
+            found = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), self._sums(batch, scored))
             sums = tf.nest.map_structure(np.add, sums, found) if sums else found
         if not sums or not sums["counts"]["targets"]:
             raise UserError(f"{self.problem.full_name}: the records hold no example. Run t2t-datagen again.")
@@ -100,10 +110,12 @@ class Evaluator:
         }
         loss = means.pop("loss_targets")
         own = {name: float(metric.result(sums["metrics"][name])) for name, metric in self._metrics.items()}
-        return {"loss": loss, "perplexity": math.exp(min(loss, 80.0)), **means, **own}
+        of_text = text_metrics(loss, self._text) if self._text else {}
+        return {"loss": loss, "perplexity": math.exp(min(loss, 80.0)), **means, **of_text, **own}
 
-    def _batch_sums(self, batch):
+    def _batch_sums(self, batch, scored):
         outputs = self.model(batch, training=False)
+        batch = {**batch, "targets": scored}
         (logits, _), objective = named_outputs(outputs), objective_sums(outputs, batch)
         metrics = {}
         for name, metric in self._metrics.items():

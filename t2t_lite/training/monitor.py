@@ -6,6 +6,7 @@ import time
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, nearest
+from t2t_lite.evaluation import language
 from t2t_lite.evaluation.metrics import metric_names, metrics_of
 from t2t_lite.files import write_bytes
 from t2t_lite.runs.log import lineage
@@ -96,6 +97,8 @@ def check_metrics(problem, hparams, settings):
     """
     names = metric_names(problem, hparams)
     more = tuple(f"{what}_{feature}" for what in ("loss", "cost") for feature in problem.features)
+    if problem.task == "language_model":
+        more += language.NAMES
     check_early_stopping(settings.early_stopping, names, more)
     best = settings.best_checkpoint_metric
     if best not in (*names, *more, None, "none"):

@@ -33,6 +33,10 @@ class EvaluationSettings(_Checked):
     """
 
     eval_steps: int = setting(0, limits=ranges.COUNT, meaning="Batches of an evaluation; 0: the whole set.")
+    eval_stride: int = setting(
+        0, limits=ranges.COUNT, meaning="Language models: move by so many ids and score only these, each given those "
+        "before it in the text; 0: score the rows, each for itself."
+    )  # fmt: skip
     eval_throttle_seconds: float = setting(
         0, limits=ranges.SECONDS, meaning="Least time between the starts of two evaluations but the last; 0: none."
     )

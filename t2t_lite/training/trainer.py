@@ -12,6 +12,8 @@ import tensorflow as tf
 from t2t_lite import ranges, registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
+from t2t_lite.data.sliding_windows import check_stride
+from t2t_lite.data.split_facts import text_counts
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, write_bytes
@@ -137,6 +139,7 @@ class Trainer:
             settings.eval_steps,
             lambda trained: without_multistep(self.hparams) if self.hparams else trained,
             settings.search,
+            settings.eval_stride,
         )
         return evaluation.newest()
 
@@ -164,6 +167,7 @@ class Trainer:
         self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, compiles)
         if self.evaluation:
             check_metrics(data.problem, self.hparams, self.evaluation)
+            check_stride(data.problem, self.evaluation.eval_stride, DatasetSplit.EVAL)
         # As many batches as keep an earlier run's steps the same.
         count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted = self.hparams.gradient_accumulation_steps
@@ -309,5 +313,7 @@ class Trainer:
             settings.search,
             settings.translate_all,
             functools.partial(averaged_weights, self._model, self._optimizer),
+            text_counts(data.problem, self.data_dir, DatasetSplit.EVAL),
+            settings.eval_stride,
         )
         return Monitor(evaluator, settings, best, self._log, self._replicas, on_texts)

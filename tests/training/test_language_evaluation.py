@@ -1,0 +1,151 @@
+"""What evaluations of language models measure, on a text whose distribution is known, and by sliding windows."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.config import HParams
+from t2t_lite.data import split_facts
+from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Problem, VocabType
+from t2t_lite.data.sliding_windows import check_stride
+from t2t_lite.errors import UserError
+from t2t_lite.evaluation import language
+from t2t_lite.models import TransformerLM
+from t2t_lite.training.evaluator import Evaluator
+from t2t_lite.training.monitor import check_metrics
+from t2t_lite.training.settings import EvaluationSettings
+
+LENGTH, SYMBOLS, VOCAB = 12, " aé", 258
+NEXT = np.array([[0.1, 0.6, 0.3], [0.5, 0.25, 0.25], [0.7, 0.2, 0.1]])  # probabilities of a symbol after another
+HPARAMS = HParams(batch_size=25 * LENGTH)
+END = 0.01  # of the text, after any byte
+
+
+def chain(count):
+    """A text drawn from NEXT."""
+    draw, states = np.random.default_rng(0), [0]
+    while len(states) < count:
+        states.append(draw.choice(3, p=NEXT[states[-1]]))
+    return "".join(SYMBOLS[state] for state in states)
+
+
+TEXT = chain(700)
+
+
+class Chain(ChoppedTextProblem):
+    name = "chain"
+    vocab_type = VocabType.CHARACTER
+    sequence_length = LENGTH
+    dataset_splits = [{"split": split, "shards": 1} for split in ("train", "eval")]  # noqa: RUF012
+
+    def generate_documents(self, data_dir, tmp_dir, dataset_split):
+        yield [TEXT]
+
+
+@pytest.fixture(scope="module")
+def problem_and_folder(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("chain"))
+    problem = Chain()
+    problem.generate_data(folder, folder)
+    return problem, folder
+
+
+def evaluated(model, problem_and_folder, **more):
+    problem, folder = problem_and_folder
+    encoders, paths = problem.get_feature_encoders(folder), problem.shard_paths(folder, DatasetSplit.EVAL)
+    text = split_facts.text_counts(problem, folder, DatasetSplit.EVAL)
+    return Evaluator(model, problem, encoders, HPARAMS, paths, text=text, **more)().metrics
+
+
+# The bytes of " aé" as ids, and the probability of each after each: é is two bytes, of which the second is certain.
+SPACE, A, FIRST, SECOND = (2 + byte for byte in " aé".encode())
+
+
+def log_probabilities():
+    after = np.full([VOCAB, VOCAB], 1e-9)
+    for i, state in ((SPACE, 0), (A, 1), (SECOND, 2)):
+        after[i, [SPACE, A, FIRST]] = NEXT[state] * (1 - END)
+        after[i, 1] = END
+    after[FIRST, SECOND] = 1.0
+    after[0, [SPACE, A, FIRST, SECOND]] = 0.25  # where nothing is known
+    return np.log(after / after.sum(1, keepdims=True)).astype("float32")
+
+
+class Known:
+    """Knows the distribution of the text, given the id before."""
+
+    def __call__(self, features, training):
+        before = tf.pad(features["targets"], [[0, 0], [1, 0]])[:, :-1]
+        return tf.gather(tf.constant(log_probabilities()), before)
+
+
+def nats_of_text(row_length=None):
+    """The sum over all ids; what comes before a row is not known."""
+    ids = np.array([0, *(2 + byte for byte in TEXT.encode()), 1])
+    before = ids[:-1].copy()
+    if row_length:
+        before[::row_length] = 0
+    return -log_probabilities()[before, ids[1:]].sum()
+
+
+@pytest.mark.parametrize("stride", [0, 1, 5, LENGTH])
+def test_the_loss_is_that_of_the_distribution_by_token_word_character_and_byte(problem_and_folder, stride):
+    metrics = evaluated(Known(), problem_and_folder, stride=stride)
+    nats = nats_of_text(row_length=LENGTH if stride in (0, LENGTH) else None)
+    counts = {"word": len(TEXT.split()) + 1, "character": len(TEXT) + 1, "byte": len(TEXT.encode()) + 1}
+    expected = {"loss": nats / counts["byte"], "perplexity": math.exp(nats / counts["byte"])}
+    for unit, count in counts.items():
+        expected |= {f"nats_per_{unit}": nats / count, f"perplexity_per_{unit}": math.exp(nats / count)}
+        expected[f"bits_per_{unit}"] = nats / count / math.log(2)
+    assert {*language.NAMES, "token_accuracy"} <= {*metrics}
+    for name in {*metrics} - {"token_accuracy"}:
+        assert metrics[name] == pytest.approx(expected[name], rel=1e-5), name
+
+
+def test_the_loss_is_near_the_entropy(problem_and_folder):
+    values, vectors = np.linalg.eig(NEXT.T)
+    stationary = np.real(vectors[:, np.argmax(np.real(values))])
+    entropy = -(stationary / stationary.sum()) @ (NEXT * np.log(NEXT)).sum(1)
+    metrics = evaluated(Known(), problem_and_folder, stride=1)
+    assert metrics["nats_per_character"] == pytest.approx(entropy, rel=0.05)
+
+
+@pytest.mark.parametrize("stride", [5, 12])
+def test_windows_score_each_id_once_with_what_comes_before_it(problem_and_folder, stride):
+    keras.utils.set_random_seed(1)
+    model = TransformerLM(VOCAB, hidden_size=8, filter_size=16, num_heads=2, num_layers=1, dropout=0.0)
+    model.build()
+    for weight in model.trainable_weights:
+        weight.assign(4 * weight)
+    ids = np.array([*(2 + byte for byte in TEXT.encode()), 1], "int32")
+    total, end = 0.0, 0
+    for start in range(0, len(ids), stride):  # one window after the other, until the text ends
+        row = ids[start : start + LENGTH]
+        each = keras.ops.log_softmax(model({"targets": row[None]}, training=False))[0]
+        scored = np.take_along_axis(np.asarray(each), row[:, None], 1)[end - start :]
+        total, end = total - scored.sum(), start + len(row)
+        if end == len(ids):
+            break
+    assert evaluated(model, problem_and_folder, stride=stride)["loss"] == pytest.approx(total / len(ids), rel=1e-5)
+
+
+def test_strides_that_make_no_sense_are_refused():
+    check_stride(Problem(), 0, DatasetSplit.TRAIN)
+    check_stride(Chain(), LENGTH, DatasetSplit.TEST)
+    for problem, stride, split, words in (
+        (Chain(), LENGTH + 1, DatasetSplit.EVAL, "--eval_stride=13: would skip ids .*from 1 to 12"),
+        (Chain(), 3, DatasetSplit.TRAIN, "the train records of chain are not one text in order"),
+        (Problem(), 3, DatasetSplit.EVAL, "the dev records of problem are not one text in order"),
+    ):
+        with pytest.raises(UserError, match=words):
+            check_stride(problem, stride, split)
+
+
+def test_the_best_checkpoint_may_be_the_one_with_the_fewest_bits():
+    settings = EvaluationSettings(best_checkpoint_metric="bits_per_byte")
+    check_metrics(Chain(), HPARAMS, settings)
+    with pytest.raises(UserError, match="best_checkpoint_metric=bits_per_byte"):
+        check_metrics(Problem(), HPARAMS, settings)
