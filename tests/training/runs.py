@@ -1,13 +1,16 @@
 """Runs of a few steps on sequences of digits, and what is on disk after them."""
 
 import dataclasses
+import functools
 import json
 import os
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.layers import Dropout
 from t2t_lite.runs.checkpoints import checkpoint_step
 from t2t_lite.training import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings, Trainer
 from tests.training.log_schema import assert_documented
@@ -19,6 +22,28 @@ HPARAMS = f"{SIZES},layer_prepostprocess_dropout=0.2,eval_decode_examples=3,eval
 _SETTINGS = {
     "checkpoints": CheckpointSettings, "devices": DeviceSettings, "evaluation": EvaluationSettings, "log": LogSettings
 }  # fmt: skip
+
+
+class Small(keras.Model):
+    """The least that has a dropout, an embedding and logits: it is traced and compiled in a moment."""
+
+    def __init__(self, vocab_size):
+        super().__init__()
+        self.embedding = keras.layers.Embedding(vocab_size, 8)
+        self.dropout = Dropout(0.3)
+        self.logits = keras.layers.Dense(vocab_size)
+
+    @classmethod
+    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
+        return cls(vocab_size)
+
+    def call(self, features, training=False):
+        return self.logits(self.dropout(self.embedding(features["targets"]), training=training))
+
+
+@registry.register_model("runs_small")
+class RegisteredSmall(Small):
+    """It cannot translate; for runs where the model does not matter."""
 
 
 def arguments(evaluates=True, **settings):
@@ -39,6 +64,9 @@ def trainer(data_dir, output_dir, hparams=HPARAMS, problem=PROBLEM, hparams_set=
         output_dir=str(output_dir),
         **arguments(**{"local_eval_frequency": 3, "log_step_count_steps": 2, "evaluates": False, **more}),
     )
+
+
+small_trainer = functools.partial(trainer, model="runs_small")
 
 
 def state(output_dir, step):

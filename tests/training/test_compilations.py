@@ -19,7 +19,7 @@ from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
-from tests.training.runs import arguments, log
+from tests.training.runs import Small, arguments, log
 
 VOCAB = 30
 LENGTHS = (4, 9)  # XLA takes seconds for each: two shapes
@@ -39,28 +39,6 @@ class TwoLengths(Problem):
 
     def feature_encoders(self, data_dir):
         return dict.fromkeys(("inputs", "targets"), TextEncoder(VOCAB))
-
-
-class Small(keras.Model):
-    """The least that has a dropout, an embedding and logits: XLA compiles it in a moment."""
-
-    def __init__(self, vocab_size):
-        super().__init__()
-        self.embedding = keras.layers.Embedding(vocab_size, 8)
-        self.dropout = Dropout(0.3)
-        self.logits = keras.layers.Dense(vocab_size)
-
-    @classmethod
-    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
-        return cls(vocab_size)
-
-    def call(self, features, training=False):
-        return self.logits(self.dropout(self.embedding(features["targets"]), training=training))
-
-
-@registry.register_model("compilations_small")
-class RegisteredSmall(Small):
-    """Compiles."""
 
 
 @registry.register_model("compilations_python")
@@ -89,7 +67,7 @@ def data_dir(tmp_path_factory):
     return folder
 
 
-def trainer(data_dir, output_dir, model="compilations_small", **more):
+def trainer(data_dir, output_dir, model="runs_small", **more):
     return Trainer(
         problem="compilations_two_lengths",
         model=model,

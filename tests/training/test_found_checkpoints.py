@@ -8,14 +8,14 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from tests.training.runs import HPARAMS, assert_same, checkpoints, log, state, trainer
+from tests.training.runs import HPARAMS, assert_same, checkpoints, log, small_trainer, state
 
 
 @pytest.fixture(scope="module")
 def made(data_dir, tmp_path_factory):
     """A run of seven steps, with checkpoints of steps 3, 6 and 7."""
     folder = tmp_path_factory.mktemp("made") / "run"
-    trainer(data_dir, folder, flags_text="--first\n").train(7)
+    small_trainer(data_dir, folder, flags_text="--first\n").train(7)
     return folder
 
 
@@ -54,7 +54,7 @@ def resumed_from(folder):
 )
 def test_the_list_is_not_needed(data_dir, run, content):
     (run / "checkpoint").unlink() if content is None else (run / "checkpoint").write_bytes(content)
-    trainer(data_dir, run).train(6)  # nothing is left to train
+    small_trainer(data_dir, run).train(6)  # nothing is left to train
     assert resumed_from(run) == ["model.ckpt-6"]
     assert checkpoints(run) == ["model.ckpt-3", "model.ckpt-6"]
 
@@ -62,7 +62,7 @@ def test_the_list_is_not_needed(data_dir, run, content):
 def test_the_newest_whole_one_is_resumed_and_the_others_are_counted(data_dir, made, run, caplog):
     (run / "checkpoint").unlink()
     (run / "model.ckpt-6.data-00000-of-00001").unlink()
-    trainer(data_dir, run, keep_checkpoint_max=2, local_eval_frequency=2).train(7)
+    small_trainer(data_dir, run, keep_checkpoint_max=2, local_eval_frequency=2).train(7)
     assert "model.ckpt-6: a data file is missing" in caplog.text
     assert resumed_from(run) == ["model.ckpt-3"]
     assert_same(state(run, 7), state(made, 7))
@@ -72,13 +72,13 @@ def test_the_newest_whole_one_is_resumed_and_the_others_are_counted(data_dir, ma
 
 
 def test_weights_that_are_not_finite_are_not_resumed(data_dir, run, caplog):
-    spoilt = trainer(data_dir, run)
+    spoilt = small_trainer(data_dir, run)
     spoilt.train(6)
     weight = spoilt._model.trainable_variables[0]
     weight.assign(np.full(weight.shape, np.nan))
     spoilt._checkpoints.save(6)
     (run / "train.log").unlink()
-    trainer(data_dir, run).train(3)
+    small_trainer(data_dir, run).train(3)
     assert "model.ckpt-6: " in caplog.text and "NaN or infinite" in caplog.text
     assert resumed_from(run) == ["model.ckpt-3"]
 
@@ -87,7 +87,7 @@ def test_checkpoints_kept_for_good_stay_when_the_list_is_lost(data_dir, run):
     (run / "checkpoint").unlink()
     for step, seconds in ((3, 1_000_000), (6, 1_000_000 + 7300)):
         os.utime(run / f"model.ckpt-{step}.index", (seconds, seconds))
-    trainer(data_dir, run, keep_checkpoint_max=1, keep_checkpoint_every_n_hours=2).train(7)
+    small_trainer(data_dir, run, keep_checkpoint_max=1, keep_checkpoint_every_n_hours=2).train(7)
     assert checkpoints(run) == ["model.ckpt-3", "model.ckpt-6", "model.ckpt-7"]
 
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_placed_is_left_as_it_is(data_dir, run, damage):
     words = damage(run)
     before = contents(run)
     with pytest.raises(UserError) as error:
-        trainer(data_dir, run, flags_text="--second\n").train(9)
+        small_trainer(data_dir, run, flags_text="--second\n").train(9)
     for word in (run, *words):
         assert str(word) in str(error.value)
     assert contents(run) == before
@@ -141,7 +141,7 @@ def test_what_cannot_be_placed_is_left_as_it_is(data_dir, run, damage):
 def test_a_run_that_is_refused_changes_nothing(data_dir, run, hparams, words):
     before = contents(run)
     with pytest.raises(UserError, match=words):
-        trainer(data_dir, run, hparams, flags_text="--second\n").train(9)
+        small_trainer(data_dir, run, hparams, flags_text="--second\n").train(9)
     assert contents(run) == before
 
 
@@ -150,10 +150,10 @@ def test_what_the_first_evaluation_would_refuse_is_refused_at_once(data_dir, tmp
     if existing:
         (tmp_path / "in" / "run").mkdir(parents=True)
     with pytest.raises(UserError, match="beam_size=0"):
-        trainer(data_dir, tmp_path / "in" / "run", evaluates=True, search={"beam_size": 0}).train(3)
+        small_trainer(data_dir, tmp_path / "in" / "run", evaluates=True, search={"beam_size": 0}).train(3)
     assert sorted(tmp_path.rglob("*")) == ([tmp_path / "in", tmp_path / "in" / "run"] if existing else [])
 
 
 def test_no_lock_is_left(data_dir, run):
-    trainer(data_dir, run).train(6)
+    small_trainer(data_dir, run).train(6)
     assert not (run / ".lock").exists()

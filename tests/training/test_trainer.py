@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.training.trainer import Trainer
-from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, state, trainer
+from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, small_trainer, state, trainer
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +25,6 @@ def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, whole, tmp_path)
     assert_same(state(tmp_path, 7), state(whole[0], 7))
     resumed = log(tmp_path, "resume")
     assert [(line["step"], line["data_batch"]) for line in resumed] == [(3, 3), (5, 5)]
-
-
-def test_a_seed_gives_a_run_and_another_seed_another(data_dir, whole, tmp_path):
-    trainer(data_dir, tmp_path / "same").train(3)
-    trainer(data_dir, tmp_path / "other", HPARAMS + ",random_seed=5").train(3)
-    assert_same(state(tmp_path / "same", 3), state(whole[0], 3))
-    key = "model/embedding/embeddings/.ATTRIBUTES/VARIABLE_VALUE"
-    assert (state(tmp_path / "other", 3)[key] != state(whole[0], 3)[key]).any()
 
 
 def test_what_a_run_leaves(whole):
@@ -70,7 +62,7 @@ def test_with_a_moving_average_that_is_what_is_evaluated(data_dir, tmp_path):
 
 
 def test_only_the_newest_are_kept(data_dir, tmp_path):
-    trainer(data_dir, tmp_path, local_eval_frequency=1, keep_checkpoint_max=2).train(4)
+    small_trainer(data_dir, tmp_path, local_eval_frequency=1, keep_checkpoint_max=2).train(4)
     assert checkpoints(tmp_path) == ["model.ckpt-3", "model.ckpt-4"]
 
 
@@ -104,9 +96,6 @@ def test_in_float16_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, tmp_p
         "shared_embedding_and_softmax_weights=false",
     ],
 )
-def test_kinds_of_attention_and_positions_train_and_resume(data_dir, tmp_path, options):
-    trainer(data_dir, tmp_path / "whole", f"{HPARAMS},{options}").train(4)
-    trainer(data_dir, tmp_path / "parts", f"{HPARAMS},{options}").train(2)
-    metrics = trainer(data_dir, tmp_path / "parts", f"{HPARAMS},{options}", evaluates=True).train(4)
-    assert_same(state(tmp_path / "parts", 4), state(tmp_path / "whole", 4))
-    assert np.isfinite(metrics["loss"])
+def test_kinds_of_attention_and_positions_train_and_are_evaluated(data_dir, tmp_path, options):
+    metrics = trainer(data_dir, tmp_path, f"{HPARAMS},{options}", evaluates=True).train(2)
+    assert np.isfinite(metrics["loss"]) and "exact_sequence_accuracy" in metrics

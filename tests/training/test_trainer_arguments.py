@@ -13,7 +13,7 @@ from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.evaluator import Evaluation
 from t2t_lite.training.settings import EarlyStopping
 from t2t_lite.training.trainer import Trainer
-from tests.training.runs import HPARAMS, PROBLEM, arguments, checkpoints, log, trainer
+from tests.training.runs import HPARAMS, PROBLEM, arguments, checkpoints, log, small_trainer, trainer
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ class Noted:
 def test_what_evaluates_is_made_of_and_what_is_said(data_dir, tmp_path, monkeypatch, caplog, translate_all):
     made = []
     monkeypatch.setattr(trainer_module, "Evaluator", functools.partial(Noted, made))
-    of_run = trainer(
+    of_run = small_trainer(
         data_dir, tmp_path, evaluates=True, best_checkpoint_metric="none", eval_steps=7, search={"alpha": 0.9},
         translate_all=translate_all, deterministic=False, inexact=["--x: y"], eval_throttle_seconds=5,
         early_stopping=EarlyStopping(9),

@@ -10,7 +10,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data
-from tests.training.runs import HPARAMS, PROBLEM, log, state, trainer
+from tests.training.runs import HPARAMS, PROBLEM, log, small_trainer, state
 
 FLOAT16 = HPARAMS + ",dtype_policy=mixed_float16"
 
@@ -19,7 +19,7 @@ FLOAT16 = HPARAMS + ",dtype_policy=mixed_float16"
 def begun(data_dir, tmp_path_factory):
     """A run of three steps that refusals leave as it is."""
     folder = tmp_path_factory.mktemp("begun")
-    trainer(data_dir, folder).train(3)
+    small_trainer(data_dir, folder).train(3)
     return folder
 
 
@@ -47,15 +47,15 @@ def distance(one, other):
 
 def test_architecture_cannot_change(data_dir, begun):
     with pytest.raises(UserError, match=r"hidden_size: 16 -> 32.*another output_dir"):
-        trainer(data_dir, begun, HPARAMS.replace("hidden_size=16", "hidden_size=32")).train(9)
+        small_trainer(data_dir, begun, HPARAMS.replace("hidden_size=16", "hidden_size=32")).train(9)
 
 
 def test_other_settings_change_only_when_allowed_and_are_recorded(data_dir, tmp_path, taken):
-    trainer(data_dir, tmp_path).train(3)
+    small_trainer(data_dir, tmp_path).train(3)
     changed = HPARAMS.replace("batch_size=256", "batch_size=200")
     with pytest.raises(UserError, match=r"batch_size: 256 -> 200.*--allow_hparams_change"):
-        trainer(data_dir, tmp_path, changed).train(5)
-    trainer(data_dir, tmp_path, changed, allow_hparams_change=True).train(5)
+        small_trainer(data_dir, tmp_path, changed).train(5)
+    small_trainer(data_dir, tmp_path, changed, allow_hparams_change=True).train(5)
     [line] = log(tmp_path, "hparams_change")
     assert line["step"] == 3 and line["changed"] == {"batch_size": [256, 200]}
     # Of a stream that begins anew; the masks and the count of batches go on.
@@ -65,33 +65,33 @@ def test_other_settings_change_only_when_allowed_and_are_recorded(data_dir, tmp_
 
 
 def test_another_problem_is_refused(data_dir, begun):
-    other = trainer(data_dir, begun)
+    other = small_trainer(data_dir, begun)
     other.problem = "algorithmic_identity_decimal40"
     with pytest.raises(UserError, match="algorithmic_identity_decimal40"):
         other.train(9)
 
 
 def test_a_run_that_changes_to_float16_begins_with_the_first_scale(data_dir, tmp_path, caplog):
-    trainer(data_dir, tmp_path).train(3)
+    small_trainer(data_dir, tmp_path).train(3)
     with pytest.raises(UserError, match=r"dtype_policy: float32 -> mixed_float16.*--allow_hparams_change"):
-        trainer(data_dir, tmp_path, FLOAT16).train(6)
+        small_trainer(data_dir, tmp_path, FLOAT16).train(6)
     with caplog.at_level(logging.INFO, "t2t_lite"):
-        trainer(data_dir, tmp_path, FLOAT16, allow_hparams_change=True).train(6)
+        small_trainer(data_dir, tmp_path, FLOAT16, allow_hparams_change=True).train(6)
     assert "model.ckpt-3 was not trained in float16: the loss scale begins at 32,768" in caplog.text
-    trainer(data_dir, tmp_path, allow_hparams_change=True).train(7)
+    small_trainer(data_dir, tmp_path, allow_hparams_change=True).train(7)
     assert "loss_scale" not in log(tmp_path)[-2], "back in float32"
 
 
 def test_another_number_of_replicas_keeps_the_batches_of_a_step(data_dir, tmp_path, taken, caplog):
-    trainer(data_dir, tmp_path / "one", HPARAMS + ",gradient_accumulation_steps=2").train(4)
+    small_trainer(data_dir, tmp_path / "one", HPARAMS + ",gradient_accumulation_steps=2").train(4)
     expected = taken.copy()
     taken.clear()
     changing = tmp_path / "changing"
     with caplog.at_level(logging.INFO, "t2t_lite"):
-        trainer(data_dir, changing, logical_cpus=2).train(2)
+        small_trainer(data_dir, changing, logical_cpus=2).train(2)
         with pytest.raises(UserError, match=r"3 replicas cannot share the 2 batches .* Expected 1, 2 of them, or"):
-            trainer(data_dir, changing, logical_cpus=3).train(4)
-        trainer(data_dir, changing).train(4)
+            small_trainer(data_dir, changing, logical_cpus=3).train(4)
+        small_trainer(data_dir, changing).train(4)
     assert taken == expected
     whole, early, after = state(tmp_path / "one", 4), state(tmp_path / "one", 3), state(changing, 4)
     assert distance(whole, after) <= 1e-3 * distance(whole, early)
@@ -99,7 +99,7 @@ def test_another_number_of_replicas_keeps_the_batches_of_a_step(data_dir, tmp_pa
     begun = [line for line in log(changing) if line["event"] in ("start", "resume")]
     assert [(line["replicas"], line["gradient_accumulation_steps"]) for line in begun] == [(2, 1), (1, 2)]
     # As `--hparams=gradient_accumulation_steps=1 --allow_hparams_change` does.
-    trainer(data_dir, changing, allow_hparams_change=True, keep_batches_a_step=False).train(5)
+    small_trainer(data_dir, changing, allow_hparams_change=True, keep_batches_a_step=False).train(5)
     assert [len(batches) for _, batches in taken[4:]] == [1]
     [change] = log(changing, "hparams_change")
     assert change["step"] == 4 and change["changed"] == {"batches_a_step": [2, 1]}

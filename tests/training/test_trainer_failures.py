@@ -11,35 +11,35 @@ import tensorflow as tf
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.runs.checkpoints import checkpoint_step
 from t2t_lite.training import trainer as trainer_module
-from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, state, trainer
+from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, small_trainer, state
 
 
 @pytest.fixture(scope="module")
 def whole(data_dir, tmp_path_factory):
     """A run of seven steps without a break."""
     folder = tmp_path_factory.mktemp("whole")
-    trainer(data_dir, folder).train(7)
+    small_trainer(data_dir, folder).train(7)
     return folder
 
 
 def test_damaged_newest_checkpoint_falls_back(data_dir, whole, tmp_path, caplog):
-    trainer(data_dir, tmp_path).train(6)
+    small_trainer(data_dir, tmp_path).train(6)
     newest = tmp_path / "model.ckpt-6.data-00000-of-00001"
     newest.write_bytes(newest.read_bytes()[:1000])
-    trainer(data_dir, tmp_path).train(7)
+    small_trainer(data_dir, tmp_path).train(7)
     assert "model.ckpt-6: damaged" in caplog.text
     assert_same(state(tmp_path, 7), state(whole, 7))
 
 
 def test_all_checkpoints_damaged(data_dir, tmp_path):
-    trainer(data_dir, tmp_path).train(3)
+    small_trainer(data_dir, tmp_path).train(3)
     (tmp_path / "model.ckpt-3.data-00000-of-00001").write_bytes(b"")
     with pytest.raises(UserError, match=r"no checkpoint can be read; tried model\.ckpt-3"):
-        trainer(data_dir, tmp_path).train(5)
+        small_trainer(data_dir, tmp_path).train(5)
 
 
 def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkeypatch):
-    trainer(data_dir, tmp_path).train(3)
+    small_trainer(data_dir, tmp_path).train(3)
 
     def full(checkpoint, path):
         (tmp_path / f"{os.path.basename(path)}.data-00000-of-00001").write_bytes(b"half")
@@ -48,9 +48,9 @@ def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkey
     with monkeypatch.context() as patch:
         patch.setattr(tf.train.Checkpoint, "write", full)
         with pytest.raises(Failure, match=r"step 6 could not be saved: No space left.*model.ckpt-3"):
-            trainer(data_dir, tmp_path).train(6)
+            small_trainer(data_dir, tmp_path).train(6)
     assert not [name for name in os.listdir(tmp_path) if "ckpt-6" in name]
-    trainer(data_dir, tmp_path).train(7)
+    small_trainer(data_dir, tmp_path).train(7)
     assert_same(state(tmp_path, 7), state(whole, 7))
 
 
@@ -61,7 +61,7 @@ def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(da
     schedule = "learning_rate_schedule=constant*exp_decay,learning_rate_decay_rate=10,learning_rate_decay_steps=1"
     hparams = f"{HPARAMS},{schedule},max_skipped_steps=3"
     with pytest.raises(Failure, match=r"3 steps in a row.*not-finite-step-\d+\. "):
-        trainer(data_dir, tmp_path, hparams, **when).train(60)
+        small_trainer(data_dir, tmp_path, hparams, **when).train(60)
     [folder] = [path for path in tmp_path.iterdir() if path.name.startswith("not-finite")]
     step = checkpoint_step(folder)
     skipped = [line["step"] for line in log(tmp_path) if line["event"] == "skipped"]
@@ -79,19 +79,19 @@ def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(da
 
 def test_everything_longer_than_max_length(data_dir, tmp_path):
     with pytest.raises(UserError, match=r"none of the 120 training examples .*max_length=1 "):
-        trainer(data_dir, tmp_path / "run", HPARAMS + ",max_length=1").train(3)
+        small_trainer(data_dir, tmp_path / "run", HPARAMS + ",max_length=1").train(3)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_max_length_beyond_the_learned_positions(data_dir, tmp_path):
     with pytest.raises(UserError, match=r"max_length=256: the learned table has max_position=100 positions"):
-        trainer(data_dir, tmp_path / "run", HPARAMS + ",pos=emb,max_position=100").train(3)
+        small_trainer(data_dir, tmp_path / "run", HPARAMS + ",pos=emb,max_position=100").train(3)
     assert not (tmp_path / "run").exists()
 
 
 def test_weights_in_float16_are_refused(data_dir, tmp_path):
     with pytest.raises(UserError, match=r"^dtype_policy=float16: .*Expected mixed_float16, which"):
-        trainer(data_dir, tmp_path / "run", f"{HPARAMS},dtype_policy=float16").train(3)
+        small_trainer(data_dir, tmp_path / "run", f"{HPARAMS},dtype_policy=float16").train(3)
     assert not (tmp_path / "run").exists()
 
 
@@ -114,18 +114,18 @@ def own_data(data_dir, tmp_path):
 def test_damage_met_while_training(own_data, whole, tmp_path, monkeypatch):
     """It is named; the checkpoints before it are whole; one that has it in its buffer is told from a bad file."""
     run = tmp_path / "run"
-    trainer(own_data.folder, run).train(3)
+    small_trainer(own_data.folder, run).train(3)
     with monkeypatch.context() as patch:
         patch.setattr(trainer_module, "announce", lambda *_: own_data.damage())  # after all that is checked before
         with pytest.raises(UserError, match=rf"{own_data.shard}: damaged or not a file of records.*Delete it and run"):
-            trainer(own_data.folder, run, local_eval_frequency=5).train(300)
+            small_trainer(own_data.folder, run, local_eval_frequency=5).train(300)
     own_data.mend()
     with pytest.raises(UserError, match=r"is whole now.*the newest checkpoint was saved with the damage"):
-        trainer(own_data.folder, run).train(300)
+        small_trainer(own_data.folder, run).train(300)
     for name in checkpoints(run)[1:]:
         for path in run.glob(f"{name}.*"):
             path.unlink()
-    trainer(own_data.folder, run).train(7)
+    small_trainer(own_data.folder, run).train(7)
     assert_same(state(run, 7), state(whole, 7))
 
 
@@ -134,7 +134,7 @@ def test_a_shard_cut_off_is_named_before_anything_is_written(own_data, tmp_path,
     (shard,) = own_data.shard.parent.glob(f"*-{split}-00000-*")
     shard.write_bytes(shard.read_bytes()[:-1])
     with pytest.raises(UserError, match=rf"{shard}: has [\d,]+ bytes, but [\d,]+ when it was written"):
-        trainer(own_data.folder, tmp_path / "run").train(3)
+        small_trainer(own_data.folder, tmp_path / "run").train(3)
     assert not (tmp_path / "run").exists()
 
 
@@ -144,11 +144,11 @@ def test_a_damaged_dev_shard_is_named_before_anything_is_written(own_data, tmp_p
     data[len(data) // 2] ^= 255
     shard.write_bytes(data)
     with pytest.raises(UserError, match=f"{shard}: damaged or not a file of records"):
-        trainer(own_data.folder, tmp_path / "run", evaluates=True).train(3)
+        small_trainer(own_data.folder, tmp_path / "run", evaluates=True).train(3)
     assert not (tmp_path / "run").exists()
 
 
 def test_no_data(tmp_path):
     with pytest.raises(UserError, match="t2t-datagen --problem=algorithmic_reverse_decimal40"):
-        trainer(str(tmp_path), tmp_path / "run").train(3)
+        small_trainer(str(tmp_path), tmp_path / "run").train(3)
     assert not (tmp_path / "run").exists()
