@@ -24,6 +24,7 @@ _SUBMODULES = (
 
 
 _NAMES = {
+    "Generator": "t2t_lite.decoding.generator",
     "HParams": "t2t_lite.config",
     "Predictor": "t2t_lite.decoding.predictor",
     "Translator": "t2t_lite.decoding.translator",

@@ -72,6 +72,7 @@ BEAM_SIZE = Range(1, 1024)
 COUNT = Range(0, 2**31 - 1)  # of sentences, steps, examples; 0: none, or all
 DECODE_BATCH = Range(1, 4096)
 EXTRA_LENGTH = Range(0, 10_000)
+NEW_TOKENS = Range(1, 10_000)
 GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
 LOGICAL_CPUS = Range(0, 64)  # each is a replica with its own part of the graph

@@ -17,10 +17,6 @@ def problem(task, answered_by=None):
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_has_a_class_that_loads_and_metrics(task):
     assert problem(task).eval_metrics() == list(TASKS[task].eval_metrics)
-    if not hasattr(t2t_lite, TASKS[task].answered_by):
-        with pytest.raises(UserError, match=r"^problem: no Generator yet"):
-            answering_class(problem(task))
-        return
     loader = answering_class(problem(task))
     assert callable(loader.load) and getattr(t2t_lite, loader.__name__) is loader
 

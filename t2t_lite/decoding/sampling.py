@@ -20,25 +20,59 @@ _TOGETHER = 4
 _BLOCK = 128  # ids per block of running sums
 
 
-def sample(
-    model,
-    inputs,
-    limit,
-    *,
-    seeds,
-    num_samples=1,
-    temperature=1.0,
-    top_k=0,
-    top_p=None,
-    prefix=None,
-    max_length=None,
-    end_id=EOS_ID,
-    no_repeat_ngram_size=0,
-    repetition_penalty=None,
-    continues_inputs=False,
-    stops=None,
-) -> Hypotheses:
+def sample(model, inputs, limit, **settings) -> Hypotheses:
     """Samples outputs id by id until all have finished. Call it inside a `tf.function`.
+
+    Args:
+        model, inputs, limit, **settings: see `Sampling`.
+
+    Returns:
+        Hypotheses in the order of sampling, not by score. A score is the log-probability (nats) of the whole output,
+        including a forced prefix, under the model itself: without temperature, truncation or rules against repetition,
+        so that samples with different settings are comparable, and without length penalty.
+    """
+    steps = Sampling(model, inputs, limit, **settings)
+    memory = tf.nest.map_structure(lambda leaf: tf.repeat(leaf, steps.groups, axis=0), model.encode(inputs))
+    state = run_steps(steps, model, memory, steps.together, settings.get("max_length"))
+    shape = (steps.batch, steps.groups * steps.together)
+    return Hypotheses(
+        ids=tf.reshape(state.live, (*shape, steps.max_length)),
+        scores=tf.reshape(state.log_probs, shape),
+        ended=tf.reshape(state.ended, shape),
+    )
+
+
+def sample_step(model, inputs, limit, *, state=None, **settings):
+    """Adds the next id to one sample of one input.
+
+    Args:
+        model, inputs, limit, **settings: see `Sampling`; with `max_length`.
+        state: what the last call returned; None at first.
+
+    Returns:
+        State, of a batch of one; whether the sample is unfinished, bool [].
+    """
+    steps = Sampling(model, inputs, limit, **settings)
+    if state is None:
+        state = steps.start(model.init_cache(model.encode(inputs), steps.max_length, 1))
+    state = steps.step(state)
+    return state, steps.open(state)[0, 0]
+
+
+class State(typing.NamedTuple):
+    """The loop's variables; R = B * groups rows of K samples."""
+
+    position: tf.Tensor  # int32 []
+    ids: tf.Tensor  # int32 [R, K], output of the previous step
+    log_probs: tf.Tensor  # float32 [R, K]
+    live: tf.Tensor  # int32 [R, K, T]
+    ended: tf.Tensor  # bool [R, K]
+    cache: dict
+    matched: tf.Tensor  # int32 [R, K], how much of a stop string each sample ends in; (): there are none
+
+
+class Sampling:
+    """One run of sampling: its settings, and the step that `tf.while_loop` repeats.
 
     The model's distribution at each position is changed in the same order as in Hugging Face's `generate`. The rules
     against repetition (`Repetition`) change the logits, which are then divided by `temperature`. Only the `top_k`
@@ -57,67 +91,37 @@ def sample(
         top_p: float or float32 scalar tensor in (0, 1]; None: as 1, without the cost.
         prefix: int32 [B, P], ids that each output has to begin with, then 0; or None.
         max_length, end_id, no_repeat_ngram_size, repetition_penalty, continues_inputs, stops: see `beam_search`.
-
-    Returns:
-        Hypotheses in the order of sampling, not by score. A score is the log-probability (nats) of the whole output,
-        including a forced prefix, under the model itself: without temperature, truncation or rules against repetition,
-        so that samples with different settings are comparable, and without length penalty.
     """
-    groups = next(n for n in range(-(-num_samples // _TOGETHER), num_samples + 1) if num_samples % n == 0)
-    together = num_samples // groups
-    memory = tf.nest.map_structure(lambda leaf: tf.repeat(leaf, groups, axis=0), model.encode(inputs))
-    prompts = tf.repeat(inputs, groups, axis=0) if continues_inputs else None
-    repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, prompts)
-    steps = _Steps(
-        model, limit, seeds, groups, together, temperature, top_k, top_p, prefix, max_length, end_id, repetition, stops
-    )
-    state = run_steps(steps, model, memory, together, max_length)
-    shape = (steps.batch, num_samples)
-    return Hypotheses(
-        ids=tf.reshape(state.live, (*shape, steps.max_length)),
-        scores=tf.reshape(state.log_probs, shape),
-        ended=tf.reshape(state.ended, shape),
-    )
-
-
-class _State(typing.NamedTuple):
-    """The loop's variables; R = B * groups rows of K samples."""
-
-    position: tf.Tensor  # int32 []
-    ids: tf.Tensor  # int32 [R, K], output of the previous step
-    log_probs: tf.Tensor  # float32 [R, K]
-    live: tf.Tensor  # int32 [R, K, T]
-    ended: tf.Tensor  # bool [R, K]
-    cache: dict
-    matched: tf.Tensor  # int32 [R, K], how much of a stop string each sample ends in; (): there are none
-
-
-class _Steps:
-    """One run of sampling: its settings, and the step that `tf.while_loop` repeats."""
 
     def __init__(
         self,
         model,
+        inputs,
         limit,
+        *,
         seeds,
-        groups,
-        together,
-        temperature,
-        top_k,
-        top_p,
-        prefix,
-        max_length,
-        end_id,
-        repetition,
-        stops,
+        num_samples=1,
+        temperature=1.0,
+        top_k=0,
+        top_p=None,
+        prefix=None,
+        max_length=None,
+        end_id=EOS_ID,
+        no_repeat_ngram_size=0,
+        repetition_penalty=None,
+        continues_inputs=False,
+        stops=None,
     ):
+        groups = next(n for n in range(-(-num_samples // _TOGETHER), num_samples + 1) if num_samples % n == 0)
         self.model = model
-        self.together = together
+        self.groups = groups
+        self.together = num_samples // groups
         self.temperature = tf.cast(temperature, tf.float32)
         self.top_k = top_k
         self.top_p = top_p
         self.end_id = -1 if end_id is None else end_id
-        self.repetition = repetition
+        prompts = tf.repeat(inputs, groups, axis=0) if continues_inputs else None
+        self.repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, prompts)
         self.stops = stops
         static = max_length is not None
         self.batch = limit.shape[0] if static else tf.shape(limit)[0]
@@ -125,13 +129,13 @@ class _Steps:
         self.max_length = max_length if static else tf.maximum(tf.reduce_max(limit), 1)
         self.limit = tf.repeat(limit, groups)[:, None]  # [R, 1]
         self.prefix = None if prefix is None else tf.repeat(prefix, groups, axis=0)  # [R, P]
-        uniform = uniform_numbers(seeds, groups * together, self.max_length)  # [B, groups * K, T, 2]
-        self.uniform = tf.reshape(uniform, (self.rows, together, self.max_length, 2))
+        uniform = uniform_numbers(seeds, num_samples, self.max_length)  # [B, groups * K, T, 2]
+        self.uniform = tf.reshape(uniform, (self.rows, self.together, self.max_length, 2))
 
     def start(self, cache):
         """Returns the state before the first step."""
         each = (self.rows, self.together)
-        return _State(
+        return State(
             position=tf.constant(0),
             ids=tf.zeros(each, tf.int32),
             log_probs=tf.zeros(each),
@@ -163,7 +167,7 @@ class _Steps:
             matched, stopped = next_states(self.stops, state.matched, ids)
             ends |= stopped
         here = tf.range(self.max_length) == state.position  # [T]
-        return _State(
+        return State(
             position=state.position + 1,
             ids=ids,
             log_probs=state.log_probs + tf.where(is_open, tf.reshape(chosen, (self.rows, self.together)), 0.0),

@@ -11,11 +11,12 @@ from t2t_lite.decoding.searcher import plan_batches
 
 @dataclasses.dataclass(frozen=True)
 class TargetScore:
-    """The log-probability of one target under a model.
+    """The log-probability of one target, or of a language model's text.
 
     Attributes:
         log_prob: float, log-probability (nats) of the target given its source, the sum over its tokens.
-        token_log_probs: list of float (nats): log-probability of each piece and EOS given the previous ones.
+        token_log_probs: list of float (nats): log-probability of each piece, and of a target's EOS, given the previous
+            ones.
     """
 
     log_prob: float
@@ -23,8 +24,8 @@ class TargetScore:
 
     @property
     def per_token(self):
-        """float, mean negative log-probability (nats) per token, EOS included; its exponential is the perplexity."""
-        return -self.log_prob / len(self.token_log_probs)
+        """float, mean negative log-probability (nats) of `token_log_probs`; its exponential is the perplexity."""
+        return -self.log_prob / max(len(self.token_log_probs), 1)
 
 
 class GivenTargets:
@@ -75,8 +76,9 @@ def token_log_probs(model):
 
 
 def log_probs_of_targets(model, inputs, targets):
-    """int32 [B, S], int32 [B, T] -> log-probabilities (nats) of the targets, float32 [B, T]; undefined for padding."""
-    logits = tf.cast(model({"inputs": inputs, "targets": targets}, training=False), tf.float32)
+    """int32 [B, S] or None, int32 [B, T] -> float32 [B, T], log-probabilities (nats) of targets; not of padding."""
+    features = {"targets": targets} | ({} if inputs is None else {"inputs": inputs})
+    logits = tf.cast(model(features, training=False), tf.float32)
     return tf.gather(logits, targets, axis=2, batch_dims=2) - tf.reduce_logsumexp(logits, -1)
 
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.adapters import decodable
 from t2t_lite.decoding.beam_search import EOS_ID, PAD_ID, beam_search
-from t2t_lite.decoding.sampling import sample
+from t2t_lite.decoding.sampling import sample, sample_step
 from t2t_lite.decoding.search_tree import recorded_beam_search, tree
 from t2t_lite.decoding.stop_strings import stop_table
 
@@ -39,6 +39,11 @@ class SearchResult:
     score: float
     ended: bool
     stopped: bool = False
+
+    @property
+    def all_ids(self):
+        """Its ids, with EOS if it ended so."""
+        return [*self.ids, EOS_ID] if self.ended and not self.stopped else self.ids
 
 
 def longest_translation(length, options):
@@ -151,7 +156,28 @@ class Searcher:
         tensors = self._tensors([(source, prefix)], 1, max(1, len(source)), len(prefix), options)
         hypotheses, record = self._graph_function(key, tensors)(tensors)
         (results,) = _results(hypotheses, options.n_best, self._end_id)
-        return tree(record, [[*one.ids, *[self._end_id] * (one.ended and not one.stopped)] for one in results])
+        return tree(record, [one.all_ids for one in results])
+
+    def stream(self, source, options):
+        """Samples one output, or searches greedily, step by step; never compiled.
+
+        Args:
+            source: list of ids, as of `search`.
+            options: SearchOptions; without sampling as with a beam of one.
+
+        Yields:
+            int, the ids that `search` returns, each as soon as it is known.
+        """
+        if not options.sampling:
+            options = dataclasses.replace(options, sampling=True, temperature=0.0, top_k=0, top_p=1.0)
+        options = dataclasses.replace(options, n_best=1)
+        key = dataclasses.replace(self._key([len(source)], [0], options), method=sample_step)
+        tensors = self._tensors([(source, [])], 1, key.width, 0, options)
+        step, state, is_open = self._compiled_function(key), None, True
+        while is_open:
+            state, is_open = step({**tensors, "state": state})
+            if (i := int(state.ids[0, 0])) != self._end_id:
+                yield i
 
     def _tensors(self, batch, rows, width, prefix_width, options):
         """Returns the arguments of a search, by name, of pairs of a source and its prefix."""
@@ -221,7 +247,9 @@ class Searcher:
         with self._making:
             if key not in self._compiled:
                 self._compiled[key] = tf.function(
-                    self._search_function(key, key.max_length), jit_compile=True, autograph=False
+                    self._search_function(key, key.max_length),
+                    jit_compile=key.method is not sample_step,
+                    autograph=False,
                 )
             return self._compiled[key]
 

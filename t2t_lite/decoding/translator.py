@@ -3,50 +3,15 @@
 import dataclasses
 import functools
 
-import numpy as np
-
-from t2t_lite.backend import check_tensorflow
 from t2t_lite.decoding import minimum_bayes_risk
-from t2t_lite.decoding.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.beam_search import EOS_ID
-from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
-from t2t_lite.decoding.searcher import Searcher
-from t2t_lite.decoding.stop_strings import before_stop
-from t2t_lite.decoding.texts import check_options, check_texts
+from t2t_lite.decoding.text_model import Hypothesis, TextModel
+from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, located
-from t2t_lite.search_options import SearchOptions
-from t2t_lite.tasks import check_task
 
 MAX_INPUT_LENGTH = 1024
-_OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
-
-
-@dataclasses.dataclass(frozen=True)
-class Hypothesis:
-    """One possible translation of a sentence.
-
-    Attributes:
-        text: str.
-        score: float, log-probability (nats) / length penalty; 0 for a blank sentence.
-        tokens: list of str, the vocabulary's pieces, of a stop string, too.
-        ids: list of int, without EOS.
-        ended: bool, False if the output was truncated at its maximum length.
-        token_scores: list of float, each id's log-probability (nats), including EOS if it ended so; None unless
-            requested.
-        attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores: how much each
-            decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum up to 1. None
-            unless requested.
-    """
-
-    text: str = ""
-    score: float = 0.0
-    tokens: list = dataclasses.field(default_factory=list)
-    ids: list = dataclasses.field(default_factory=list)
-    ended: bool = True
-    token_scores: list | None = None
-    attention: np.ndarray | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +36,7 @@ class Translation:
     attention = property(lambda self: self.hypotheses[0].attention)
 
 
-class Translator:
+class Translator(TextModel):
     """Translates with a model. Create it once and call it often, since it keeps traced and compiled functions.
 
     The model's weights are read at every call, so that the trainer can use one with the model in training.
@@ -88,61 +53,11 @@ class Translator:
         'Hallo Welt.'
     """
 
+    task, method = "sequence_to_sequence", "translate"
+
     def __init__(self, model, encoders, hparams, problem=None):
-        check_tensorflow("Translator")
-        self.model = model
-        self.encoders = encoders
-        self.hparams = hparams
-        self.problem = problem
-        self.runs = []
-        self.searcher = Searcher(model, encoder=encoders["targets"])
+        super().__init__(model, encoders, hparams, problem)
         self.max_input_length = min(self.searcher.max_length or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
-
-    @classmethod
-    def load(cls, path, data_dir=None, compute_dtype=None, check_device=True):
-        """Loads a trained model, or several as an ensemble, which averages their probabilities.
-
-        Args:
-            path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
-                export of t2t-exporter; or a list of them, of the same problem and vocabulary.
-            data_dir: folder of the vocabulary, if it is not beside the checkpoint.
-            compute_dtype: "bfloat16": weights, cached keys and values, and matrix products have 8 significant bits;
-                softmax, normalization and scores are float32. Or "float32"; None: as the model was trained.
-            check_device: bool, whether "bfloat16" becomes "float32", with a warning, if this machine would be slow
-                in it; False for an export, which other machines serve.
-
-        Raises:
-            UserError: there is no model, or its files do not belong together.
-        """
-        from t2t_lite.runs.opening import open_runs
-
-        dtype = usable_dtype(compute_dtype, check_device)
-
-        paths = path if isinstance(path, list | tuple) else [path]
-        if not paths:
-            raise UserError("No checkpoint to load: expected one, or several for an ensemble.")
-        runs = [run for path in paths for run in open_runs(path, data_dir, dtype)]
-        check_task(runs[0].problem, "sequence_to_sequence", runs[0].path)
-        check_ensemble(runs)
-        first = runs[0]
-        model = first.model if len(runs) == 1 else Ensemble([run.model for run in runs])
-        translator = cls(model, first.encoders, first.hparams, first.problem)
-        translator.runs = runs
-        return translator
-
-    @property
-    def run(self):
-        """The loaded `t2t_lite.runs.opening.Run`, the first one of an ensemble, or None."""
-        return self.runs[0] if self.runs else None
-
-    @property
-    def search_history(self):
-        """See `Searcher.history`."""
-        return self.searcher.history
-
-    @search_history.setter
-    def search_history(self, history):
-        self.searcher.history = history
 
     def translate(
         self,
@@ -193,7 +108,7 @@ class Translator:
         found = self._search(sources, options, forced, on_progress)
         of_each = self._of_each(sources, found, return_attention, return_token_scores)
         for at, source, results in zip(ids, sources, found, strict=True):
-            hypotheses = tuple(self._hypothesis(texts[at], result, options.stop, next(of_each)) for result in results)
+            hypotheses = tuple(self.hypothesis(texts[at], result, options.stop, **next(of_each)) for result in results)
             pieces = self.encoders["inputs"].pieces(source[:-1])
             translations[at] = Translation(hypotheses, len(ids[at]) > longest, pieces)
         return translations
@@ -311,7 +226,7 @@ class Translator:
         """Yields for each result of each source the requested extra fields of its `Hypothesis`, as a dict."""
         pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
         inputs = [source for source, _ in pairs]
-        outputs = [[*result.ids, EOS_ID] if result.ended and not result.stopped else result.ids for _, result in pairs]
+        outputs = [result.all_ids for _, result in pairs]
         fields = {}
         if return_token_scores:
             fields["token_scores"] = [log_probs.tolist() for log_probs in self._scorer(inputs, outputs)]
@@ -320,15 +235,6 @@ class Translator:
             fields["attention"] = [rows[:, : len(source)] for source, rows in zip(inputs, weights, strict=True)]
         for at in range(len(pairs)):
             yield {name: values[at] for name, values in fields.items()}
-
-    def _hypothesis(self, text, result, stop, fields):
-        pieces, whole = (
-            read(result.ids) for read in (self.encoders["targets"].pieces, self.encoders["targets"].decode)
-        )
-        output = before_stop(whole, stop)
-        shown = self.problem.output_text(text, output, self.encoders) if self.problem else output
-        ended = result.ended or output != whole
-        return Hypothesis(shown, result.score, pieces, result.ids, ended, **fields)
 
     @functools.cached_property
     def _scorer(self):
@@ -348,12 +254,6 @@ class Translator:
                 f"{self.max_input_length:,}. Split it, or leave it out."
             )
         return ids
-
-    def search_options(self, given):
-        """Returns a dict as SearchOptions, with the problem's defaults. Raises `UserError` for a bad value."""
-        check_options(given, _OPTIONS, "translate")
-        defaults = self.problem.decode_defaults if self.problem else {}
-        return SearchOptions(**{**defaults, **given})
 
     def _prepared(self, text):
         return self.problem.input_text(text) if self.problem else text

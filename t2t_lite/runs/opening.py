@@ -76,10 +76,11 @@ def find_run(path) -> Found:
 
 
 def load(path, **arguments):
-    """Loads a trained model by the class that answers for its problem: a `Translator`, or a `Predictor` of classes.
+    """Loads a trained model by the class that answers for its problem: a `Translator`, a `Generator` or a `Predictor`.
 
     Args:
-        path: an output_dir, a checkpoint, a folder of averages or an export; for a `Translator` also a list of them.
+        path: an output_dir, a checkpoint, a folder of averages or an export; or a list of them, as an ensemble that
+            translates or generates.
         **arguments: of that class's `load`, such as `data_dir`.
 
     Raises:

@@ -14,27 +14,41 @@ SENTENCES = [" ".join(TEXT.split()[i * k % 22] for k in range(1, 3 + i % 7)) + "
 
 def make_run(folder, steps=(100,), seed=0, vocab_size=330, **hparams):
     """Writes data into <folder>/data and a run with one checkpoint a step into <folder>/run; returns the latter."""
-    data, output_dir = folder / "data", folder / "run"
-    data.mkdir(parents=True)
+    (folder / "data").mkdir(parents=True)
     texts = {}
     for name in ("a.en", "a.de"):
         texts[name] = folder / name
         texts[name].write_text("".join(f"{sentence}\n" for sentence in SENTENCES), encoding="utf-8")
-    pair = [str(path) for path in texts.values()]
+    files = [str(path) for path in texts.values()]
     problem = registry.problem("translate_own")
-    problem.configure(train_files=pair, dev_files=pair, vocab_size=vocab_size)
+    problem.configure(train_files=files, dev_files=files, vocab_size=vocab_size)
+    return _make(problem, "transformer", folder, steps, seed, hparams)
+
+
+def make_language_model_run(folder, steps=(100,), seed=0, vocab_size=300, **hparams):
+    """The same of a language model with learned positions."""
+    (folder / "data").mkdir(parents=True)
+    text = folder / "text"
+    text.write_text("".join(f"{sentence}\n" for sentence in SENTENCES), encoding="utf-8")
+    problem = registry.problem("languagemodel_own")
+    problem.configure(train_files=[str(text)], dev_files=[str(text)], vocab_size=vocab_size, sequence_length=32)
+    return _make(problem, "transformer_lm", folder, steps, seed, {"pos": "emb", "max_position": 32} | hparams)
+
+
+def _make(problem, model, folder, steps, seed, hparams):
+    data, output_dir = folder / "data", folder / "run"
     problem.generate_data(str(data), str(folder))
     encoders = problem.get_feature_encoders(str(data))
     settings = {"num_hidden_layers": 1, "hidden_size": 16, "filter_size": 32, "num_heads": 2} | hparams
     config = {
-        "problem": "translate_own",
-        "model": "transformer",
-        "hparams_set": "transformer_tiny",
-        "vocab_size": encoders["inputs"].vocab_size,
+        "problem": problem.name,
+        "model": model,
+        "hparams_set": f"{model}_tiny",
+        "vocab_size": encoders["targets"].vocab_size,
         "target_vocab_size": None,
         "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
         "usr_dir": "",
-        "hparams": registry.hparams("transformer_tiny").override_from_dict(settings).values(),
+        "hparams": registry.hparams(f"{model}_tiny").override_from_dict(settings).values(),
     }
     output_dir.mkdir()
     write_run_config(str(output_dir), config)

@@ -23,8 +23,14 @@ class Letters(TextEncoder):
     def __init__(self):
         super().__init__(len(self.piece_bytes))
 
+    def encode(self, text):
+        return [self.piece_bytes.index(letter.encode()) for letter in text]
+
     def _join(self, ids):
-        return b"".join(self.piece_bytes[i] for i in ids).decode()
+        return "".join(map(self._piece, ids))
+
+    def _piece(self, i):
+        return self.piece_bytes[i].decode()
 
 
 def encoders(folder):

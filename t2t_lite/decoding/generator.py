@@ -1,0 +1,244 @@
+"""Generator: continues texts with a trained language model, and scores texts."""
+
+import dataclasses
+import functools
+import itertools
+
+import numpy as np
+
+from t2t_lite.decoding.scoring import GivenTargets, TargetScore, log_probs_of_targets, token_log_probs
+from t2t_lite.decoding.searcher import SearchResult
+from t2t_lite.decoding.text_model import Hypothesis, TextModel
+from t2t_lite.decoding.texts import check_texts
+from t2t_lite.errors import UserError, located
+from t2t_lite.ranges import NEW_TOKENS, Range, typed_value
+from t2t_lite.search_options import SearchOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class Generation:
+    """The continuations of one prompt.
+
+    Attributes:
+        hypotheses: tuple of at most n_best `Hypothesis`, best first, at least one; samples in the order of sampling.
+            Their texts are the continuations alone.
+        truncated: bool, whether the prompt was longer than `max_prompt_length`, so that its beginning was not read.
+        prompt_tokens: list of str, the pieces of the prompt that were read.
+        text, score, tokens, ids: those of the first hypothesis.
+    """
+
+    hypotheses: tuple = (Hypothesis(),)
+    truncated: bool = False
+    prompt_tokens: list = dataclasses.field(default_factory=list)
+
+    text = property(lambda self: self.hypotheses[0].text)
+    score = property(lambda self: self.hypotheses[0].score)
+    tokens = property(lambda self: self.hypotheses[0].tokens)
+    ids = property(lambda self: self.hypotheses[0].ids)
+
+
+class Generator(TextModel):
+    """Continues texts. Create it once and call it often, since it keeps traced and compiled functions.
+
+    Args:
+        model: a language model, see `t2t_lite.decoding.beam_search` for the methods it may have. Its inputs are the
+            prompts.
+        encoders: {"targets": TextEncoder}.
+        hparams: HParams of the model.
+        problem: the Problem, or None.
+
+    Attributes:
+        max_length: int, the most ids of a prompt and its continuation together, or None: any number.
+
+    Example:
+        >>> generator = t2t_lite.Generator.load("train/stories")                                  # doctest: +SKIP
+        >>> generator.generate(["Once upon"], sampling=True, top_k=50, seed=1)[0].text            # doctest: +SKIP
+        ' a time there was a king.'
+    """
+
+    task, method = "language_model", "generate"
+
+    def __init__(self, model, encoders, hparams, problem=None):
+        self.max_length = getattr(model, "max_length", None)
+        super().__init__(model, encoders, hparams, problem, longest_output=self._longest_output, continues_inputs=True)
+
+    def generate(
+        self,
+        texts,
+        *,
+        max_new_tokens=SearchOptions.extra_length,
+        max_prompt_length=None,
+        return_token_scores=False,
+        on_progress=None,
+        **options,
+    ):
+        """Continues texts. An empty one gives a text from its beginning.
+
+        Args:
+            texts: list of str, the prompts; or of lists of ids.
+            max_new_tokens: int, the most ids of a continuation, its end counted. It has fewer where the prompt and it
+                would have more than `max_length`; then it has not `ended`.
+            max_prompt_length: int, of longer prompts only so many ids at their end are read. None: a prompt that leaves
+                no room for a continuation is an error.
+            return_token_scores: bool, whether hypotheses get their `token_scores`; this costs one more pass.
+            on_progress: None, or a function called with the number of prompts in each finished batch.
+            **options: of `t2t_lite.search_options.SearchOptions`, without extra_length: beam_size (1: greedy), alpha,
+                n_best, no_repeat_ngram_size, stop and so on, or sampling=True with temperature, top_k, top_p and seed.
+
+        Returns:
+            list of `Generation`, in the order of `texts`. Prompts do not influence one another.
+
+        Raises:
+            UserError: an option is out of range, a prompt is too long, or an id is not in the vocabulary.
+        """
+        options = self._options(options, max_new_tokens)
+        prompts = self._prompts(texts, max_prompt_length)
+        found = self.searcher.search([prompt.ids for prompt in prompts], options, on_progress=on_progress)
+        scores = self._token_scores(prompts, found) if return_token_scores else itertools.repeat(None)
+        return [
+            Generation(
+                tuple(self._hypothesis(prompt, result, options, next(scores)) for result in results),
+                prompt.truncated,
+                self.encoders["targets"].pieces(prompt.ids),
+            )
+            for prompt, results in zip(prompts, found, strict=True)
+        ]
+
+    def stream(self, text, *, max_new_tokens=SearchOptions.extra_length, max_prompt_length=None, **options):
+        """Continues one text; its continuation comes part by part, as soon as each is known.
+
+        Args:
+            text: str, or list of ids.
+            max_new_tokens, max_prompt_length, **options: as of `generate`; with sampling or beam_size=1.
+
+        Returns:
+            Iterator of str. Together they are the text that `generate` returns.
+
+        Raises:
+            UserError: as `generate`, or there is more than one beam or sample.
+        """
+        options = self._options(options, max_new_tokens)
+        if options.n_best != 1 or not (options.sampling or options.beam_size == 1):
+            raise UserError("stream: expected sampling or beam_size=1, and n_best=1. Others are only known at the end.")
+        (prompt,) = self._prompts([text], max_prompt_length)
+        return self._parts(prompt, options)
+
+    def score(self, texts, *, batch_size=16, on_progress=None):
+        """Returns the log-probabilities of texts: of every id, given those before it.
+
+        The first id is given what the model reads at the beginning of a text. The end of the text is not counted.
+
+        Args:
+            texts: list of str, or of lists of ids.
+            batch_size: int, texts per pass; fewer if they are longer than 128 ids.
+            on_progress: None, or a function called with the number of texts in each finished batch.
+
+        Returns:
+            list of `TargetScore`; of an empty text it has no ids.
+
+        Raises:
+            UserError: a text is too long for the model, or an id is not in the vocabulary.
+        """
+        every = self._ids(texts, "text")
+        for number, ids in enumerate(every, 1):
+            if len(ids) > (self.max_length or len(ids)):
+                raise UserError(
+                    f"text {number}: {len(ids):,} ids. The longest that the model can score has {self.max_length:,}. "
+                    "Split it."
+                )
+        some = [ids for ids in every if ids]
+        found = iter(self._scorer([[]] * len(some), some, batch_size, on_progress))
+        log_probs = [next(found) if ids else np.zeros(0) for ids in every]
+        if on_progress and len(some) < len(every):
+            on_progress(len(every) - len(some))
+        return [TargetScore(float(each.sum()), each.tolist()) for each in log_probs]
+
+    def _parts(self, prompt, options):
+        """Yields the parts of `stream`."""
+        # The end of what is known so far may be half a character, or the beginning of a stop string.
+        unsure = max(map(len, options.stop), default=1) - 1
+        ids, shown = [], 0
+        for i in self.searcher.stream(prompt.ids, options):
+            ids.append(i)
+            found = self.hypothesis(prompt.text, SearchResult(ids, 0.0, False), options.stop, prompt.ids)
+            sure = len(found.text) if found.ended else len(found.text.rstrip("\ufffd")) - unsure
+            if sure > shown:
+                yield found.text[shown:sure]
+                shown = sure
+        if ids:
+            yield found.text[shown:]
+
+    def _options(self, given, max_new_tokens):
+        """Returns the SearchOptions."""
+        if "extra_length" in given:
+            raise TypeError(f"{self.method}() has no argument `extra_length`. Expected max_new_tokens.")
+        length = typed_value("max_new_tokens", max_new_tokens, int, NEW_TOKENS)
+        return dataclasses.replace(self.search_options(given), extra_length=length)
+
+    def _longest_output(self, length, options):
+        """Returns the most ids of the continuation of a prompt of `length` ids."""
+        if self.max_length is None:
+            return options.extra_length
+        return max(0, min(options.extra_length, self.max_length - length))
+
+    def _prompts(self, texts, max_prompt_length):
+        """Returns a list of `_Prompt`."""
+        longest = None if self.max_length is None else self.max_length - 1
+        if max_prompt_length is not None:
+            longest = typed_value("max_prompt_length", max_prompt_length, int, Range(1, longest))
+        prompts = []
+        for number, (text, ids) in enumerate(zip(texts, self._ids(texts, "prompt"), strict=True), 1):
+            kept = ids if longest is None else ids[-longest:]
+            if len(ids) > len(kept) and max_prompt_length is None:
+                raise UserError(
+                    f"prompt {number}: {len(ids):,} ids. The model reads {self.max_length:,}, the continuation "
+                    f"included. Shorten it to at most {longest:,}, or let max_prompt_length cut off its beginning."
+                )
+            shown = text if isinstance(text, str) else self.encoders["targets"].decode(ids)
+            prompts.append(_Prompt(shown, kept, len(ids) > len(kept)))
+        return prompts
+
+    def _ids(self, texts, what):
+        """Returns the ids of texts, or checks them where they are ids; `what` is what errors call one text."""
+        if not isinstance(texts, list | tuple):
+            check_texts(texts)  # says what is wrong
+        is_ids = [isinstance(text, list | tuple | np.ndarray) for text in texts]
+        checked = check_texts(["" if given else text for given, text in zip(is_ids, texts, strict=True)])
+        encoder, every = self.encoders["targets"], []
+        for number, (text, given) in enumerate(zip(checked, is_ids, strict=True), 1):
+            with located(f"{what} {number}"):
+                if not given:
+                    every.append(encoder.encode(self.problem.input_text(text) if self.problem else text))
+                    continue
+                ids = [int(i) for i in texts[number - 1]]
+                if wrong := [i for i in ids if not 0 < i < encoder.vocab_size]:
+                    raise UserError(
+                        f"id {wrong[0]} is outside the vocabulary. Expected from 1 to {encoder.vocab_size - 1:,}."
+                    )
+                every.append(ids)
+        return every
+
+    def _hypothesis(self, prompt, result, options, token_scores):
+        return self.hypothesis(prompt.text, result, options.stop, prompt.ids, token_scores=token_scores)
+
+    def _token_scores(self, prompts, found):
+        """Returns an iterator of the log-probabilities of each result of each prompt, its end included."""
+        pairs = [
+            (prompt.ids, result.all_ids) for prompt, results in zip(prompts, found, strict=True) for result in results
+        ]
+        return (each.tolist() for each in self._of_continuations(*map(list, zip(*pairs, strict=True))))
+
+    @functools.cached_property
+    def _scorer(self):
+        return GivenTargets(lambda _, targets: log_probs_of_targets(self.model, None, targets))
+
+    @functools.cached_property
+    def _of_continuations(self):
+        return token_log_probs(self.model)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Prompt:
+    text: str
+    ids: list
+    truncated: bool

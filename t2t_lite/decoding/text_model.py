@@ -1,0 +1,146 @@
+"""What `Translator` and `Generator` share: the loaded model, its vocabularies and its search."""
+
+import dataclasses
+
+import numpy as np
+
+from t2t_lite.backend import check_tensorflow
+from t2t_lite.decoding.adapters import Ensemble, check_ensemble
+from t2t_lite.decoding.compute_dtype import usable_dtype
+from t2t_lite.decoding.searcher import Searcher
+from t2t_lite.decoding.stop_strings import before_stop
+from t2t_lite.decoding.texts import check_options
+from t2t_lite.errors import UserError
+from t2t_lite.search_options import SearchOptions
+from t2t_lite.tasks import check_task
+
+_OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
+
+
+@dataclasses.dataclass(frozen=True)
+class Hypothesis:
+    """One possible output.
+
+    Attributes:
+        text: str.
+        score: float, log-probability (nats) / length penalty; 0 for a blank sentence's translation.
+        tokens: list of str, the vocabulary's pieces, of a stop string, too.
+        ids: list of int, without EOS.
+        ended: bool, False if the output was truncated at its maximum length.
+        token_scores: list of float, each id's log-probability (nats), including EOS if it ended so; None unless
+            requested.
+        attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores: how much each
+            decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum up to 1. None
+            unless requested.
+    """
+
+    text: str = ""
+    score: float = 0.0
+    tokens: list = dataclasses.field(default_factory=list)
+    ids: list = dataclasses.field(default_factory=list)
+    ended: bool = True
+    token_scores: list | None = None
+    attention: np.ndarray | None = dataclasses.field(default=None, compare=False, repr=False)
+
+
+class TextModel:
+    """A model that makes texts. Subclasses name the `task` whose runs they load, and their `method` for error messages.
+
+    The model's weights are read at every call, so that the trainer can use one with the model in training.
+
+    Args:
+        model: a model, see `t2t_lite.decoding.beam_search` for the methods it may have.
+        encoders: {feature: TextEncoder}; that of "targets" reads the outputs.
+        hparams: HParams of the model.
+        problem: the Problem, or None.
+        **of_search: further arguments of the `Searcher`.
+    """
+
+    task = method = None
+
+    def __init__(self, model, encoders, hparams, problem=None, **of_search):
+        check_tensorflow(type(self).__name__)
+        self.model = model
+        self.encoders = encoders
+        self.hparams = hparams
+        self.problem = problem
+        self.runs = []
+        self.searcher = Searcher(model, encoder=encoders["targets"], **of_search)
+
+    @classmethod
+    def load(cls, path, data_dir=None, compute_dtype=None, check_device=True):
+        """Loads a trained model, or several as an ensemble, which averages their probabilities.
+
+        Args:
+            path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
+                export of t2t-exporter; or a list of them, of the same problem and vocabulary.
+            data_dir: folder of the vocabulary, if it is not beside the checkpoint.
+            compute_dtype: "bfloat16": weights, cached keys and values, and matrix products have 8 significant bits;
+                softmax, normalization and scores are float32. Or "float32"; None: as the model was trained.
+            check_device: bool, whether "bfloat16" becomes "float32", with a warning, if this machine would be slow
+                in it; False for an export, which other machines serve.
+
+        Raises:
+            UserError: there is no model, or its files do not belong together.
+        """
+        from t2t_lite.runs.opening import open_runs
+
+        dtype = usable_dtype(compute_dtype, check_device)
+
+        paths = path if isinstance(path, list | tuple) else [path]
+        if not paths:
+            raise UserError("No checkpoint to load: expected one, or several for an ensemble.")
+        runs = [run for path in paths for run in open_runs(path, data_dir, dtype)]
+        check_task(runs[0].problem, cls.task, runs[0].path)
+        check_ensemble(runs)
+        first = runs[0]
+        model = first.model if len(runs) == 1 else Ensemble([run.model for run in runs])
+        made = cls(model, first.encoders, first.hparams, first.problem)
+        made.runs = runs
+        return made
+
+    @property
+    def run(self):
+        """The loaded `t2t_lite.runs.opening.Run`, the first one of an ensemble, or None."""
+        return self.runs[0] if self.runs else None
+
+    @property
+    def search_history(self):
+        """See `Searcher.history`."""
+        return self.searcher.history
+
+    @search_history.setter
+    def search_history(self, history):
+        self.searcher.history = history
+
+    def search_options(self, given):
+        """Returns a dict as SearchOptions, with the problem's defaults. Raises `UserError` for a bad value."""
+        check_options(given, _OPTIONS, self.method)
+        defaults = self.problem.decode_defaults if self.problem else {}
+        return SearchOptions(**{**defaults, **given})
+
+    def hypothesis(self, text, result, stop, before=(), **fields):
+        """Returns the Hypothesis of a `SearchResult`.
+
+        Args:
+            text: str, the input.
+            result: SearchResult.
+            stop: strings before which the text is cut.
+            before: ids that the result continues, whose text is not part of it.
+            **fields: further fields of `Hypothesis`.
+        """
+        encoder = self.encoders["targets"]
+        whole = continuation(encoder, before, result.ids)
+        output = before_stop(whole, stop)
+        ended = result.ended or output != whole
+        shown = self.problem.output_text(text, output, self.encoders) if self.problem else output
+        return Hypothesis(shown, result.score, encoder.pieces(result.ids), result.ids, ended, **fields)
+
+
+def continuation(encoder, before, ids):
+    """Returns the text of ids after other ids, which may begin with a space."""
+    if not before:
+        return encoder.decode(ids)
+    text, whole = encoder.decode(before), encoder.decode([*before, *ids])
+    # A character may be split between both; then its first bytes alone are a U+FFFD, which is no part of the whole.
+    return whole[len(text) :] if whole.startswith(text) else whole[len(text.rstrip("\ufffd")) :]

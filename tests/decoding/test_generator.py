@@ -1,0 +1,177 @@
+"""Generator against searches over full passes of the same model, one prompt at a time."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+import t2t_lite
+from t2t_lite.decoding.generator import Generator
+from t2t_lite.errors import UserError
+from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.decoding.scripted import log_softmax, numpy_search
+from tests.decoding.test_stop_strings import Letters
+
+PROMPTS = ["abbac", "", "a", "cabbabdd"]
+NEW = 6
+
+
+def model_of(begin="zero", encoder=None, **options):
+    keras.utils.set_random_seed(3)
+    sizes = {"hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2}
+    model = TransformerLM(len((encoder or Letters()).piece_bytes), **sizes, begin=begin, **options)
+    model.build()
+    for weight in model.trainable_weights:
+        weight.assign(weight * 2)  # far from uniform: every step is a choice
+    return model
+
+
+def generator_of(begin="zero", encoder=None, **options):
+    encoder = encoder or Letters()
+    return Generator(model_of(begin, encoder, **options), {"targets": encoder}, None)
+
+
+class FullPasses:
+    """The oracle: one pass over a prompt and all outputs so far for each next output."""
+
+    def __init__(self, model):
+        self.model, self.vocab_size = model, model.vocab_size
+
+    def logits(self, prompt, outputs):
+        batch = {"targets": np.array([[*outputs, 3]])} | ({"inputs": np.array([prompt])} if prompt else {})
+        return keras.ops.convert_to_numpy(self.model(batch))[0, -1]
+
+
+def log_probs(model, prompt, ids):
+    return [log_softmax(FullPasses(model).logits(prompt, ids[:at]))[i] for at, i in enumerate(ids)]
+
+
+@pytest.mark.parametrize("begin", ["zero", "end"])
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_continuations_are_those_of_full_passes(begin, beam_size):
+    generator, rules = generator_of(begin, norm="pre", position="learned", max_position=16), {}
+    options = {"beam_size": beam_size, "n_best": beam_size, **rules}
+    found = generator.generate(PROMPTS, max_new_tokens=NEW, return_token_scores=True, **options)
+    for prompt, generation in zip(PROMPTS, found, strict=True):
+        ids = Letters().encode(prompt)
+        expected = numpy_search(FullPasses(generator.model), ids, NEW, beam_size, 0.6, n_best=beam_size)
+        assert generation.prompt_tokens == Letters().pieces(ids) and not generation.truncated
+        assert len(generation.hypotheses) == len(expected)
+        for one, (score, outputs, ended) in zip(generation.hypotheses, expected, strict=True):
+            assert one.ids == [i for i in outputs if i != 1]
+            assert (one.score, one.ended) == (pytest.approx(score, abs=1e-4), ended)
+            assert one.text == Letters().decode(one.ids)
+            assert one.token_scores == pytest.approx(log_probs(generator.model, ids, outputs), abs=1e-4)
+
+
+def test_samples_have_their_own_log_probability_and_depend_on_seed_and_prompt_alone():
+    generator = generator_of()
+    options = {"max_new_tokens": NEW, "sampling": True, "n_best": 5, "seed": 7, "temperature": 3.0}
+    found = generator.generate(PROMPTS, **options)
+    for prompt, generation in zip(PROMPTS, found, strict=True):
+        ids = Letters().encode(prompt)
+        for one in generation.hypotheses:
+            outputs = [*one.ids, 1] if one.ended else one.ids
+            assert one.score == pytest.approx(sum(log_probs(generator.model, ids, outputs)), abs=1e-3)
+    alone = [generator.generate([prompt], **options)[0] for prompt in reversed(PROMPTS)]
+    texts = [[one.text for one in generation.hypotheses] for generation in found]
+    assert texts == [[one.text for one in generation.hypotheses] for generation in reversed(alone)]
+    assert texts != [[one.text for one in g.hypotheses] for g in generator.generate(PROMPTS, **options | {"seed": 8})]
+    assert len(set(texts[0])) > 1
+
+
+def test_the_end_of_the_table_of_positions_ends_a_continuation():
+    generator = generator_of(position="learned", max_position=8, softmax_bias=True)
+    generator.model.target_embedding.bias.assign(-99.0 * (np.arange(11) == 1))  # no text ends by itself
+    found = generator.generate(["ab" * 3, "", "a" * 7], max_new_tokens=20, beam_size=1)
+    assert [(len(one.ids), one.hypotheses[0].ended) for one in found] == [(2, False), (8, False), (1, False)]
+    with pytest.raises(UserError, match=r"prompt 2: 8 ids. .*at most 7, or let max_prompt_length"):
+        generator.generate(["a", "a" * 8])
+    cut, whole = generator.generate(["c" * 5 + "aab", "aab"], max_prompt_length=1, max_new_tokens=2, beam_size=1)
+    assert (cut.text, cut.prompt_tokens, cut.truncated, whole.truncated) == (whole.text, ["b"], True, True)
+    with pytest.raises(UserError, match="max_prompt_length=8: expected a whole number from 1 to 7"):
+        generator.generate(["a"], max_prompt_length=8)
+
+
+def test_a_text_s_score_is_that_of_its_ids_from_the_beginning():
+    for begin in ("zero", "end"):
+        generator = generator_of(begin, position="learned", max_position=8)
+        texts = ["abbac", "a", "", "dd"]
+        for text, score in zip(texts, generator.score(texts), strict=True):
+            ids = Letters().encode(text)
+            expected = log_probs(generator.model, [], ids)
+            assert score.token_log_probs == pytest.approx(expected, abs=1e-4)
+            assert score.log_prob == pytest.approx(sum(expected), abs=1e-4)
+        assert len(generator.score([[2] * 8])[0].token_log_probs) == 8
+        with pytest.raises(UserError, match=r"text 2: 9 ids. The longest that the model can score has 8"):
+            generator.score(["a", [2] * 9])
+
+
+def test_prompts_may_be_ids_which_are_in_the_vocabulary():
+    generator = generator_of()
+    by_text, by_ids = generator.generate(["abba", Letters().encode("abba")], max_new_tokens=3)
+    assert by_text == by_ids
+    for wrong in (0, 11, -1):
+        with pytest.raises(UserError, match=f"prompt 1: id {wrong} is outside the vocabulary. Expected from 1 to 10"):
+            generator.generate([[2, wrong]])
+    with pytest.raises(TypeError, match="must be a list of str, received one str"):
+        generator.generate("abba")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"beam_size": 1},
+        {"beam_size": 1, "no_repeat_ngram_size": 2, "repetition_penalty": 1.3},
+        {"beam_size": 1, "stop": ["zz", "\ufffd"]},
+        {"sampling": True, "seed": 5, "temperature": 0.7, "top_k": 60, "top_p": 0.9},
+    ],
+    ids=str,
+)
+def test_a_stream_is_what_generate_returns_part_by_part(options):
+    """Of random bytes: most are half a character."""
+    generator = generator_of(encoder=ByteTextEncoder(), softmax_bias=True)
+    likely = [*"aé zß".encode(), 0x80]
+    bias = [0.0 if i - 2 in likely else -30.0 for i in range(258)]
+    generator.model.target_embedding.bias.assign(bias)
+    for prompt in ("one", "", "é" * 9):
+        (whole,) = generator.generate([prompt], max_new_tokens=25, **options)
+        parts = list(generator.stream(prompt, max_new_tokens=25, **options))
+        assert "".join(parts) == whole.text
+        assert len(parts) > 3 or len(whole.text) < 4
+
+
+def test_what_cannot_be_streamed_or_is_out_of_range_is_named():
+    generator = generator_of()
+    for options in ({}, {"sampling": True, "n_best": 2}):
+        with pytest.raises(UserError, match="expected sampling or beam_size=1, and n_best=1"):
+            generator.stream("a", **options)
+    with pytest.raises(UserError, match="max_new_tokens=0: expected a whole number from 1"):
+        generator.generate(["a"], max_new_tokens=0)
+    with pytest.raises(TypeError, match=r"no argument `extra_length`. Expected max_new_tokens"):
+        generator.generate(["a"], extra_length=3)
+
+
+def test_stop_and_rules_against_repetition_see_what_they_should():
+    generator = generator_of(softmax_bias=True)
+    generator.model.target_embedding.bias.assign(-99.0 * (np.arange(11) == 1))
+    free = generator.generate(["abab"], beam_size=1, max_new_tokens=12)[0].text
+    stop = free[3:5]
+    (stopped,) = generator.generate(["abab" + stop], beam_size=1, max_new_tokens=12, stop=stop)
+    assert stop not in stopped.text  # but in the prompt
+    (found,) = generator.generate(["abab"], beam_size=1, max_new_tokens=9, no_repeat_ngram_size=2)
+    ids = [*Letters().encode("abab"), *found.ids]
+    pairs = list(itertools.pairwise(ids))
+    allowed = len(Letters().encode("abab")) - 1 - len(set(itertools.pairwise(Letters().encode("abab"))))
+    assert len(pairs) - len(set(pairs)) == allowed, "a pair of the prompt or of the output was repeated"
+
+
+def test_a_run_is_loaded_by_its_task(lm_run_dir):
+    generator = t2t_lite.load(str(lm_run_dir))
+    assert isinstance(generator, t2t_lite.Generator)
+    (found,) = generator.generate(["the red"], max_new_tokens=4, beam_size=1)
+    assert 1 <= len(found.ids) <= 4
+    several = t2t_lite.Generator.load([str(lm_run_dir)] * 2)
+    assert several.generate(["the red"], max_new_tokens=4, beam_size=1)[0].ids == found.ids
