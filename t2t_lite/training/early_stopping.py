@@ -24,17 +24,11 @@ def has_metric_plateaued(steps, values, num_steps=100, delta=0.1, decrease=True)
     return all(gain < delta for gain in gains)
 
 
-def check_early_stopping(rule, names, more=()):
-    """Raises `UserError` unless a rule's metric is one of `names` or `more`, and goes in the direction asked for.
-
-    Args:
-        rule: `EarlyStopping`.
-        names: tuple of str, those that the message lists.
-        more: tuple of str.
-    """
+def check_early_stopping(rule, names):
+    """Raises `UserError` unless a rule's metric is one of `names`, a tuple, and goes in the direction asked for."""
     if not rule.steps:
         return
-    if rule.metric not in (*names, *more):
+    if rule.metric not in names:
         raise UserError(
             f"--eval_early_stopping_metric={rule.metric}: not a metric of this run's evaluations. "
             f"{nearest(rule.metric, names)} Expected one of {', '.join(names)}."

@@ -12,6 +12,7 @@ from t2t_lite.files import write_bytes
 from t2t_lite.runs.log import lineage
 from t2t_lite.training.early_stopping import check_early_stopping, reason_to_stop
 from t2t_lite.training.evaluator import evaluate_and_log
+from t2t_lite.training.objectives import further_losses
 
 
 class Monitor:
@@ -87,21 +88,22 @@ def history(log):
     return sorted({line["step"]: metrics_of(line) for line in lines}.items())  # the last one of a step counts
 
 
-def check_metrics(problem, hparams, settings):
+def check_metrics(model, problem, hparams, settings):
     """Raises `UserError` for metrics that a run's evaluations do not compute.
 
     Args:
+        model: keras.Model; it is traced only if a metric may be one of its further losses and costs.
         problem: Problem.
         hparams: HParams.
-        settings: Evaluation.
+        settings: EvaluationSettings.
     """
-    names = metric_names(problem, hparams)
-    more = tuple(f"{what}_{feature}" for what in ("loss", "cost") for feature in problem.features)
+    names, rule, best = metric_names(problem, hparams), settings.early_stopping, settings.best_checkpoint_metric
     if problem.task == "language_model":
-        more += language.NAMES
-    check_early_stopping(settings.early_stopping, names, more)
-    best = settings.best_checkpoint_metric
-    if best not in (*names, *more, None, "none"):
+        names += language.NAMES
+    if not {rule.metric if rule.steps else "loss", best or "none"} <= {*names, "none"}:
+        names += further_losses(model, problem.features)
+    check_early_stopping(rule, names)
+    if best not in (*names, None, "none"):
         raise UserError(
             f"--best_checkpoint_metric={best}: not a metric of this run's evaluations. "
             f"{nearest(best, names)} Expected one of {', '.join(names)}, or none."

@@ -48,6 +48,26 @@ def objective_sums(outputs, batch, label_smoothing=0.0):
     )
 
 
+def further_losses(model, features):
+    """Returns the names in logs, "loss_<feature>" and "cost_<feature>", of what a model computes beside its loss.
+
+    Args:
+        model: keras.Model, which is traced.
+        features: {feature: rank} of a batch.
+
+    Raises:
+        UserError: as `objective_sums`.
+    """
+
+    def sums(batch):
+        return objective_sums(model(batch, training=False), batch)
+
+    batch = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in features.items()}
+    found = tf.function(sums, autograph=False).get_concrete_function(batch).structured_outputs
+    losses = (f"loss_{feature}" for feature in found.nats if feature != "targets")
+    return *losses, *(f"cost_{feature}" for feature in found.cost)
+
+
 def mean_loss(sums, counts):
     """Returns the loss, a float32 scalar: each sum over its feature's count.
 

@@ -120,6 +120,10 @@ class TrainStep:
             stop = tf.constant(float(stop))
         return self._step(*placed, stop)
 
+    def graph(self):
+        """Returns the `tf.Graph` of a step, for inspection."""
+        return self._step.get_concrete_function().graph
+
     def gradients(self, placed):
         """Returns the global gradient of a step, a list in the order of the trainable variables; for inspection."""
         gradients, *_ = tf.function(self._global_sums, autograph=False)(*placed, self._scale(), tf.constant(0.0))

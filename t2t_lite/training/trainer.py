@@ -68,6 +68,7 @@ class Trainer:
 
     Attributes:
         ended_by: str, why `train` returned: "train_steps", "early_stopping" or "signal".
+        trained: keras.Model, which `train` made, with the weights of the last step.
 
     Example:
         >>> Trainer(problem="translate_ende_phrasebook", hparams_set="transformer_tiny",
@@ -166,7 +167,6 @@ class Trainer:
             compiles = (before or {}).get("xla_compile", False)
         self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, compiles)
         if self.evaluation:
-            check_metrics(data.problem, self.hparams, self.evaluation)
             check_stride(data.problem, self.evaluation.eval_stride, DatasetSplit.EVAL)
         # As many batches as keep an earlier run's steps the same.
         count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
@@ -188,20 +188,22 @@ class Trainer:
     def _build(self, train_steps):
         """Builds the model, its optimizer and everything else that a checkpoint holds."""
         with self._replicas.scope():
-            self._model = build_model(self._config)
+            self.trained = build_model(self._config)
             self._optimizer = make_optimizer(self.hparams, train_steps)
-            self._optimizer.build(self._model.trainable_variables)
+            self._optimizer.build(self.trained.trainable_variables)
+        if self.evaluation:
+            check_metrics(self.trained, self._data.problem, self.hparams, self.evaluation)
         hparams = self.hparams.override_from_dict({"gradient_accumulation_steps": self._accumulation})
         features = self._data.problem.features
         self._train_step = TrainStep(
-            self._model, self._optimizer, self._replicas, hparams, self._config["xla_compile"], features
+            self.trained, self._optimizer, self._replicas, hparams, self._config["xla_compile"], features
         )
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
         self._iterator = iter(self._data.batches)
         self._checkpoints = RunCheckpoints(
             self.output_dir,
-            self._model,
+            self.trained,
             self._optimizer,
             self.checkpoints.keep_checkpoint_max or None,
             self.checkpoints.keep_checkpoint_every_n_hours,
@@ -227,7 +229,7 @@ class Trainer:
         settings = self.evaluation or EvaluationSettings()
         if settings.early_stopping.steps and settings.eval_throttle_seconds:
             gives_up.append("--eval_throttle_seconds: where early stopping ends the run depends on the clock")
-        announce(self._config, self._data, self._model, self._replicas, self._accumulation, self.output_dir, gives_up)
+        announce(self._config, self._data, self.trained, self._replicas, self._accumulation, self.output_dir, gives_up)
 
     def _warm_start(self):
         """Loads the weights of another run into a new one; returns facts for the log."""
@@ -236,7 +238,7 @@ class Trainer:
         if self._checkpoints.latest:
             _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used, since {self.output_dir} has checkpoints")
             return {}
-        return warm_start(self.warm_start_from, self._model, self._data.encoders)
+        return warm_start(self.warm_start_from, self.trained, self._data.encoders)
 
     def _restore(self):
         """Restores the newest checkpoint; returns its path or None, and {path of an unreadable newer one: reason}."""
@@ -304,7 +306,7 @@ class Trainer:
         if settings.translate_all:
             on_texts = functools.partial(write_translations, self.output_dir)
         evaluator = Evaluator(
-            self._model,
+            self.trained,
             data.problem,
             data.encoders,
             self.hparams,
@@ -312,7 +314,7 @@ class Trainer:
             settings.eval_steps,
             settings.search,
             settings.translate_all,
-            functools.partial(averaged_weights, self._model, self._optimizer),
+            functools.partial(averaged_weights, self.trained, self._optimizer),
             text_counts(data.problem, self.data_dir, DatasetSplit.EVAL),
             settings.eval_stride,
         )

@@ -119,9 +119,9 @@ def test_two_machines_end_early_at_the_same_step(tmp_path, data, start_workers):
 STEP = """
 from tests.training.test_train_step import make_step, moved_between_devices, settings
 
-function = make_step(settings("adam", more=",ema_decay=0.9"))._step.get_concrete_function()
-kinds = [operation.type for operation in function.graph.get_operations()]
-sizes = {size for size in moved_between_devices(function).values() if size != 1}
+graph = make_step(settings("adam", more=",ema_decay=0.9")).graph()
+kinds = [operation.type for operation in graph.get_operations()]
+sizes = {size for size in moved_between_devices(graph).values() if size != 1}
 print("collectives:", kinds.count("CollectiveReduceV2"), "moved otherwise:", sizes or "nothing")
 """
 

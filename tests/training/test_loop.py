@@ -7,6 +7,7 @@ import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 from t2t_lite import registry
+from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
 from tests.training.runs import arguments
@@ -44,15 +45,17 @@ def run(tmp_path_factory):
             evaluates=False, logical_cpus=2, local_eval_frequency=100, log_step_count_steps=9, profile=True
         ),
     )  # fmt: skip
-    step, fetched, call = 0, set(), TrainStep.__call__
+    step, fetched = 0, set()
 
-    def spy(self, *arguments):
-        nonlocal step
-        step += 1
-        return tf.nest.map_structure(lambda value: OnDevice(value, lambda: fetched.add(step)), call(self, *arguments))
+    class Spied(TrainStep):
+        def __call__(self, *arguments):
+            nonlocal step
+            step += 1
+            result = super().__call__(*arguments)
+            return tf.nest.map_structure(lambda value: OnDevice(value, lambda: fetched.add(step)), result)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TrainStep, "__call__", spy)
+        patch.setattr(trainer_module, "TrainStep", Spied)
         trainer.train(20)
     (path,) = glob.glob(f"{folder}/run/plugins/profile/*/*.xplane.pb")
     with open(path, "rb") as file:

@@ -3,6 +3,7 @@
 import types
 
 import pytest
+import tensorflow as tf
 
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
@@ -111,10 +112,16 @@ def test_the_reason_to_stop_is_that_of_the_history(tmp_path):
     assert watched(tmp_path, early_stopping=EarlyStopping(None, "loss", 2.5)).reason_to_stop() is None
 
 
+def several_outputs(batch, training):
+    """A model that predicts the inputs, too, and has a cost of the targets."""
+    logits = {feature: tf.one_hot(ids, 5) for feature, ids in batch.items()}
+    return {**logits, "costs": {"targets": tf.ones_like(batch["targets"], tf.float32)}}
+
+
 def check(examples=5, **settings):
     hparams, problem = types.SimpleNamespace(eval_decode_examples=examples), Problem()
     problem.eval_decode_metric = "bleu"
-    check_metrics(problem, hparams, EvaluationSettings(**settings))
+    check_metrics(several_outputs, problem, hparams, EvaluationSettings(**settings))
 
 
 @pytest.mark.parametrize(
@@ -123,6 +130,15 @@ def check(examples=5, **settings):
         ({"early_stopping": EarlyStopping(5, "bleu"), "examples": 0}, "metric=bleu: not a metric"),
         ({"best_checkpoint_metric": "bleu", "examples": 0}, "--best_checkpoint_metric=bleu: not a metric"),
         ({"best_checkpoint_metric": "blue"}, "--best_checkpoint_metric=blue: not a metric .* Nearest: bleu"),
+        (
+            {"best_checkpoint_metric": "cost_inputs"},
+            "Expected one of loss, .*, bleu, loss_inputs, cost_targets, or none",
+        ),
+        ({"best_checkpoint_metric": "loss_targets"}, "loss_targets: not a metric"),
+        (
+            {"early_stopping": EarlyStopping(5, "loss_label")},
+            "metric=loss_label: .* Expected one of loss, .*, loss_inputs, ",
+        ),
     ],
 )
 def test_metrics_that_a_run_will_not_have_are_refused(given, words):
@@ -137,7 +153,9 @@ def test_metrics_that_a_run_will_not_have_are_refused(given, words):
         {"best_checkpoint_metric": "bleu"},
         {"best_checkpoint_metric": "none"},
         {"best_checkpoint_metric": "loss", "examples": 0},
-        {"best_checkpoint_metric": "cost_inputs"},
+        {"best_checkpoint_metric": "cost_targets"},
+        {"early_stopping": EarlyStopping(5, "loss_inputs")},
+        {"early_stopping": EarlyStopping(None, "loss_label")},
         {"early_stopping": EarlyStopping(5, "bleu")},
     ],
 )

@@ -134,13 +134,13 @@ def test_recomputed_activations_give_the_same_step():
     assert distance(expected, recomputed) <= TOLERANCE["sgd"]
 
 
-def moved_between_devices(function):
+def moved_between_devices(graph):
     """Returns {operation: numbers} that pass from one device to an operation on another, in no collective.
 
     Arguments are not counted, whose devices are known only in a call (test_loop.py has a trace of one); a variable is
     read on its own device.
     """
-    graph = function.graph.as_graph_def(add_shapes=True)
+    graph = graph.as_graph_def(add_shapes=True)
     moved = {}
     for nodes in (graph.node, *(inner.node_def for inner in graph.library.function)):
         known = {node.name: node for node in nodes}
@@ -160,11 +160,11 @@ def moved_between_devices(function):
 @pytest.mark.parametrize("optimizer, more", [("adam", ",ema_decay=0.9,clip_grad_norm=0.5"), ("sgd", "")])
 def test_gradients_meet_in_one_collective_and_no_tensor_goes_through_one_device(optimizer, more):
     step = make_step(settings(optimizer, 0.3, accumulation=2, more=more), replicas=2)
-    function = step._step.get_concrete_function()
-    kinds = [operation.type for operation in function.graph.get_operations()]
+    graph = step.graph()
+    kinds = [operation.type for operation in graph.get_operations()]
     assert kinds.count("CollectiveReduceV2") == 2, "one for each replica, whatever the number of variables"
-    assert {size for size in moved_between_devices(function).values() if size != 1} == set()
-    nodes = [node for inner in function.graph.as_graph_def().library.function for node in inner.node_def]
+    assert {size for size in moved_between_devices(graph).values() if size != 1} == set()
+    nodes = [node for inner in graph.as_graph_def().library.function for node in inner.node_def]
     compared = {tf.dtypes.as_dtype(node.attr["T"].type) for node in nodes if node.op in ("Equal", "NotEqual", "Less")}
     assert tf.int64 in compared and tf.int32 not in compared, "TensorFlow compares int32 ids on the host"
     trained(step, by(4) * 9)  # 54 steps

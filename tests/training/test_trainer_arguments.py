@@ -67,7 +67,7 @@ def test_the_first_weights_follow_from_the_seed(data_dir, tmp_path):
     def first(seed):
         begun = trainer(data_dir, tmp_path / str(seed), f"{HPARAMS},random_seed={seed}")
         assert begun.train(0) == {} and begun.ended_by == "train_steps"
-        return np.concatenate([weight.numpy().ravel() for weight in begun._model.trainable_weights])
+        return np.concatenate([weight.numpy().ravel() for weight in begun.trained.trainable_weights])
 
     one, other, again = first(1), first(2), first(1)
     np.testing.assert_array_equal(one, again)
@@ -100,7 +100,7 @@ def test_what_evaluates_is_made_of_and_what_is_said(data_dir, tmp_path, monkeypa
     with caplog.at_level(logging.INFO, "t2t_lite"):
         assert of_run.train(1) == METRICS
     ((model, problem, encoders, hparams, paths, *more),) = made
-    assert model is of_run._model and problem.full_name == PROBLEM and hparams.eval_decode_examples == 3
+    assert model is of_run.trained and problem.full_name == PROBLEM and hparams.eval_decode_examples == 3
     assert {side: encoder.vocab_size for side, encoder in encoders.items()} == {"inputs": 12, "targets": 12}
     assert paths == registry.problem(PROBLEM).shard_paths(data_dir, "eval")
     assert more[:3] == [7, {"alpha": 0.9}, translate_all]

@@ -8,6 +8,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
+from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data
 from tests.training.runs import HPARAMS, PROBLEM, log, small_trainer, state
@@ -30,13 +31,14 @@ def nested(batch):
 @pytest.fixture
 def taken(monkeypatch):
     """What every step takes: (index of its first batch, its batches as nested lists)."""
-    steps, call = [], TrainStep.__call__
+    steps = []
 
-    def spy(self, placed, *more):
-        steps.append((int(placed.first), [nested(batch) for batch in placed.batches]))
-        return call(self, placed, *more)
+    class Spied(TrainStep):
+        def __call__(self, placed, *more):
+            steps.append((int(placed.first), [nested(batch) for batch in placed.batches]))
+            return super().__call__(placed, *more)
 
-    monkeypatch.setattr(TrainStep, "__call__", spy)
+    monkeypatch.setattr(trainer_module, "TrainStep", Spied)
     return steps
 
 
