@@ -1,40 +1,37 @@
 """A stand-in for TensorFlow Serving, for tests of the client where there is no tensorflow_model_server.
 
-It loads real exports and answers PredictionService.Predict and ModelService.GetModelStatus over gRPC, by
-tensorflow-serving-api's own protos, and :predict and the model's status over REST, in TensorFlow Serving's words. It
-proves that the client says what those protos mean and reads what they answer. It does not prove that TensorFlow Serving
-can run an export: this is Python with all of TensorFlow, and nothing of the server's own loading, batching or limits.
+It answers PredictionService.Predict and ModelService.GetModelStatus over gRPC, by tensorflow-serving-api's own protos,
+and REST by t2t-server's application; it can encrypt both, be slow, and fail. It proves that the client says what those
+protos mean and reads what they answer. It does not prove that TensorFlow Serving can run an export: this is Python with
+all of TensorFlow, and nothing of the server's own loading, batching or limits.
 """
 
-import http.server
-import json
+import functools
 import re
+import socketserver
 import ssl
 import threading
 import time
-import urllib.parse
 from concurrent import futures
+from wsgiref import simple_server
 
 import grpc
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  (SentencePiece's operations)
-from google.protobuf import json_format
 from tensorflow_serving.apis import (
     get_model_status_pb2,
-    model_pb2,
     model_service_pb2_grpc,
     predict_pb2,
     prediction_service_pb2_grpc,
 )
 
-# TensorFlow Serving's http_server.cc
-HTTP_STATUS = {"INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "NOT_FOUND": 404}
-HTTP_STATUS |= {"UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504, "INTERNAL": 500}
-PATH = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d+)|/labels/([^/:]+))?(|:predict)")
+from t2t_lite.serving.batching import Batcher
+from t2t_lite.serving.metrics import ServerMetrics
+from t2t_lite.serving.refusals import Refusal
+from t2t_lite.serving.rest_server import RestServer
+from t2t_lite.serving.served_export import ServedExport
 
-
-class Refused(Exception):
-    """What the server answers instead: (name of gRPC's code, details)."""
+_TEXTS = {"inputs": tf.TensorSpec([None], tf.string)}
+_OPTIONS = {"alpha": tf.TensorSpec(None, tf.float32), "extra_length": tf.TensorSpec(None, tf.int32)}
 
 
 class ServingDouble:
@@ -56,11 +53,13 @@ class ServingDouble:
         self.labels, self.faults, self.delay, self.requests = labels or {}, [], 0.0, []
         self.models = {name: dict(versions) for name, versions in models.items()}
         for versions in self.models.values():
-            versions |= {n: tf.saved_model.load(str(m)) for n, m in versions.items() if not callable(m)}
+            versions |= {n: ServedExport(str(m)) for n, m in versions.items() if not callable(m)}
         self._grpc = grpc.server(futures.ThreadPoolExecutor(8))
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(_Grpc(self), self._grpc)
         model_service_pb2_grpc.add_ModelServiceServicer_to_server(_Grpc(self), self._grpc)
-        self._http = _Http(("127.0.0.1", 0), type("Rest", (_Rest,), {"double": self}))
+        self._http = simple_server.make_server("127.0.0.1", 0, self._rest, _Http, _HttpRequest)
+        batcher, metrics = Batcher(64, 2), ServerMetrics()
+        self._servers = {name: RestServer(self.versions(name), batcher, metrics, 1024, 2**20) for name in self.models}
         if tls is None:
             port = self._grpc.add_insecure_port("127.0.0.1:0")
         else:
@@ -84,52 +83,63 @@ class ServingDouble:
         self._http.shutdown()
         self._http.server_close()
 
-    def predict(self, spec, inputs):
-        """inputs: {name: tf.Tensor}, or {name: JSON value}, which the signature says the type of."""
-        if self.faults:
-            raise Refused(*self.faults.pop(0))
-        time.sleep(self.delay)
-        model, name = self._model(spec), spec.signature_name or "serving_default"
-        if callable(model):
-            self.requests.append((name, len(inputs["inputs"])))
-            return model(name, inputs)
-        if name not in model.signatures:
-            raise Refused("FAILED_PRECONDITION", f'Serving signature key "{name}" not found.')
-        signature = model.signatures[name]
-        expected = signature.structured_input_signature[1]
-        if set(expected) != set(inputs):
-            raise Refused("INVALID_ARGUMENT", f"input size does not match signature: {len(inputs)}!={len(expected)}")
-        inputs = {key: tf.convert_to_tensor(value, expected[key].dtype) for key, value in inputs.items()}
-        self.requests.append((name, len(inputs["inputs"])))
-        return {key: value.numpy() for key, value in signature(**inputs).items()}
+    def versions(self, name):
+        return _Versions(self, name)
 
-    def status(self, spec):
-        versions = self.models.get(spec.name, {})
-        if spec.HasField("version"):
-            versions = {version: model for version, model in versions.items() if version == spec.version.value}
-        if not versions:
-            raise Refused("NOT_FOUND", f"Could not find any versions of model {spec.name}")
-        answer = get_model_status_pb2.GetModelStatusResponse()
-        for version in sorted(versions, reverse=True):
-            answer.model_version_status.add(version=version, state="AVAILABLE").status.error_message = ""
-        return answer
+    def _rest(self, environ, start_response):
+        """The application of the model that the path names; another one says that it does not serve it."""
+        name = re.fullmatch(r"(?:/v1/models/([^/:]*))?.*", environ["PATH_INFO"])[1]
+        return self._servers.get(name, next(iter(self._servers.values())))(environ, start_response)
 
-    def _model(self, spec):
-        versions, kind = self.models.get(spec.name, {}), spec.WhichOneof("version_choice")
-        version = spec.version.value if kind == "version" else max(versions, default=0)
-        if kind == "version_label":
-            if spec.version_label not in self.labels.get(spec.name, {}):
-                raise Refused("INVALID_ARGUMENT", f"Unrecognized servable version label: {spec.version_label}")
-            version = self.labels[spec.name][spec.version_label]
+
+class _Versions:
+    """The versions of one model, as `t2t_lite.serving.model_versions.ModelVersions` finds them."""
+
+    def __init__(self, double, name):
+        self._double, self.name = double, name
+
+    def find(self, version=None, label=None):
+        if self._double.faults:
+            code, message = self._double.faults.pop(0)
+            raise Refusal(message, code)
+        time.sleep(self._double.delay)
+        versions, labels = self._double.models.get(self.name, {}), self._double.labels.get(self.name, {})
+        if label is not None and label not in labels:
+            raise Refusal(f"Unrecognized servable version label: {label}")
+        version = version if label is None else labels[label]
+        request = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"
+        version = max(versions, default=None) if version is None else version
         if version not in versions:
-            request = f"Specific({spec.name}, {version})" if kind else f"Latest({spec.name})"
-            raise Refused("NOT_FOUND", f"Servable not found for request: {request}")
-        return versions[version]
+            raise Refusal(f"Servable not found for request: {request}", "NOT_FOUND")
+        return version, _Export(versions[version], self._double.requests)
+
+    def states(self, version=None, label=None):
+        versions = self._double.models.get(self.name, {})
+        found = [number for number in sorted(versions, reverse=True) if version in (None, number)]
+        if not found:
+            raise Refusal(f"Could not find any versions of model {self.name}", "NOT_FOUND")
+        return [(number, "AVAILABLE", "OK", "") for number in found]
 
 
-def _abort(context, refused):
-    code, details = refused.args
-    context.abort(grpc.StatusCode[code], details)
+class _Export:
+    def __init__(self, model, requests):
+        if callable(model):
+            inputs = {"serving_default": _TEXTS, "with_options": _TEXTS | _OPTIONS}
+            model = {name: (specs, functools.partial(model, name)) for name, specs in inputs.items()}
+        else:
+            model = {name: (signature.inputs, signature) for name, signature in model.signatures.items()}
+        self.signatures = {name: _Signature(name, *parts, requests) for name, parts in model.items()}
+
+
+class _Signature:
+    rows_are_independent = False
+
+    def __init__(self, name, inputs, function, requests):
+        self._name, self.inputs, self._function, self._requests = name, inputs, function, requests
+
+    def __call__(self, inputs):
+        self._requests.append((self._name, len(inputs["inputs"])))
+        return self._function(inputs)
 
 
 class _Grpc(prediction_service_pb2_grpc.PredictionServiceServicer, model_service_pb2_grpc.ModelServiceServicer):
@@ -137,62 +147,41 @@ class _Grpc(prediction_service_pb2_grpc.PredictionServiceServicer, model_service
         self._double = double
 
     def Predict(self, request, context):
-        inputs = {name: tf.constant(tf.make_ndarray(tensor)) for name, tensor in request.inputs.items()}
-        answer = predict_pb2.PredictResponse()
+        spec, answer = request.model_spec, predict_pb2.PredictResponse()
+        inputs = {name: tf.make_ndarray(tensor) for name, tensor in request.inputs.items()}
         try:
-            for name, value in self._double.predict(request.model_spec, inputs).items():
+            _, export = self._double.versions(spec.name).find(*_which(spec))
+            for name, value in export.signatures[spec.signature_name or "serving_default"](inputs).items():
                 answer.outputs[name].CopyFrom(tf.make_tensor_proto(value))
-        except Refused as refused:
-            _abort(context, refused)
+        except Refusal as refusal:
+            context.abort(grpc.StatusCode[refusal.code], refusal.message)
         return answer
 
     def GetModelStatus(self, request, context):
+        answer = get_model_status_pb2.GetModelStatusResponse()
         try:
-            return self._double.status(request.model_spec)
-        except Refused as refused:
-            _abort(context, refused)
+            for number, state, *_ in self._double.versions(request.model_spec.name).states(*_which(request.model_spec)):
+                answer.model_version_status.add(version=number, state=state).status.error_message = ""
+        except Refusal as refusal:
+            context.abort(grpc.StatusCode[refusal.code], refusal.message)
+        return answer
 
 
-class _Http(http.server.ThreadingHTTPServer):
+def _which(spec):
+    """Returns (version, label) of a ModelSpec, each or None."""
+    return spec.version.value if spec.HasField("version") else None, spec.version_label or None
+
+
+class _Http(socketserver.ThreadingMixIn, simple_server.WSGIServer):
+    daemon_threads = True
+
     def handle_error(self, request, client_address):
         """Clients that leave are no error."""
 
 
-class _Rest(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        names = {"preserving_proto_field_name": True, "always_print_fields_with_no_presence": True}
-        self._answer("", lambda spec: json_format.MessageToDict(self.double.status(spec), **names))
-
-    def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-
-        def predict(spec):
-            spec.signature_name = request.get("signature_name", "")
-            inputs = request["inputs"]
-            found = self.double.predict(spec, {"inputs": inputs} if isinstance(inputs, list) else inputs)
-            return {"outputs": {name: value.tolist() for name, value in found.items()}}
-
-        self._answer(":predict", predict)
-
-    def _answer(self, method, call):
-        try:
-            parts = PATH.fullmatch(self.path)
-            if not parts or parts[4] != method:
-                raise Refused("INVALID_ARGUMENT", f"Malformed request: {self.command} {self.path}")
-            spec = model_pb2.ModelSpec(name=urllib.parse.unquote(parts[1]))
-            if parts[2]:
-                spec.version.value = int(parts[2])
-            if parts[3]:
-                spec.version_label = urllib.parse.unquote(parts[3])
-            status, answer = 200, call(spec)
-        except Refused as refused:
-            status, answer = HTTP_STATUS[refused.args[0]], {"error": refused.args[1]}
-        data = json.dumps(answer, indent=4, ensure_ascii=False, default=bytes.decode).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+class _HttpRequest(simple_server.WSGIRequestHandler):
+    def get_environ(self):
+        return super().get_environ() | {"REQUEST_URI": self.path}
 
     def log_message(self, *args):
         pass
