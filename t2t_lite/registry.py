@@ -29,6 +29,7 @@ _BUILT_IN = {
     "metrics": ["t2t_lite.evaluation.metrics"],
     "problems": [
         "t2t_lite.problems.algorithmic",
+        "t2t_lite.problems.languagemodel",
         "t2t_lite.problems.languagemodel_own",
         "t2t_lite.problems.parsing",
         "t2t_lite.problems.phrasebook",

@@ -38,7 +38,7 @@ def read_lines(path, on_bad_line=None):
             line).
     """
     number = 0
-    with _naming_errors(path), _open(path) as file:
+    with _naming_errors(path), open_binary(path) as file:
         for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
                 raise too_long(path, number)
@@ -62,7 +62,7 @@ def read_text(path):
         UserError: as `read_lines`, but a line may have any length.
     """
     number, decoder, text = 1, codecs.getincrementaldecoder("utf-8")(), ""
-    with _naming_errors(path), _open(path) as file:
+    with _naming_errors(path), open_binary(path) as file:
         for raw in itertools.chain(iter(lambda: file.readline(_PART), b""), [b""]):
             try:
                 line = decoder.decode(raw.replace(b"\r\n", b"\n"), final=not raw)
@@ -155,7 +155,8 @@ def without_packing(path):
     return base if extension in _PACKINGS else path
 
 
-def _open(source):
+def open_binary(source):
+    """Returns a binary file, a context manager, that reads a source decompressed."""
     if not isinstance(source, str):
         return source.open()
     file = files.open_stream(source)

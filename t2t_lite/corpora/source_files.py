@@ -22,24 +22,42 @@ def read_members(folder, members, url=""):
         UserError: a file does not exist; or as `read_pairs`, `read_tsv`, `sgml.read_segment_pairs`, `tmx.read_pairs`
             and `archives.Member`.
     """
+    return _read_sources(members, _found(folder, members, url))
+
+
+def find_texts(folder, pattern, url=""):
+    """Returns the files whose names match a pattern, one after the other, as `plain_text.read_lines` reads them.
+
+    Args:
+        folder, url: see `read_members`.
+        pattern: str, of names below the folder or in the archive.
+
+    Raises:
+        UserError: there is none.
+    """
+    return _each(_found(folder, ("text", pattern), url))
+
+
+def _found(folder, members, url):
     sources = find_members(folder, members, url)
     if sources is None:
         archive = archive_name(url)
         missing = os.path.join(folder, archive if archives.is_archive(archive) else members[-1])
         raise UserError(f"{missing}: no such file.{f' Download it from {url}.' if '://' in url else ' Put it there.'}")
-    return _read_sources(members, sources)
+    return sources
 
 
 def find_members(folder, members, url):
     """Returns the sources of an entry of `source_data_files`, or None if some are missing in `folder`.
 
-    A source is a path or an `archives.Member`. The result for the "tsv" form is all matching paths, or
-    (archive, pattern, url).
+    A source is a path or an `archives.Member`. The result for the "tsv" form, and for ("text", file or pattern), is all
+    matching paths, or (archive, pattern, url).
     """
     import tensorflow as tf
 
-    if members[0] == "tsv":
-        inner, name = os.path.split(members[3])
+    has_pattern = members[0] in ("tsv", "text")
+    if has_pattern:
+        inner, name = os.path.split(members[-1])
         paths = files.list_files(os.path.join(folder, inner), fnmatch.translate(name))
     else:
         names = members[1:] if members[0] == "tmx" else members
@@ -49,15 +67,15 @@ def find_members(folder, members, url):
     archive = os.path.join(folder, archive_name(url))
     if not archives.is_archive(archive) or not tf.io.gfile.exists(archive):
         return None
-    if members[0] == "tsv":
-        return archive, members[3], url
+    if has_pattern:
+        return archive, members[-1], url
     return [archives.Member(archive, name, url) for name in names]
 
 
 def _read_sources(members, sources):
     if members[0] == "tsv":
         columns = int(members[1]), int(members[2])
-        for source in archives.matching_members(*sources) if isinstance(sources, tuple) else sources:
+        for source in _each(sources):
             yield from plain_text.read_tsv(source, *columns, num_columns=None)
     elif members[0] == "tmx":
         yield from tmx.read_pairs(*sources)
@@ -65,6 +83,10 @@ def _read_sources(members, sources):
         yield from sgml.read_segment_pairs(*sources)
     else:
         yield from plain_text.read_pairs(*sources)
+
+
+def _each(sources):
+    return archives.matching_members(*sources) if isinstance(sources, tuple) else sources
 
 
 def archive_name(url):

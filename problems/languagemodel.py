@@ -1,0 +1,302 @@
+"""Language models of published texts, under tensor2tensor's names and from its addresses.
+
+docs/language_models.md says what is in them, and where they differ.
+"""
+
+import collections
+import os
+
+from t2t_lite import files
+from t2t_lite.corpora import downloads, plain_text, source_files
+from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Text2SelfProblem, VocabType
+from t2t_lite.errors import UserError
+from t2t_lite.registry import register_problem
+from t2t_lite.text.vocabulary import ByteTextEncoder
+
+_PTB = "http://www.fit.vutbr.cz/~imikolov/rnnlm/simple-examples.tgz"
+_LM1B = "http://www.statmt.org/lm-benchmark/1-billion-word-language-modeling-benchmark-r13output.tar.gz"
+_LM1B_WORDS = "http://download.tensorflow.org/models/LM_LSTM_CNN/vocab-2016-09-10.txt"
+_WIKITEXT = "https://s3.amazonaws.com/research.metamind.io/wikitext"
+_ENWIK8 = "http://mattmahoney.net/dc/enwik8.zip"
+
+
+def _files(pattern, train, dev, test):
+    names = {DatasetSplit.TRAIN: train, DatasetSplit.EVAL: dev, DatasetSplit.TEST: test}
+    return {split: pattern.format(name) for split, name in names.items() if name}
+
+
+class PublishedText(Text2SelfProblem):
+    """The lines of the files of an archive, which is looked for in `tmp_dir`, also unpacked, or downloaded there.
+
+    Attributes:
+        url: str, of the archive.
+        text_files: {split: name or pattern of the files in the archive}.
+        further_files: {url: name} of what else is needed.
+        train_shards: int.
+    """
+
+    is_generate_per_split = True
+    url = ""
+    text_files = {}  # noqa: RUF012
+    further_files = {}  # noqa: RUF012
+    train_shards = 10
+
+    @property
+    def dataset_splits(self):
+        """The splits that have files; the training set alone has several shards."""
+        return [
+            {"split": split, "shards": self.train_shards if split == DatasetSplit.TRAIN else 1}
+            for split in self.text_files
+        ]
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Finds or downloads the files; then makes the vocabulary."""
+        archive = [[self.url, ("text", name)] for name in self.text_files.values()]
+        downloads.provide(archive + [[url, ("text", name)] for url, name in self.further_files.items()], tmp_dir)
+        super().prepare_generation(data_dir, tmp_dir)
+
+    def sources(self, tmp_dir, dataset_split):
+        """Returns the files of a split, as `plain_text` reads them."""
+        return source_files.find_texts(tmp_dir, self.text_files[dataset_split], self.url)
+
+    def text_of_line(self, line):
+        """Returns the text of a line of the files; by default its words, parted by single spaces."""
+        return " ".join(line.split())
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"targets": the text of a line} of lines that are not blank."""
+        for source in self.sources(tmp_dir, dataset_split):
+            for line in filter(str.strip, plain_text.read_lines(source)):
+                yield {"targets": self.text_of_line(line)}
+
+
+class PublishedWords(PublishedText):
+    """As `PublishedText`, by the words of the training set, which has `<unk>` for rare ones.
+
+    Attributes:
+        most_words: int, size of the vocabulary, without padding and end; None: all words.
+    """
+
+    vocab_type = VocabType.TOKEN
+    oov_token = "<unk>"
+    most_words = None
+
+    def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
+        """Returns the encoder; first writes the words, most frequent first, if there is no file of them."""
+        path = os.path.join(data_dir, self.vocab_filename)
+        if self.vocab_type == VocabType.TOKEN and not force_get and not files.exists(path):
+            reserved = ("<pad>", "<EOS>", self.oov_token)
+            counts = collections.Counter()
+            for source in self.sources(tmp_dir, DatasetSplit.TRAIN):
+                for line in plain_text.read_lines(source):
+                    counts.update(line.split())
+            words = sorted(counts.keys() - {*reserved}, key=lambda word: (-counts[word], word))
+            table = [*reserved, *words[: self.most_words and self.most_words - 1]]
+            files.write_bytes(path, "".join(f"{word}\n" for word in table).encode())
+        return super().get_or_create_vocab(data_dir, tmp_dir, force_get)
+
+    def learned_files(self, data_dir):
+        """See `Problem.learned_files`."""
+        return self.vocabulary_files(data_dir)
+
+
+# Penn Treebank, as Mikolov prepared it.
+
+
+@register_problem
+class LanguagemodelPtb10k(PublishedWords):
+    """PTB by words."""
+
+    url = _PTB
+    text_files = _files("simple-examples/data/ptb.{}.txt", "train", "valid", "test")
+    most_words = 10_000
+
+
+@register_problem
+class LanguagemodelPtbCharacters(PublishedText):
+    """PTB by characters, whose files have a space between all of them and `_` for a space."""
+
+    url = _PTB
+    text_files = _files("simple-examples/data/ptb.char.{}.txt", "train", "valid", "test")
+    vocab_type = VocabType.CHARACTER
+
+    def text_of_line(self, line):
+        """Returns the text that is spelled."""
+        return "".join(line.split()).replace("_", " ").strip()
+
+
+# The one-billion-word benchmark.
+
+
+@register_problem
+class LanguagemodelLm1b32k(PublishedText):
+    """Sentences of news, with UNK for words that are not among the benchmark's 793,471."""
+
+    url = _LM1B
+    text_files = _files(
+        "1-billion-word-language-modeling-benchmark-r13output/{}",
+        "training-monolingual.tokenized.shuffled/news.en-*-of-00100",
+        "heldout-monolingual.tokenized.shuffled/news.en.heldout-00000-of-00050",
+        None,
+    )
+    further_files = {_LM1B_WORDS: source_files.archive_name(_LM1B_WORDS)}  # noqa: RUF012
+    train_shards = 100
+    approx_vocab_size = 2**15
+    max_samples_for_vocab = 63_000
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"targets": a sentence}."""
+        ((url, name),) = self.further_files.items()
+        (path,) = source_files.find_texts(tmp_dir, name, url)
+        known = {line.strip() for line in plain_text.read_lines(path)}
+        for sample in super().generate_samples(data_dir, tmp_dir, dataset_split):
+            words = sample["targets"].split(" ")
+            yield {"targets": " ".join(word if word in known else "UNK" for word in words)}
+
+
+@register_problem
+class LanguagemodelLm1b8k(LanguagemodelLm1b32k):
+    """As `languagemodel_lm1b32k`, with fewer pieces."""
+
+    approx_vocab_size = 2**13
+
+
+@register_problem
+class LanguagemodelLm1bCharacters(LanguagemodelLm1b32k):
+    """As `languagemodel_lm1b32k`, by UTF-8 bytes."""
+
+    vocab_type = VocabType.CHARACTER
+
+
+# WikiText-103.
+
+
+@register_problem
+class LanguagemodelWikitext103(PublishedWords):
+    """Lines of Wikipedia (paragraphs and headings) by words."""
+
+    url = f"{_WIKITEXT}/wikitext-103-v1.zip"
+    text_files = _files("wikitext-103/wiki.{}.tokens", "train", "valid", "test")
+
+
+@register_problem
+class LanguagemodelWikitext103Characters(PublishedText):
+    """Lines of Wikipedia by UTF-8 bytes."""
+
+    url = f"{_WIKITEXT}/wikitext-103-raw-v1.zip"
+    text_files = _files("wikitext-103-raw/wiki.{}.raw", "train", "valid", "test")
+    vocab_type = VocabType.CHARACTER
+
+
+@register_problem
+class LanguagemodelWikitext103L4k(LanguagemodelWikitext103, ChoppedTextProblem):
+    """As `languagemodel_wikitext103`, in rows of 4,096 words; each line ends in 1."""
+
+    sequence_length = 4096
+
+    def generate_documents(self, data_dir, tmp_dir, dataset_split):
+        """Yields each line."""
+        lines = PublishedText.generate_samples(self, data_dir, tmp_dir, dataset_split)
+        return ([line["targets"]] for line in lines)
+
+    generate_samples = ChoppedTextProblem.generate_samples
+
+
+@register_problem
+class LanguagemodelWikitext103L16k(LanguagemodelWikitext103L4k):
+    """As `languagemodel_wikitext103`, in rows of 16,384 words."""
+
+    sequence_length = 16384
+
+
+# The first 100 MB of Wikipedia's XML.
+
+
+@register_problem
+class Enwik8L65k(PublishedText):
+    """The bytes of enwik8 in rows of 65,536: all but the last ten million are trained on.
+
+    Attributes:
+        sequence_length: int, bytes in a row.
+        held_out_bytes: int, the size of the dev set, and of the test set behind it.
+        overlap: int, in how many rows of training each byte is, at different places.
+    """
+
+    url = _ENWIK8
+    text_files = _files("{}", "enwik8", "enwik8", "enwik8")
+    vocab_type = VocabType.CHARACTER
+    ordered_splits = (DatasetSplit.EVAL, DatasetSplit.TEST)
+    train_shards = 16
+    sequence_length = 65536
+    held_out_bytes = 5_000_000
+    overlap = 4
+
+    def max_length(self, model_hparams):
+        """Returns `sequence_length`, whatever the hyperparameters say."""
+        return self.sequence_length
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields rows of bytes, without ends."""
+        sources = iter(self.sources(tmp_dir, dataset_split))
+        source = next(sources)
+        with plain_text.open_binary(source) as file:
+            data = file.read()
+        last = self.held_out_bytes
+        if len(data) <= 2 * last:
+            raise UserError(f"{source}: {len(data):,} bytes. Expected more than the {2 * last:,} that are held out.")
+        ranges = {DatasetSplit.TRAIN: (0, -2 * last), DatasetSplit.EVAL: (-2 * last, -last)}
+        part = data[slice(*ranges.get(dataset_split, (-last, None)))]
+        step = self.sequence_length // (self.overlap if dataset_split == DatasetSplit.TRAIN else 1)
+        for start in range(0, max(len(part) - self.sequence_length + step, 1), step):
+            row = part[start : start + self.sequence_length]
+            self.text_counts.update(characters=sum(byte & 0xC0 != 0x80 for byte in row), bytes=len(row))
+            yield {"targets": [byte + ByteTextEncoder.num_reserved_ids for byte in row]}
+
+
+@register_problem
+class Enwik8L32k(Enwik8L65k):
+    """As `enwik8_l65k`, in rows of 32,768."""
+
+    sequence_length = 32768
+
+
+@register_problem
+class Enwik8L16k(Enwik8L65k):
+    """As `enwik8_l65k`, in rows of 16,384."""
+
+    sequence_length = 16384
+
+
+@register_problem
+class Enwik8L8k(Enwik8L65k):
+    """As `enwik8_l65k`, in rows of 8,192."""
+
+    sequence_length = 8192
+
+
+@register_problem
+class Enwik8L4k(Enwik8L65k):
+    """As `enwik8_l65k`, in rows of 4,096."""
+
+    sequence_length = 4096
+
+
+@register_problem
+class Enwik8L2k(Enwik8L65k):
+    """As `enwik8_l65k`, in rows of 2,048."""
+
+    sequence_length = 2048
+
+
+@register_problem
+class Enwik8L1k(Enwik8L65k):
+    """As `enwik8_l65k`, in rows of 1,024."""
+
+    sequence_length = 1024
+
+
+@register_problem
+class Enwik8L512(Enwik8L65k):
+    """As `enwik8_l65k`, in rows of 512."""
+
+    sequence_length = 512

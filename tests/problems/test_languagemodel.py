@@ -1,0 +1,166 @@
+"""Language models of published texts, on small archives with the published names."""
+
+import io
+import itertools
+import tarfile
+import zipfile
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data import records
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
+from t2t_lite.problems.languagemodel import Enwik8L512
+from t2t_lite.text.vocabulary import ByteTextEncoder
+
+PTB = {"train": " the cat <unk> \n the N dog \n the cat \n", "valid": " the cow \n", "test": " a cat \n"}
+NEWS = "1-billion-word-language-modeling-benchmark-r13output"
+LINES = "\n = Title = \n \n the cat @-@ sat \n"
+ENWIK8 = bytes(range(256)) * 4 + "ÄÖ".encode() * 300  # 2,224 bytes
+
+
+def spelled(text):
+    """Characters with spaces between them, as in Mikolov's files."""
+    return "".join(f"{' '.join(line.strip().replace(' ', '_'))}\n" for line in text.splitlines())
+
+
+ARCHIVES = {
+    "simple-examples.tgz": {
+        **{f"./simple-examples/data/ptb.{split}.txt": text for split, text in PTB.items()},
+        **{f"./simple-examples/data/ptb.char.{split}.txt": spelled(text) for split, text in PTB.items()},
+    },
+    f"{NEWS}.tar.gz": {
+        f"{NEWS}/training-monolingual.tokenized.shuffled/news.en-00001-of-00100": "The dog barks .\nThe dog Xyzzy .\n",
+        f"{NEWS}/training-monolingual.tokenized.shuffled/news.en-00002-of-00100": "The dog .\n",
+        f"{NEWS}/heldout-monolingual.tokenized.shuffled/news.en.heldout-00000-of-00050": "The dog .\n",
+        f"{NEWS}/heldout-monolingual.tokenized.shuffled/news.en.heldout-00001-of-00050": "never read\n",
+    },
+    "wikitext-103-v1.zip": {f"wikitext-103/wiki.{s}.tokens": LINES for s in ("train", "valid", "test")},
+    "wikitext-103-raw-v1.zip": {f"wikitext-103-raw/wiki.{s}.raw": LINES for s in ("train", "valid", "test")},
+    "enwik8.zip": {"enwik8": ENWIK8},
+}
+
+
+def write_archive(path, members):
+    members = {name: text if isinstance(text, bytes) else text.encode() for name, text in members.items()}
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        return
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+
+
+@pytest.fixture(scope="module")
+def downloads(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("downloads")
+    for name, members in ARCHIVES.items():
+        write_archive(folder / name, members)
+    (folder / "vocab-2016-09-10.txt").write_text("The\ndog\nbarks\n.\n")
+    return folder
+
+
+def generated(problem, folder, downloads):
+    problem = registry.problem(problem) if isinstance(problem, str) else problem
+    problem.generate_data(str(folder), str(downloads))
+    return problem
+
+
+def rows(problem, folder, split):
+    return [
+        row["targets"]
+        for row in records.read_examples(problem.shard_paths(str(folder), split), problem.record_features)
+    ]
+
+
+@pytest.mark.parametrize(
+    "name, train, dev",
+    [
+        ("languagemodel_ptb10k", ["the cat <unk>", "the N dog", "the cat"], ["the <unk>"]),
+        ("languagemodel_ptb_characters", ["the cat <unk>", "the N dog", "the cat"], ["the cow"]),
+        ("languagemodel_lm1b_characters", ["The dog barks .", "The dog UNK .", "The dog ."], ["The dog ."]),
+        ("languagemodel_wikitext103", ["= Title =", "the cat @-@ sat"], ["= Title =", "the cat @-@ sat"]),
+        ("languagemodel_wikitext103_characters", ["= Title =", "the cat @-@ sat"], ["= Title =", "the cat @-@ sat"]),
+    ],
+)
+def test_each_line_is_a_record(tmp_path, downloads, name, train, dev):
+    problem = generated(name, tmp_path, downloads)
+    encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
+    for split, expected in ((DatasetSplit.TRAIN, train), (DatasetSplit.EVAL, dev)):
+        found = rows(problem, tmp_path, split)
+        assert sorted(map(encoder.decode, found)) == sorted(expected) and all(row[-1] == 1 for row in found)
+    words = sum(len(text.split()) for text in train) + len(train)
+    assert problem.manifest(str(tmp_path))["splits"]["train"]["text"]["words"] == words
+
+
+def test_words_are_in_the_order_of_their_number(tmp_path, downloads):
+    problem = generated("languagemodel_ptb10k", tmp_path, downloads)
+    encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
+    assert encoder.pieces(range(encoder.vocab_size)) == ["<pad>", "</s>", "<unk>", "the", "cat", "N", "dog"]
+
+
+def test_sentences_share_pieces_of_a_vocabulary(tmp_path, downloads):
+    problem = generated("languagemodel_lm1b8k", tmp_path, downloads)
+    encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
+    assert [encoder.decode(row) for row in rows(problem, tmp_path, DatasetSplit.EVAL)] == ["The dog ."]
+
+
+def test_rows_of_words_keep_the_ends_of_lines(tmp_path, downloads):
+    class Short(type(registry.problem("languagemodel_wikitext103_l4k"))):
+        name = "short"
+        sequence_length = 4
+
+    problem = generated(Short(), tmp_path, downloads)
+    found = rows(problem, tmp_path, DatasetSplit.TEST)
+    assert [len(row) for row in found] == [4, 4, 1]
+    ids = list(itertools.chain(*found))
+    encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
+    assert [encoder.decode(part) for part in (ids[:4], ids[4:])] == ["= Title =", "the cat @-@ sat"]
+
+
+@pytest.mark.parametrize(
+    "split, begin, end, step", [("train", 0, 1024, 128), ("eval", 1024, 1624, 512), ("test", 1624, 2224, 512)]
+)
+def test_bytes_are_read_in_rows(tmp_path, downloads, split, begin, end, step):
+    class Small(Enwik8L512):
+        held_out_bytes = 600
+
+    problem = generated(Small(), tmp_path, downloads)
+    found, part = rows(problem, tmp_path, split), ENWIK8[begin:end]
+    expected = [part[start : start + 512] for start in range(0, len(part) - 512 + step, step)]
+    assert sorted(bytes(i - 2 for i in row) for row in found) == sorted(expected)
+    if split != "train":
+        ids = list(itertools.chain(*found))
+        assert ids == ByteTextEncoder().encode(part.decode())
+        counts = problem.manifest(str(tmp_path))["splits"][split]["text"]
+        assert counts == {"characters": len(part.decode()), "bytes": len(part)}
+
+
+def test_too_few_bytes_and_a_missing_archive_are_named(tmp_path, downloads):
+    with pytest.raises(UserError, match=r"enwik8: 2,224 bytes\. Expected more than the 10,000,000"):
+        generated("enwik8_l1k", tmp_path / "d", downloads)
+    (tmp_path / "cut").mkdir()
+    for name in ("enwik8.zip", "wikitext-103-v1.zip"):
+        (tmp_path / "cut" / name).write_bytes((downloads / name).read_bytes()[:-40])
+    for problem in ("enwik8_l1k", "languagemodel_wikitext103"):
+        with pytest.raises(UserError, match=r"\.zip.*damaged or truncated"):
+            generated(problem, tmp_path / "e", tmp_path / "cut")
+
+
+def test_the_rows_of_tensor2tensors_names():
+    lengths = {
+        "l65k": 65536,
+        "l32k": 32768,
+        "l16k": 16384,
+        "l8k": 8192,
+        "l4k": 4096,
+        "l2k": 2048,
+        "l1k": 1024,
+        "l512": 512,
+    }
+    assert {name: registry.problem(f"enwik8_{name}").sequence_length for name in lengths} == lengths
