@@ -1,6 +1,11 @@
-"""Drives the commands as users do: installed, in a folder of their own, judged by status, stdout and stderr."""
+"""Drives the commands in a folder of their own, judged by status, stdout and stderr.
+
+Tests call them in this process, unless only a process of its own shows what they promise: importing TensorFlow takes
+ten seconds. test_packaging.py shows that each is installed.
+"""
 
 import importlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -48,6 +53,19 @@ def call_command(tmp_path, monkeypatch, capsys):
         return Result(status, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def standard_input(monkeypatch):
+    """Gives bytes to the standard input of this process, a pipe."""
+
+    def give(data):
+        read, write = os.pipe()
+        os.write(write, data)
+        os.close(write)
+        monkeypatch.setattr(sys, "stdin", os.fdopen(read))
+
+    return give
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""t2t-bleu as installed and in process."""
+"""t2t-bleu."""
 
 import gzip
 import json
@@ -24,10 +24,10 @@ def bleu(call_command, tmp_path):
     return bleu
 
 
-def test_installed_command_prints_tensor2tensors_lines_and_sacrebleus_figure(run_command, tmp_path):
+def test_it_prints_tensor2tensors_lines_and_sacrebleus_figure(call_command, tmp_path):
     (tmp_path / "hyp.de").write_text(REFERENCE.replace("Der", "der"))
     (tmp_path / "ref.de").write_text(REFERENCE)
-    result = run_command("t2t-bleu", "--translation=hyp.de", "--reference", "ref.de")
+    result = call_command("t2t-bleu", "--translation=hyp.de", "--reference", "ref.de")
     assert (result.status, result.stderr) == (0, "")
     uncased, cased, published, chrf = result.stdout.splitlines()
     assert uncased == "BLEU_uncased = 100.00"

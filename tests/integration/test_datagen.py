@@ -28,9 +28,8 @@ def fails(result, *words):
         assert str(word) in last
 
 
-@pytest.mark.slow  # a process of its own imports TensorFlow
-def test_the_installed_command(tmp_path, own_flags, run_command):
-    result = run_command("t2t-datagen", *OWN, *own_flags)
+def test_what_it_writes_and_says(tmp_path, own_flags, call_command):
+    result = call_command("t2t-datagen", *OWN, *own_flags)
     assert result.status == 0, result.stderr
     assert "written to d (200 train examples, 20 dev examples, vocabulary of 320)" in result.stderr
     assert "\r" not in result.stderr, "a moving line in a file"

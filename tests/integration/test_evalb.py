@@ -33,10 +33,10 @@ def figures(result):
     return [{k.strip(): float(v) for k, v in (line.split("=") for line in b.splitlines()[1:])} for b in blocks]
 
 
-def test_the_installed_command(run_command, tmp_path):
+def test_the_figures_of_two_trees(call_command, tmp_path):
     (tmp_path / "gold.mrg").write_text(GOLD)
     (tmp_path / "p.txt").write_text(PREDICTED)
-    result = run_command("t2t-evalb", "--gold=gold.mrg", "--predicted", "p.txt")
+    result = call_command("t2t-evalb", "--gold=gold.mrg", "--predicted", "p.txt")
     assert (result.status, result.stderr) == (0, "")
     assert result.stdout.startswith("-- All --\nNumber of sentence        =      2\n")
     total, short = figures(result)

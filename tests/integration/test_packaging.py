@@ -77,11 +77,7 @@ def test_every_command_module_has_its_console_script(clone, wheel):
     }
 
 
-def test_commands_answer_from_any_folder(commands, tmp_path):
-    names = sorted(path.name for path in commands.glob("t2t-*"))
-    assert "t2t-trainer" in names
-    for name in names:
-        assert run(commands / name, "--help", cwd=tmp_path).stdout.startswith(f"{name}: ")
+def test_names_are_listed_from_any_folder(commands, tmp_path):
     lines = run(commands / "t2t-trainer", "--registry_help", cwd=tmp_path).stdout.split()
     for name in ("transformer", "transformer_base_v1", "translate_ende_phrasebook", "translate_own"):
         assert name in lines
@@ -100,11 +96,11 @@ def test_a_users_folder_is_found_from_the_folder_one_works_in(commands, tmp_path
     assert "my_own_set" in done.stdout.split()
 
 
-def test_help_answers_without_tensorflow(commands, tmp_path):
+def test_commands_answer_from_any_folder_and_without_tensorflow(commands, tmp_path):
     (tmp_path / "tensorflow.py").write_text("raise SystemExit('TensorFlow was imported')\n")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     found = {path.name: run(path, "--help", cwd=tmp_path, env=environment) for path in commands.glob("t2t-*")}
-    assert found
+    assert "t2t-trainer" in found
     for name, done in found.items():
         assert done.stdout.startswith(f"{name}: "), done
         assert "TensorFlow was imported" not in done.stdout + done.stderr

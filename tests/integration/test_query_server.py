@@ -117,19 +117,6 @@ def asker(call_command):
     return ask
 
 
-@pytest.fixture
-def standard_input(monkeypatch):
-    """Gives bytes to the command's standard input, a pipe."""
-
-    def give(data):
-        read, write = os.pipe()
-        os.write(write, data)
-        os.close(write)
-        monkeypatch.setattr(sys, "stdin", os.fdopen(read))
-
-    return give
-
-
 def free_ports(count):
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [one.getsockname()[1] for one in sockets]

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from t2t_lite import registry
+from tests.training.runs import PROBLEM
 
-PROBLEM = "algorithmic_reverse_decimal40"
+SMALL = "--model=runs_small"
 SET = "--hparams_set=transformer_tiny"
 CHANGES = "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,eval_decode_examples=0"
 
@@ -31,7 +32,7 @@ def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, tmp_path, 
         return json.loads((tmp_path / "run" / "hparams.json").read_text())
 
     multistep = "optimizer=multistep_adam,optimizer_multistep_accumulate_steps=2"
-    begun = f"--problem={PROBLEM}", SET, f"--hparams={CHANGES},{multistep}", "--random_seed=5"
+    begun = f"--problem={PROBLEM}", SMALL, SET, f"--hparams={CHANGES},{multistep}", "--random_seed=5"
     assert train(*begun).status == 0
     config = remembered()
     for flags in (

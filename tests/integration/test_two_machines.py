@@ -74,17 +74,15 @@ def distance(one, other):
 
 
 @pytest.mark.slow  # processes of their own import TensorFlow
-@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
-def test_two_machines_take_the_step_of_one(tmp_path, data, start_workers, call_command, policy):
-    hparams = f"{HPARAMS},dtype_policy={policy}"
+def test_two_machines_take_the_step_of_one(tmp_path, data, start_workers, call_command):
     processes = start_workers(
-        "--output_dir=two", "--train_steps=12", f"--hparams={hparams}", "--local_eval_frequency=6"
+        "--output_dir=two", "--train_steps=12", f"--hparams={HPARAMS}", "--local_eval_frequency=6"
     )
     assert [process.wait(timeout=240) for process in processes] == [0, 0], (tmp_path / "worker1.log").read_text()
     alone = call_command(
         "t2t-trainer",
         *FLAGS,
-        f"--hparams={hparams},gradient_accumulation_steps=2",
+        f"--hparams={HPARAMS},gradient_accumulation_steps=2",
         "--output_dir=one",
         "--train_steps=12",
         "--local_eval_frequency=6",

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-pytestmark = pytest.mark.slow  # seven commands, each in a process of its own, as only this shows what they remember
+pytestmark = pytest.mark.slow  # most commands in a process of their own, as only this shows what they remember
 
 MODULES = {
     "__init__.py": "from . import corpus, model\n",
@@ -68,13 +68,14 @@ def usr_dir(tmp_path):
     return folder
 
 
-def test_registered_things_go_through_every_command(run_command, usr_dir, tmp_path):
+def test_registered_things_go_through_every_command(run_command, call_command, usr_dir, tmp_path):
     def succeed(*words, stdin=""):
         result = run_command(*words, stdin=stdin)
         assert result.status == 0, f"{words}\n{result.stderr}"
         return result.stdout
 
-    succeed("t2t-datagen", "--t2t_usr_dir=my_translation_things", "--problem=my_counting_problem", "--data_dir=data")
+    generate = "--t2t_usr_dir=my_translation_things", "--problem=my_counting_problem", "--data_dir=data"
+    assert call_command("t2t-datagen", *generate).status == 0
     succeed(
         "t2t-trainer", "--t2t_usr_dir=my_translation_things", "--problem=my_counting_problem", "--model=my_transformer",
         "--hparams_set=my_small_set", "--data_dir=data", "--output_dir=run", "--train_steps=4",
