@@ -1,4 +1,5 @@
-# make quickstart: the whole job on an invented little corpus; make test: all checks. Both install first.
+# make quickstart: the whole job on an invented little corpus; make test: all checks; make test-fast: all that answers
+# within minutes. All install first.
 
 VENV := .venv
 STAMP := $(VENV)/.installed
@@ -6,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install quickstart test test-backends test-beam test-peers lint docs clean
+.PHONY: install quickstart test test-fast test-backends test-beam test-peers lint docs clean
 
 install: $(STAMP)
 
@@ -37,8 +38,13 @@ quickstart: install
 
 # Two processes: what takes the time is tracing, which uses one core. TEST=tests/data runs only that.
 TEST ?=
+PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: lint
-	$(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TEST)
+	$(PYTEST) $(TEST)
+
+# Without the tests that take more than a few seconds each.
+test-fast: install
+	$(PYTEST) -m "not slow" $(TEST)
 
 # Layers and models with JAX and with PyTorch.
 test-backends: $(BACKENDS_VENV)/.installed

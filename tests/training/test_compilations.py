@@ -161,6 +161,7 @@ def test_every_kind_of_transformer_compiles(changes, bound):
     assert np.linalg.norm(compiled - plain) <= bound * np.linalg.norm(plain)
 
 
+@pytest.mark.slow
 def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit(data_dir, tmp_path, caplog):
     caplog.set_level("INFO", "t2t_lite")
     trainer(data_dir, tmp_path / "whole").train(9)
@@ -174,6 +175,7 @@ def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit
     np.testing.assert_array_equal(weights(tmp_path / "whole", 9), weights(tmp_path / "stopped", 9))
 
 
+@pytest.mark.slow
 def test_replicas_train_as_one_that_accumulates(data_dir, tmp_path):
     trainer(data_dir, tmp_path / "one", accumulation=2).train(3)
     trainer(data_dir, tmp_path / "two", logical_cpus=2).train(3)
@@ -181,6 +183,7 @@ def test_replicas_train_as_one_that_accumulates(data_dir, tmp_path):
     assert np.linalg.norm(one - two) <= 1e-5 * np.linalg.norm(one)
 
 
+@pytest.mark.slow
 def test_a_run_does_not_change_to_it_unnoticed(data_dir, tmp_path, caplog):
     caplog.set_level("INFO", "t2t_lite")
     trainer(data_dir, tmp_path, xla_compile=False).train(2)

@@ -18,6 +18,7 @@ def whole(data_dir, tmp_path_factory):
     return folder, metrics
 
 
+@pytest.mark.slow
 def test_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, whole, tmp_path):
     trainer(data_dir, tmp_path).train(3)
     trainer(data_dir, tmp_path).train(5)
@@ -54,6 +55,7 @@ def test_settings_are_remembered(data_dir, whole):
     assert metrics == pytest.approx(whole[1], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_with_a_moving_average_that_is_what_is_evaluated(data_dir, tmp_path):
     """As every command does that opens the checkpoint, whose model it is."""
     settings = HPARAMS + ",ema_decay=0.9,learning_rate_constant=0.1,learning_rate_schedule=constant"
@@ -88,6 +90,7 @@ def test_in_float16_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, tmp_p
     assert max(shown.values()) > min(skipped.values()) / 2, "it has grown again"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

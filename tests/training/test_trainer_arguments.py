@@ -31,6 +31,7 @@ def test_checkpoints_are_also_saved_by_the_clock_and_all_are_kept_where_that_is_
     assert checkpoints(run[0]) == [f"model.ckpt-{step}" for step in (1, 2, 3, 4)]
 
 
+@pytest.mark.slow
 def test_evaluations_are_of_so_many_batches_and_at_their_steps_alone(run, data_dir):
     folder, metrics = run
     logged = log(folder, "evaluation")
@@ -65,7 +66,7 @@ def test_there_is_a_line_of_progress_as_often_as_asked_for(run):
 
 def test_the_first_weights_follow_from_the_seed(data_dir, tmp_path):
     def first(seed):
-        begun = trainer(data_dir, tmp_path / str(seed), f"{HPARAMS},random_seed={seed}")
+        begun = small_trainer(data_dir, tmp_path / str(seed), f"{HPARAMS},random_seed={seed}")
         assert begun.train(0) == {} and begun.ended_by == "train_steps"
         return np.concatenate([weight.numpy().ravel() for weight in begun.trained.trainable_weights])
 

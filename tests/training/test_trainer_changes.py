@@ -73,6 +73,7 @@ def test_another_problem_is_refused(data_dir, begun):
         other.train(9)
 
 
+@pytest.mark.slow
 def test_a_run_that_changes_to_float16_begins_with_the_first_scale(data_dir, tmp_path, caplog):
     small_trainer(data_dir, tmp_path).train(3)
     with pytest.raises(UserError, match=r"dtype_policy: float32 -> mixed_float16.*--allow_hparams_change"):
@@ -84,6 +85,7 @@ def test_a_run_that_changes_to_float16_begins_with_the_first_scale(data_dir, tmp
     assert "loss_scale" not in log(tmp_path)[-2], "back in float32"
 
 
+@pytest.mark.slow
 def test_another_number_of_replicas_keeps_the_batches_of_a_step(data_dir, tmp_path, taken, caplog):
     small_trainer(data_dir, tmp_path / "one", HPARAMS + ",gradient_accumulation_steps=2").train(4)
     expected = taken.copy()

@@ -38,6 +38,7 @@ def test_all_checkpoints_damaged(data_dir, tmp_path):
         small_trainer(data_dir, tmp_path).train(5)
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkeypatch):
     small_trainer(data_dir, tmp_path).train(3)
 

@@ -36,6 +36,7 @@ def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path
     assert (start["step"], start["warm_start_from"]) == (0, str(source[0] / "model.ckpt-4"))
 
 
+@pytest.mark.slow
 def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):
     standing = HPARAMS + ",learning_rate_constant=1e-9"
     trainer(data_dir, tmp_path / "new", standing, warm_start_from=str(source[0])).train(1)
@@ -47,6 +48,7 @@ def test_optimizer_and_data_begin_anew(data_dir, source, tmp_path):
     assert updates == 1
 
 
+@pytest.mark.slow
 def test_a_run_that_has_begun_is_resumed_instead(data_dir, source, tmp_path, caplog):
     trainer(data_dir, tmp_path, HPARAMS, warm_start_from=str(source[0] / "model.ckpt-4")).train(1)
     before, after = state(source[0], 4), state(tmp_path, 1)
