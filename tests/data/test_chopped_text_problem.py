@@ -5,8 +5,9 @@ import random
 
 import pytest
 
+from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data import records, sharding
+from t2t_lite.data import batching, inspection, records, sharding, split_facts
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, VocabType
 from t2t_lite.text import byte_level_learning, vocabulary_files
 from t2t_lite.text.vocabulary import ByteTextEncoder
@@ -101,6 +102,21 @@ def test_batches_are_full_whatever_max_length_says(data_dir, rows_of):
     hparams = HParams(batch_size=4 * LENGTH, max_length=3)
     batches = list(Plays().dataset(str(data_dir), "train", hparams).take(20))
     assert {batch["targets"].shape[1] for batch, _ in batches if len(batch["targets"]) == 4} == {LENGTH}
+
+
+def test_fixed_shapes_are_full_too(data_dir, rows_of):
+    problem, hparams = Plays(), HParams(batch_size=4 * LENGTH)
+    split = split_facts.check_training_split(problem, hparams, str(data_dir))
+    ladder = batching.problem_ladder(problem, hparams, split.paths, {}, split.facts)
+    assert ladder.shapes[-1].tolist() == [4, LENGTH]
+    for batch in batching.training_batches(problem, hparams, split.paths, ladder=ladder).take(200):
+        assert [*batch["targets"].shape] in ladder.shapes.tolist()
+
+
+def test_inspection_shows_rows(data_dir, rows_of):
+    hparams = registry.hparams("transformer_tiny").parse(f"batch_size={4 * LENGTH}")
+    text = "\n".join(inspection.inspect_data(Plays(), str(data_dir), hparams))
+    assert f"max_length={LENGTH} " in text and "vocabulary of targets: ByteTextEncoder" in text and "\u21b5" in text
 
 
 def test_pieces_have_the_ids_of_the_whole_text(tmp_path):
