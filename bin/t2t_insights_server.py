@@ -1,11 +1,12 @@
-"""Shows how trained models answer: a JSON API of n-best lists, searches, token probabilities and attention.
+"""Shows in a browser how trained models answer: n-best lists, searches, token probabilities and attention.
 
     t2t-insights-server --output_dir=train --port=8010
     t2t-insights-server --checkpoint_path=train/model.ckpt-1000,train/model.ckpt-2000      # side by side
     curl -H 'Content-Type: application/json' -d '{"text": "The red house.", "beam_size": 4}' \\
         http://localhost:8010/api/translate
 
-docs/visualization.md lists the calls. SIGTERM or Ctrl-C stops it.
+The page is at http://localhost:8010. docs/visualization.md describes it and lists the calls of the JSON API. SIGTERM or
+Ctrl-C stops the server.
 """
 
 import logging
@@ -46,7 +47,7 @@ def run(flags):
         models = Models.load(_trained.paths(flags), flags.data_dir)
         for model in models.list():
             _LOGGER.info(f"Loaded {model['name']}: {model['model']} of {model['problem']}, step {model['step']}")
-        _LOGGER.info(f"Serving at {address_of(listener)}/api/")
+        _LOGGER.info(f"Serving at {address_of(listener)}/")
         serve(create_app(models), listener, LONGEST_BODY)
 
 

@@ -59,7 +59,7 @@ def test_wheel_holds_every_module_and_table_and_nothing_else(clone, wheel):
         "hparams": "t2t_lite/hparams",
         "problems": "t2t_lite/problems",
     }.items():
-        for path in [*(clone / folder).rglob("*.py"), *(clone / folder).rglob("*.tsv")]:
+        for path in (path for kind in ("*.py", "*.tsv", "static/*") for path in (clone / folder).rglob(kind)):
             expected.add(f"{package}/{path.relative_to(clone / folder)}")
     names = zipfile.ZipFile(wheel).namelist()
     assert {name for name in names if ".dist-info/" not in name} == expected

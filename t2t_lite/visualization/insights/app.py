@@ -1,10 +1,13 @@
-"""The JSON API of t2t-insights-server, a Flask application. docs/visualization.md documents it."""
+"""The page and the JSON API of t2t-insights-server, a Flask application. docs/visualization.md documents them."""
 
 import json
 import logging
 
 from t2t_lite.errors import UserError, printable
 from t2t_lite.files.safe_json import strict_json
+from t2t_lite.pictures import color
+from t2t_lite.visualization.attention_lines import SMALLEST
+from t2t_lite.visualization.attention_words import OFFSET, SIDES, TITLES
 from t2t_lite.visualization.insights.models import CALLS
 
 try:
@@ -21,6 +24,14 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+_SHARED = {
+    "COLORS": [color(head) for head in range(100)],
+    "SMALLEST": SMALLEST,
+    "TITLES": TITLES,
+    "SIDES": SIDES,
+    "OFFSET": OFFSET,
+}
+_FACTS = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in _SHARED.items())
 
 
 def create_app(models):
@@ -29,8 +40,17 @@ def create_app(models):
     Args:
         models: Models.
     """
-    app = flask.Flask(__name__, static_folder=None)
+    app = flask.Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = LONGEST_BODY
+
+    @app.get("/")
+    def page():
+        return app.send_static_file("index.html")
+
+    @app.get("/static/facts.js")
+    def facts():
+        """What the page's pictures have in common with those of `t2t_lite.visualization`."""
+        return flask.Response(_FACTS, mimetype="text/javascript")
 
     @app.get("/api/models")
     def list_models():

@@ -16,28 +16,6 @@ TEXT = "a red house"
 HOSTILE = "<script>alert(1)</script>\x00\u202e\ud800 {{7*7}}"
 
 
-@pytest.fixture(scope="module")
-def translator():
-    return translator_of()
-
-
-@pytest.fixture(scope="module")
-def client(translator):
-    return create_app(Models({"small": translator})).test_client()
-
-
-@pytest.fixture
-def ask(client):
-    """Returns a function of (call, request) -> (status, answer)."""
-
-    def ask(call, **request):
-        answer = client.post(f"/api/{call}", json=request)
-        assert answer.mimetype == "application/json"
-        return answer.status_code, answer.json
-
-    return ask
-
-
 @pytest.mark.parametrize("options", [{}, {"beam_size": 2, "alpha": 1, "extra_length": 3}, {"beam_size": 1}])
 def test_translate(ask, translator, options):
     status, found = ask("translate", text=TEXT, **options)

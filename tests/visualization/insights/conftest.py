@@ -1,0 +1,78 @@
+"""A small model behind t2t-insights-server's application, and a browser for its page."""
+
+import shutil
+import threading
+
+import pytest
+from werkzeug.serving import make_server
+
+from t2t_lite.visualization.insights.app import create_app
+from t2t_lite.visualization.insights.models import Models
+from tests.export.models import translator_of
+
+
+@pytest.fixture(scope="session")
+def translator():
+    return translator_of()
+
+
+@pytest.fixture(scope="session")
+def app(translator):
+    return create_app(Models({"small": translator}))
+
+
+@pytest.fixture(scope="session")
+def client(app):
+    return app.test_client()
+
+
+@pytest.fixture(scope="session")
+def ask(client):
+    """Returns a function of (call, request) -> (status, answer)."""
+
+    def ask(call, **request):
+        answer = client.post(f"/api/{call}", json=request)
+        assert answer.mimetype == "application/json"
+        return answer.status_code, answer.json
+
+    return ask
+
+
+@pytest.fixture(scope="session")
+def address(app):
+    """Where the application is served."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.port}/"
+    server.shutdown()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def downloads(tmp_path_factory):
+    """The folder where the browser saves."""
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="session")
+def chromium(downloads):
+    """A driver of Debian's chromium that reaches this machine alone."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (browser and driver):
+        pytest.skip("THE PAGE IS NOT TESTED: no chromium and chromedriver here (apt-get install chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    for argument in (
+        "headless=new",
+        "no-sandbox",
+        "disable-dev-shm-usage",
+        "host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    ):
+        options.add_argument(f"--{argument}")
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield chromium
+    chromium.quit()
