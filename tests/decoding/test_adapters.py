@@ -11,7 +11,6 @@ from t2t_lite.errors import UserError
 from t2t_lite.search_options import SearchOptions
 from tests.decoding.runs import make_run
 from tests.decoding.scripted import PlainModel, ScriptedModel, numpy_search
-from tests.decoding.test_model_options import make_model
 
 SOURCES = [[2, 7, 3, 1], [5, 1], [4, 4, 9, 10, 6, 1]]
 MODELS = [ScriptedModel(seed=seed, spread=1.0, end_bias=-1.0) for seed in range(3)]
@@ -39,9 +38,8 @@ def test_beam_search_of_an_ensemble_is_that_of_the_mean_of_probabilities(compile
             assert (result.score, result.ended) == (pytest.approx(score, abs=1e-4), ended)
 
 
-@pytest.mark.parametrize("make", [lambda: MODELS[0], make_model], ids=["scripted", "transformer"])
-def test_one_model_twice_is_that_model(make):
-    model = make()
+def test_one_model_twice_is_that_model():
+    model = MODELS[0]
     options = {"n_best": 3, "extra_length": 6}
     for settings in (SearchOptions(**options), SearchOptions(sampling=True, top_p=0.9, **options)):
         once = Searcher(model).search(SOURCES, settings)

@@ -88,7 +88,7 @@ def searcher_of(model, **options):
 
 
 @pytest.mark.parametrize(
-    "kind, compile", [*((kind, False) for kind in KINDS), ("relative", True), ("restricted", True)]
+    "kind, compile", [*((kind, False) for kind in KINDS), pytest.param("restricted", True, marks=pytest.mark.slow)]
 )
 def test_the_search_is_that_of_full_passes_over_each_prompt_alone(kind, compile):
     model = LanguageModel(kind)
@@ -101,7 +101,7 @@ def test_the_search_is_that_of_full_passes_over_each_prompt_alone(kind, compile)
     assert len(model.prompts_read) == 1, "the prompts were read more than once"
 
 
-@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_samples_without_an_end_are_as_long_as_the_limit_and_have_the_scores_of_one_pass(compile):
     model = LanguageModel("relative")
     options = SearchOptions(sampling=True, n_best=8, extra_length=EXTRA, seed=4, compile=compile)

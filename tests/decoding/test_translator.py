@@ -74,9 +74,9 @@ def test_the_limit_is_the_sentence_s_own_length_and_extra_length(extra_length):
 
 
 @pytest.mark.slow  # compiles a whole model
-@pytest.mark.parametrize("pos, before, after", [("timing", "n", "da"), ("emb", "none", "dan")])
-def test_compiled_and_not_compiled_give_the_same(pos, before, after):
-    translator = of_random_weights(pos=pos, layer_preprocess_sequence=before, layer_postprocess_sequence=after)
+def test_compiled_and_not_compiled_give_the_same():
+    """With other positions and norms: test_model_options.py."""
+    translator = of_random_weights(layer_preprocess_sequence="n", layer_postprocess_sequence="da")
     texts = ["abc", "hello", "", "zz"]
     graph = translator.translate(texts, n_best=4, extra_length=10, compile=False)
     compiled = translator.translate(texts, n_best=4, extra_length=10, compile=True)
@@ -85,8 +85,7 @@ def test_compiled_and_not_compiled_give_the_same(pos, before, after):
         assert ours.score == pytest.approx(theirs.score, abs=1e-4)
 
 
-@pytest.mark.slow  # compiles whole models
-@pytest.mark.parametrize("mode", ["graph", "xla"])
+@pytest.mark.parametrize("mode", ["graph", pytest.param("xla", marks=pytest.mark.slow)])
 def test_the_cached_search_equals_full_passes(mode):
     """The same search over a model whose cached step is hidden, and therefore not used."""
     translator = of_random_weights()
@@ -269,8 +268,7 @@ def test_progress_counts_every_sentence(translator):
     assert sum(done) == len(TEXTS)
 
 
-@pytest.mark.slow  # compiles a whole model
-@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_model_in_training_on_replicas(compile):
     """The trainer translates with the model whose variables are mirrored; the weights change in between."""
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])

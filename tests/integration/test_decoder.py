@@ -62,6 +62,7 @@ def test_all_beams_with_scores(call_command, made, source):
     assert len(fields) in (2, 4, 6) and scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.slow
 def test_standard_input_line_by_line(call_command, made, source, tmp_path):
     """Each line is answered before the next one is written; one that is no text is skipped where that is asked."""
     by_file = call_command(
@@ -165,6 +166,7 @@ def test_a_vocabulary_of_another_run(call_command, assert_user_error, made, sour
     assert_user_error(result, vocabulary.name)
 
 
+@pytest.mark.slow
 def test_bfloat16_where_the_cpu_is_slow_in_it_is_float32(call_command, made, source, monkeypatch):
     command = ["t2t-decoder", f"--output_dir={made}", FAST, f"--decode_from_file={source}", "--decode_to_file=-"]
     expected = call_command(*command)

@@ -41,6 +41,7 @@ def source(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_a_killed_command_goes_on_and_ends_in_the_same_bytes(call_command, made, source, tmp_path, monkeypatch):
     args = [f"--output_dir={made}", "--decode_from_file=in", SETTINGS]
     killed = subprocess.run(
@@ -57,6 +58,7 @@ def test_a_killed_command_goes_on_and_ends_in_the_same_bytes(call_command, made,
     assert sorted(os.listdir(tmp_path)) == ["in", "out", "whole"]
 
 
+@pytest.mark.slow
 def test_two_devices_give_what_one_gives(call_command, made, source, tmp_path):
     args = ["t2t-decoder", f"--output_dir={made}", "--decode_from_file=in", SETTINGS]
     result = call_command(*args, "--logical_cpus=2", "--decode_to_file=two")
@@ -71,6 +73,7 @@ def test_more_gpus_than_there_are(call_command, assert_user_error, made, source)
     assert_user_error(result, "--worker_gpu=2", "0 GPUs are visible")
 
 
+@pytest.mark.slow
 def test_several_checkpoints_are_an_ensemble(call_command, made, source, tmp_path):
     one, two = (f"{made}/model.ckpt-{step}" for step in (100, 200))
     outputs = {}

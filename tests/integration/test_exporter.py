@@ -16,6 +16,7 @@ def made(tmp_path_factory):
     return make_run(tmp_path_factory.mktemp("run"), steps=(100, 200))
 
 
+@pytest.mark.slow
 def test_exports_the_newest_checkpoint_with_its_settings(call_command, made, tmp_path):
     settings = "beam_size=2,alpha=1.0,extra_length=2,max_input_size=8"
     result = call_command("t2t-exporter", f"--output_dir={made}", "--export_dir=export", f"--decode_hparams={settings}")

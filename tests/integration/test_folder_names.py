@@ -14,6 +14,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+@pytest.mark.slow
 def test_data_of_a_look_alike_are_not_touched(tmp_path, call_command):
     source = corpus.write_corpus(tmp_path, "a", corpus.sentence_pairs(80))
     flags = ["--problem=translate_own", f"--train_files={source}", f"--dev_files={source}", "--vocab_size=310"]

@@ -40,6 +40,7 @@ def test_decoder(made, call_command, tmp_path):
     assert (tmp_path / "out.txt").read_text().splitlines() == [t.text for t in expected]
 
 
+@pytest.mark.slow
 def test_exporter(made, call_command):
     """Text in, text out, by subwords that are cut and joined in the graph."""
     exported = call_command("t2t-exporter", f"--output_dir={made}/new", "--decode_hparams=beam_size=2,extra_length=4")
@@ -51,6 +52,7 @@ def test_exporter(made, call_command):
     assert [text.decode() for text in found] == [t.text for t in expected] and len({*found}) > 2
 
 
+@pytest.mark.slow
 def test_fine_tuning(made, call_command, tmp_path):
     lines = "".join(f"{' '.join(WORDS[i % 7 : i % 7 + 3])}\n" for i in range(40))
     for name in ("a.en", "a.de"):

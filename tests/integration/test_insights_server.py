@@ -4,6 +4,8 @@ import json
 import shutil
 import socket
 
+import pytest
+
 from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import make_run
 from tests.serving.running_server import RunningServer
@@ -19,6 +21,7 @@ BAD = {  # body: what the answer says
 }
 
 
+@pytest.mark.slow
 def test_it_stays_up_whatever_comes_and_stops(tmp_path):
     run = make_run(tmp_path, steps=(100, 200))
     expected = Translator.load(str(run)).translate(["the red house."], beam_size=2)[0]

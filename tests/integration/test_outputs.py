@@ -77,6 +77,7 @@ def test_decoder(folder, call_command, assert_user_error, args):
     assert contents(folder) == before
 
 
+@pytest.mark.slow
 def test_decoder_from_standard_input(folder, run_command):
     """`< in` with an output that is in; what the shell opened is compared as well."""
     import subprocess

@@ -1,10 +1,10 @@
-"""t2t-query-server against servers of two exports: t2t-server, tensorflow_model_server where there is one, a stand-in.
+"""t2t-query-server against servers of two exports: tensorflow_model_server where there is one, and a stand-in.
 
-The stand-in (serving_double.py) shows that the command asks and reads rightly, not what TensorFlow Serving does.
+The stand-in (serving_double.py) shows that the command asks and reads rightly, not what TensorFlow Serving does. Its
+REST is t2t-server's own application; test_server.py shows what else is t2t-server's.
 """
 
 import io
-import json
 import os
 import shutil
 import socket
@@ -19,7 +19,6 @@ from t2t_lite.export.saved_model import export_saved_model
 from t2t_lite.serving import client as query
 from tests.decoding.runs import make_run
 from tests.export.serving_double import ServingDouble
-from tests.serving.running_server import RunningServer
 
 COMMAND = "t2t-query-server"
 LINES = [
@@ -61,27 +60,13 @@ def expected(translators):
     return {v: t.translate(LINES, max_input_length=LONGEST, **OPTIONS) for v, t in translators.items()}
 
 
-class RestAlone(dict):
-    """{"rest": host:port} of a server that has no gRPC."""
-
-    def __missing__(self, protocol):
-        pytest.skip(f"no {protocol}")
-
-
-@pytest.fixture(scope="module", params=["stand-in", "tensorflow_model_server", "t2t-server"])
+@pytest.fixture(scope="module", params=["stand-in", "tensorflow_model_server"])
 def served(request, exports, tmp_path_factory):
     """{"grpc": host:port, "rest": host:port} of a server of both versions."""
     if request.param == "stand-in":
         models = {"translate": {version: exports / str(version) for version in (1, 2)}}
         with ServingDouble(models, {"translate": LABELS}) as double:
             yield {"grpc": double.grpc, "rest": double.rest}
-        return
-    if request.param == "t2t-server":
-        labels = tmp_path_factory.mktemp("labels") / "labels.json"
-        labels.write_text(json.dumps(LABELS))
-        flags = [f"--export_dir={exports}", f"--version_labels_file={labels}"]
-        with RunningServer(labels.parent, "t2t-server", *flags) as server:
-            yield RestAlone(rest=server.address)
         return
     program = shutil.which("tensorflow_model_server")
     if program is None:
@@ -177,9 +162,8 @@ def test_what_the_server_does_not_have(ask, served, protocol):
     assert_failure(ask(server, protocol, once, name="other"), "model 'other'", "not served there", "Latest(other)")
     assert_failure(ask(server, protocol, once, "--model_version=7"), "version 7", "not served there")
     assert_failure(ask(server, protocol, once, "--version_label=beta"), "label 'beta'", "Unrecognized")
-    wrong = {"grpc": "rest", "rest": "grpc"}[protocol]
-    if wrong in served:
-        assert_failure(ask(served[wrong], protocol, once), served[wrong])
+    wrong = served[{"grpc": "rest", "rest": "grpc"}[protocol]]
+    assert_failure(ask(wrong, protocol, once), wrong)
 
 
 @both

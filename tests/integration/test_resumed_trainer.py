@@ -27,6 +27,7 @@ def train(call_command, tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, tmp_path, assert_user_error):
     def remembered():
         return json.loads((tmp_path / "run" / "hparams.json").read_text())

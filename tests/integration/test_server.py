@@ -20,6 +20,8 @@ from t2t_lite.export.saved_model import export_saved_model
 from tests.decoding.runs import SENTENCES, make_run
 from tests.serving.running_server import RunningServer
 
+pytestmark = pytest.mark.slow  # processes of their own serve
+
 COMMAND = "t2t-server"
 OPTIONS = {"beam_size": 2, "extra_length": 4}
 LONGEST = 24
