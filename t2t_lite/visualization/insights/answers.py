@@ -32,16 +32,19 @@ class Answers:
             {kind: {"queries": [str], "keys": [str], "weights": [layers, heads, queries, keys]}} of the kinds
             "encoder", "decoder" and "memory", as far as the model has them.
         """
-        return self._attention(checked(request, {"text": str})["text"])
+        return shown_attention(attend(self.answerer, checked(request, {"text": str})["text"]))
 
-    def _attention(self, *texts):
-        return {
-            kind: {"queries": one.queries, "keys": one.keys, "weights": [_rounded(layer) for layer in one.weights]}
-            for kind, one in attend(self.answerer, *texts).items()
-        }
-
-    def _prepared(self, text):
+    def prepared(self, text):
+        """Returns a text as the problem wants to have it."""
         return self.answerer.problem.input_text(text) if self.answerer.problem else text
+
+
+def shown_attention(found):
+    """Returns what is answered of {kind: SentenceAttention}."""
+    return {
+        kind: {"queries": one.queries, "keys": one.keys, "weights": [_rounded(layer) for layer in one.weights]}
+        for kind, one in found.items()
+    }
 
 
 def checked(request, schema):

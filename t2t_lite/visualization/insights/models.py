@@ -8,12 +8,13 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.attention_weights import KINDS, attention_weights
 from t2t_lite.runs.opening import find_checkpoint, find_run, load
+from t2t_lite.visualization.insights.generations import Generations
 from t2t_lite.visualization.insights.predictions import Predictions
 from t2t_lite.visualization.insights.translations import Translations
 from t2t_lite.visualization.sentence_attention import text_features, without_text
 
 # Task: what answers. Its `calls` are names of methods from a request, a JSON object, to an answer.
-_ANSWERS = {"sequence_to_sequence": Translations, "classification": Predictions}
+_ANSWERS = {"sequence_to_sequence": Translations, "classification": Predictions, "language_model": Generations}
 CALLS = sorted({call for answers in _ANSWERS.values() for call in answers.calls})
 
 
@@ -21,8 +22,8 @@ class Models:
     """Models by name; the first one answers where a request names none. Thread-safe: one request at a time.
 
     Args:
-        answerers: {name: Translator or Predictor}. The name of a loaded one is the path that was given, an output_dir,
-            a checkpoint or an export.
+        answerers: {name: Translator, Generator or Predictor}. The name of a loaded one is the path that was given, an
+            output_dir, a checkpoint or an export.
     """
 
     def __init__(self, answerers):
@@ -64,7 +65,7 @@ class _Model:
     """One model, and where it came from."""
 
     def __init__(self, name, answerer):
-        task = answerer.problem.task if answerer.problem else "sequence_to_sequence"
+        task = answerer.problem.task if answerer.problem else answerer.task
         run = next(iter(answerer.runs), None)  # the first one of an ensemble
         self.answers = _ANSWERS[task](answerer)
         self._name, self._loaded = name, run and (run.path, _time_of(run.path))

@@ -1,0 +1,143 @@
+"""What a page shows of a model that makes texts, whatever from: its search, and what it found probable, as JSON."""
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.decoding.beam_search import EOS_ID
+from t2t_lite.decoding.scoring import GivenTargets
+from t2t_lite.decoding.translator import prefix_ids
+from t2t_lite.errors import UserError
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.ranges import Range, typed_value
+from t2t_lite.visualization.insights.answers import Answers, checked
+from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS
+
+_BEAM_SIZE = Range(1, 32)  # everything that a search keeps is answered
+_TOP = Range(1, 100)
+
+
+class TextAnswers(Answers):
+    """Answers of a TextModel. Subclasses say what its search reads: `searched` and `scored`.
+
+    In a request, "prefix" and "target" are a text, or a list of ids as the answers give them: a text can be divided
+    into other tokens than a search has chosen.
+    """
+
+    length = None  # the name of the option that limits the output's length
+
+    def __init__(self, answerer):
+        super().__init__(answerer)
+        self._log_probs = GivenTargets(self._traced)
+
+    def searched(self, text):
+        """Returns the ids that a search reads. Raises `UserError`."""
+        raise NotImplementedError
+
+    def scored(self, text, target):
+        """Returns the ids that a text and its target, a text or ids, are scored with. Raises `UserError`."""
+        raise NotImplementedError
+
+    def beam(self, request):
+        """Returns what the search of the same request looks at, with "text" as the model's search reads it.
+
+        Returns:
+            {"nodes": [{"id", "parent", "step", "token", "token_id", "log_prob", "score", "kept", "finished"}],
+            "hypotheses": [id]}. The first node is the root, each one after its parent;
+            `t2t_lite.decoding.search_tree.Node` says what they mean. Hypotheses are as the search ranks them.
+        """
+        text, prefix, options = self.search_of(request)
+        source = self.searched(text)
+        nodes, hypotheses = self.answerer.searcher.trace(source, options, self.prefix_of(prefix, source, options))
+        encoder = self.answerer.encoders["targets"]
+        return {"nodes": [_node(encoder, *each) for each in enumerate(nodes)], "hypotheses": hypotheses}
+
+    def steps(self, request):
+        """Scores "target", an output for "text", with the "top" (default: 5) alternatives at each step.
+
+        Returns:
+            {"log_prob": float, "steps": [{"token", "id", "log_prob", "alternatives": [{"token", "id", "log_prob"}]}]}.
+            The alternatives are the most probable tokens after those before.
+        """
+        request = checked(request, {"text": str, "target": str | list, "top?": int})
+        top = typed_value("top", request.get("top", 5), int, _TOP)
+        source, target = self.scored(request["text"], self.given(request, "target"))
+        (log_probs,) = self._log_probs([source], [target])  # [length, V]
+        best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
+        encoder = self.answerer.encoders["targets"]
+        steps = [
+            _token(encoder, i, row) | {"alternatives": [_token(encoder, j, row) for j in ids]}
+            for i, ids, row in zip(target, best, log_probs, strict=True)
+        ]
+        return {"log_prob": sum(step["log_prob"] for step in steps), "steps": steps}
+
+    def search_of(self, request, others=None):
+        """Returns the text, the prefix and the SearchOptions of a request for a search that answers all that it finds.
+
+        Args:
+            request: a JSON value.
+            others: {name: type} of further options that it may have.
+        """
+        others = {"beam_size": int, "alpha": float, self.length: int, **(others or {})}
+        optional = {f"{name}?": kind for name, kind in others.items()}
+        request = checked(request, {"text": str, "prefix?": str | list} | optional)
+        given = {name: request[name] for name in others if name in request}
+        if self.length in given:
+            given["extra_length"] = given.pop(self.length)
+        beam_size = typed_value("beam_size", given.get("beam_size", 4), int, _BEAM_SIZE)
+        # Compiling takes longer than a reader waits, and changes the last digits from one request to the next.
+        given |= {"beam_size": beam_size, "n_best": beam_size, "compile": False}
+        return request["text"], self.given(request, "prefix") or "", self.answerer.search_options(given)
+
+    def prefix_of(self, prefix, source, options):
+        """Returns the ids of a prefix, a text or ids. Raises `UserError` if the output has no room for it."""
+        encoder, longest = (
+            self.answerer.encoders["targets"],
+            self.answerer.searcher.longest_output(len(source), options),
+        )
+        return prefix_ids(encoder, prefix, longest) if prefix else []
+
+    def given(self, request, name):
+        """Returns a request's text, list of ids, or None. Raises `UserError` for ids that cannot be a target."""
+        given = request.get(name)
+        if isinstance(given, list):
+            check_schema(given, [int], name)
+            size = self.answerer.encoders["targets"].vocab_size
+            last = len(given) - 1 if name == "target" else -1  # only there EOS may stand
+            for at, number in enumerate(given):
+                if not (0 < number < size and (number != EOS_ID or at == last)):
+                    raise UserError(f"{name}: item {at}: the id {number} cannot stand there (ids are below {size:,}).")
+            if not given and name == "target":
+                raise UserError("target: has no ids. Expected some, or a text.")
+            if len(given) > MOST_TOKENS:
+                raise UserError(f"{name}: {len(given):,} ids. Expected at most {MOST_TOKENS}.")
+        return given
+
+    def _traced(self, inputs, targets):
+        logits = self.answerer.model({"inputs": inputs, "targets": targets}, training=False)
+        return tf.nn.log_softmax(tf.cast(logits, tf.float32))
+
+
+def shown_hypothesis(one):
+    """Returns what is answered of a Hypothesis with token scores."""
+    ids = [*zip(one.tokens, one.ids, strict=True)]
+    found = [*ids, (END, EOS_ID)][: len(one.token_scores)]  # a stop string or the limit ends it without EOS
+    tokens = [
+        {"token": token, "id": number, "log_prob": log_prob}
+        for (token, number), log_prob in zip(found, one.token_scores, strict=True)
+    ]
+    return {"text": one.text, "score": one.score, "ended": one.ended, "tokens": tokens}
+
+
+def _node(encoder, at, node):
+    parent, token = (None, BEGIN) if node.parent < 0 else (node.parent, _label(encoder, node.id))
+    shown_of = ("step", "log_prob", "score", "kept", "finished")
+    of_token = {"id": at, "parent": parent, "token": token, "token_id": node.id}
+    return of_token | {name: getattr(node, name) for name in shown_of}
+
+
+def _token(encoder, number, log_probs):
+    return {"token": _label(encoder, number), "id": int(number), "log_prob": float(log_probs[number])}
+
+
+def _label(encoder, number):
+    return END if number == EOS_ID else encoder.pieces([number])[0]
