@@ -87,8 +87,8 @@ class HParams:
         meaning="Whether one learned vector is added to all encoder inputs, as in tensor2tensor's models.",
     )  # fmt: skip
     pos: str = setting(
-        "timing", choices={"timing": "sinusoidal", "emb": "learned", "none": "none"}, argument="position", fixed=True,
-        meaning="Positions: sinusoids, a learned table or none.",
+        "timing", choices={"timing": "sinusoidal", "emb": "learned", "rotary": "rotary", "none": "none"},
+        argument="position", fixed=True, meaning="Positions: sinusoids, a learned table, rotary ones or none.",
     )  # fmt: skip
     position_layout: str = setting(
         "interleaved", choices=("interleaved", "marian", "tensor2tensor"), argument="position_layout", fixed=True,
@@ -99,16 +99,21 @@ class HParams:
     )
     self_attention_type: str = setting(
         "dot_product", argument="self_attention", fixed=True,
-        meaning="Kind of self-attention: dot_product (the paper), dot_product_relative (Shaw et al. 2018), restricted "
-        "(the paper, section 4); several, a/b, take turns over the layers.",
+        meaning="Kind of self-attention: dot_product (the paper), dot_product_relative (Shaw et al. 2018), "
+        "dot_product_relative_v2 (Music Transformer), restricted (the paper, section 4); several, a/b, take turns over "
+        "the layers.",
     )  # fmt: skip
     max_relative_position: int = setting(
         0, 0, 2**16, argument="self_attention.max_relative_position", fixed=True,
-        meaning="Of dot_product_relative: the distance at which distances are clipped.",
+        meaning="Of dot_product_relative: the distance at which distances are clipped; of v2: how many have a vector.",
     )  # fmt: skip
     add_relative_to_values: bool = setting(
         False, argument="self_attention.add_relative_to_values", fixed=True,
         meaning="Of dot_product_relative: whether values have vectors for distances, too.",
+    )  # fmt: skip
+    heads_share_relative_embedding: bool = setting(
+        False, argument="self_attention.heads_share_relative_embedding", fixed=True,
+        meaning="Of dot_product_relative_v2: whether all heads have the same vectors.",
     )  # fmt: skip
     attention_neighborhood: int = setting(
         0, 0, 2**20, argument="self_attention.neighborhood", fixed=True,

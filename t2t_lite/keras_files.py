@@ -12,12 +12,13 @@ import sys
 
 _MODULES = {
     "t2t_lite.layers": (
-        "Dropout", "FeedForward", "LayerNormalization", "LearnedPositionEmbedding", "MultiHeadAttention",
-        "RelativeAttention", "Residual", "RestrictedAttention", "SinusoidalPositionEmbedding", "TokenEmbedding",
-        "TransformerDecoderLayer", "TransformerEncoderLayer", "TransformerStack",
+        "Dropout", "FeedForward", "LayerNormalization", "LearnedPositionEmbedding", "LeftRelativeAttention",
+        "MultiHeadAttention", "RelativeAttention", "Residual", "RestrictedAttention", "SinusoidalPositionEmbedding",
+        "TokenEmbedding", "TransformerDecoderLayer", "TransformerEncoderLayer", "TransformerStack",
     ),
     "t2t_lite.layers.dropout": ("ScopedSeed",),
     "t2t_lite.models.transformer": ("Transformer",),
+    "t2t_lite.models.transformer_lm": ("TransformerLM",),
     "t2t_lite.training.adafactor": ("Adafactor",),
     "t2t_lite.training.adam": ("Adam",),
     "t2t_lite.training.losses": ("SmoothedCrossEntropy",),

@@ -39,8 +39,6 @@ HPARAMS = (
     ("proximity_bias unidirectional_encoder unconditional", "False, False, True",
      "It does not exist here: the encoder sees all positions equally, and there are always inputs."),
     ("causal_decoder_self_attention", "True", "It is always True: the decoder sees only earlier positions."),
-    ("heads_share_relative_embedding", "False",
-     'All heads share one table, as they always do in tensor2tensor\'s "dot_product_relative".'),
     ("position_features", '""', 'Positions are always counted (`pos` has no "timing_from_features").'),
     ("norm_type", '"layer"',
      "It always has the value of tensor2tensor's Transformer sets."),

@@ -4,6 +4,7 @@ from t2t_lite.layers.attention import MultiHeadAttention, causal_mask, masked_so
 from t2t_lite.layers.dropout import Dropout, dropout_seed
 from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
 from t2t_lite.layers.feed_forward import FeedForward
+from t2t_lite.layers.left_relative_attention import LeftRelativeAttention
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
 from t2t_lite.layers.relative_attention import RelativeAttention
@@ -21,6 +22,7 @@ __all__ = [
     "FeedForward",
     "LayerNormalization",
     "LearnedPositionEmbedding",
+    "LeftRelativeAttention",
     "MaskedIdsHead",
     "MultiHeadAttention",
     "RelativeAttention",

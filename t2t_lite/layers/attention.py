@@ -3,11 +3,12 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers.cache import add_to_cache, cached_parts
+from t2t_lite.layers.cache import add_to_cache, cached_parts, step_position
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import GLOROT, check_initializers, initializer_config, own_initializer
 from t2t_lite.layers.outputs import OutputsOnRequest
+from t2t_lite.layers.rotary import rotated
 
 MASKED = 1e9  # subtracted from scores that must not be seen; finite, so that a row without any visible key is no NaN
 
@@ -26,6 +27,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         value_dim: int, d_v, size of a head's values; None: key_dim's default.
         dropout: float in [0, 1), on the attention weights.
         use_bias: bool, biases in the four projections; the paper's equations have none.
+        rotary: bool, whether queries and keys of self-attention have rotary positions: see `rotated`.
         kernel_initializer, bias_initializer: of the projections: see `keras.layers.Dense`.
 
     Example:
@@ -45,6 +47,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         value_dim=None,
         dropout=0.0,
         use_bias=False,
+        rotary=False,
         kernel_initializer=GLOROT,
         bias_initializer="zeros",
         **kwargs,
@@ -58,6 +61,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         self.value_dim = value_dim
         self.dropout_rate = dropout
         self.use_bias = use_bias
+        self.rotary = rotary
         self.initializers = {"kernel_initializer": kernel_initializer, "bias_initializer": bias_initializer}
         self.supports_masking = True
 
@@ -74,6 +78,8 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
             )
         self.query_size = self.key_dim or hidden_size // self.num_heads
         self.value_size = self.value_dim or hidden_size // self.num_heads
+        if self.rotary and self.query_size % 2:
+            raise ValueError(f"Rotary positions need an even `key_dim`: received {self.query_size}.")
         inputs = {"query": query_shape, "key": key_shape or value_shape, "value": value_shape}
         for role, shape in inputs.items():
             size = self.value_size if role == "value" else self.query_size
@@ -253,6 +259,9 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         else:
             keys = self.project(value if key is None else key, "key")
             values = self.project(value, "value")
+        if self.rotary and not is_memory:
+            at = step_position(cache, ops.shape(heads)[2], position) if is_step else None
+            heads, keys = (rotated(x, self.query_size, at) for x in (heads, keys))
         prompt = {}
         if is_step:
             keys = add_to_cache(cache["key"], keys, position)
@@ -291,6 +300,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
             "value_dim": self.value_dim,
             "dropout": self.dropout_rate,
             "use_bias": self.use_bias,
+            "rotary": self.rotary,
             **{name: initializer_config(identifier) for name, identifier in self.initializers.items()},
         }
 

@@ -46,6 +46,18 @@ def see_prompt(mask, prompts, length):
     return ops.concatenate([ops.broadcast_to(seen, (*ops.shape(mask)[:2], length)), mask], axis=2)
 
 
+def step_position(cache, beams, position):
+    """Returns the position in its text, int scalar or [B], of what one decoding step reads.
+
+    Args:
+        cache: as `MultiHeadAttention.call` takes it, before the step.
+        beams: int K.
+        position: int scalar, the step, or None where keys are appended.
+    """
+    position = ops.shape(cache["key"])[2] // beams if position is None else position
+    return position + cache["prompt_length"] if "prompt_length" in cache else position
+
+
 def cached_parts(beams, key, value, position, prompt=None):
     """Returns what one decoding step attends to: a list of (keys, values, distances), the prompt's first.
 

@@ -34,13 +34,16 @@ class RelativeAttention(MultiHeadAttention):
         self.add_relative_to_values = add_relative_to_values
 
     def build(self, query_shape, value_shape=None, key_shape=None):
-        """Creates the projections and the tables of 2k + 1 vectors, Glorot uniform as in tensor2tensor."""
+        """Creates the projections and the tables, Glorot uniform as in tensor2tensor."""
         super().build(query_shape, value_shape, key_shape)
-        distances = 2 * self.max_relative_position + 1
-        self.key_table = self.add_weight(name="key_table", shape=(distances, self.query_size))
+        self.key_table = self.add_table("key_table", self.query_size)
         self.value_table = None
         if self.add_relative_to_values:
-            self.value_table = self.add_weight(name="value_table", shape=(distances, self.value_size))
+            self.value_table = self.add_table("value_table", self.value_size)
+
+    def add_table(self, name, size):
+        """Creates a table of vectors of `size`, [2k + 1, size]. Override it for another one."""
+        return self.add_weight(name=name, shape=(2 * self.max_relative_position + 1, size))
 
     def attend_cached(self, query, key, value, mask, position, training, prompt=None):
         """Attends from beams of one position; arguments and results as `MultiHeadAttention.attend_cached`."""
@@ -51,7 +54,7 @@ class RelativeAttention(MultiHeadAttention):
         relative = ops.matmul(query, ops.transpose(ops.cast(self.key_table, query.dtype)))  # [B, heads, T, 2k + 1]
         rows = ops.swapaxes(self._rows(query, key, distances), -1, -2)
         relative = ops.matmul(relative, rows)
-        return super().scores(query, key, distances) + (_shift_rows(relative) if distances is None else relative)
+        return super().scores(query, key, distances) + (shift_rows(relative) if distances is None else relative)
 
     def mix(self, weights, value, distances):
         """Adds the values' vectors; arguments as `MultiHeadAttention.mix`."""
@@ -59,7 +62,7 @@ class RelativeAttention(MultiHeadAttention):
         if self.value_table is None:
             return output
         rows = self._rows(weights, value, distances)
-        by_row = ops.matmul(_shift_rows_back(weights) if distances is None else weights, rows)
+        by_row = ops.matmul(shift_rows_back(weights) if distances is None else weights, rows)
         return output + ops.matmul(by_row, ops.cast(self.value_table, value.dtype))
 
     def _rows(self, query, key, distances):
@@ -69,7 +72,7 @@ class RelativeAttention(MultiHeadAttention):
         """
         limit = self.max_relative_position
         if distances is None:
-            # The last is never seen, see _shift_rows.
+            # The last is never seen, see shift_rows.
             distances = ops.arange(1 - ops.shape(query)[2], ops.shape(key)[2] + 1, dtype="int32")
         rows = ops.one_hot(ops.clip(distances, -limit, limit) + limit, 2 * limit + 1, dtype=query.dtype)
         return rows if len(rows.shape) == 2 else rows[:, None]
@@ -83,7 +86,7 @@ class RelativeAttention(MultiHeadAttention):
         }
 
 
-def _shift_rows(x):
+def shift_rows(x):
     """[B, heads, T, T + S] -> [B, heads, T, S]: element (i, j) is (i, j - i + T - 1) of `x`.
 
     In the flattened matrix every row then begins one element earlier than the row before, in a matrix that is one
@@ -97,8 +100,8 @@ def _shift_rows(x):
     return ops.slice(rows, (0, 0, 0, 0), (batch, heads, length, width - length))
 
 
-def _shift_rows_back(x):
-    """[B, heads, T, S] -> [B, heads, T, T + S]: the transpose of `_shift_rows`."""
+def shift_rows_back(x):
+    """[B, heads, T, S] -> [B, heads, T, T + S]: the transpose of `shift_rows`."""
     batch, heads, length, keys = ops.shape(x)
     wide = ops.pad(x, ((0, 0), (0, 0), (0, 0), (0, length - 1)))
     flat = ops.reshape(wide, (batch, heads, length * (keys + length - 1)))

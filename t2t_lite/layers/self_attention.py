@@ -3,6 +3,7 @@
 import inspect
 
 from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.left_relative_attention import LeftRelativeAttention
 from t2t_lite.layers.relative_attention import RelativeAttention
 from t2t_lite.layers.restricted_attention import RestrictedAttention
 
@@ -10,6 +11,7 @@ from t2t_lite.layers.restricted_attention import RestrictedAttention
 SELF_ATTENTION = {
     "dot_product": MultiHeadAttention,
     "dot_product_relative": RelativeAttention,
+    "dot_product_relative_v2": LeftRelativeAttention,
     "restricted": RestrictedAttention,
 }
 

@@ -93,7 +93,7 @@ def _attention_flops(attention, keys):
     key_channels, value_channels = _channels(attention)
     flops = 2 * (key_channels + value_channels) * _seen(attention, keys)
     if isinstance(attention, RelativeAttention):
-        distances = 2 * attention.max_relative_position + 1
+        distances = attention.key_table.shape[-2]
         flops += 2 * distances * (key_channels + value_channels * attention.add_relative_to_values)
     return flops
 

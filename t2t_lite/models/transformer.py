@@ -32,7 +32,7 @@ class Transformer(TransformerModel):
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
         activation: "relu", "gelu", "swish", "swiglu", or what else `FeedForward` takes.
-        position: "sinusoidal", "learned" (one table a side) or "none".
+        position: "sinusoidal", "learned" (one table a side), "rotary" (in self-attention, see `rotated`) or "none".
         position_layout: see `SinusoidalPositionEmbedding`.
         max_position: int, rows of a learned table.
         self_attention: kind of self-attention, or a list of kinds that take turns over the layers: see

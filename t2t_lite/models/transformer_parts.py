@@ -13,7 +13,7 @@ from t2t_lite.layers.keras_names import activation_config, initializer_config, m
 from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
 from t2t_lite.models.sequence_model import SequenceModel
 
-_POSITIONS = ("sinusoidal", "learned", "none")
+_POSITIONS = ("sinusoidal", "learned", "rotary", "none")
 _ATTENTION_OPTIONS = ("num_heads", "key_dim", "value_dim", "kernel_initializer", "bias_initializer")
 _LAYER_OPTIONS = (
     "num_heads", "filter_size", "key_dim", "value_dim", "dropout", "attention_dropout", "relu_dropout", "norm",
@@ -69,9 +69,10 @@ class TransformerModel(SequenceModel):
         options = {option: c[option] for option in _ATTENTION_OPTIONS}
         options |= {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
         options |= {"dtype": self.dtype_policy, "name": "attention"}
+        rotary = {"rotary": True} if c["position"] == "rotary" else {}  # of self-attention alone
         layers = []
         for i in range(num_layers):
-            own = {"self_attention": self.attention(name, i, **options)}
+            own = {"self_attention": self.attention(name, i, **options, **rotary)}
             if attends_to_memory:
                 own["cross_attention"] = self.attention("memory", i, **options)
             own |= {option: c[option] for option in _LAYER_OPTIONS}

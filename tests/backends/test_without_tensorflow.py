@@ -73,9 +73,10 @@ def test_the_block_works():
         "",
         "pos=emb,max_position=6,shared_embedding_and_softmax_weights=False",
         "self_attention_type=dot_product_relative,max_relative_position=2",
+        "pos=rotary,self_attention_type=dot_product_relative_v2,max_relative_position=2",
         "self_attention_type=restricted,attention_neighborhood=3",
     ],
-    ids=["paper", "learned", "relative", "restricted"],
+    ids=["paper", "learned", "relative", "rotary and v2", "restricted"],
 )
 def test_models_run(overrides, tmp_path):
     result = run(USE_THE_MODEL, overrides, str(tmp_path))

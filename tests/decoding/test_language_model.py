@@ -8,6 +8,7 @@ from keras import ops
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.layers import (
     LearnedPositionEmbedding,
+    LeftRelativeAttention,
     MultiHeadAttention,
     RelativeAttention,
     RestrictedAttention,
@@ -26,6 +27,8 @@ KINDS = {
     "plain": lambda: (MultiHeadAttention(2), SinusoidalPositionEmbedding()),
     "learned": lambda: (MultiHeadAttention(2), LearnedPositionEmbedding(16)),
     "relative": lambda: (RelativeAttention(2, 3, add_relative_to_values=True), None),
+    "music": lambda: (LeftRelativeAttention(2, 4, add_relative_to_values=True), None),
+    "rotary": lambda: (MultiHeadAttention(2, rotary=True), SinusoidalPositionEmbedding()),
     "restricted": lambda: (RestrictedAttention(2, 4), SinusoidalPositionEmbedding()),
 }
 

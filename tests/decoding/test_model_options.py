@@ -9,11 +9,12 @@ from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.models import Transformer
 from t2t_lite.search_options import SearchOptions
-from tests.layers.kinds import RELATIVE_VALUES, RESTRICTED
+from tests.layers.kinds import MUSIC, RELATIVE_VALUES, RESTRICTED
 
 OPTIONS = {
     "learned": {"position": "learned", "max_position": 24},
     "relative": {"position": "none", "self_attention": RELATIVE_VALUES},
+    "music, rotary": {"position": "rotary", "self_attention": MUSIC},
     "restricted": {"self_attention": RESTRICTED, "norm": "pre"},
 }
 

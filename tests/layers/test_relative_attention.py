@@ -12,50 +12,76 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 6, 8)).astype("float32")
 
 
-def in_numpy(layer, x, visible):
-    """Equations 3 to 5 of Shaw et al., with a[i, j] = w_clip(j - i) made for every pair: [T, T, d]."""
-    heads, length = layer.num_heads, x.shape[1]
+def vectors(layer, table, length):
+    """a[i, j] of every pair, for all heads or each: [heads or 1, T, T, d]."""
     distances = np.arange(length)[None] - np.arange(length)[:, None]
-    rows = np.clip(distances, -layer.max_relative_position, layer.max_relative_position) + layer.max_relative_position
-    a_key = array(layer.key_table)[rows]
-    a_value = array(layer.value_table)[rows] if layer.value_table is not None else np.zeros((length, length, 1))
+    limit = layer.max_relative_position
+    if isinstance(layer, layers.LeftRelativeAttention):
+        known = (distances <= 0) & (distances > -limit)
+        return np.where(known[..., None], array(table)[:, np.where(known, distances, 0) + limit - 1], 0)
+    return array(table)[np.clip(distances, -limit, limit) + limit][None]
+
+
+def in_numpy(layer, x, visible):
+    """Equations 3 to 5 of Shaw et al., with a vector made for every pair."""
+    heads, length = layer.num_heads, x.shape[1]
     q, k, v = (
-        (x @ array(getattr(layer, f"{role}_projection").kernel)).reshape(*x.shape[:2], heads, -1)
+        (x @ array(getattr(layer, f"{role}_projection").kernel)).reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
         for role in ("query", "key", "value")
     )
-    # z: head, t: query, s: key, d: size
-    scores = np.einsum("btzd,bszd->bzts", q, k) + np.einsum("btzd,tsd->bzts", q, a_key)
+    scores = q @ k.swapaxes(2, 3) + np.einsum(
+        "bztd,ztsd->bzts", q, _each_head(vectors(layer, layer.key_table, length), q)
+    )
     weights = softmax(np.where(visible, scores / np.sqrt(layer.query_size), -np.inf))
-    output = np.einsum("bzts,bszd->btzd", weights, v)
-    output = output + np.einsum("bzts,tsd->btzd", weights, np.broadcast_to(a_value, (length, length, v.shape[-1])))
-    return output.reshape(*x.shape[:2], -1) @ array(layer.output_projection.kernel), weights
+    output = weights @ v
+    if layer.value_table is not None:
+        output = output + np.einsum(
+            "bzts,ztsd->bztd", weights, _each_head(vectors(layer, layer.value_table, length), q)
+        )
+    output = output.transpose(0, 2, 1, 3).reshape(*x.shape[:2], -1)
+    return output @ array(layer.output_projection.kernel), weights
 
 
-OPTIONS = [
-    {"max_relative_position": 2},
-    {"max_relative_position": 2, "add_relative_to_values": True},
-    {"max_relative_position": 9, "add_relative_to_values": True, "key_dim": 3, "value_dim": 5},
-]
+def _each_head(a, q):
+    return np.broadcast_to(a, (q.shape[1], *a.shape[1:]))
 
 
-def spread_tables(layer):
-    """Gives the tables values of the size of the queries, so that a wrong row shows."""
+SHAW, MUSIC = layers.RelativeAttention, layers.LeftRelativeAttention
+KINDS = {
+    "keys": (SHAW, {"max_relative_position": 2}),
+    "values": (SHAW, {"max_relative_position": 2, "add_relative_to_values": True}),
+    "far": (SHAW, {"max_relative_position": 9, "add_relative_to_values": True, "key_dim": 3, "value_dim": 5}),
+    "music": (MUSIC, {"max_relative_position": 3}),
+    "music one table": (
+        MUSIC,
+        {"max_relative_position": 3, "add_relative_to_values": True, "heads_share_relative_embedding": True},
+    ),
+    "music far": (MUSIC, {"max_relative_position": 9, "add_relative_to_values": True, "key_dim": 3, "value_dim": 5}),
+}
+kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+def made(kind):
+    """A layer whose tables have values of the size of the queries, so that a wrong row shows."""
+    layer = kind[0](2, **kind[1])
+    layer.build(X.shape)
     for table in (layer.key_table, layer.value_table):
         if table is not None:
             table.assign(np.random.default_rng(4).normal(size=table.shape))
+    return layer
 
 
-@pytest.mark.parametrize("options, weights", list(zip(OPTIONS, (5, 6, 6), strict=True)))
-def test_contract(options, weights, tmp_path):
-    check_layer(layers.RelativeAttention, {"num_heads": 2, **options}, X, weights, tmp_path)
+@kinds
+def test_contract(kind, tmp_path):
+    layer_class, options = kind
+    weights = 5 + options.get("add_relative_to_values", False)
+    check_layer(layer_class, {"num_heads": 2, **options}, X, weights, tmp_path)
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("options", OPTIONS)
-def test_equals_the_form_with_a_vector_for_every_pair(options, causal):
-    layer = layers.RelativeAttention(2, **options)
-    layer.build(X.shape)
-    spread_tables(layer)
+@kinds
+def test_equals_the_form_with_a_vector_for_every_pair(kind, causal):
+    layer = made(kind)
     visible = np.tril(np.ones((6, 6), bool)) if causal else np.ones((6, 6), bool)
     output, weights = layer(X, use_causal_mask=causal, return_attention_scores=True)
     expected, expected_weights = in_numpy(layer, X, visible)
@@ -64,22 +90,22 @@ def test_equals_the_form_with_a_vector_for_every_pair(options, causal):
 
 
 @pytest.mark.parametrize("length", [1, 2])
-def test_short_sequences(length):
-    layer = layers.RelativeAttention(2, max_relative_position=3, add_relative_to_values=True)
-    layer.build(X.shape)
-    spread_tables(layer)
+@pytest.mark.parametrize("kind", ["far", "music far"])
+def test_short_sequences(kind, length):
+    layer = made(KINDS[kind])
     expected, _ = in_numpy(layer, X[:, :length], True)
     np.testing.assert_allclose(array(layer(X[:, :length])), expected, atol=1e-5)
 
 
-def test_queries_and_keys_of_different_numbers():
+@pytest.mark.parametrize("layer_class", [SHAW, MUSIC], ids=["shaw", "music"])
+def test_queries_and_keys_of_different_numbers(layer_class):
     """A product with zero tables is plain attention, whatever the shapes."""
     memory = RNG.normal(size=(2, 9, 8)).astype("float32")
-    layer, plain = layers.RelativeAttention(2, 4, add_relative_to_values=True), layers.MultiHeadAttention(2)
+    layer, plain = layer_class(2, 4, add_relative_to_values=True), layers.MultiHeadAttention(2)
     layer.build(X.shape, memory.shape)
     plain.build(X.shape, memory.shape)
     for table in (layer.key_table, layer.value_table):
-        table.assign(np.zeros((9, 4)))
+        table.assign(np.zeros(table.shape))
     for role in ("query", "key", "value", "output"):
         getattr(layer, f"{role}_projection").set_weights(getattr(plain, f"{role}_projection").get_weights())
     for query, value in ((X, memory), (memory, X)):
@@ -87,11 +113,9 @@ def test_queries_and_keys_of_different_numbers():
 
 
 @pytest.mark.parametrize("in_place", [True, False])
-@pytest.mark.parametrize("options", OPTIONS)
-def test_cached_steps_of_two_beams_equal_one_causal_call(options, in_place):
-    layer = layers.RelativeAttention(2, **options)
-    layer.build(X.shape)
-    spread_tables(layer)
+@kinds
+def test_cached_steps_of_two_beams_equal_one_causal_call(kind, in_place):
+    layer = made(kind)
     full = array(layer(X, use_causal_mask=True))
     slots = 12 if in_place else 0
     cache = {
@@ -107,9 +131,13 @@ def test_cached_steps_of_two_beams_equal_one_causal_call(options, in_place):
         np.testing.assert_allclose(array(output)[0], full[:, i], atol=1e-5)
 
 
-def test_only_the_distance_matters():
+@pytest.mark.parametrize(
+    "layer",
+    [SHAW(2, 3), MUSIC(2, 3), layers.MultiHeadAttention(2, rotary=True)],
+    ids=["shaw", "music", "rotary"],
+)
+def test_only_the_distance_matters(layer):
     """Moved by some positions, a sentence is seen alike: what absolute positions do not give."""
-    layer = layers.RelativeAttention(2, max_relative_position=3)
     moved = np.pad(X, ((0, 0), (4, 0), (0, 0)))
     mask = np.arange(10)[None, None] >= 4
     np.testing.assert_allclose(array(layer(moved, attention_mask=mask))[:, 4:], array(layer(X)), atol=1e-5)

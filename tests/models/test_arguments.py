@@ -17,7 +17,7 @@ from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import setting
 from t2t_lite.runs.config import write_run_config
 from t2t_lite.runs.directory import changed_hparams, run_hparams
-from tests.layers.kinds import RELATIVE, RESTRICTED
+from tests.layers.kinds import MUSIC, RELATIVE, RESTRICTED
 from tests.models.own_model import OwnModel
 
 SETTINGS = HParams().settings().values()
@@ -37,9 +37,9 @@ def test_every_hyperparameter_is_an_argument_or_used_elsewhere(declared):
 
 
 def _arguments(model_class):
-    hparams = SMALL.parse("self_attention_type=restricted/dot_product_relative")
+    hparams = SMALL.parse("self_attention_type=restricted/dot_product_relative/dot_product_relative_v2")
     arguments = constructor_arguments(hparams, model_class)
-    model_class(9, **{**arguments, "self_attention": [RESTRICTED, RELATIVE]})  # they all exist
+    model_class(9, **{**arguments, "self_attention": [RESTRICTED, RELATIVE, MUSIC]})  # they all exist
     options = {f"self_attention.{o}" for kind in arguments.pop("self_attention") for o in kind}
     return {*arguments, *options, "self_attention"}
 

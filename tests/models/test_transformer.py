@@ -10,7 +10,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
 from t2t_lite.training import SmoothedCrossEntropy
 from tests.layers.backend import check_gradients
-from tests.layers.kinds import RELATIVE, RELATIVE_VALUES, RESTRICTED
+from tests.layers.kinds import MUSIC, RELATIVE, RELATIVE_VALUES, RESTRICTED
 
 VOCAB = 20
 SMALL = {
@@ -31,6 +31,8 @@ OPTIONS = {
     "depths": {"num_encoder_layers": 1, "num_decoder_layers": 3},
     "relative": {"self_attention": RELATIVE, "position": "none"},
     "relative_values": {"self_attention": RELATIVE_VALUES},
+    "music": {"self_attention": MUSIC, "position": "none"},
+    "rotary": {"position": "rotary"},
     "target_space": {"target_space_embedding": True},
     "restricted": {"self_attention": RESTRICTED},
     "small_embeddings": {"embedding_size": 4, "scale_embeddings": False},
@@ -182,7 +184,7 @@ def test_mixed_precision_gives_float32_logits(rng, policy):
         ("num_heads=0", "num_heads=0: expected a whole number from 1"),
         (
             "self_attention_type=local",
-            "`self_attention_type` must be one of dot_product, dot_product_relative, restricted: received .*local",
+            "`self_attention_type` must be one of dot_product, .*dot_product_relative_v2, restricted: received .*local",
         ),
         ("self_attention_type=dot_product_relative", "max_relative_position=0"),
         ("self_attention_type=restricted", "attention_neighborhood=0"),

@@ -13,7 +13,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerLM
 from t2t_lite.models.describe import shapes_only
 from t2t_lite.search_options import SearchOptions
-from tests.layers.kinds import RELATIVE_VALUES, RESTRICTED
+from tests.layers.kinds import MUSIC, RELATIVE_VALUES, RESTRICTED
 
 VOCAB = 11
 SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2}
@@ -25,7 +25,8 @@ OPTIONS = {
     },
     "untied": {"tie_embeddings": False, "softmax_bias": True, "embedding_size": 6, "begin": "end"},
     "relative": {"self_attention": RELATIVE_VALUES, "position": "none"},
-    "restricted": {"self_attention": RESTRICTED},
+    "music": {"self_attention": MUSIC, "position": "none"},
+    "rotary": {"position": "rotary", "self_attention": ["dot_product", RESTRICTED]},
 }  # fmt: skip
 PROMPTS = [[5, 3, 7, 4, 9, 2, 8, 6, 10], [], [4], [6, 6, 3, 10, 2]]
 TARGETS = [[4, 5, 6, 7, 1], [5, 1], [9, 8, 7, 1], [4, 4, 4, 4, 1]]

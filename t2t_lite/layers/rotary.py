@@ -1,0 +1,33 @@
+"""Rotary positions (Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding")."""
+
+import numpy as np
+from keras import ops
+
+_BASE = 10_000.0
+
+
+def rotated(x, size, position=None):
+    """Turns queries or keys by angles that grow with their positions, so that products depend on distances alone.
+
+    Number i of the first half of a head and number i of the second are a pair, turned by position · 10000^(-2i/d)
+    (GPT-NeoX's and Llama's order; equation 15 of the paper, which has neighbours as pairs).
+
+    Args:
+        x: [B, heads, T, d].
+        size: int, d, which is even; in a graph `x` may not tell it.
+        position: int scalar or [B]: the one position of all T (beams of one decoding step), of all rows or of each;
+            None: 0 … T - 1.
+
+    Returns:
+        [B, heads, T, d].
+    """
+    half = size // 2
+    frequencies = (_BASE ** (-np.arange(half) / half)).astype("float32")
+    if position is None:
+        positions = ops.arange(ops.shape(x)[2])[:, None]  # [T, 1]
+    else:
+        positions = ops.reshape(position, (-1, 1, 1, 1))
+    angles = ops.multiply(ops.cast(positions, "float32"), frequencies)
+    cos, sin = ops.cast(ops.cos(angles), x.dtype), ops.cast(ops.sin(angles), x.dtype)
+    first, second = x[..., :half], x[..., half:]
+    return ops.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
