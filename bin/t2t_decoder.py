@@ -1,4 +1,4 @@
-"""Translates a file, standard input, a problem's records, or what you type, with a trained model.
+"""Translates a file, standard input, a problem's records, or what you type, with a trained model; or continues texts.
 
     t2t-decoder --output_dir=train --decode_from_file=test.en --decode_to_file=test.de
     t2t-decoder --output_dir=train < test.en > test.de
@@ -98,7 +98,7 @@ def check(flags):
 
 
 def run(flags):
-    """Translates."""
+    """Translates, or continues texts."""
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding import decode_files, decode_records, tuning
 
@@ -122,10 +122,11 @@ def run(flags):
 
 def _job(flags):
     """Returns the DecodingJob that the flags describe."""
-    from t2t_lite.decoding.decoding_job import DecodingJob
+    from t2t_lite.decoding.decoding_job import DecodingJob, check_task
     from t2t_lite.training.distribution import choose_devices
 
-    found = _trained.find(flags)
+    found = _trained.find(flags, task=None)
+    check_task(found[0], flags.flag_values_dict())
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
     if flags["decode_shards"].present:
         settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id

@@ -106,24 +106,31 @@ def translate_lines(job, task, errors):
 
 
 def score_file(job, source, output="-"):
-    """Writes the mean loss per target piece of each line of a file, which holds an input, a tab and a target."""
+    """Writes the mean loss per target piece of each line of a file, which holds an input, a tab and a target.
+
+    Of a language model the lines are texts, and the loss is per piece of them; an empty one has none.
+    """
     path = job.settings.shard_name(output)
     job.check_files({"--decode_to_file": path})
     errors = LineErrors(job.on_error)
     lines, name, first = part_of_file(source, job.settings, errors)
     for number, line in enumerate(lines, first):
-        if line.count("\t") != 1:
+        if line.count("\t") != 1 and not job.generates:
             columns = counted(line.count("\t") + 1, "column")
             problem = f"{name}, line {number}: {columns}, expected input<TAB>target."
             lines[number - first] = None if line == "" and job.on_error == "skip" else errors(problem)
 
-    def make(chunk, start, on_progress):
+    def score_pairs(chunk):
         pairs = [line.split("\t") for line in chunk if line is not None]
         scores = iter(job.translator.score(*map(list, zip(*pairs, strict=True))) if pairs else [])
-        found = [None if line is None else next(scores) for line in chunk]
+        return [None if line is None else next(scores) for line in chunk]
+
+    def make(chunk, start, on_progress):
+        found = job.line_translator(name, errors).score(chunk, first + start) if job.generates else score_pairs(chunk)
         on_progress(len(chunk))
-        tokens = sum(len(score.token_log_probs) for score in found if score)
-        return [["" if score is None else f"{score.per_token:.6f}" for score in found]], tokens
+        counts = [len(score.token_log_probs) if score else 0 for score in found]
+        texts = [f"{score.per_token:.6f}" if count else "" for score, count in zip(found, counts, strict=True)]
+        return [texts], sum(counts)
 
     _write(job, [path], Lines(name, lines, path, first), make, "scoring")
     errors.done()
@@ -291,5 +298,11 @@ def _changed(settings, line):
 def _answer(job, line):
     lines_of = job.line_translator("input", LineErrors(job.on_error))
     lines_of.compile = False  # no pause for a compilation
+    plain = not (job.n_best_format == "json" or job.settings.write_beam_scores or job.settings.identity_output)
+    if job.generates and plain and (parts := lines_of.stream(line)):
+        for part in parts:
+            print(part, end="", flush=True)
+        print()
+        return
     (output,), _ = job.outputs(lines_of, [line])
     print(output if job.n_best_format == "json" else output.replace("\t", "\n"), flush=True)

@@ -6,10 +6,12 @@ import logging
 import os
 from typing import ClassVar
 
-from t2t_lite import files
+from t2t_lite import files, tasks
 from t2t_lite.decoding import text_files
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.decode_hparams import DecodeHParams
+from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.line_generation import LineGenerator
 from t2t_lite.decoding.line_translation import LineTranslator
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.decoding.translator_pool import TranslatorPool
@@ -18,6 +20,8 @@ from t2t_lite.runs.opening import run_files
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MANY = 10  # lines named in one message
+_OF_LINES = ("decode_from_file", "score_file", "decode_interactive")
+_OF_TRANSLATIONS = ("decode_reference", "prefix_file", "alignments_file", "mbr", "tune", "eval_use_test_set")
 
 
 class LineErrors:
@@ -42,6 +46,32 @@ class LineErrors:
         """Logs how many lines were skipped."""
         if self.count:
             _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped: their outputs are empty.")
+
+
+def check_task(found, flags):
+    """Refuses what cannot be done with a run's model.
+
+    Args:
+        found: `runs.opening.Found`.
+        flags: {name: value} of t2t-decoder.
+
+    Raises:
+        UserError: it neither translates nor generates, or a flag is about translations, and it generates.
+    """
+    if found.problem.task != Generator.task:
+        tasks.check_task(found.problem, Translator.task, found.checkpoint)
+        return
+    lost = [f"--{name}" for name in _OF_TRANSLATIONS if flags[name]]
+    if lost:
+        raise UserError(
+            f"{', '.join(lost)}: only of translations, and {found.checkpoint} is a language model. Leave "
+            f"{'it' if len(lost) == 1 else 'them'} out."
+        )
+    if flags["problem"] and flags["data_dir"] and not any(flags[name] for name in _OF_LINES):
+        raise UserError(
+            "--data_dir: a language model's records are evaluated by t2t-eval, not decoded. Name a file of prompts, "
+            "--decode_from_file (- is standard input)."
+        )
 
 
 @dataclasses.dataclass
@@ -81,9 +111,16 @@ class DecodingJob:
 
     @functools.cached_property
     def translator(self):
-        """The Translator, or a TranslatorPool over the devices; loaded on first use."""
-        load = Translator.load if len(self.devices) < 2 else functools.partial(TranslatorPool.load, self.devices)
+        """The Translator or Generator, or a TranslatorPool of them over the devices; loaded on first use."""
+        load = (Generator if self.generates else Translator).load
+        if len(self.devices) > 1:
+            load = functools.partial(TranslatorPool.load, self.devices, load)
         return load(self.found, self.data_dir, usable_dtype(self.compute_dtype))
+
+    @property
+    def generates(self):
+        """Whether a language model continues the lines."""
+        return self.found[0].problem.task == Generator.task
 
     @property
     def config(self):
@@ -108,7 +145,11 @@ class DecodingJob:
         return job
 
     def line_translator(self, name, errors):
-        """Returns the LineTranslator; `name` says where the lines come from."""
+        """Returns the LineTranslator or LineGenerator; `name` says where the lines come from."""
+        token_scores = self.n_best_format == "json"
+        if self.generates:
+            options = {"long_input": self.long_input, "on_error": errors, "token_scores": token_scores}
+            return LineGenerator(self.translator, self.settings, name, **options)
         return LineTranslator(
             self.translator,
             self.settings,
@@ -116,7 +157,7 @@ class DecodingJob:
             long_input=self.long_input,
             on_error=errors,
             utility=self.mbr,
-            token_scores=self.n_best_format == "json",
+            token_scores=token_scores,
             alignments=bool(self.alignments_file),
         )
 
@@ -134,7 +175,7 @@ class DecodingJob:
         numbered = list(enumerate(translations, first))
         cut = [str(number) for number, found in numbered if found.truncated]
         split = [f"{number} ({found.parts} parts)" for number, found in numbered if found.parts > 1]
-        for what, named in (("cut off after", cut), ("split, being longer than", split)):
+        for what, named in ((lines_of.cut, cut), ("split, being longer than", split)):
             if named:
                 shown = ", ".join(named[:_MANY]) + (f", … ({len(named):,} lines)" if len(named) > _MANY else "")
                 _LOGGER.warning(f"{lines_of.name}: {what} {lines_of.limit:,} pieces: line {shown}")

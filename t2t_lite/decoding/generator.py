@@ -123,6 +123,10 @@ class Generator(TextModel):
         (prompt,) = self._prompts([text], max_prompt_length)
         return self._parts(prompt, options)
 
+    def encode(self, text):
+        """Returns the ids of a prompt or a text. Raises `UserError` for a text outside the vocabulary."""
+        return self.encoders["targets"].encode(self.problem.input_text(text) if self.problem else text)
+
     def score(self, texts, *, batch_size=16, on_progress=None):
         """Returns the log-probabilities of texts: of every id, given those before it.
 
@@ -208,7 +212,7 @@ class Generator(TextModel):
         for number, (text, given) in enumerate(zip(checked, is_ids, strict=True), 1):
             with located(f"{what} {number}"):
                 if not given:
-                    every.append(encoder.encode(self.problem.input_text(text) if self.problem else text))
+                    every.append(self.encode(text))
                     continue
                 ids = [int(i) for i in texts[number - 1]]
                 if wrong := [i for i in ids if not 0 < i < encoder.vocab_size]:

@@ -55,6 +55,8 @@ class LineTranslator:
         compile: as in `SearchOptions`.
     """
 
+    cut = "cut off after"  # what a long line is, in messages, with the limit after it
+
     def __init__(
         self,
         translator,

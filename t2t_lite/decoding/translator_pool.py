@@ -1,30 +1,27 @@
-"""Several translators, one per device, that share the work of a call."""
+"""Several translators or generators, one per device, that share the work of a call."""
 
 import concurrent.futures
 
 import tensorflow as tf
 
-from t2t_lite.decoding.texts import check_texts
-from t2t_lite.decoding.translator import Translator
-
 
 class TranslatorPool:
-    """Has the attributes of `Translator`, and its methods that take lists of sentences.
+    """Has the attributes of `Translator` or `Generator`, and their methods that take lists of texts.
 
     Sentences are distributed by length, so that all devices have about the same work. The distribution does not depend
     on the speed of the devices.
 
     Args:
-        translators: list of (device name, Translator with its weights on that device).
+        translators: list of (device name, Translator or Generator with its weights on that device).
     """
 
     def __init__(self, translators):
         self._devices, self._translators = zip(*translators, strict=True)
 
     @classmethod
-    def load(cls, devices, *args):
-        """Loads the same model once for each device; the arguments are those of `Translator.load`."""
-        return cls([(device, _on(device, Translator.load, *args)) for device in devices])
+    def load(cls, devices, load, *args):
+        """Loads the same model once for each device, by `load` of these arguments."""
+        return cls([(device, _on(device, load, *args)) for device in devices])
 
     @property
     def count(self):
@@ -52,13 +49,16 @@ class TranslatorPool:
         """See `Translator.translate_by_risk`."""
         return self._deal("translate_by_risk", texts, options)
 
-    def score(self, texts, targets):
-        """See `Translator.score`."""
-        return self._deal("score", texts, {"targets": targets})
+    def generate(self, texts, **options):
+        """See `Generator.generate`."""
+        return self._deal("generate", texts, options)
+
+    def score(self, texts, *targets):
+        """See `Translator.score` and `Generator.score`."""
+        return self._deal("score", texts, dict(zip(["targets"], targets, strict=False)))
 
     def _deal(self, method, texts, options):
         """Calls the method of each translator with its share of the texts and of options that are lists."""
-        texts = check_texts(texts)
         order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
         shares = [order[start :: self.count] for start in range(self.count)]
         found = [None] * len(texts)
