@@ -20,9 +20,8 @@ _MODULES = {
     "t2t_lite.models.transformer": ("Transformer",),
     "t2t_lite.models.transformer_lm": ("TransformerLM",),
     "t2t_lite.training.adafactor": ("Adafactor",),
-    "t2t_lite.training.adam": ("Adam",),
-    "t2t_lite.training.losses": ("SmoothedCrossEntropy",),
-    "t2t_lite.training.masked_accuracy": ("MaskedAccuracy",),
+    "t2t_lite.training.losses": ("MaskedAccuracy", "SmoothedCrossEntropy"),
+    "t2t_lite.training.optimizers": ("Adam",),
     "t2t_lite.training.schedules": ("ProductSchedule",),
 }  # fmt: skip
 

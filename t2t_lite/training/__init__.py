@@ -8,7 +8,7 @@ _MODULES = {  # imported when asked for: the trainer imports TensorFlow
     "EarlyStopping": "t2t_lite.training.settings",
     "EvaluationSettings": "t2t_lite.training.settings",
     "LogSettings": "t2t_lite.training.settings",
-    "MaskedAccuracy": "t2t_lite.training.masked_accuracy",
+    "MaskedAccuracy": "t2t_lite.training.losses",
     "SmoothedCrossEntropy": "t2t_lite.training.losses",
     "Trainer": "t2t_lite.training.trainer",
 }

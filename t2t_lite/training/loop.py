@@ -16,9 +16,9 @@ from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
 from t2t_lite.runs.log import RunLog, lineage
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.feed import Feed
-from t2t_lite.training.metrics import Progress, fetch, sentences_read
 from t2t_lite.training.monitor import Monitor
 from t2t_lite.training.profiling import StepProfiler
+from t2t_lite.training.progress import Progress, fetch, sentences_read
 from t2t_lite.training.settings import CheckpointSettings, LogSettings
 from t2t_lite.training.skipped_steps import SkippedSteps
 from t2t_lite.training.train_step import TrainStep
@@ -90,62 +90,75 @@ class TrainingLoop:
             UserError: the data are damaged.
             Failure: the loss stayed non-finite, there is too little memory, or a checkpoint could not be saved.
         """
-        step, optimizer = int(self.step), self.train_step.optimizer
-        lines = lineage(self.log.read())
+        step = int(self.step)
         data = self.data.paths, self.data.problem.record_features
         feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
-        read = sentences_read(lines, step, int(self.batches_read))
+        read = sentences_read(lineage(self.log.read()), step, int(self.batches_read))
         self._progress = Progress(self.log, train_steps, feed, self.data.examples, read)
         is_due = step >= train_steps or (step > 0 and step % self.when.local_eval_frequency == 0)
-        metrics, why = self.monitor.catch_up(step, is_due), self.monitor.reason_to_stop()
-        if step >= train_steps or why:
-            self.ended_by = "early_stopping" if why else "train_steps"
-            reason = f"stopped early: {why}" if why else f"step {step:,} is not before train_steps={train_steps:,}"
+        self._metrics, self._why = self.monitor.catch_up(step, is_due), self.monitor.reason_to_stop()
+        if step >= train_steps or self._why:
+            self.ended_by = "early_stopping" if self._why else "train_steps"
+            reason = f"stopped early: {self._why}" if self._why else f"step {step:,} is not before {train_steps=:,}"
             _LOGGER.info(f"{reason}: nothing to train.")
-            return metrics
-        first, saved_at = step + 1, time.monotonic()
-        is_last = self._is_to_stop(stopped)
+            return self._metrics
+        first, self._saved_at, is_last = step + 1, time.monotonic(), self._is_to_stop(stopped)
         with StepProfiler(self.output_dir, self.shown.profile and self._replicas.is_chief) as profiler, feed:
-            while step < train_steps and not why and not is_last:
+            while step < train_steps and not self._why and not is_last:
                 profiler.before_step()
                 batches, placed = feed.take()
                 step += 1
                 # Decide before the step whether a checkpoint may follow; if not, the stream advances during the step.
                 is_last = self._is_to_stop(stopped)
-                evaluate = step % self.when.local_eval_frequency == 0 or step == train_steps
-                by_time = (
-                    self.when.save_checkpoints_secs and time.monotonic() - saved_at >= self.when.save_checkpoints_secs
-                )
-                if not (evaluate or by_time or is_last):
+                evaluates = step % self.when.local_eval_frequency == 0 or step == train_steps
+                saves = evaluates or self._is_time_to_save()
+                if not (saves or is_last):
                     feed.fetch_ahead()
-                compiling = self.compilations.watched(step, batches.batches)
-                with explaining_out_of_memory(step, batches.batches, self._hparams), compiling:
-                    result = self.train_step(placed, stopped.is_set())
-                self._unknown.append((step, batches, result))
-                self._progress.draw(step)
+                self._take(step, batches, placed, stopped.is_set())
                 ends_window = step % self.shown.log_step_count_steps == 0 or step == train_steps
                 is_fetched = step == first or ends_window or step % self._steps_between_fetches == 0
-                if is_fetched or evaluate or by_time or is_last:
+                if is_fetched or saves or is_last:
                     self._fetch(is_fetched)
                 if ends_window:
-                    self._progress.flush(step, optimizer.learning_rate)
-                if evaluate or by_time:
-                    with self._progress.pause():
-                        self._save(step, batches)
-                        saved_at = time.monotonic()
-                        if evaluate:
-                            metrics = self.monitor.evaluate(step, is_last=step == train_steps) or metrics
-                            why = self.monitor.reason_to_stop()
-        self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if why else "signal"
+                    self._progress.flush(step, self.train_step.optimizer.learning_rate)
+                if saves:
+                    self._save_and_evaluate(step, batches, evaluates, step == train_steps)
+        self._end(step, train_steps, batches if step >= first else None)
+        return self._metrics
+
+    def _is_time_to_save(self):
+        """Whether --save_checkpoints_secs have passed since the last checkpoint."""
+        seconds = self.when.save_checkpoints_secs
+        return bool(seconds) and time.monotonic() - self._saved_at >= seconds
+
+    def _take(self, step, batches, placed, stops):
+        """Takes a step, whose metrics stay on the device."""
+        compiling = self.compilations.watched(step, batches.batches)
+        with explaining_out_of_memory(step, batches.batches, self._hparams), compiling:
+            result = self.train_step(placed, stops)
+        self._unknown.append((step, batches, result))
+        self._progress.draw(step)
+
+    def _save_and_evaluate(self, step, batches, evaluates, is_last):
+        with self._progress.pause():
+            self._save(step, batches)
+            self._saved_at = time.monotonic()
+            if evaluates:
+                self._metrics = self.monitor.evaluate(step, is_last=is_last) or self._metrics
+                self._why = self.monitor.reason_to_stop()
+
+    def _end(self, step, train_steps, batches):
+        """Saves the last step, unless that is done, and logs why the run ends; `batches` of None: no step was taken."""
+        self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if self._why else "signal"
         if step < train_steps:
-            self._progress.flush(step, optimizer.learning_rate)
-            if step >= first and step != newest_step(self.output_dir):
+            self._progress.flush(step, self.train_step.optimizer.learning_rate)
+            if batches and step != newest_step(self.output_dir):
                 self._save(step, batches)
-            what = f"stopped early at step {step:,}: {why}" if why else f"stopped by a signal at step {step:,}"
-            _LOGGER.info(f"{what}{'.' if why else '; the same command continues from there.'}")
+            early = f"stopped early at step {step:,}: {self._why}."
+            signalled = f"stopped by a signal at step {step:,}; the same command continues from there."
+            _LOGGER.info(early if self._why else signalled)
         self.log.write("end", step, finished=self.ended_by != "signal", reason=self.ended_by)
         self._replicas.check_same(step, "last step")  # the others wait until the first has written everything
-        return metrics
 
     def _is_to_stop(self, stopped):
         """Whether a signal ends the run; all machines must stop after the same step."""

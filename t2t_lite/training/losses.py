@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy (paper, section 5.4), in closed form."""
+"""Label-smoothed cross-entropy (paper, section 5.4), in closed form; for Keras' own `fit` also accuracy."""
 
 import math
 
@@ -7,7 +7,6 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.masks import with_mask
-from t2t_lite.training.masked_accuracy import token_weights
 
 
 def cross_entropy(logits, targets, label_smoothing=0.0):
@@ -134,3 +133,47 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     def get_config(self):
         """Returns the constructor's arguments."""
         return {**super().get_config(), "dtype": self.dtype, "label_smoothing": self.label_smoothing}
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
+    """The share of non-padding tokens (padding is id 0) whose most probable id is correct.
+
+    Masks of the logits are applied as well.
+
+    Args:
+        name, dtype: see `keras.metrics.Metric`.
+    """
+
+    def __init__(self, name="masked_accuracy", dtype=None):
+        super().__init__(name=name, dtype=dtype)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        """Adds a batch.
+
+        Args:
+            y_true: int ids [batch, target_len], 0 is padding.
+            y_pred: float logits or probabilities [batch, target_len, V].
+            sample_weight: [batch], [batch, 1] or [batch, target_len]; None: 1.
+        """
+        y_true = ops.convert_to_tensor(y_true)
+        weights = ops.cast(ops.not_equal(y_true, 0), "float32")
+        if sample_weight is not None:
+            weights = weights * token_weights(sample_weight, y_true)
+        return super().update_state(y_true, y_pred, weights)
+
+
+def token_weights(sample_weight, targets):
+    """Returns float32 weights per token, with the shape of `targets`, or None.
+
+    Args:
+        sample_weight: [batch] or [batch, 1], one for all tokens of a row; [batch, target_len]; or None.
+        targets: ids [batch, target_len].
+    """
+    if sample_weight is None:
+        return None
+    sample_weight, targets = ops.cast(sample_weight, "float32"), ops.convert_to_tensor(targets)
+    missing = len(targets.shape) - len(sample_weight.shape)
+    sample_weight = ops.reshape(sample_weight, (*ops.shape(sample_weight), *[1] * missing))
+    # A copy, not a view, because with PyTorch Keras multiplies weights by masks in place.
+    return sample_weight * ops.ones(ops.shape(targets))

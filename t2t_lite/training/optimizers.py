@@ -1,11 +1,47 @@
 """The optimizer that hyperparameters name (mirrors tensor2tensor's utils/optimize.py)."""
 
+import re
+
 import keras
+from keras import ops
 
 from t2t_lite.training.adafactor import Adafactor
-from t2t_lite.training.adam import Adam
-from t2t_lite.training.layer_rates import set_rates
 from t2t_lite.training.schedules import ProductSchedule
+
+_LAYER = re.compile(r"(?:^|/)(\w+)/\1_(\d+)/")  # such as transformer/encoder/encoder_3/…
+_EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position)")
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class Adam(keras.optimizers.Adam):
+    """`keras.optimizers.Adam` in one pass over each variable and its moments instead of ten.
+
+    The formula is the same (Kingma and Ba, 2015; paper, section 5.3).
+
+    This applies to TensorFlow; other backends use Keras' update. Everything but the update is Keras' own.
+    """
+
+    def update_step(self, gradient, variable, learning_rate):
+        """Updates one variable by TensorFlow's own kernel."""
+        if self.amsgrad or keras.backend.backend() != "tensorflow":
+            return super().update_step(gradient, variable, learning_rate)
+        import tensorflow as tf
+
+        index, dtype = self._get_variable_index(variable), variable.dtype
+        step = tf.cast(self.iterations.value + 1, dtype)
+        beta_1, beta_2 = (tf.cast(beta, dtype) for beta in (self.beta_1, self.beta_2))
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=self._momentums[index].value.handle,
+            v=self._velocities[index].value.handle,
+            beta1_power=beta_1**step,
+            beta2_power=beta_2**step,
+            lr=tf.cast(learning_rate, dtype),
+            beta1=beta_1,
+            beta2=beta_2,
+            epsilon=tf.cast(self.epsilon, dtype),
+            grad=gradient,
+        )
 
 
 def _adam(hparams, optimizer=Adam, **options):
@@ -56,3 +92,51 @@ def make_optimizer(hparams, train_steps):
     if hparams.weight_decay or hparams.learning_rate_layer_decay != 1:
         set_rates(optimizer, hparams.learning_rate_layer_decay, hparams.weight_decay)
     return optimizer
+
+
+def layer_factors(paths, layer_decay):
+    """Returns a factor of the learning rate for each weight, a list of float.
+
+    It is 1 for what lies above the layers, `layer_decay` for the top layer of a stack, and again that much less for
+    each layer below; embeddings are below the deepest stack (Howard and Ruder, 2018; Clark et al., 2020).
+
+    Args:
+        paths: list of str, the weights' paths in the model.
+        layer_decay: float in (0, 1].
+    """
+    found, layers = [_LAYER.search(path) for path in paths], {}
+    for match in filter(None, found):
+        stack = match.string[: match.end(1)]
+        layers[stack] = max(layers.get(stack, 0), int(match[2]) + 1)
+    lowest = max(layers.values(), default=0) + 1
+
+    def depth(path, match):
+        if match:
+            return layers[path[: match.end(1)]] - int(match[2])
+        return lowest if _EMBEDDING.search(path) else 0
+
+    return [layer_decay ** depth(path, match) for path, match in zip(paths, found, strict=True)]
+
+
+def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0):
+    """Changes how an optimizer updates: each weight has its layer's rate, and decays by `weight_decay` times the rate.
+
+    The decay is decoupled from the gradient (Loshchilov and Hutter, 2019). Biases and the scales of normalisations,
+    which are vectors, do not decay. Keras' own `weight_decay` knows no rate by layer.
+
+    Args:
+        optimizer: keras.optimizers.Optimizer, before its first update.
+        layer_decay: see `layer_factors`.
+        weight_decay: float.
+    """
+    update_step, factors = optimizer.update_step, []
+
+    def update(gradient, variable, learning_rate):
+        if not factors:
+            factors.extend(layer_factors([v.path for v in optimizer._trainable_variables], layer_decay))
+        rate = ops.cast(learning_rate * factors[optimizer._get_variable_index(variable)], variable.dtype)
+        if weight_decay and len(variable.shape) > 1:
+            optimizer.assign_sub(variable, variable * rate * weight_decay)
+        update_step(gradient, variable, rate)
+
+    optimizer.update_step = update

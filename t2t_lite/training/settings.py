@@ -16,7 +16,7 @@ class _Checked:
 
 @dataclasses.dataclass(frozen=True)
 class EarlyStopping(_Checked):
-    """The rule by which a run ends early: see `t2t_lite.training.early_stopping`. Flags: eval_early_stopping_…."""
+    """The rule by which a run ends early: see `t2t_lite.training.monitor`. Flags: eval_early_stopping_…."""
 
     steps: int | None = setting(None, limits=ranges.STEPS_BETWEEN, meaning="Stop when a metric has not moved so long.")
     metric: str = setting("loss", meaning="The metric of --eval_early_stopping_steps.")

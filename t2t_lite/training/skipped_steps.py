@@ -37,7 +37,7 @@ class SkippedSteps:
         self.in_a_row = 0
 
     def watch(self, step, batches, metrics):
-        """Checks a step, given its number, StepBatches and metrics, as `metrics.fetch` returns them.
+        """Checks a step, given its number, StepBatches and metrics, as `progress.fetch` returns them.
 
         Raises:
             Failure: there were too many; the message names the folder with the batches and the state of the run.

@@ -24,7 +24,6 @@ from t2t_lite.runs.ema import averaged_weights
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.tensor2tensor_names import without_multistep
-from t2t_lite.training.announcement import announce
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.compilations import Compilations
@@ -33,6 +32,7 @@ from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.loop import TrainingLoop, stop_on_signal
 from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
 from t2t_lite.training.optimizers import make_optimizer
+from t2t_lite.training.progress import announce
 from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data

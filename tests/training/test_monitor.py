@@ -11,10 +11,19 @@ from t2t_lite.runs.log import RunLog
 from t2t_lite.training import monitor
 from t2t_lite.training.distribution import Replicas
 from t2t_lite.training.evaluator import Evaluation, evaluate_and_log
-from t2t_lite.training.monitor import Monitor, check_metrics, history, write_translations
+from t2t_lite.training.monitor import (
+    Monitor,
+    check_early_stopping,
+    check_metrics,
+    has_metric_plateaued,
+    history,
+    reason_to_stop,
+    write_translations,
+)
 from t2t_lite.training.settings import EarlyStopping, EvaluationSettings
 
 TEXTS = [(f"input {n}", f"output {n}", f"reference {n}") for n in range(7)]
+NAMES = ("loss", "perplexity", "token_accuracy", "bleu")
 ALONE = Replicas(None, 1, "one device")
 
 
@@ -167,3 +176,47 @@ def test_translations_are_files_of_a_line_each(tmp_path):
     write_translations(str(tmp_path), 7, [("a", "b\nb", "c"), ("d", "", "f  g")])
     found = {path.name: path.read_text() for path in (tmp_path / "decode").iterdir()}
     assert found == {"dev-7.inputs": "a\nd\n", "dev-7.decodes": "b b\n\n", "dev-7.targets": "c\nf g\n"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "values", "expected"),
+    {
+        "no evaluation is old enough": ([10, 20], [3.0, 3.0], False),
+        "nothing moved": ([10, 20, 30, 40], [3.0, 3.0, 3.0, 3.0], True),
+        "a move of just delta counts": ([10, 20, 30, 40], [3.0, 3.0, 2.5, 3.0], False),
+        "a smaller one does not": ([10, 20, 30, 40], [3.0, 3.0, 2.75, 3.0], True),
+        "the newest of the old ones is to be beaten": ([10, 20, 30, 40, 50], [1.0, 3.0, 2.0, 2.0, 2.0], False),
+        "what came before it does not count": ([10, 20, 30, 40, 50], [9.0, 3.0, 3.0, 3.0, 3.0], True),
+        "worse is no move": ([10, 20, 30, 40], [3.0, 5.0, 6.0, 7.0], True),
+    }.values(),
+)
+def test_when_a_metric_has_plateaued(steps, values, expected):
+    assert has_metric_plateaued(steps, values, num_steps=30, delta=0.5) == expected
+    mirrored = [-value for value in values]
+    assert has_metric_plateaued(steps, mirrored, num_steps=30, delta=0.5, decrease=False) == expected
+
+
+def points(name, values):
+    return [(10 * (i + 1), {name: value}) for i, value in enumerate(values)]
+
+
+def test_the_direction_is_the_metrics_own():
+    rising = [1.0, 2.0, 3.0, 4.0]
+    assert reason_to_stop(EarlyStopping(20, "bleu", 0.5), points("bleu", rising)) is None
+    why = reason_to_stop(EarlyStopping(20, "loss", 0.5), points("loss", rising))
+    assert "loss was 2 at step 20 and 3 at best in the 20 steps since" in why
+
+
+def test_off_or_without_the_metric_it_never_stops():
+    assert reason_to_stop(EarlyStopping(), points("loss", [1.0] * 9)) is None
+    assert reason_to_stop(EarlyStopping(10, "bleu"), points("loss", [1.0] * 9)) is None
+    assert reason_to_stop(EarlyStopping(10), []) is None
+
+
+def test_mistakes_in_the_rule():
+    check_early_stopping(EarlyStopping(10, "bleu", metric_minimize=False), NAMES)
+    check_early_stopping(EarlyStopping(None, "nonsense"), NAMES)
+    with pytest.raises(UserError, match=r"metric=blue: not a metric .* Nearest: bleu"):
+        check_early_stopping(EarlyStopping(10, "blue"), NAMES)
+    with pytest.raises(UserError, match="of bleu more is better"):
+        check_early_stopping(EarlyStopping(10, "bleu", metric_minimize=True), NAMES)

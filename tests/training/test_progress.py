@@ -8,16 +8,18 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.runs.log import RunLog
-from t2t_lite.training import metrics
+from t2t_lite.training import progress as progress_module
 from t2t_lite.training.feed import StepBatches
-from t2t_lite.training.metrics import Progress, fetch, sentences_read
+from t2t_lite.training.progress import Progress, fetch, sentences_read
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that stands still unless it is moved."""
     clock = types.SimpleNamespace(now=100.0)
-    monkeypatch.setattr(metrics, "time", types.SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now))
+    monkeypatch.setattr(
+        progress_module, "time", types.SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now)
+    )
     return clock
 
 
