@@ -69,7 +69,7 @@ def check(flags):
 
 def _check_settings(flags, settings, fixed):
     """Refuses settings of decoding that no export keeps; warns of those that this format does not keep."""
-    from t2t_lite.config import parse_assignments
+    from t2t_lite.assignments import parse_assignments
 
     given = parse_assignments(flags.decode_hparams, "--decode_hparams")
     if others := [name for name in settings.changed(given) if name not in fixed]:

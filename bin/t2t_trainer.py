@@ -74,7 +74,7 @@ def _train(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
-    from t2t_lite.config import parse_assignments
+    from t2t_lite.assignments import parse_assignments
     from t2t_lite.data.named_problems import generate_problems, select_problems
     from t2t_lite.export import by_task
     from t2t_lite.export.best_model import export_best

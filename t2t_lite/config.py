@@ -5,8 +5,8 @@ Mirrors tensor2tensor's utils/hparam.py and layers/common_hparams.py. The defaul
 
 import dataclasses
 import json
-import re
 
+from t2t_lite.assignments import parse_assignments
 from t2t_lite.errors import UserError, located, nearest, shown
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, LOSS_SCALE, SEED, Setting, own_settings, setting, settings_of
@@ -372,28 +372,3 @@ def _storable(name, value):
             f"{shown(name)}: expected true or false, a finite number, text or a list of these, found {shown(value)}."
         ) from None
     return value
-
-
-def parse_assignments(text, where):
-    """Splits `name=value,name=[1,2]` into a dict of strings and lists of strings; blanks are ignored.
-
-    Args:
-        text: the assignments; "" gives {}.
-        where: what to call the text in errors, such as "--decode_hparams".
-
-    Raises:
-        UserError: not of that form, or a name given twice.
-    """
-    found, rest = {}, text.strip()
-    pattern = re.compile(r"\s*([A-Za-z][\w.]*)\s*=\s*(\[[^\]]*\]|[^,\[]*)\s*(?:,|$)")
-    while rest:
-        match = pattern.match(rest)
-        if not match:
-            raise UserError(f"{where}: cannot read {shown(rest)}. Expected name=value,name=value.")
-        name, value = match[1], match[2].strip()
-        if name in found:
-            raise UserError(f"{where}: {shown(name)} is given twice.")
-        if value.startswith("["):
-            value = [item.strip() for item in value[1:-1].split(",") if item.strip()]
-        found[name], rest = value, rest[match.end() :]
-    return found

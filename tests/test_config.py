@@ -8,7 +8,7 @@ import re
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.config import HParams, parse_assignments
+from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import Choices, Range, settings_of
 
@@ -198,10 +198,3 @@ def test_reading():
     assert hparams.override_from_dict({"hidden_size": 32}).hidden_size == 32
     hparams.set_hparam("hidden_size", 64)
     assert hparams.hidden_size == 64
-
-
-def test_assignments():
-    assert parse_assignments("", "--x") == {}
-    assert parse_assignments("a=1, b = x y ,c=[1, 2]", "--x") == {"a": "1", "b": "x y", "c": ["1", "2"]}
-    with pytest.raises(UserError, match=re.escape("--x: cannot read '=3'")):
-        parse_assignments("=3", "--x")

@@ -4,7 +4,8 @@ import dataclasses
 import logging
 import re
 
-from t2t_lite.config import HParams, parse_assignments
+from t2t_lite.assignments import parse_assignments
+from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, located, nearest, shown
 from t2t_lite.ranges import (
     BEAM_SIZE,

@@ -5,7 +5,7 @@ import os
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.config import parse_assignments
+from t2t_lite.assignments import parse_assignments
 from t2t_lite.errors import UserError, located
 from t2t_lite.files import read_bytes
 from t2t_lite.files.safe_json import parse_json

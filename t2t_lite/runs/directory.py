@@ -6,7 +6,7 @@ import logging
 import os
 
 from t2t_lite import registry
-from t2t_lite.config import parse_assignments
+from t2t_lite.assignments import parse_assignments
 from t2t_lite.errors import UserError, counted
 from t2t_lite.files import is_remote, make_folder
 from t2t_lite.files.lock import held_lock

@@ -4,7 +4,7 @@ import logging
 import sys
 
 from t2t_lite import streams
-from t2t_lite.config import parse_assignments
+from t2t_lite.assignments import parse_assignments
 from t2t_lite.console import Progress
 from t2t_lite.corpora.plain_text import LONGEST_LINE
 from t2t_lite.decoding import text_files
