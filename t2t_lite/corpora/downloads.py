@@ -72,13 +72,14 @@ def find_prepared(name, splits, tmp_dir):
     for root in (os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets", tmp_dir):
         versions = files.list_files(os.path.join(os.path.expanduser(root), name), ".*")
         found = [folder for folder in versions if tf.io.gfile.exists(os.path.join(folder, "dataset_info.json"))]
-        for folder in sorted(found, key=_version, reverse=True):
+        for folder in sorted(found, key=version_order, reverse=True):
             if set(splits) <= set(_builder(folder).info.splits):
                 return folder
     return None
 
 
-def _version(folder):
+def version_order(folder):
+    """Returns the numbers of a set's version, such as [1, 10, 0], by which its folders are sorted."""
     return [int(part) if part.isdigit() else -1 for part in os.path.basename(folder).split(".")]
 
 

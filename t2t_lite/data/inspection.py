@@ -19,7 +19,6 @@ from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import counted
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
-_SAMPLE = 20_000  # examples that are looked into
 _EXAMPLES, _WITH_PIECES = 10, 2
 _LONGEST_TEXT = 400  # characters that are shown of a text
 _PERCENTILES = (50, 90, 99, 100)
@@ -54,7 +53,7 @@ class Side:
         return sum(count for i, count in zip(found, counts, strict=True) if is_wanted(int(i))) / max(1, counts.sum())
 
 
-def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters"):
+def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", sample_size=20_000):
     """Yields paragraphs of text about a problem's finished data; the last one names the picture that it writes.
 
     Args:
@@ -62,6 +61,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters"):
         data_dir: str.
         hparams: HParams whose batches are shown.
         set_name: str, the name of the hyperparameters.
+        sample_size: int, number of examples that are looked into.
 
     Raises:
         UserError: there are no finished data (the message gives the command that makes them), a shard is missing,
@@ -72,7 +72,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters"):
     paths, facts = splits[DatasetSplit.TRAIN]
     encoders = problem.get_feature_encoders(data_dir)
     reader = ExampleReader(problem, hparams, "train", paths, encoders)
-    sample, of_sample = _read_sample(reader)
+    sample, of_sample = _read_sample(reader, sample_size)
     is_exact = bool(facts)
     if is_exact:
         split_facts.check_ids(facts, problem.feature_encoders(data_dir), paths[0])
@@ -110,10 +110,10 @@ def _find_splits(problem, data_dir):
     return {split: split_facts.find_facts(problem, data_dir, split) for split in there}
 
 
-def _read_sample(reader):
-    """Returns the first examples of every shard, `_SAMPLE` in total: ({feature: list of ids}, their facts)."""
+def _read_sample(reader, size):
+    """Returns the first examples of every shard, `size` in total: ({feature: list of ids}, their facts)."""
     shards = tf.data.Dataset.from_tensor_slices(reader.paths)
-    count = -(-_SAMPLE // len(reader.paths))
+    count = -(-size // len(reader.paths))
     first = shards.flat_map(lambda path: tf.data.TFRecordDataset(path).take(count))
     pools = reader.batched(first, count).map(reader.parse)
     sample, facts = {name: [] for name in pools.element_spec}, split_facts.Facts(pools.element_spec)
@@ -181,14 +181,14 @@ def _examples_text(sides):
         for place, side in enumerate(sides):
             text = side.texts[at]
             pieces = " ".join(side.encoder.pieces(side.ids[at])) if side.encoder else text
-            lines.append(f"{number if place == 0 else '':>4}  {_shown(text)}")
+            lines.append(f"{number if place == 0 else '':>4}  {printable(text)}")
             if number <= _WITH_PIECES and pieces != text:
-                lines.append(f"      {_shown(pieces)}")
+                lines.append(f"      {printable(pieces)}")
         lines.append("")
     return "\n".join(lines[:-1])
 
 
-def _shown(text):
+def printable(text):
     """Truncates a text for the terminal and replaces line ends and other control characters."""
     text = "".join(c if c.isprintable() else "\u21b5" if c == "\n" else "\ufffd" for c in text)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}… ({len(text):,} characters)"

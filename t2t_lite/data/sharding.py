@@ -32,7 +32,6 @@ from t2t_lite.errors import UserError
 from t2t_lite.quiet_import import import_tensorflow
 
 CHUNK_FORMAT = 2  # to be increased when chunks of an earlier version can no longer be used
-_CHUNK = 2**14  # samples
 _FRAME = 16  # bytes that a TFRecord adds: the length, its checksum, the data's checksum
 
 
@@ -76,9 +75,14 @@ class Chunks:
     Args:
         paths, seed, groups, features, is_ordered: see `write_shards`.
 
+    Attributes:
+        size: int, samples in a chunk.
+
     Raises:
         ValueError: several shards cannot keep one order.
     """
+
+    size = 2**14
 
     def __init__(self, paths, seed, groups, features, is_ordered=False):
         if is_ordered and len(paths) != 1:
@@ -95,7 +99,7 @@ class Chunks:
         """Yields one task per chunk, whose result goes to `add`."""
         samples = iter(samples)
         for number in itertools.count():
-            chunk = list(itertools.islice(samples, _CHUNK))
+            chunk = list(itertools.islice(samples, self.size))
             if not chunk:
                 return
             path = chunk_path(self._paths, number)

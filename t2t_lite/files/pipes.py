@@ -13,7 +13,7 @@ from t2t_lite.files.file_errors import translated
 _LOGGER = logging.getLogger("t2t_lite")
 # Time for the other end of a named pipe to be opened; docs/decoding.md states it.
 SECONDS_FOR_THE_OTHER_END = 30
-_SECONDS_IN_SILENCE = 1
+_SHARE_IN_SILENCE = 1 / 30  # of that time
 
 
 def is_device(path):
@@ -49,11 +49,11 @@ def _open_pipe(path, mode):
     thread = threading.Thread(target=open_it, daemon=True)
     thread.start()
     try:
-        thread.join(_SECONDS_IN_SILENCE)
+        thread.join(_SHARE_IN_SILENCE * SECONDS_FOR_THE_OTHER_END)
         if thread.is_alive():
             does = "writes to" if mode == "rb" else "reads from"
             _LOGGER.info(f"{path}: waiting at most {SECONDS_FOR_THE_OTHER_END} s for a command that {does} this pipe")
-            thread.join(SECONDS_FOR_THE_OTHER_END - _SECONDS_IN_SILENCE)
+            thread.join((1 - _SHARE_IN_SILENCE) * SECONDS_FOR_THE_OTHER_END)
     finally:
         if is_waiting := thread.is_alive():
             _end_waiting(path, mode, thread, opened)

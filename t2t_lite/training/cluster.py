@@ -20,7 +20,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 # How long to wait for machines, as in docs/clusters.md. Names may become resolvable only after machines have started.
 SECONDS_FOR_NAMES = 120
 SECONDS_FOR_MACHINES = 600
-_SECONDS_BETWEEN = 2
+SECONDS_BETWEEN_TRIES = 2
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})")
 _SCHEMA = {"cluster?": {str: [str]}, "task?": {"type?": str, "index?": int | str}}
 
@@ -112,7 +112,7 @@ def wait_for_names(cluster, seconds=None):
             if not said:
                 _LOGGER.info(f"waiting at most {seconds:g} s until the name {host} can be looked up")
                 said = True
-            time.sleep(min(_SECONDS_BETWEEN, max(0, end - time.monotonic())))
+            time.sleep(min(SECONDS_BETWEEN_TRIES, max(0, end - time.monotonic())))
 
 
 def _is_known(host, port, end):

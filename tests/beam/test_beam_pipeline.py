@@ -18,7 +18,7 @@ BEAM = "--runner=DirectRunner"
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(sharding, "_CHUNK", 64)
+    monkeypatch.setattr(sharding.Chunks, "size", 64)
 
 
 @pytest.fixture

@@ -58,7 +58,6 @@ CASES = [(command, flag, rest) for command, flags in FLAGS.items() for flag, res
 def hostile(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pipes, "SECONDS_FOR_THE_OTHER_END", 0.2)
-    monkeypatch.setattr(pipes, "_SECONDS_IN_SILENCE", 0.05)
     (tmp_path / "file").write_text("x\n")
     (tmp_path / "text").write_text("a\n")
     (tmp_path / "loop").symlink_to("loop")

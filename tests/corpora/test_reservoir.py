@@ -7,7 +7,6 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from t2t_lite.corpora import reservoir
 from t2t_lite.corpora.reservoir import Reservoir
 
 
@@ -33,9 +32,8 @@ def test_a_short_stream_is_kept_whole(most):
     assert drawn(most, 100) == list(range(100))
 
 
-def test_the_sample_has_its_size_and_the_order_of_the_stream(monkeypatch):
-    monkeypatch.setattr(reservoir, "_BLOCK", 7)
-    numbers = drawn(30, 1000)
+def test_the_sample_has_its_size_and_the_order_of_the_stream():
+    numbers = drawn(30, 20_000)  # several blocks
     assert len(set(numbers)) == 30
     assert numbers == sorted(numbers)
 
@@ -59,12 +57,13 @@ def test_an_empty_stream_and_an_empty_text():
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
-def test_a_full_disk_is_told_with_its_folder():
-    with Reservoir(5, 1) as sample:
-        sample._file.close()
-        sample._file = open("/dev/full", "r+b", buffering=0)  # noqa: SIM115  (the sample closes it)
-        with pytest.raises(OSError, match="No space left on device") as caught:
-            sample.fill(pairs(3))
+def test_a_full_disk_is_told_with_its_folder(monkeypatch):
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
+    with (
+        Reservoir(5, 1) as sample,
+        pytest.raises(OSError, match="No space left on device") as caught,
+    ):
+        sample.fill(pairs(3))
     assert caught.value.filename == tempfile.gettempdir()
 
 

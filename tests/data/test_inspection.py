@@ -67,10 +67,10 @@ def data_dir(tmp_path_factory):
     return str(folder)
 
 
-def inspected(problem, data_dir, hparams="max_length=1"):
+def inspected(problem, data_dir, hparams="max_length=1", **more):
     """All that is said; as nothing is as short as these hyperparameters ask for, there are no batches to make."""
     hparams = registry.hparams("transformer_tiny").parse(hparams)
-    return "\n\n".join(inspection.inspect_data(problem, data_dir, hparams, "the set"))
+    return "\n\n".join(inspection.inspect_data(problem, data_dir, hparams, "the set", **more))
 
 
 def row(text, name):
@@ -189,14 +189,13 @@ def copy_words(data_dir, folder):
         (folder / path.name).write_bytes(path.read_bytes())
 
 
-def test_data_without_a_manifest_are_shown_from_a_sample(data_dir, tmp_path, monkeypatch):
+def test_data_without_a_manifest_are_shown_from_a_sample(data_dir, tmp_path):
     for path in pathlib.Path(data_dir).glob("*pairs_words*-of-*"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "vocab.pairs_words.tokens").write_bytes(
         (pathlib.Path(data_dir) / "vocab.pairs_words.tokens").read_bytes()
     )
-    monkeypatch.setattr(inspection, "_SAMPLE", 40)
-    text = inspected(Words(), str(tmp_path))
+    text = inspected(Words(), str(tmp_path), sample_size=40)
     assert row(text, "train") == ["not", "counted", "2"]
     assert "of a sample of 40 examples" in text
     assert re.search(r": \d+ of 40 examples of the sample are left out", text)
@@ -218,8 +217,8 @@ def test_bad_files_are_named(data_dir, tmp_path, how, words):
 
 
 def test_texts_do_nothing_to_a_terminal():
-    assert inspection._shown("a\x1b[2Jb\nc") == "a\ufffd[2Jb\u21b5c"
-    assert inspection._shown("x" * 1000).endswith("x… (1,000 characters)")
+    assert inspection.printable("a\x1b[2Jb\nc") == "a\ufffd[2Jb\u21b5c"
+    assert inspection.printable("x" * 1000).endswith("x… (1,000 characters)")
 
 
 def test_percentiles():

@@ -18,7 +18,7 @@ def as_ids(numbers):
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(sharding, "_CHUNK", 8)
+    monkeypatch.setattr(sharding.Chunks, "size", 8)
 
 
 def paths_in(folder, shards=3):
@@ -143,15 +143,15 @@ def test_what_was_stopped_goes_on(tmp_path, stop_at):
 
 def test_stopped_while_shards_are_put_together(tmp_path, monkeypatch):
     write(tmp_path / "whole")
-    put_together = sharding._write_shard
+    write_bytes = sharding.files.write_bytes
 
-    def stop_at_the_second(path, *arguments):
-        if "00001" in path:
+    def stop_at_the_second(path, data):
+        if "train-00001" in path:
             raise KeyboardInterrupt
-        put_together(path, *arguments)
+        write_bytes(path, data)
 
     with monkeypatch.context() as context:
-        context.setattr(sharding, "_write_shard", stop_at_the_second)
+        context.setattr(sharding.files, "write_bytes", stop_at_the_second)
         with pytest.raises(KeyboardInterrupt):
             write(tmp_path / "parts")
     write(tmp_path / "parts")

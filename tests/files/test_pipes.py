@@ -13,7 +13,6 @@ from t2t_lite.files import pipes
 @pytest.fixture
 def pipe(tmp_path, monkeypatch):
     monkeypatch.setattr(pipes, "SECONDS_FOR_THE_OTHER_END", 0.4)
-    monkeypatch.setattr(pipes, "_SECONDS_IN_SILENCE", 0.1)
     os.mkfifo(tmp_path / "pipe")
     return str(tmp_path / "pipe")
 

@@ -78,7 +78,7 @@ def test_mistakes_are_named(text, words, monkeypatch):
 
 def test_names_are_waited_for_but_not_for_ever(monkeypatch, caplog):
     caplog.set_level("INFO", "t2t_lite")
-    monkeypatch.setattr(cluster_module, "_SECONDS_BETWEEN", 0.05)
+    monkeypatch.setattr(cluster_module, "SECONDS_BETWEEN_TRIES", 0.05)
     tries = []
 
     def look_up(host, port):
