@@ -171,7 +171,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
     def attend_cached(self, query, key, value, mask, position, training, prompt=None):
         """Attends from the T beams of one decoding step to all that is in the cache.
 
-        Without a prompt this is `attend`, as the base class does not care about positions. Override where they matter.
+        This is `attend`, as the base class does not care about positions. Override where they matter.
 
         Args:
             query: [B, heads, T, key_dim].
@@ -187,7 +187,11 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         """
         if prompt is None:
             return self.attend(query, key, value, mask, training)
-        return self.attend_parts(query, cached_parts(ops.shape(query)[2], key, value, position, prompt), mask, training)
+        parts = cached_parts(ops.shape(query)[2], key, value, position, prompt)
+        if type(self).attend is MultiHeadAttention.attend:  # does not need them joined
+            return self.attend_parts(query, parts, mask, training)
+        key, value = (ops.concatenate([part[at] for part in parts], axis=2) for at in (0, 1))
+        return self.attend(query, key, value, mask, training)
 
     def empty_cache(self, batch, slots):
         """Returns the cache for `call` of a decoding that has not begun: zeros for `slots` positions (times beams)."""

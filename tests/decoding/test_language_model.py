@@ -21,6 +21,14 @@ from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
 from t2t_lite.search_options import SearchOptions
 from tests.decoding.scripted import numpy_search
 
+
+class SharpAttention(MultiHeadAttention):
+    """Overrides how heads attend, and nothing else."""
+
+    def attend(self, query, key, value, mask, training):
+        return super().attend(3 * query, key, value, mask, training)
+
+
 EXTRA = 7
 PROMPTS = [[5, 3, 7, 4, 9, 2, 8, 6, 10], [], [4], [6, 6, 3, 10, 2]]
 KINDS = {
@@ -29,6 +37,7 @@ KINDS = {
     "relative": lambda: (RelativeAttention(2, 3, add_relative_to_values=True), None),
     "music": lambda: (LeftRelativeAttention(2, 4, add_relative_to_values=True), None),
     "rotary": lambda: (MultiHeadAttention(2, rotary=True), SinusoidalPositionEmbedding()),
+    "attend overridden": lambda: (SharpAttention(2), SinusoidalPositionEmbedding()),
     "restricted": lambda: (RestrictedAttention(2, 4), SinusoidalPositionEmbedding()),
 }
 
