@@ -1,5 +1,7 @@
 """Runs of a language model: its name on the command line, an exact resume, and what it learns."""
 
+import math
+
 import pytest
 
 from t2t_lite import registry
@@ -53,5 +55,6 @@ def test_a_run_in_parts_is_bit_for_bit_the_run_in_one_and_learns(digits, tmp_pat
     trainer(digits, tmp_path / "parts", **settings).train(60)
     assert_same(state(tmp_path / "parts", 60), state(tmp_path / "whole", 60))
     assert log(tmp_path / "parts", "resume")[0]["step"] == 20
+    assert log(tmp_path / "whole", "evaluation")[-1]["bits_per_byte"] == pytest.approx(metrics["loss"] / math.log(2))
     # All but the first digit and the length follow from what is before: 1 / 10, then 1 / 17 on average.
     assert metrics["token_accuracy"] > 0.5
