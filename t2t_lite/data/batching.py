@@ -110,6 +110,14 @@ def evaluation_batches(problem, hparams, paths, encoders=None):
     return corrupted(problem, pools.flat_map(sort_and_cut), hparams.random_seed).prefetch(_BATCHES_AHEAD)
 
 
+def narrowest_batch(problem, hparams, ladder):
+    """Returns a batch of padding in a ladder's first shape, as `training_batches` yields it: {feature: int32}."""
+    rows, *widths = ladder.shapes[0].tolist()
+    ranks = {name: problem.features.get(name, 2) for name in ladder.features}
+    batch = {name: tf.zeros([rows, width][: ranks[name]], tf.int32) for name, width in zip(ranks, widths, strict=True)}
+    return corrupted(problem, tf.data.Dataset.from_tensors(batch), hparams.random_seed).get_single_element()
+
+
 def problem_ladder(problem, hparams, paths, encoders, facts):
     """Returns the `WidthLadder` for `training_batches`, from the lengths of the first examples of some files.
 

@@ -8,6 +8,7 @@ import time
 
 import tensorflow as tf
 
+from t2t_lite.data.batching import narrowest_batch
 from t2t_lite.data.width_ladder import shape_text
 from t2t_lite.errors import UserError
 
@@ -25,13 +26,13 @@ class Compilations:
 
     Args:
         train_step: TrainStep.
-        ladder: WidthLadder of the batches, or None if XLA is not used: then nothing is done.
+        data: TrainingData; without a ladder XLA is not used, and nothing is done.
         log: RunLog.
         model: str, name of the model, for messages.
     """
 
-    def __init__(self, train_step, ladder, log, model):
-        self._train_step, self._ladder, self._log, self._model = train_step, ladder, log, model
+    def __init__(self, train_step, data, log, model):
+        self._train_step, self._data, self._log, self._model = train_step, data, log, model
         self._met = set()  # (replica, shape): each replica has its own program
         self._first = None
 
@@ -41,11 +42,12 @@ class Compilations:
         Raises:
             UserError: it cannot.
         """
-        if self._ladder is None:
+        if self._data.ladder is None:
             return
-        shape, started = tuple(self._ladder.shapes[0].tolist()), time.monotonic()
+        batch = narrowest_batch(self._data.problem, self._train_step.hparams, self._data.ladder)
+        shape, started = self._shape(batch), time.monotonic()
         with self._explaining():
-            self._train_step.compile_for(shape)
+            self._train_step.compile_for(batch)
         self._met = {(replica, shape) for replica in range(self._train_step.replicas.count)}
         self._first = shape, time.monotonic() - started
 
@@ -63,7 +65,7 @@ class Compilations:
         if self._first:
             self._say(step - 1, [self._first[0]], self._first[1])
             self._first = None
-        found = [self._shape(batch) for batch in batches if self._ladder]
+        found = [self._shape(batch) for batch in batches if self._data.ladder]
         met = {(i // self._train_step.accumulation, shape) for i, shape in enumerate(found)}
         new = sorted({shape for _, shape in met - self._met})
         started = time.monotonic()

@@ -37,15 +37,15 @@ def announce(config, data, model, replicas, accumulation, output_dir, gives_up=(
     compiled = []
     if data.ladder:
         each = "" if replicas_count == 1 else ", on each replica"
-        shapes = f"{len(data.ladder.shapes)} shapes (rows x inputs x targets)"
+        shapes = f"{len(data.ladder.shapes)} shapes ({' x '.join(['rows', *data.ladder.features])})"
         compiled = [f"XLA compiles {shapes}, each when it first comes{each}: {data.ladder}"]
     for line in (
         replicas.description,
         f"problem {config['problem']}: {data.examples:,} training examples{left_out}",
         f"model {config['model']}, set {config['hparams_set'] or '(own)'}: {weights:,} parameters, "
         f"{hparams['dtype_policy']}",
-        f"batches: up to {hparams['batch_size']:,} tokens a replica, "
-        f"{hparams['batch_size'] * replicas_count * accumulation:,} tokens a step (all replicas): "
+        f"batches: up to {hparams['batch_size']:,} tokens per replica, "
+        f"{hparams['batch_size'] * replicas_count * accumulation:,} tokens per step (all replicas): "
         f"{counted(replicas_count, 'replica')}, accumulation {accumulation}{kept}",
         *compiled,
         f"seed {hparams['random_seed']}: reproducible, {exactly}",

@@ -129,18 +129,16 @@ class TrainStep:
         gradients, *_ = tf.function(self._global_sums, autograph=False)(*placed, self._scale(), tf.constant(0.0))
         return [self.replicas.first(gradient) / self._scale() for gradient in gradients]
 
-    def compile_for(self, shape):
-        """Compiles the gradient for a shape, with a batch of padding.
+    def compile_for(self, batch):
+        """Compiles the gradient for the shape of a batch.
 
         Args:
-            shape: rows, then the width of each feature.
+            batch: {feature: int [rows, length] or [rows]}.
 
         Raises:
             tf.errors.OpError: XLA cannot compile the model.
         """
-        rows, *widths = map(int, shape)
-        each = zip(self.features.items(), widths, strict=True)
-        batch = {feature: tf.zeros([rows, width][:rank], tf.int64) for (feature, rank), width in each}
+        batch = {feature: tf.cast(ids, tf.int64) for feature, ids in batch.items()}
         counts = dict.fromkeys(self.features, tf.constant(1.0))
 
         def on_replica():  # `strategy.run` would place the function itself on one device

@@ -213,7 +213,7 @@ class Trainer:
             loss_scale=self._train_step.loss_scale,
         )
         self._log = RunLog(self.output_dir, is_silent=not self._replicas.is_chief)
-        self._compilations = Compilations(self._train_step, self._data.ladder, self._log, self.model)
+        self._compilations = Compilations(self._train_step, self._data, self._log, self.model)
         self._monitor = self._make_monitor()
 
     def _compare(self):

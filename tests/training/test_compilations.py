@@ -13,12 +13,15 @@ from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.layers import Dropout, dropout_seed
+from t2t_lite.random_numbers import uniform_numbers
+from t2t_lite.runs.config import build_model, read_run_config
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
+from t2t_lite.training.training_data import open_training_data
 from tests.training.runs import Small, arguments, log
 
 VOCAB = 30
@@ -39,6 +42,39 @@ class TwoLengths(Problem):
 
     def feature_encoders(self, data_dir):
         return dict.fromkeys(("inputs", "targets"), TextEncoder(VOCAB))
+
+
+@registry.register_problem("compilations_masked")
+class Masked(TwoLengths):
+    """Its records hold the targets; the inputs are the targets with gaps, and each row has a number of gaps."""
+
+    features = {"inputs": 2, "targets": 2, "gaps": 1}  # noqa: RUF012
+    record_features = ("targets",)
+
+    def dataset_filename(self):
+        return "compilations_two_lengths"
+
+    def corrupt(self, batch, seeds):
+        targets = batch["targets"]
+        is_gap = uniform_numbers(seeds, 1, tf.shape(targets)[1])[:, 0, :, 0] < 0.3
+        return {
+            **batch,
+            "inputs": tf.where(is_gap, 2, targets),
+            "gaps": 1 + tf.reduce_sum(tf.cast(is_gap, tf.int32), 1),
+        }
+
+
+@registry.register_model("compilations_of_gaps")
+class OfGaps(Small):
+    """Predicts from the inputs, and the number of gaps."""
+
+    def __init__(self, vocab_size):
+        super().__init__(vocab_size)
+        self.gaps = keras.layers.Dense(LENGTHS[1] + 2)
+
+    def call(self, features, training=False):
+        hidden = self.embedding(features["inputs"])
+        return {"targets": self.logits(self.dropout(hidden, training=training)), "gaps": self.gaps(hidden[:, 0])}
 
 
 @registry.register_model("compilations_python")
@@ -67,9 +103,9 @@ def data_dir(tmp_path_factory):
     return folder
 
 
-def trainer(data_dir, output_dir, model="runs_small", **more):
+def trainer(data_dir, output_dir, model="runs_small", problem="compilations_two_lengths", **more):
     return Trainer(
-        problem="compilations_two_lengths",
+        problem=problem,
         model=model,
         hparams=HParams(batch_size=36, gradient_accumulation_steps=more.pop("accumulation", 1)),
         hparams_set="transformer_tiny",
@@ -173,6 +209,28 @@ def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit
     trainer(data_dir, tmp_path / "stopped", xla_compile=None).train(9)
     assert caplog.text.count("XLA compiles 2 shapes") == 3, "it is remembered"
     np.testing.assert_array_equal(weights(tmp_path / "whole", 9), weights(tmp_path / "stopped", 9))
+
+
+def test_features_that_a_problem_adds_are_compiled_as_well(data_dir, tmp_path, caplog):
+    """As steps of the same batches that are not compiled."""
+    caplog.set_level("INFO", "t2t_lite")
+    of_gaps = {"model": "compilations_of_gaps", "problem": "compilations_masked"}
+    trained = trainer(data_dir, tmp_path / "run", **of_gaps)
+    trained.train(3)
+    assert "XLA compiles 2 shapes (rows x targets)" in caplog.text
+    shapes = {line["shapes"] for line in log(tmp_path / "run", "compile")}
+    assert shapes <= {"9 x 4 x 4 x 1", "4 x 9 x 9 x 1"} and "9 x 4 x 4 x 1" in shapes
+    data = open_training_data("compilations_masked", trained.hparams, data_dir, fixed_shapes=True)
+    keras.utils.set_random_seed(trained.hparams.random_seed)
+    model = build_model({**read_run_config(str(tmp_path / "run")), "xla_compile": False})
+    optimizer = make_optimizer(trained.hparams, 3)
+    optimizer.build(model.trainable_variables)
+    step = TrainStep(model, optimizer, choose_replicas(0, 1), trained.hparams, features=data.problem.features)
+    before = flat(model.trainable_variables)
+    for number, batch in enumerate(data.batches.take(3).as_numpy_iterator()):
+        step(step.place(StepBatches([batch], number)))
+    plain, compiled = flat(model.trainable_variables), flat(trained.trained.trainable_variables)
+    assert np.linalg.norm(compiled - plain) <= 1e-3 * np.linalg.norm(plain - before)
 
 
 @pytest.mark.slow
