@@ -106,7 +106,8 @@ class LanguagemodelOwn(LanguagemodelOwnCharacters):
     _CONFIG = types.MappingProxyType(
         {
             **LanguagemodelOwnCharacters._CONFIG,
-            **{name: OwnFiles._CONFIG[name] for name in _VOCABULARY if name in OwnFiles._CONFIG},
+            **{name: OwnFiles._CONFIG[name] for name in ("vocab_size", "max_samples_for_vocab")},
+            "vocab_from": lambda paths: not paths or own_files.are_paths_of(paths, "targets"),
             "vocab_type": own_flags.REMEMBERED["vocab_type"],
         }
     )

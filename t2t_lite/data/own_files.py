@@ -35,7 +35,7 @@ class OwnFiles:
             "languages": lambda codes: codes is None or (_are_strings(codes) and len(codes) == 2),
             "user_defined_symbols": lambda symbols: symbols is None or _are_strings(symbols),
             "max_samples_for_vocab": lambda count: count is None or _is_size(count),
-            "vocab_from": lambda paths: not paths or _are_of_features(paths),
+            "vocab_from": lambda paths: not paths or are_paths_of(paths, "inputs", "targets"),
             "files": lambda splits: _is_dict(splits) and all(map(_are_files, splits.values())),
         }
     )
@@ -178,8 +178,9 @@ def _is_dict(value):
     return isinstance(value, dict)
 
 
-def _are_of_features(paths):
-    return _is_dict(paths) and {*paths} <= {"inputs", "targets"} and _are_strings(list(paths.values()))
+def are_paths_of(paths, *features):
+    """Returns whether a JSON value is {feature: path} of these features."""
+    return _is_dict(paths) and {*paths} == {*features} and _are_strings(list(paths.values()))
 
 
 def _are_strings(values):
