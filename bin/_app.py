@@ -12,7 +12,7 @@ A command is a module like this one (its docstring heads `--help`):
     def check(flags):                       # optional: before the user's folder and TensorFlow are imported
         _app.require(flags, "output_dir")
 
-    def run(flags):                         # the command; heavy imports stand in here. Returns None or a status
+    def run(flags):                         # the command; heavy imports belong in here. Returns None or a status
         print(flags.export_dir)
 
     def main(argv=None):

@@ -58,7 +58,7 @@ def define_own_flags(flags):
         "vocab_from",
         [],
         "translate_own, languagemodel_own: an existing vocabulary: a SentencePiece .model, vocab.json (merges.txt "
-        "beside it), vocab.txt, two (inputs,targets), a data_dir, or the output_dir of a model to go on training.",
+        "beside it), vocab.txt, two (inputs,targets), a data_dir, or the output_dir of a model to train further.",
     )
     flags.DEFINE_list("user_defined_symbols", [], "translate_own: symbols that are always one piece, such as <2de>.")
     flags.DEFINE_integer(

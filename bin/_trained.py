@@ -1,4 +1,4 @@
-"""What the commands share that use a trained model: the flags that name it, and loading it."""
+"""Shared by commands that use a trained model: the flags that name it, and loading it."""
 
 import os
 

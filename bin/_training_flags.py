@@ -1,4 +1,4 @@
-"""The flags of t2t-trainer, and what contradicts each other among them."""
+"""The flags of t2t-trainer, and which of them contradict each other."""
 
 import os
 

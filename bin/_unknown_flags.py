@@ -1,4 +1,4 @@
-"""What to say of a flag that a command does not have: where its meaning is set instead."""
+"""Answers for flags that a command does not have: where the same thing is set instead."""
 
 import importlib
 import pathlib

@@ -43,7 +43,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for a mistake that needs no import to be seen, and completes --heads and --output."""
+    """Raises `UserError` for mistakes that can be seen without imports, and completes --heads and --output."""
     _trained.check(flags)
     if (flags.text is None) == (not flags.roles):
         raise UserError("expected either --text, a sentence, or --roles, a text file.")

@@ -77,14 +77,14 @@ def run(flags):
 
 
 def _keep_time(path, seconds):
-    """Gives a local file the time of the checkpoint that it stands for, the x-axis of TensorBoard's wall time."""
+    """Sets a local file's time to its checkpoint's, which is the x-axis of TensorBoard's wall time."""
     if os.path.exists(path):
         os.utime(path, (seconds, seconds))
 
 
 @contextlib.contextmanager
 def _emptied_on_failure(folder):
-    """Context that leaves a folder as it was where it fails: without settings whose checkpoint was never written."""
+    """Context manager that restores a folder on failure, so that no settings remain without their checkpoint."""
     import tensorflow as tf
 
     from t2t_lite.files import list_files
@@ -102,7 +102,7 @@ def _emptied_on_failure(folder):
 
 
 def _prepare(flags):
-    """Gives --output_dir what a model needs beside its checkpoints: settings and vocabulary."""
+    """Writes into --output_dir what a model needs besides its checkpoints: settings and vocabulary."""
     import tensorflow as tf
 
     from t2t_lite import registry

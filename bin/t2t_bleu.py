@@ -1,4 +1,4 @@
-"""Scores of a translation, each with what others need to reproduce it.
+"""Scores a translation, and prints with each score what others need to reproduce it.
 
     t2t-bleu --translation=test.out.de --reference=test.de
     t2t-bleu --translation=test.out.de --reference=test.de --baseline=old.out.de --by_length --worst=5 --source=test.en

@@ -4,7 +4,7 @@
     t2t-datagen --problem=translate_own --data_dir=data --train_files=a.en,a.de --dev_files=b.en,b.de --vocab_size=8000
     t2t-datagen --inspect --problem=translate_own --data_dir=data --hparams_set=transformer_big
 
-Over finished data it does nothing. A run that was stopped is started again by the same command. --inspect generates
+Over finished data it does nothing. The same command resumes a run that was stopped. --inspect generates
 nothing: it shows what is there.
 """
 
@@ -50,7 +50,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for a mistake that needs no import to be seen."""
+    """Raises `UserError` for mistakes that can be seen without imports."""
     _app.require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
     if flags.inspect and (wrong := [f"--{name}" for name in OWN_FLAGS if flags[name].present]):
         raise UserError(f"{', '.join(wrong)}: not with --inspect, which shows what --data_dir holds. Leave it out.")

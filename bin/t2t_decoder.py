@@ -8,8 +8,8 @@
     t2t-decoder --output_dir=train --tune --decode_from_file=dev.en --decode_reference=dev.de
 
 Every line of input gives one line of output, in order; an empty line stays empty. Results go to the file or to standard
-output, progress to standard error. A command that was killed goes on where it was when it is typed again.
-docs/decoding.md has it all.
+output, progress to standard error. A command that was killed resumes where it stopped when it is run again.
+docs/decoding.md describes everything.
 """
 
 import logging
@@ -66,7 +66,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for a mistake that needs no import to be seen."""
+    """Raises `UserError` for mistakes that can be seen without imports."""
     _trained.check(flags)
     flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
     inputs = [f"--{name}" for name in ("decode_interactive", "decode_from_file", "score_file") if flags[name].value]

@@ -1,11 +1,11 @@
-"""Evaluates every checkpoint of a run, also while a trainer is at work there.
+"""Evaluates every checkpoint of a run, also while a trainer is running.
 
     t2t-eval --output_dir=train --data_dir=data                       # each new one, until none came for four hours
     t2t-eval --output_dir=train --data_dir=data --eval_timeout_mins=0 # those that are there
     t2t-eval --output_dir=train --data_dir=data --eval_use_test_set
 
 A line for each checkpoint goes to standard output, metrics to TensorBoard (eval/, eval_test/) and to eval.log, from
-which another t2t-eval sees what is done. What the model is, the run's folder says.
+which another t2t-eval sees what is done. The run's folder says which model it is.
 """
 
 import logging

@@ -1,9 +1,9 @@
-"""Exports a trained model, or an ensemble, as a SavedModel, which takes text, for TensorFlow Serving.
+"""Exports a trained model, or an ensemble, as a SavedModel that takes text, for TensorFlow Serving.
 
     t2t-exporter --output_dir=train --export_dir=export
     t2t-exporter --checkpoint_path=one/model.ckpt-1000,other/model.ckpt-2000 --export_dir=export
 
-The export goes to the next numbered folder, export/1 at first; its path is printed. docs/serving.md has all of it.
+The export goes to the next numbered folder, export/1 at first; its path is printed. docs/serving.md describes it.
 Other formats, into a new folder (docs/conversion.md):
 
     t2t-exporter --output_dir=train --format=ctranslate2 --quantization=int8 --export_dir=ct2
@@ -57,7 +57,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for a mistake that needs no import to be seen."""
+    """Raises `UserError` for mistakes that can be seen without imports."""
     _trained.check(flags)
     if flags.quantization and flags.format != "ctranslate2":
         raise UserError(f"--quantization={flags.quantization}: only for --format=ctranslate2. Leave it out.")

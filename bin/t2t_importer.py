@@ -1,4 +1,4 @@
-"""Makes a run of this package of a model that another one has trained, for t2t-decoder, t2t-trainer and t2t-exporter.
+"""Imports a model that another package has trained as a run, for t2t-decoder, t2t-trainer and t2t-exporter.
 
     t2t-importer --from=tensor2tensor --path=old/model.ckpt-250000 --vocab=old/vocab.ende.32768.subwords \\
       --languages=en,de --output_dir=train
@@ -39,7 +39,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for a mistake that needs no import to be seen."""
+    """Raises `UserError` for mistakes that can be seen without imports."""
     _app.require(flags, "from", "path", "output_dir")
     if flags["from"].value == "tensor2tensor":
         _app.require(flags, "vocab", "languages")

@@ -28,7 +28,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for a mistake that needs no import to be seen."""
+    """Raises `UserError` for mistakes that can be seen without imports."""
     _trained.check(flags)
     _app.require(flags, "host")
 

@@ -31,7 +31,7 @@ def check(flags):
 
 
 def run(flags):
-    """Prints one quoted TF_CONFIG a line."""
+    """Prints one quoted TF_CONFIG per line."""
     from t2t_lite.training.cluster import Cluster, read_cluster
 
     workers = tuple(flags.workers or flags.masters)

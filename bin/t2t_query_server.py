@@ -1,14 +1,14 @@
 """Translates through a TensorFlow Serving that has loaded an export of t2t-exporter.
 
     t2t-query-server --server=localhost:8500 --servable_name=translate --inputs_once="The red house."
-    t2t-query-server --server=localhost:8500 --servable_name=translate        # prompts; q ends
+    t2t-query-server --server=localhost:8500 --servable_name=translate        # interactive; q quits
     t2t-query-server --server=localhost:8500 --servable_name=translate < test.en > test.de
     t2t-query-server --server=https://translate.example.org --servable_name=translate --version_label=canary \\
         --inputs_file=test.en --outputs_file=test.de
     t2t-query-server --server=localhost:8500 --servable_name=translate --status
 
 Every line of a file or of standard input gives one line of output, in order; an empty line stays empty. docs/serving.md
-has it all.
+describes everything.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for a mistake that needs no import to be seen."""
+    """Raises `UserError` for mistakes that can be seen without imports."""
     _app.require(flags, "server", "servable_name")
     given = [f"--{name}" for name in ("inputs_once", "inputs_file", "status") if flags[name].value not in (None, False)]
     if len(given) > 1:

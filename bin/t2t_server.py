@@ -5,8 +5,8 @@
     t2t-query-server --server=http://localhost:8501 --servable_name=translate --inputs_once="The red house."
     curl -d '{"inputs": ["The red house."]}' http://localhost:8501/v1/models/translate:predict
 
-The newest version is served; a newer one is loaded as soon as it is there. SIGTERM or Ctrl-C stops the server when it
-has answered the requests that have come. docs/serving.md has the paths and what differs from TensorFlow Serving.
+The newest version is served; a newer one is loaded as soon as it is there. SIGTERM or Ctrl-C stops the server once it
+has answered pending requests. docs/serving.md has the paths and what differs from TensorFlow Serving.
 """
 
 import logging
@@ -49,7 +49,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for a mistake that needs no import to be seen."""
+    """Raises `UserError` for mistakes that can be seen without imports."""
     _app.require(flags, "export_dir", "servable_name", "host")
     if "/" in flags.servable_name or ":" in flags.servable_name:
         raise UserError(f"--servable_name={flags.servable_name}: expected a name without / and :, such as translate.")

@@ -1,6 +1,6 @@
 """Trains a model, with an evaluation every --local_eval_frequency steps.
 
-Running the same command again continues where the last checkpoint of --output_dir stands; --train_steps counts from
+Running the same command again continues from the last checkpoint in --output_dir; --train_steps counts from
 the very beginning. A run remembers its problem, model and hyperparameters, which may be left out then; the name of its
 set stands for all hyperparameters as the run has them. What contradicts the run is an error.
 
@@ -150,7 +150,7 @@ def main(argv=None):
 
 
 def _run_in_cluster(flags):
-    """`run`; a failure ends the process at once, for TensorFlow's end waits for machines that may be gone."""
+    """Calls `run`; a failure exits at once, since TensorFlow's shutdown would wait for machines that may be gone."""
     try:
         return run(flags)
     except Exception as error:

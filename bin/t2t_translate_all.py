@@ -4,8 +4,8 @@
     t2t-translate-all --model_dir=train --source=dev.en --reference=dev.de --min_steps=50000 --wait_minutes=60
 
 Writes <translations_dir>/<problem>-<step>, each with its checkpoint's time, which t2t-bleu --translations_dir puts into
-TensorBoard. What is there already is not translated again: a later call goes on. With --reference it prints a table of
-scores and draws it.
+TensorBoard. Existing files are not translated again, so that a later call resumes. With --reference it prints a table
+of scores and draws it.
 """
 
 import logging
@@ -129,7 +129,7 @@ def _score(flags, path, references):
 
 
 def _show(flags, scored, plot):
-    """Prints the table, draws it, and names the best by the first metric; of equal ones the earliest."""
+    """Prints and draws the table, and names the best checkpoint by the first metric; ties go to the earliest."""
     from t2t_lite.console import table
     from t2t_lite.evaluation import scores
     from t2t_lite.visualization.step_scores import draw_step_scores

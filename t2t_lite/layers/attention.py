@@ -194,7 +194,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         return self.attend(query, key, value, mask, training)
 
     def empty_cache(self, batch, slots):
-        """Returns the cache for `call` of a decoding that has not begun: zeros for `slots` positions (times beams)."""
+        """Returns the cache for `call` for decoding that has not started: zeros for `slots` positions (times beams)."""
         sizes = {"key": self.query_size, "value": self.value_size}
         return {n: ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for n, size in sizes.items()}
 

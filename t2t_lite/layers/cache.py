@@ -1,15 +1,15 @@
-"""The cache of a decoding: where keys and values of earlier steps lie, and which of them a beam sees.
+"""The cache for decoding: where keys and values of earlier steps are stored, and which of them a beam sees.
 
-K beams of a sentence lie side by side, as if they were positions: slot `step * K + beam` holds what a beam wrote at a
-step, and stays where it is. The table of ancestors says whose slot holds each position of a beam's history; it is all
-that a search reorders. A prompt that was read in one pass has slots of its own, which all beams share.
+The K beams of a sentence are stored side by side, as if they were positions: slot `step * K + beam` holds what a beam
+wrote at a step, and is never moved. The table of ancestors says whose slot holds each position of a beam's history; it
+is all that a search reorders. A prompt that was read in one pass has slots of its own, which all beams share.
 """
 
 from keras import ops
 
 
 def new_ancestry(batch, beam_size, max_length):
-    """Returns the table of ancestors of a decoding that has not begun, int32 [B, K, T]."""
+    """Returns the table of ancestors for decoding that has not started, int32 [B, K, T]."""
     return ops.zeros((batch, beam_size, max_length), "int32")
 
 
@@ -92,9 +92,9 @@ def add_to_cache(past, new, position):
 def write_in_place(past, new, position):
     """`ops.slice_update` at `position * T` of the third axis, for TensorFlow's graphs of unknown lengths.
 
-    Keras' operation is XLA's: it wants static lengths, is compiled at every new shape, and TensorFlow Serving has it
-    not. This one copies nothing where nobody else holds `past`, as in a loop. (On two axes, for on four it takes twice
-    as long.)
+    Keras' operation is XLA's: it needs static lengths, is compiled for every new shape, and does not exist in
+    TensorFlow Serving. This one copies nothing if nothing else refers to `past`, as in a loop. (It works on two axes,
+    because on four it takes twice as long.)
     """
     import tensorflow as tf
 

@@ -7,7 +7,7 @@ import keras
 
 
 def check_sizes(**sizes):
-    """Raises `ValueError` for a size that is given (not None) and no whole number of at least 1."""
+    """Raises `ValueError` for a size that is given (not None) but is not a whole number of at least 1."""
     for name, size in sizes.items():
         if size is not None and (not isinstance(size, numbers.Integral) or isinstance(size, bool) or size < 1):
             raise ValueError(f"`{name}` must be a whole number of at least 1: received {name}={size!r}.")
@@ -28,7 +28,7 @@ def check_positive(**values):
 
 
 def is_known(tensor):
-    """Returns whether the values of a tensor can be looked at now: not in a graph that is being traced."""
+    """Returns whether the values of a tensor are known, as they are not in a graph that is being traced."""
     if not keras.ops.is_tensor(tensor):
         return True  # a Python or NumPy number
     backend = keras.backend.backend()

@@ -23,10 +23,9 @@ class FeedForward(keras.layers.Layer):
     Args:
         filter_size: int, d_ff, size of the inner layer.
         dropout: float in [0, 1), on the inner activations (tensor2tensor's relu_dropout; 0 in the paper).
-        activation: "relu" (the paper's), "gelu" (x Φ(x)), "gelu_tanh" (its approximation by tanh, BERT's and
-            GPT-2's), "swish" (x σ(x), Marian's
-            and so OPUS-MT's), "swiglu" (swish(xW₁) · xV, Shazeer 2020: a third matrix), another name of
-            `keras.activations`, or a function.
+        activation: "relu" (the paper's), "gelu" (x Φ(x)), "gelu_tanh" (its approximation by tanh, BERT's and GPT-2's),
+            "swish" (x σ(x), Marian's and so OPUS-MT's), "swiglu" (swish(xW₁) · xV, Shazeer 2020: a third matrix),
+            another name of `keras.activations`, or a function.
         kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
 
     Raises:

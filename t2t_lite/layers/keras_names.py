@@ -5,7 +5,7 @@ import functools
 import keras
 from keras import ops
 
-GATED = "swiglu"  # needs a third matrix, so it is no function of one tensor
+GATED = "swiglu"  # needs a third matrix, so it is not a function of one tensor
 _OWN = {
     "relu": ops.relu,
     "gelu": functools.partial(ops.gelu, approximate=False),

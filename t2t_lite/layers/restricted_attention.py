@@ -57,7 +57,7 @@ class RestrictedAttention(MultiHeadAttention):
     ):
         """Attends; arguments and results as `MultiHeadAttention.call`, without `value` and `key`."""
         if value is not None or key is not None:
-            raise ValueError("RestrictedAttention is self-attention: received `value` or `key` beside `query`.")
+            raise ValueError("RestrictedAttention is self-attention: received `value` or `key` in addition to `query`.")
         if cache:
             return super().call(
                 query,

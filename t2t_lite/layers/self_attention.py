@@ -59,6 +59,6 @@ def self_attention_config(self_attention):
 
 
 def own_options(name):
-    """Returns {name: default} of the arguments that a kind has beside those of `MultiHeadAttention`."""
+    """Returns {name: default} of the arguments that a kind has in addition to those of `MultiHeadAttention`."""
     base = inspect.signature(MultiHeadAttention).parameters
     return {n: p.default for n, p in inspect.signature(SELF_ATTENTION[name]).parameters.items() if n not in base}

@@ -14,8 +14,8 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
 
     Args:
         layers: list of `TransformerEncoderLayer`, of `TransformerDecoderLayer`, or of layers called as these are.
-        recompute: bool: in training, the activations inside each layer are not kept for the gradient but computed
-            again (`keras.remat`): less memory, more time, the same numbers but for rounding.
+        recompute: bool: in training, the activations inside each layer are not kept for the gradient but recomputed
+            (`keras.remat`): less memory, more time, the same numbers up to rounding.
 
     Example:
         >>> stack = TransformerStack([TransformerEncoderLayer(num_heads=2, filter_size=16) for _ in range(3)])
@@ -128,7 +128,7 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
 def number_dropouts(model):
     """Gives each `Dropout` of a model an index of its own; call it once the model is built.
 
-    The order follows from how the model is made, not from what else was made before. It is Keras' own
+    The order depends only on how the model is made, not on other models of the process. It is Keras' own
     (`_flatten_layers`, which visits a layer's parts from the last to the first), but for the layers of a stack, which
     come one after another.
 

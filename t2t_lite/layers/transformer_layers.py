@@ -121,7 +121,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         norm: "post" (the paper) or "pre".
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
-        activation: "relu", "gelu", "swish", "swiglu", or what else `FeedForward` takes.
+        activation: "relu", "gelu", "swish", "swiglu", or another activation that `FeedForward` takes.
         kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
         self_attention: a layer called as `MultiHeadAttention` is, instead of the short form's.
         feed_forward: a layer called with [B, S, hidden] and `training`, instead of the short form's.
@@ -144,7 +144,7 @@ class TransformerEncoderLayer(_TransformerLayer):
             attention_mask: bool [B, S, S] or [B, 1, S], True where visible; see `MultiHeadAttention.call`.
             return_attention_scores: bool.
             training: bool.
-            mask: bool [B, S], the mask that Keras carries with `inputs`; hides positions beside `attention_mask`.
+            mask: bool [B, S], the mask that Keras carries with `inputs`, in addition to `attention_mask`.
 
         Returns:
             [B, S, hidden]; with `return_attention_scores` also the weights [B, heads, S, S].

@@ -108,7 +108,8 @@ def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, featur
         with keras.StatelessScope(initialize_variables=False):
             return make()
 
-    # Keras notes variables without values for later, when the thread's next scope ends. This thread has none.
+    # Keras keeps a list of variables without values, to initialise when the thread's next scope ends. This thread ends
+    # before.
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         try:
             return thread.submit(make_shapes).result()
@@ -232,7 +233,7 @@ def _tokens(count, sides):
 
 
 def _paper_pairs(d):
-    """The paper's estimate beside what its schedule comes to by our count, for the sets that it is of, unchanged."""
+    """The paper's estimate, and our count for its schedule, for the unchanged sets of the paper."""
     paper = PAPER.get(d.hparams_set)
     if paper is None or d.hparams != registry.hparams(d.hparams_set):
         return []

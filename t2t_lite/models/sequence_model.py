@@ -143,7 +143,7 @@ class SequenceModel(keras.Model):
             ids = inputs[feature]
             if not hasattr(ids, "dtype"):
                 raise ValueError(f"{name}: {feature!r} is a {type(ids).__name__}, no array: {expected}.")
-            if "int" not in str(ids.dtype):  # strings are no dtype of Keras
+            if "int" not in str(ids.dtype):  # Keras has no dtype for strings
                 raise ValueError(f"{name}: {feature!r} is of dtype {ids.dtype}: {expected}.")
             if len(ids.shape) != rank:
                 raise ValueError(f"{name}: {feature!r} is of shape {tuple(ids.shape)}: {expected}.")

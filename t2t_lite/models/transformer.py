@@ -31,8 +31,8 @@ class Transformer(TransformerModel):
         norm: "post" (the paper) or "pre" (then each stack ends with one more normalisation).
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
-        activation: "relu", "gelu", "swish", "swiglu", or what else `FeedForward` takes.
-        position: "sinusoidal", "learned" (one table a side), "rotary" (in self-attention, see `rotated`) or "none".
+        activation: "relu", "gelu", "swish", "swiglu", or another activation that `FeedForward` takes.
+        position: "sinusoidal", "learned" (one table per side), "rotary" (in self-attention, see `rotated`) or "none".
         position_layout: see `SinusoidalPositionEmbedding`.
         max_position: int, rows of a learned table.
         self_attention: kind of self-attention, or a list of kinds that take turns over the layers: see
@@ -42,10 +42,10 @@ class Transformer(TransformerModel):
         tie_embeddings: bool: one matrix for inputs, targets and softmax (paper, section 3.4; with two vocabularies
             for targets and softmax); False: three.
         embedding_size: int, of embeddings that are projected to hidden_size: see `TokenEmbedding`; None: of all.
-        scale_embeddings: bool: embeddings times the root of hidden_size.
+        scale_embeddings: bool: whether embeddings are multiplied by the square root of hidden_size.
         softmax_bias: bool, a bias of the logits.
-        recompute_grad: bool: while training, what is inside of the layers is not kept for the gradient but computed
-            again (`keras.remat`): less memory, more time, the same numbers but for rounding.
+        recompute_grad: bool: while training, activations inside the layers are not kept for the gradient but
+            recomputed (`keras.remat`): less memory, more time, the same numbers up to rounding.
         initializer, initializer_gain: str and float, of the dense layers' matrices: see `matrix_initializer`.
         kernel_initializer, bias_initializer: as of `keras.layers.Dense`; None: as `initializer` says.
 
@@ -134,7 +134,7 @@ class Transformer(TransformerModel):
         return {"inputs": self.input_embedding, "targets": self.target_embedding}
 
     def build(self, input_shape=None):
-        """Creates all weights; the shape does not matter."""
+        """Creates all weights; `input_shape` is not used."""
         if self.built:
             return
         shape = (None, None, self.config["hidden_size"])
@@ -169,7 +169,7 @@ class Transformer(TransformerModel):
     def encode(self, inputs, training=None, return_attention_scores=False):
         """int ids [B, S] -> memory: {"hidden" [B, S, hidden], "mask" bool [B, S], True where not padding}.
 
-        With `return_attention_scores` also "attention": a list, one [B, heads, S, S] a layer.
+        With `return_attention_scores` also "attention": a list, one [B, heads, S, S] per layer.
         """
         self.build()
         inputs = ops.convert_to_tensor(inputs)
@@ -195,7 +195,7 @@ class Transformer(TransformerModel):
             return_attention_scores: bool.
 
         Returns:
-            (hidden [B, T, hidden], scores: a list, one {"self", "memory"} a layer; empty when not asked for).
+            (hidden [B, T, hidden], scores: a list, one {"self", "memory"} per layer; empty when not asked for).
         """
         x = self.target_embedding(targets)
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # the first input is the zero vector
@@ -227,7 +227,7 @@ class Transformer(TransformerModel):
     # Decoding, one step at a time: see `t2t_lite.layers.cache`.
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache of a decoding that has not begun.
+        """Returns the cache for decoding that has not started.
 
         Args:
             memory: from `encode`, batch B.

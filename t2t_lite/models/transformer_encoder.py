@@ -185,7 +185,7 @@ class TransformerEncoder(TransformerModel):
         return features | ({"sentence": 1} if self.sentence_head else {})
 
     def build(self, input_shape=None):
-        """Creates all weights; the shape does not matter."""
+        """Creates all weights; `input_shape` is not used."""
         if self.built:
             return
         embedded, hidden = (None, None, self.width), (None, None, self.config["hidden_size"])

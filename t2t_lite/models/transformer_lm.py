@@ -131,7 +131,7 @@ class TransformerLM(TransformerModel):
         return {"targets": self.target_embedding}
 
     def build(self, input_shape=None):
-        """Creates all weights; the shape does not matter."""
+        """Creates all weights; `input_shape` is not used."""
         if self.built:
             return
         shape = (None, None, self.config["hidden_size"])
@@ -234,7 +234,7 @@ class TransformerLM(TransformerModel):
         return {"prompt": prompt, "length": lengths - 1, "last": last}
 
     def init_cache(self, memory, max_length, beam_size=1):
-        """Returns the cache of a decoding that has not begun, in which all beams share the slots of their prompt.
+        """Returns the cache for decoding that has not started, in which all beams share the slots of their prompt.
 
         Args:
             memory: from `encode`, batch B.
