@@ -20,7 +20,6 @@ from t2t_lite.errors import UserError
 from t2t_lite.ranges import COMPUTE_DTYPES
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MAX_INPUT_LENGTH = 512
 _FORMATS = ("saved_model", "ctranslate2", "hugging_face")
 _SETTINGS = {"hugging_face": ("beam_size", "alpha"), "ctranslate2": ()}  # of a SavedModel: as its task says
 _QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")
@@ -40,9 +39,9 @@ def define_flags(flags):
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        f"name=value,… of max_input_size ({_MAX_INPUT_LENGTH}) and, of a model that translates, beam_size, alpha, "
-        "extra_length, length_penalty and ends, which are fixed in the export; hugging_face keeps beam_size and alpha, "
-        "ctranslate2 none.",
+        "name=value,… of max_input_size (512) and, of a model that makes texts, beam_size, alpha, extra_length, "
+        "length_penalty and ends, of a language model also those of sampling and against repetition; all are fixed in "
+        "the export. hugging_face keeps beam_size and alpha of a model that translates, ctranslate2 none.",
     )
     flags.DEFINE_enum(
         "weights_dtype",
@@ -83,7 +82,7 @@ def _check_settings(flags, settings, fixed):
 
 def run(flags):
     """Exports, and prints where to."""
-    from t2t_lite.decoding.decode_hparams import DecodeHParams
+    from t2t_lite.decoding.decode_hparams import SEARCH_NAMES, DecodeHParams
     from t2t_lite.export import by_task
     from t2t_lite.runs.exported import export_of
 
@@ -91,7 +90,7 @@ def run(flags):
     by_task.check(found[0].problem, found[0].checkpoint)
     kept = by_task.SIGNATURES[found[0].problem.task].SETTINGS
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
-    _check_settings(flags, settings, (*kept, "max_input_size"))
+    _check_settings(flags, settings, [*(SEARCH_NAMES[name] for name in kept), "max_input_size"])
     # In the dtype that the export is to have, whatever this machine is fast in.
     dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
     answerer = by_task.load(found, flags.data_dir, dtype)
@@ -119,9 +118,7 @@ def _export(flags, answerer, max_input_size, kept, folder, card):
         return export_hugging_face(answerer, folder, **kept, **card)
     from t2t_lite.export.saved_model import export_saved_model
 
-    longest = max_input_size
-    if longest == -1:
-        longest = min(_MAX_INPUT_LENGTH, answerer.max_input_length)
+    longest = None if max_input_size == -1 else max_input_size
     return export_saved_model(answerer, folder, **kept, **card, max_input_length=longest)
 
 

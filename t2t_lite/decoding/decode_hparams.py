@@ -33,6 +33,7 @@ _SAMPLING = {
 }
 _OUTPUT = {name: name for name in ("no_repeat_ngram_size", "repetition_penalty", "stop")}
 _IN_SEARCH = _SEARCH | _SAMPLING | _OUTPUT | {"sampling_method": "sampling"}
+SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # the way back
 # tensor2tensor's values that `SearchOptions` has others for.
 _VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
 _WITHOUT_BEAM = {"alpha", "length_penalty", "ends", "return_beams"}  # not beam_size: tensor2tensor samples with 1

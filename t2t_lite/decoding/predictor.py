@@ -45,6 +45,8 @@ class Predictor:
         'positive'
     """
 
+    task = "classification"
+
     def __init__(self, model, encoders, problem):
         check_tensorflow("Predictor")
         self.model = model
@@ -76,7 +78,7 @@ class Predictor:
         if len(paths) != 1:
             raise UserError(f"{counted(len(paths), 'checkpoint')}: a Predictor has one model. Expected one checkpoint.")
         found = find_run(paths[0])
-        check_task(found.problem, "classification", found.checkpoint)
+        check_task(found.problem, cls.task, found.checkpoint)
         (run,) = open_runs(found, data_dir, usable_dtype(compute_dtype, check_device))
         predictor = cls(run.model, run.encoders, run.problem)
         predictor.runs = [run]

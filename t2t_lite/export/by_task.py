@@ -1,6 +1,6 @@
 """What the exports of a task's models answer: one class of signatures per task.
 
-Each is called with (Translator or Predictor …, max_input_length, **settings) and has
+Each is called with (Translator, Generator or Predictor; max_input_length; **settings) and has
 
     SETTINGS            names of the settings that an export keeps
     NAME, OUTPUT        an example of a model's name on a server, and the main output of `serving_default`
@@ -16,10 +16,15 @@ import t2t_lite
 from t2t_lite import tasks
 from t2t_lite.errors import UserError
 from t2t_lite.export.class_signatures import ClassSignatures
+from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.runs.opening import find_run
 
-SIGNATURES = {"sequence_to_sequence": TextSignatures, "classification": ClassSignatures}
+SIGNATURES = {
+    "sequence_to_sequence": TextSignatures,
+    "language_model": GenerationSignatures,
+    "classification": ClassSignatures,
+}
 
 
 def check(problem, where):
@@ -32,7 +37,7 @@ def check(problem, where):
 
 
 def load(paths, data_dir=None, compute_dtype=None):
-    """Returns the Translator or Predictor of a run, or of several, as an export needs it.
+    """Returns the Translator, Generator or Predictor of a run, or of several, as an export needs it.
 
     Args:
         paths: list of str, or of results of `find_run`.
@@ -48,13 +53,6 @@ def load(paths, data_dir=None, compute_dtype=None):
     return answering.load(paths, data_dir, compute_dtype, check_device=False)
 
 
-def task_of(answerer):
-    """Returns the name of a Translator's or Predictor's task; one without a problem translates."""
-    return answerer.problem.task if answerer.problem else "sequence_to_sequence"
-
-
 def signatures_of(answerer):
-    """Returns the class of signatures. Raises `UserError` if a SavedModel cannot answer for the task."""
-    if answerer.problem:
-        check(answerer.problem, "export")
-    return SIGNATURES[task_of(answerer)]
+    """Returns the class of signatures of a Translator, Generator or Predictor."""
+    return SIGNATURES[answerer.task]

@@ -5,7 +5,7 @@ It accepts any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncated
 
 import tensorflow as tf
 
-from t2t_lite.export.reading import TEXTS, reader
+from t2t_lite.export.reading import TEXTS, longest_input, reader
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import Range, typed_value
 
@@ -22,7 +22,7 @@ class ClassSignatures:
 
     Args:
         predictor: Predictor.
-        max_input_length: int, longest text in ids, EOS included.
+        max_input_length: int, longest text in ids, EOS included; None: see `longest_input`.
 
     Raises:
         UserError: the number is out of range.
@@ -32,8 +32,9 @@ class ClassSignatures:
     NAME, OUTPUT, HUB_TASK = "predict", "labels", "text-classification"
 
     def __init__(self, predictor, max_input_length):
-        limits = Range(1, predictor.max_input_length)
-        self.max_input_length = typed_value("max_input_length", max_input_length, int, limits)
+        most = predictor.max_input_length
+        self.max_input_length = longest_input(max_input_length, most)
+        typed_value("max_input_length", self.max_input_length, int, Range(1, most))
         self.settings = {}
         self._predictor = predictor
         self._read = reader(predictor.encoders["inputs"], self.max_input_length)

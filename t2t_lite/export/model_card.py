@@ -6,7 +6,7 @@ import os
 import tensorflow as tf
 
 import t2t_lite
-from t2t_lite.export.by_task import signatures_of, task_of
+from t2t_lite.export.by_task import signatures_of
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.runs.exported import export_of
 from t2t_lite.runs.log import lineage, read_lines
@@ -41,7 +41,7 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
     """Returns the text of an export's README.md.
 
     Args:
-        answerer: Translator or Predictor.
+        answerer: Translator, Generator or Predictor.
         signatures: of the export, see `t2t_lite.export.by_task`.
         path: str, the numbered folder.
         weights_dtype: str.
@@ -69,7 +69,7 @@ def toolkit_card(answerer, *, title, library, rows, body, license="", command=""
     """Returns the text of README.md in a folder for another toolkit, with the head that Hugging Face's Hub reads.
 
     Args:
-        answerer: Translator or Predictor.
+        answerer: Translator, Generator or Predictor.
         title: str.
         library: str, the toolkit's name there.
         rows: {title: text}, further rows of the table.
@@ -108,7 +108,7 @@ def _what_it_is(answerer, license):
         "languages": " → ".join(_languages(answerer)) or "not stated",
         "license": _plain(license) or "not stated",
         **_origin(answerer),
-        **({"BLEU": _bleu(answerer.runs)} if task_of(answerer) == "sequence_to_sequence" else {}),
+        **({"BLEU": _bleu(answerer.runs)} if answerer.task == "sequence_to_sequence" else {}),
     }
 
 

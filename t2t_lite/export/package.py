@@ -14,7 +14,7 @@ def write_package(export, answerer, **facts):
 
     Args:
         export: str, the export's folder.
-        answerer: Translator or Predictor; nothing is written for one without a run.
+        answerer: Translator, Generator or Predictor; nothing is written for one without a run.
         **facts: JSON values for `export.json`.
     """
     runs = answerer.runs

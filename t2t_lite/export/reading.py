@@ -10,6 +10,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 # Whitespace as defined by Python's str.isspace, which Translator uses.
 BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]*"
 TEXTS = tf.TensorSpec([None], tf.string, name="inputs")
+_LONGEST = 512
 
 
 class Sources(typing.NamedTuple):
@@ -26,6 +27,11 @@ class Sources(typing.NamedTuple):
     lengths: tf.Tensor
     is_blank: tf.Tensor
     truncated: tf.Tensor
+
+
+def longest_input(given, most):
+    """Returns the longest input of an export in ids: what is given, or for None 512, but at most `most`."""
+    return min(_LONGEST, most) if given is None else given
 
 
 def reader(encoder, longest):

@@ -21,31 +21,33 @@ def export_saved_model(
     answerer,
     export_dir,
     *,
-    max_input_length=512,
+    max_input_length=None,
     license="",
     command="",
     **settings,
 ):
     """Writes a SavedModel into the next numbered folder of `export_dir`: 1, 2, 3, …
 
-    Its signatures are those of the model's task, see `t2t_lite.export.by_task`. A translation model's
-    `serving_default` maps `inputs` string [batch] to `outputs` string [batch], `scores` float32 [batch]
-    (log-probability in nats / length penalty) and `truncated` bool [batch] (the text was truncated to
-    `max_input_length`). They accept any bytes without an error, and rows do not influence one another.
+    Its signatures are those of the model's task, see `t2t_lite.export.by_task`. `serving_default` of a model that
+    translates maps `inputs` string [batch] to `outputs` string [batch], `scores` float32 [batch] (log-probability in
+    nats / length penalty) and `truncated` bool [batch] (the text was truncated to `max_input_length`). So does that of
+    a language model, whose outputs continue the inputs. They accept any bytes without an error, and rows do not
+    influence one another.
 
     The export also contains `README.md` (a model card), `assets.extra/tf_serving_warmup_requests` if
     tensorflow-serving-api is installed, and `assets.extra/t2t_lite` with settings and vocabulary, so that
     `t2t_lite.load` opens an export too.
 
     Args:
-        answerer: Translator, of one model or an ensemble, or Predictor. The export stores weights and computes in the
-            same dtypes: see `Translator.load`, compute_dtype.
+        answerer: Translator, Generator (of one model or an ensemble) or Predictor. The export stores weights and
+            computes in the same dtypes: see `Translator.load`, compute_dtype.
         export_dir: str, a folder; created if needed.
-        max_input_length: int, longest input in ids, EOS included.
+        max_input_length: int, longest input in ids, EOS included; None: 512, or as long as the model allows.
         license: str, the model's licence, for its card.
         command: str, the command that makes this export, for its card.
-        **settings: those of the task: of a Translator beam_size, alpha, extra_length, length_penalty and ends, see
-            `SearchOptions`. They are fixed in the export, except those that are inputs of `with_options`.
+        **settings: those of the task: of a Translator beam_size, alpha, extra_length, length_penalty and ends; of a
+            Generator also those of sampling and against repetition: see `SearchOptions`. They are fixed in the export,
+            except those that are inputs of `with_options`.
 
     Returns:
         The path of the numbered folder, which appears when it is complete.

@@ -12,9 +12,9 @@ import tensorflow as tf
 
 from t2t_lite.decoding.adapters import decodable
 from t2t_lite.decoding.beam_search import beam_search
-from t2t_lite.decoding.scoring import log_probs_of_targets
 from t2t_lite.decoding.texts import check_options
-from t2t_lite.export.reading import TEXTS, blanked, reader
+from t2t_lite.export.given_targets import scores_of_targets
+from t2t_lite.export.reading import TEXTS, blanked, longest_input, reader
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA
 from t2t_lite.search_options import SearchOptions
@@ -22,8 +22,6 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Limits of what callers may request beyond the export's own settings.
 _LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512
-# Positions that `score` computes at a time: the logits of each need 4 bytes per entry of the vocabulary.
-_SCORED_POSITIONS = 2048
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _TABLE = """\
@@ -45,7 +43,7 @@ class TextSignatures:
 
     Args:
         translator: Translator.
-        max_input_length: int, longest input in ids, EOS included.
+        max_input_length: int, longest input in ids, EOS included; None: see `longest_input`.
         **search: `SETTINGS` of `SearchOptions`. Beam size and length penalty are fixed in the export, alpha and
             extra_length are defaults.
 
@@ -60,7 +58,8 @@ class TextSignatures:
         check_options(search, self.SETTINGS, "export_saved_model")
         self._options = options = SearchOptions(**search)
         self.settings = {name: getattr(options, name) for name in self.SETTINGS}
-        self.max_input_length = max_input_length = translator.checked_length(max_input_length)
+        longest = longest_input(max_input_length, translator.max_input_length)
+        self.max_input_length = max_input_length = translator.checked_length(longest)
         self._model = decodable(translator.model)
         self._whole_model = translator.model
         self._encoders = translator.encoders
@@ -185,15 +184,8 @@ class TextSignatures:
         with tf.control_dependencies([as_many]):
             inputs, targets = tf.identity(inputs), tf.identity(targets)
         sources, targets = self._read["inputs"](inputs), self._read["targets"](targets)
-        log_probs = self._log_probs(sources.ids, targets.ids)
-        lengths = targets.lengths + 1
-        log_probs = tf.where(tf.range(tf.shape(log_probs)[1]) < lengths[:, None], log_probs, 0.0)
-        return {
-            "scores": tf.reduce_sum(log_probs, 1),
-            "lengths": lengths,
-            "token_scores": log_probs,
-            "truncated": sources.truncated | targets.truncated,
-        }
+        scores = scores_of_targets(self._whole_model, sources.ids, targets.ids, targets.lengths + 1)
+        return {**scores, "truncated": sources.truncated | targets.truncated}
 
     def _best(self, inputs, alpha, extra_length):
         sources = blanked(self._read["inputs"](inputs))
@@ -227,23 +219,6 @@ class TextSignatures:
             ends=options.ends,
         )
         return {"ids": found.ids, "scores": found.scores}
-
-    def _log_probs(self, sources, targets):
-        """int32 [batch, S], int32 [batch, T] -> float32 [batch, T], computed some rows at a time."""
-        width = tf.shape(targets)[1]
-        rows = tf.maximum(1, _SCORED_POSITIONS // tf.maximum(width, tf.shape(sources)[1]))
-
-        def score_rows(at, found):
-            some = log_probs_of_targets(self._whole_model, sources[at : at + rows], targets[at : at + rows])
-            return at + rows, tf.concat([found, some], 0)
-
-        _, found = tf.while_loop(
-            lambda at, found: at < tf.shape(targets)[0],
-            score_rows,
-            (tf.constant(0), tf.zeros((0, width))),
-            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, None])),
-        )
-        return found
 
     def _pieces(self, side, ids):
         """int32 [batch, length] -> string [batch, length], with "" for padding."""

@@ -1,0 +1,199 @@
+"""The functions of a language model's export, from text to text: stock TensorFlow and tensorflow-text operations only.
+
+They accept any bytes: invalid UTF-8 becomes U+FFFD. Of a long prompt only the end is read, and of a long text that is
+scored the beginning. Rows do not influence one another.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.decoding.adapters import decodable
+from t2t_lite.decoding.beam_search import beam_search
+from t2t_lite.decoding.sampling import sample
+from t2t_lite.decoding.texts import check_options
+from t2t_lite.export.given_targets import scores_of_targets
+from t2t_lite.export.reading import TEXTS, longest_input
+from t2t_lite.export.warmup import sample_texts
+from t2t_lite.ranges import ALPHA, Range, typed_value
+from t2t_lite.search_options import SearchOptions
+
+# Limits of what callers may request beyond the export's own settings.
+_LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512
+_ANY_LENGTH = 2**16
+_TABLE = """\
+| signature | inputs | outputs |
+|---|---|---|
+| `serving_default` | `inputs` string [batch] | `outputs` string, `scores` float32, `truncated` bool, all [batch] |
+| `generate` | the same | the same |
+| `with_options` | also {option} and `extra_length` int32: one value, or one per row | as `serving_default` |
+| `score` | `inputs` string [batch] | `scores`, `lengths`, `truncated`; `token_scores` [batch, length] |
+"""
+
+
+class GenerationSignatures:
+    """Builds the signatures of a language model's export; see `t2t_lite.export.by_task`.
+
+    The search, or the sampling, is traced without XLA, which stock TensorFlow Serving refuses on the CPU.
+
+    Args:
+        generator: Generator.
+        max_input_length: int, longest text in ids; None: see `longest_input`.
+        **search: `SETTINGS` of `SearchOptions`, fixed in the export but for the inputs of `with_options`. extra_length
+            is the most ids of a continuation, its end counted.
+
+    Raises:
+        UserError: a number is out of range.
+    """
+
+    SETTINGS = (
+        "beam_size", "alpha", "extra_length", "length_penalty", "ends", "no_repeat_ngram_size", "repetition_penalty",
+        "sampling", "temperature", "top_k", "top_p", "seed",
+    )  # fmt: skip
+    NAME, OUTPUT, HUB_TASK = "generate", "outputs", "text-generation"
+
+    def __init__(self, generator, max_input_length, **search):
+        check_options(search, self.SETTINGS, "export_saved_model")
+        self._options = SearchOptions(**search)
+        self.settings = {name: getattr(self._options, name) for name in self.SETTINGS}
+        self._positions = generator.max_length  # None: any number
+        most = _ANY_LENGTH if self._positions is None else self._positions - 1
+        self.max_input_length = longest_input(max_input_length, most)
+        typed_value("max_input_length", self.max_input_length, int, Range(1, most))
+        self._model, self._whole_model = decodable(generator.model), generator.model
+        self._encoder = generator.encoders["targets"]
+        # One function, since it has the vocabulary's whole file as a constant.
+        self._read = tf.function(self._pieces, input_signature=[TEXTS], autograph=False)
+        ids, lengths, alphas = (tf.TensorSpec([None] * rank, kind) for rank, kind in _SEARCHED)
+        self._continued = tf.function(
+            self._search, input_signature=[ids, lengths, alphas, tf.TensorSpec([None, 2], tf.int32)], autograph=False
+        )
+
+    def functions(self):
+        """Returns {name of a signature: tf.function}, as docs/serving.md lists them."""
+        option = tf.TensorSpec(None, *((tf.int32, "seed") if self._options.sampling else (tf.float32, "alpha")))
+        generate = tf.function(self.generate, input_signature=[TEXTS], autograph=False)
+        options = [TEXTS, option, tf.TensorSpec(None, tf.int32, name="extra_length")]
+        with_options = self.with_seed if self._options.sampling else self.with_alpha
+        return {
+            "serving_default": generate,
+            "generate": generate,
+            "with_options": tf.function(with_options, input_signature=options, autograph=False),
+            "score": tf.function(self.score, input_signature=[TEXTS], autograph=False),
+        }
+
+    def generate(self, inputs):
+        """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].
+
+        Outputs are the continuations alone. A score is the log-probability (nats) / length penalty; of a sample it is
+        the log-probability. A sample depends on the prompt's bytes and the export's seed alone.
+        """
+        return self._generate(inputs, self._options.alpha, self._options.seed, self._options.extra_length)
+
+    def with_alpha(self, inputs, alpha, extra_length):
+        """As `generate`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
+
+        Values are clipped to 0 to 5, and 1 to 512 (or the export's own value if it is larger). A NaN alpha becomes the
+        export's own.
+        """
+        alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
+        alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
+        return self._generate(inputs, alpha, self._options.seed, self._clipped(extra_length))
+
+    def with_seed(self, inputs, seed, extra_length):
+        """As `generate`; seed and extra_length int32 are scalars, or [batch]; the latter is clipped to 1 to 512."""
+        return self._generate(inputs, self._options.alpha, seed, self._clipped(extra_length))
+
+    def score(self, inputs):
+        """string [batch] -> {"scores" float32, "lengths" int32, "truncated" bool}, all [batch].
+
+        A score is the log-probability (nats) of the text's ids, its end not counted; "lengths" are their numbers.
+        "token_scores" float32 [batch, longest length] are the terms of the sums, padded with 0.
+        """
+        pieces = self._read(inputs)
+        ids = _dense(pieces[:, : self.max_input_length])
+        lengths = tf.cast(pieces.row_lengths(), tf.int32)
+        kept = tf.minimum(lengths, self.max_input_length)
+        return {**scores_of_targets(self._whole_model, None, ids, kept), "truncated": lengths > kept}
+
+    def warmup(self):
+        """Returns a list of (signature, {name: array}), which depends only on the vocabulary."""
+        texts = sample_texts(self._encoder, self.max_input_length)
+        option = {"seed": np.int32([0])} if self._options.sampling else {"alpha": np.float32([self._options.alpha])}
+        return [
+            ("with_options", {"inputs": texts[:1], **option, "extra_length": np.int32([2])}),
+            ("score", {"inputs": texts[:1]}),
+            ("generate", {"inputs": texts[:1]}),
+            ("serving_default", {"inputs": texts}),
+        ]
+
+    def card(self):
+        """Returns ({title: text}, table of the signatures in Markdown) for the model card."""
+        o = self._options
+        how = (
+            f"sampling, temperature {o.temperature:g}, top_k {o.top_k}, top_p {o.top_p:g}, seed {o.seed}"
+            if o.sampling
+            else f"beam {o.beam_size}, alpha {o.alpha:g} ({o.length_penalty}), ends {o.ends}"
+        )
+        rules = f"no_repeat_ngram_size {o.no_repeat_ngram_size}, repetition_penalty {o.repetition_penalty:g}"
+        longest = f"at most {o.extra_length} new pieces; of prompts the last {self.max_input_length} pieces are read"
+        option = "`seed` int32" if o.sampling else "`alpha` float32"
+        return {"search": f"{how}; {rules}; {longest}"}, _TABLE.format(option=option)
+
+    def _clipped(self, extra_length):
+        return tf.clip_by_value(extra_length, 1, max(_LARGEST_EXTRA_LENGTH, self._options.extra_length))
+
+    def _pieces(self, texts):
+        """string [batch] -> int32 ragged [batch, (length)]."""
+        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+        return self._encoder.tf_encode(texts)
+
+    def _generate(self, texts, alpha, seed, extra_length):
+        pieces = self._read(texts)
+        lengths = tf.cast(pieces.row_lengths(), tf.int32)
+        kept = tf.minimum(lengths, self.max_input_length)
+        prompts = _dense(pieces[:, -self.max_input_length :])
+        limit = tf.broadcast_to(extra_length, tf.shape(lengths))
+        if self._positions is not None:
+            limit = tf.minimum(limit, self._positions - kept)
+        seeds = [tf.broadcast_to(seed, tf.shape(lengths)), tf.strings.to_hash_bucket_fast(texts, 2**31 - 1)]
+        seeds = tf.stack([tf.cast(column, tf.int32) for column in seeds], 1)
+        found = self._continued(prompts, limit, tf.broadcast_to(alpha, tf.shape(lengths)), seeds)
+        whole, read = (self._encoder.tf_decode(ids) for ids in (tf.concat([prompts, found["ids"]], 1), prompts))
+        return {"outputs": _without(read, whole), "scores": found["scores"], "truncated": lengths > kept}
+
+    def _search(self, prompts, limit, alpha, seeds):
+        """Continues prompts int32 [batch, P]; returns {"ids" int32 [batch, T], "scores" float32 [batch]}."""
+        o = self._options
+        rules = {}
+        if o.no_repeat_ngram_size or o.repetition_penalty != 1:
+            penalty = o.repetition_penalty if o.repetition_penalty != 1 else None
+            rules = {"no_repeat_ngram_size": o.no_repeat_ngram_size, "repetition_penalty": penalty}
+            rules["continues_inputs"] = True
+        if o.sampling:
+            settings = {"temperature": o.temperature, "top_k": o.top_k, "top_p": o.top_p if o.top_p < 1 else None}
+            found = sample(self._model, prompts, limit, seeds=seeds, **settings, **rules)
+        else:
+            settings = {name: getattr(o, name) for name in ("beam_size", "length_penalty", "ends")}
+            found = beam_search(self._model, prompts, limit, alpha=alpha, **settings, **rules)
+        return {"ids": found.ids[:, 0], "scores": found.scores[:, 0]}
+
+
+_SEARCHED = ((2, tf.int32), (1, tf.int32), (1, tf.float32))
+
+
+def _dense(pieces):
+    """Ragged int32 [batch, (length)] -> [batch, width], padded with 0; at least one column."""
+    ids = pieces.to_tensor(0, shape=[None, None])
+    return tf.pad(ids, [[0, 0], [0, tf.maximum(0, 1 - tf.shape(ids)[1])]])
+
+
+def _without(read, whole):
+    """Texts [batch] and what they begin -> the rest, as `decoding.text_model.continuation` has it.
+
+    A character may be split between both: then its first bytes alone are U+FFFD, which is not in the whole.
+    """
+    length = tf.strings.length(read)
+    begins = tf.strings.substr(whole, tf.zeros_like(length), length) == read
+    start = tf.where(begins, length, tf.strings.length(tf.strings.regex_replace(read, r"\x{FFFD}+$", "")))
+    start = tf.minimum(start, tf.strings.length(whole))
+    return tf.strings.substr(whole, start, tf.strings.length(whole) - start)
