@@ -7,7 +7,9 @@ from t2t_lite.errors import UserError
 from t2t_lite.layers.self_attention import self_attention_kinds
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.models.transformer import Transformer
+from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.ranges import settings_of
+from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
 FORMATS = ("saved_model", "ctranslate2", "hugging_face")
@@ -26,14 +28,13 @@ _LEAST_EPSILON = 1e-12
 def label(format_name, model):
     """Returns the name of a format in messages; for Hugging Face also the class of the model."""
     if format_name == "hugging_face":
-        config = getattr(model, "config", None) or {}
-        return f"Hugging Face's {hugging_face_class(config) if 'norm' in config else 'Transformers'}"
+        return f"Hugging Face's {hugging_face_class(model) if type(model) in _CLASSES else 'Transformers'}"
     return {"saved_model": "A SavedModel", "ctranslate2": "CTranslate2"}[format_name]
 
 
-def hugging_face_class(config):
-    """Returns "Marian" for post-norm or "Blenderbot" for pre-norm models."""
-    return "Marian" if config["norm"] == "post" else "Blenderbot"
+def hugging_face_class(model):
+    """Returns the class that holds a Transformer or a TransformerLM, if any does: "Marian", "Blenderbot", "GPT2" …"""
+    return _CLASSES[type(model)][model.config["norm"]]
 
 
 def obstacles(format_name, model, encoders=None):
@@ -52,9 +53,10 @@ def obstacles(format_name, model, encoders=None):
         held = " or ".join(known.REGISTERED_NAME for known, formats in _RULES.items() if format_name in formats)
         return [f"it is {kind}, expected model={held}, one model (t2t-avg-all averages checkpoints into one)"]
     found = list(_options_not_held(model, rules[format_name](model.config)))
-    kinds = {type(encoder).__name__ for encoder in (encoders or {}).values() if not is_sentencepiece(encoder)}
+    expected, name = _VOCABULARIES[type(model)]
+    kinds = {type(encoder).__name__ for encoder in (encoders or {}).values() if not isinstance(encoder, expected)}
     if kinds and format_name == "hugging_face":
-        found.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected SentencePiece's")
+        found.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {name}'s")
     return found
 
 
@@ -75,9 +77,8 @@ def destinations_text(model, encoders=None):
         found = obstacles(name, model, encoders)
         answer = f"no: {'; '.join(found)}" if found else "yes"
         if name == "hugging_face" and not found:
-            answer = f"yes, {hugging_face_class(model.config)}" + (
-                "" if encoders else ", with a SentencePiece vocabulary"
-            )
+            _, kind = _VOCABULARIES[type(model)]
+            answer = f"yes, {hugging_face_class(model)}" + ("" if encoders else f", with a {kind} vocabulary")
         lines.append(f"  {name:{width}}  {answer}")
     return "\n".join(lines)
 
@@ -154,7 +155,7 @@ def _hugging_face(config):
         "attention_bias": _EITHER,
         "softmax_bias": _EITHER,
     }
-    if hugging_face_class(config) == "Marian":
+    if config["norm"] == "post":  # Marian
         marian = {"norm": ("post",), "norm_epsilon": (1e-5,), "position_layout": ("interleaved", "marian")}
         return {**both, **marian, "tie_embeddings": _EITHER}
     has_epsilon = config["norm_epsilon"] >= _LEAST_EPSILON
@@ -171,4 +172,33 @@ def _hugging_face(config):
     }
 
 
-_RULES = {Transformer: {"ctranslate2": _ctranslate2, "hugging_face": _hugging_face}}
+def _gpt(config):
+    size, head_size = config["hidden_size"], config["hidden_size"] // config["num_heads"]
+    is_pre = config["norm"] == "pre"
+    return {
+        **dict.fromkeys(("hidden_size", "num_heads", "num_layers", "max_position", "norm", "norm_epsilon")),
+        **dict.fromkeys(("position_layout", "unused_ids")),
+        "filter_size": None if is_pre else (4 * size,),
+        "key_dim": (None, head_size),
+        "value_dim": (None, head_size),
+        "attention_bias": _EITHER,
+        "activation": ("gelu_tanh", "gelu", "relu", "swish") if is_pre else ("gelu_tanh", "relu", "swish"),
+        "position": ("learned",),
+        "scale_embeddings": (False,),
+        "begin": ("end",),
+    }
+
+
+# By model: the rules of each format, names of classes there, and the vocabularies that Hugging Face's folders hold.
+_RULES = {
+    Transformer: {"ctranslate2": _ctranslate2, "hugging_face": _hugging_face},
+    TransformerLM: {"hugging_face": _gpt},
+}
+_CLASSES = {
+    Transformer: {"post": "Marian", "pre": "Blenderbot"},
+    TransformerLM: {"post": "OpenAIGPT", "pre": "GPT2"},
+}
+_VOCABULARIES = {
+    Transformer: (SentencePieceEncoder, "SentencePiece"),
+    TransformerLM: (ByteLevelBPEEncoder, "byte-level BPE"),
+}

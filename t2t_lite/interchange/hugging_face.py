@@ -1,15 +1,15 @@
 """Exports models to Hugging Face Transformers as a folder with model and tokenizer, without using that package."""
 
-import json
-import os
 import re
 
 from t2t_lite.export import formats, plain_transformer
 from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
+from t2t_lite.interchange import gpt_export
 from t2t_lite.interchange.blenderbot import SINUSOIDS, blenderbot_state
+from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
 from t2t_lite.interchange.marian import marian_state, shares_embeddings
-from t2t_lite.interchange.safetensors_file import write_tensors
+from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
@@ -29,7 +29,8 @@ def export_hugging_face(
     tokenizer. `generate` gives the same ids as our search with `ends="top"` and `length_penalty="power"`. With a length
     penalty, this requires `early_stopping="never"` (by default it stops when an estimate says so). Two things differ: a
     text that begins with `>>` and has a later `<<` is read as a language code, and an output is limited to 512 ids even
-    if its input is short.
+    if its input is short. A language model becomes a GPT2LMHeadModel or an OpenAIGPTLMHeadModel: see `gpt_export`; it
+    has no beam_size and alpha.
 
     Args:
         translator: Translator of one Transformer that one of the two can represent (see the table in
@@ -50,8 +51,10 @@ def export_hugging_face(
         Failure: writing failed; nothing is left behind.
     """
     plain_transformer.check(translator, "hugging_face")
+    if type(translator.model) is TransformerLM:
+        return gpt_export.export_gpt(translator, path, license=license, command=command)
     config = translator.model.config
-    is_marian = formats.hugging_face_class(config) == "Marian"
+    is_marian = formats.hugging_face_class(translator.model) == "Marian"
     models = plain_transformer.sentencepiece_models(translator.encoders)
     folders.check_new(path)
     pieces = {side: plain_transformer.unique_pieces(encoder) for side, encoder in translator.encoders.items()}
@@ -76,15 +79,7 @@ def export_hugging_face(
         },
     )
 
-    def write(folder):
-        write_tensors(os.path.join(folder, "model.safetensors"), state)
-        for name, content in documents.items():
-            folders.write_file(folder, name, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
-        for name, model in models.items():
-            folders.write_file(folder, name, model)
-        folders.write_file(folder, "README.md", card.encode())
-
-    return folders.write_folder(path, write)
+    return write_hugging_face_folder(path, state, {**documents, **models, "README.md": card.encode()})
 
 
 def _both_configs(config, pieces):

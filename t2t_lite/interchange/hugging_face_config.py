@@ -6,7 +6,12 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 
-CLASSES = {"marian": "MarianMTModel", "blenderbot": "BlenderbotForConditionalGeneration"}
+CLASSES = {
+    "marian": "MarianMTModel",
+    "blenderbot": "BlenderbotForConditionalGeneration",
+    "gpt2": "GPT2LMHeadModel",
+    "openai-gpt": "OpenAIGPTLMHeadModel",
+}
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 # Far beyond any Transformer. The exact numbers are checked by the shapes of the weights.
 _SIZES = {
@@ -28,14 +33,25 @@ _TOKENIZER_SCHEMA = {
 }
 
 
-def read_config(folder):
-    """Returns `config.json` with its defaults. Raises `UserError`, which names what is wrong or not supported."""
+def read_said(folder):
+    """Returns (path of `config.json`, what it says). Raises `UserError` unless its model_type is one of CLASSES."""
     path = os.path.join(folder, "config.json")
     said = files.read_json(path)
     kind = said.get("model_type")
     if kind not in list(CLASSES):  # a list, as the value may be anything
         expected = " or ".join(f"{name!r}, a {class_name}" for name, class_name in CLASSES.items())
         raise UserError(f"{path}: model_type is {shown(kind)}. Expected {expected}.")
+    return path, said
+
+
+def read_config(folder):
+    """Returns the `config.json` of a Marian or a Blenderbot with its defaults.
+
+    Raises:
+        UserError: something in it is wrong or not supported; the message names it.
+    """
+    path, said = read_said(folder)
+    kind = said["model_type"]
     config = {
         "share_encoder_decoder_embeddings": True,
         "tie_word_embeddings": True,
@@ -48,22 +64,41 @@ def read_config(folder):
     if is_one or config.get("decoder_vocab_size") is None:
         config["decoder_vocab_size"] = config.get("vocab_size")
     check_schema(config, _SCHEMA, path)
-    for name, largest in _SIZES.items():
-        _check(path, name, config[name], 1 <= config[name] <= largest, f"a number from 1 to {largest:,}")
+    check_numbers(path, config, _SIZES, _RATES)
     for name in ("pad_token_id", "eos_token_id"):
         size = min(config["vocab_size"], config["decoder_vocab_size"])
-        _check(path, name, config[name], 0 <= config[name] < size, f"an id from 0 to {size - 1:,}")
-    for name in _RATES:
+        check(path, name, config[name], 0 <= config[name] < size, f"an id from 0 to {size - 1:,}")
+    check_heads(path, config, "encoder_attention_heads", "d_model")
+    check_choices(path, config, _required(kind, config))
+    return config
+
+
+def check(path, name, value, is_right, expected):
+    """Raises `UserError` unless a value `is_right`."""
+    if not is_right:
+        raise UserError(f"{path}: {name}={shown(value).strip(chr(39))}. Expected {expected}.")
+
+
+def check_numbers(path, config, sizes, rates):
+    """Checks sizes, {name: largest}, and the dropout rates that are there. Raises `UserError`."""
+    for name, largest in sizes.items():
+        check(path, name, config[name], 1 <= config[name] <= largest, f"a number from 1 to {largest:,}")
+    for name in rates:
         rate = config.get(name, 0)
-        _check(path, name, rate, 0 <= rate < 1, "a number from 0 to below 1")
-    heads = config["encoder_attention_heads"]
-    divides = config["d_model"] % heads == 0
-    _check(path, "encoder_attention_heads", heads, divides, f"a divisor of d_model={config['d_model']}")
-    for name, possible in _required(kind, config).items():
+        check(path, name, rate, 0 <= rate < 1, "a number from 0 to below 1")
+
+
+def check_heads(path, config, heads, size):
+    """Checks that the number of heads divides the hidden size; both are names in `config`. Raises `UserError`."""
+    check(path, heads, config[heads], config[size] % config[heads] == 0, f"a divisor of {size}={config[size]}")
+
+
+def check_choices(path, config, choices):
+    """Checks settings by {name: tuple of possible values}; None: left out. Raises `UserError`."""
+    for name, possible in choices.items():
         words = " or ".join(str(value) for value in possible if value is not None)
         is_possible = any(config.get(name) == value and type(config.get(name)) is type(value) for value in possible)
-        _check(path, name, config.get(name), is_possible, f"{words}: the Transformer here has no other")
-    return config
+        check(path, name, config.get(name), is_possible, f"{words}: the Transformer here has no other")
 
 
 def read_tokenizer_config(folder):
@@ -101,8 +136,3 @@ def _required(kind, config):
         "add_final_layer_norm": (False, None),
         "static_position_embeddings": (True, None),
     }
-
-
-def _check(path, name, value, is_right, expected):
-    if not is_right:
-        raise UserError(f"{path}: {name}={shown(value).strip(chr(39))}. Expected {expected}.")

@@ -8,14 +8,16 @@ from t2t_lite import files
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.files.folders import check_new
-from t2t_lite.interchange import blenderbot, marian, marian_vocabulary
-from t2t_lite.interchange.hugging_face_config import ACTIVATIONS, read_config, read_tokenizer_config
-from t2t_lite.interchange.hugging_face_weights import HuggingFaceWeights
+from t2t_lite.interchange import blenderbot, gpt, gpt_import, marian, marian_vocabulary
+from t2t_lite.interchange.hugging_face_config import ACTIVATIONS, read_config, read_said, read_tokenizer_config
+from t2t_lite.interchange.hugging_face_weights import MarianWeights
 from t2t_lite.interchange.imported_run import write_imported_run
 
 
 def import_hugging_face(path, output_dir, *, languages=()):
-    """Makes a run from a Marian model, or from a Blenderbot with a Marian tokenizer as `export_hugging_face` writes it.
+    """Makes a run from a Marian, a Blenderbot with a Marian tokenizer as `export_hugging_face` writes it, or a GPT.
+
+    GPT and GPT-2 become language models: see `t2t_lite.interchange.gpt_import`. What follows is said of the others.
 
     The run can decode, be exported, and be fine-tuned (`--warm_start_from`). A search with `ends="top"` finds the same
     ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
@@ -40,12 +42,16 @@ def import_hugging_face(path, output_dir, *, languages=()):
         'train/model.ckpt-0'
     """
     check_new(output_dir)
+    if read_said(path)[1]["model_type"] in gpt.ARCHITECTURES:
+        if languages:
+            raise UserError("--languages: only for models that translate. Leave it out for a language model.")
+        return gpt_import.import_gpt(path, output_dir)
     config = read_config(path)
     tokenizer = read_tokenizer_config(path)
     languages = languages or (tokenizer.get("source_lang"), tokenizer.get("target_lang"))
     if not all(languages):
         raise UserError(f"{path}: which languages it translates is not said there. Expected --languages=en,de.")
-    weights = HuggingFaceWeights(path, config)
+    weights = MarianWeights(path, config)
     inputs, targets = _vocabularies(path, config, tokenizer)
     embeddings = _our_rows(weights.take_embeddings(config), inputs, targets)
     is_one = inputs.model == targets.model

@@ -17,34 +17,18 @@ _NOT_LOOKED_AT = ("embed_tokens.weight", "lm_head.weight", "model.shared.weight"
 
 
 class HuggingFaceWeights:
-    """The tensors of a folder, each of which is used once.
+    """Tensors of a file, each of which is used once.
 
     Args:
-        folder: str.
-        config: dict, see `read_config`. The tensors must have its sizes, which is checked before memory is allocated
-            for a model or a vocabulary of these sizes.
-
-    Attributes:
-        path: str, of the file.
-
-    Raises:
-        UserError: the file is missing, damaged, or of another model than `config`.
+        path: str, of the file, for errors.
+        tensors: {name: array}.
+        unused: tuple of str, endings of the names of those that nothing needs.
     """
 
-    def __init__(self, folder, config):
-        import tensorflow as tf
-
-        if not tf.io.gfile.isdir(folder):
-            raise UserError(f"{folder}: no such folder. Expected that of a model of Hugging Face.")
-        found = [name for name in _NAMES if tf.io.gfile.exists(f"{folder}/{name}")]
-        if not found:
-            raise UserError(f"{folder}: holds neither {' nor '.join(_NAMES)}. Expected a model of Hugging Face.")
-        self.path = f"{folder}/{found[0]}"
-        data = files.read_bytes(self.path)
-        self._tensors = read_tensors(data, self.path) if found[0] == _NAMES[0] else _read_torch(data, self.path)
-        unused = (*_NOT_LOOKED_AT, "embed_positions.weight") if config["model_type"] == "marian" else _NOT_LOOKED_AT
-        self._left = {name for name in self._tensors if not name.endswith(unused)}
-        self._check_sizes(config)
+    def __init__(self, path, tensors, unused):
+        self.path = path
+        self._tensors = tensors
+        self._left = {name for name in tensors if not name.endswith(unused)}
 
     def take(self, name, shape):
         """Returns a tensor. Raises `UserError` if it is missing, not finite, or has another shape or type."""
@@ -65,6 +49,42 @@ class HuggingFaceWeights:
     def take_any(self, names, shape):
         """As `take`, with the first name that exists: which of several tied tensors is stored depends on the writer."""
         return self.take(next((name for name in names if name in self._tensors), names[0]), shape)
+
+    def check_all_taken(self):
+        """Raises `UserError` for a tensor that has no place in the model."""
+        if self._left:
+            raise UserError(
+                f"{self.path}: {min(self._left)} has no place in the model that config.json describes. Expected the "
+                "files of one model."
+            )
+
+
+class MarianWeights(HuggingFaceWeights):
+    """The tensors of a Marian's or a Blenderbot's folder.
+
+    Args:
+        folder: str.
+        config: dict, see `read_config`. The tensors must have its sizes, which is checked before memory is allocated
+            for a model or a vocabulary of these sizes.
+
+    Raises:
+        UserError: the file is missing, damaged, or of another model than `config`.
+    """
+
+    def __init__(self, folder, config):
+        import tensorflow as tf
+
+        if not tf.io.gfile.isdir(folder):
+            raise UserError(f"{folder}: no such folder. Expected that of a model of Hugging Face.")
+        found = [name for name in _NAMES if tf.io.gfile.exists(f"{folder}/{name}")]
+        if not found:
+            raise UserError(f"{folder}: holds neither {' nor '.join(_NAMES)}. Expected a model of Hugging Face.")
+        path = f"{folder}/{found[0]}"
+        data = files.read_bytes(path)
+        tensors = read_tensors(data, path) if found[0] == _NAMES[0] else _read_torch(data, path)
+        unused = (*_NOT_LOOKED_AT, "embed_positions.weight") if config["model_type"] == "marian" else _NOT_LOOKED_AT
+        super().__init__(path, tensors, unused)
+        self._check_sizes(config)
 
     def take_embeddings(self, config):
         """Returns {"inputs", "targets", "softmax": float32 [ids, hidden], "bias": float32 [ids]}."""
@@ -87,14 +107,6 @@ class HuggingFaceWeights:
                 "Here decoding begins with the zero vector: this model would translate otherwise."
             )
         return found
-
-    def check_all_taken(self):
-        """Raises `UserError` for a tensor that has no place in the model."""
-        if self._left:
-            raise UserError(
-                f"{self.path}: {min(self._left)} has no place in the model that config.json describes. Expected the "
-                "files of one model."
-            )
 
     def _check_sizes(self, config):
         hidden = config["d_model"]

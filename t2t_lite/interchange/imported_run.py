@@ -4,7 +4,7 @@ from t2t_lite import registry
 from t2t_lite.runs.saving import write_run
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
-PROBLEM = "translate_own"
+PROBLEM, LANGUAGE_MODEL_PROBLEM = "translate_own", "languagemodel_own"
 
 
 def write_imported_run(output_dir, *, hparams, languages, vocabularies, ending, fill, hparams_set="", step=0):
@@ -33,17 +33,44 @@ def write_imported_run(output_dir, *, hparams, languages, vocabularies, ending, 
     def prepare(folder):
         problem = registry.problem(PROBLEM)
         problem.hold_vocabularies(folder, languages, vocabularies, ending)
-        encoders = problem.get_feature_encoders(folder)
-        vocab_size, target_vocab_size = vocabulary_sizes(encoders)
-        return {
-            "problem": PROBLEM,
-            "model": "transformer",
-            "hparams_set": hparams_set,
-            "vocab_size": vocab_size,
-            "target_vocab_size": target_vocab_size,
-            "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
-            "usr_dir": "",
-            "hparams": hparams.values(),
-        }
+        return _config(problem, folder, "transformer", hparams, hparams_set)
 
     return write_run(output_dir, prepare, fill, step)
+
+
+def write_imported_language_model(output_dir, *, hparams, vocabulary, longest, fill):
+    """As `write_imported_run`, for a language model.
+
+    The run belongs to `languagemodel_own`, without text.
+
+    Args:
+        output_dir, hparams, fill: as there.
+        vocabulary: str, path of the vocabulary, of any kind that `vocabulary_files` lists.
+        longest: int, the longest text that the model reads, in ids.
+
+    Returns:
+        The path of the checkpoint, without suffix. Errors are those of `write_imported_run`.
+    """
+
+    def prepare(folder):
+        problem = registry.problem(LANGUAGE_MODEL_PROBLEM)
+        problem.hold_vocabulary(folder, vocabulary, longest)
+        return _config(problem, folder, "transformer_lm", hparams)
+
+    return write_run(output_dir, prepare, fill)
+
+
+def _config(problem, folder, model, hparams, hparams_set=""):
+    """Returns the contents of `hparams.json`."""
+    encoders = problem.get_feature_encoders(folder)
+    vocab_size, target_vocab_size = vocabulary_sizes(encoders)
+    return {
+        "problem": problem.name,
+        "model": model,
+        "hparams_set": hparams_set,
+        "vocab_size": vocab_size,
+        "target_vocab_size": target_vocab_size,
+        "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
+        "usr_dir": "",
+        "hparams": hparams.values(),
+    }

@@ -1,0 +1,93 @@
+"""Exports language models as GPT2LMHeadModel or OpenAIGPTLMHeadModel, without using Hugging Face's package."""
+
+from t2t_lite.export import formats
+from t2t_lite.export.model_card import toolkit_card
+from t2t_lite.files import folders
+from t2t_lite.interchange import gpt
+from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
+from t2t_lite.text.vocabulary import EOS_ID
+
+
+def export_gpt(generator, path, *, license="", command=""):
+    """Writes a folder that AutoModelForCausalLM and AutoTokenizer load, offline; the caller has checked the model.
+
+    A pre-norm model becomes a GPT2LMHeadModel, a post-norm one an OpenAIGPTLMHeadModel, both with GPT-2's tokenizer and
+    the vocabulary's own files and ids. Logits are the same. The ids of padding and unknown text are left out if
+    the files do not have them, so that probabilities are the same if the model never predicts these (`unused_ids`).
+
+    Args:
+        generator: Generator.
+        path: str, a new or empty folder.
+        license, command: see `export_hugging_face`.
+
+    Returns:
+        `path`, which appears when everything is written.
+    """
+    folders.check_new(path)
+    model, encoder = generator.model, generator.encoders["targets"]
+    kind, size = gpt.kind_of(model), model.config["max_position"]
+    config = _config(model, kind, encoder)
+    ends = {name: config[name] for name in ("bos_token_id", "eos_token_id")}
+    token = encoder.tokens[EOS_ID]
+    card = toolkit_card(
+        generator,
+        title="A language model for Hugging Face Transformers",
+        library="transformers",
+        body=_USE,
+        license=license,
+        command=command,
+        rows={"class": config["architectures"][0]},
+    )
+    contents = {
+        "config.json": config,
+        "generation_config.json": ends,
+        "tokenizer_config.json": {
+            "tokenizer_class": "GPT2Tokenizer",
+            **dict.fromkeys(("bos_token", "eos_token", "unk_token"), token),
+            "model_max_length": size,
+            "clean_up_tokenization_spaces": False,
+        },
+        **encoder.contents,
+        "README.md": card.encode(),
+    }
+    return write_hugging_face_folder(path, gpt.state(model, encoder.published_ids), contents)
+
+
+def _config(model, kind, encoder):
+    config, architecture = model.config, gpt.ARCHITECTURES[kind]
+    end = encoder.published_ids[EOS_ID]
+    theirs = {ours: name for name, ours in reversed(architecture.activations.items())}
+    return {
+        "architectures": [f"{formats.hugging_face_class(model)}LMHeadModel"],
+        "model_type": kind,
+        "vocab_size": sum(i >= 0 for i in encoder.published_ids),
+        "n_positions": config["max_position"],
+        "n_embd": config["hidden_size"],
+        "n_layer": config["num_layers"],
+        "n_head": config["num_heads"],
+        **({"n_inner": config["filter_size"]} if kind == "gpt2" else {}),
+        architecture.activation: theirs[config["activation"]],
+        "resid_pdrop": config["dropout"],
+        "embd_pdrop": config["dropout"],
+        "attn_pdrop": config["attention_dropout"],
+        "layer_norm_epsilon": config["norm_epsilon"],
+        "bos_token_id": end,
+        "eos_token_id": end,
+        "tie_word_embeddings": True,
+        "dtype": "float32",
+    }
+
+
+_USE = """```bash
+pip install transformers torch
+```
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained(".")
+model = AutoModelForCausalLM.from_pretrained(".")
+batch = tokenizer("The beginning of a text", return_tensors="pt")
+print(tokenizer.decode(model.generate(**batch, max_new_tokens=50)[0], skip_special_tokens=True))
+```
+"""

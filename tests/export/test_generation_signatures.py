@@ -1,0 +1,159 @@
+"""The export of a language model, called as a server does."""
+
+import os
+import pathlib
+
+import keras
+import pytest
+import tensorflow as tf
+
+import t2t_lite
+from t2t_lite.config import HParams
+from t2t_lite.decoding.generator import Generator
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_saved_model, import_hugging_face
+from t2t_lite.models import TransformerLM
+from t2t_lite.text.subwords import train_sentencepiece
+from t2t_lite.text.vocabulary import SentencePieceEncoder
+from tests.decoding.runs import SENTENCES
+from tests.export.served import HOSTILE, answers_of, stock_operations
+from tests.interchange.gpt_folders import write_gpt
+
+_LONGEST = 15
+_SEARCH = {"beam_size": 3, "alpha": 0.8, "extra_length": 6, "no_repeat_ngram_size": 2, "repetition_penalty": 1.2}
+ROWS = [b"the red", b"", b"   ", b"a gre", "Gr\u00fc".encode(), b"the " * 40, *HOSTILE]
+_ALONE = range(0, len(ROWS), 3)
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """The rows as a server's graph reads them."""
+    return [tf.strings.unicode_transcode(row, "UTF-8", "UTF-8").numpy().decode() for row in ROWS]
+
+
+@pytest.fixture(scope="module", params=["byte-level BPE", "SentencePiece"])
+def generator(request, tmp_path_factory):
+    """A GPT-2, and a model of our own that reads the zero vector first; both with random weights."""
+    made = tmp_path_factory.mktemp("made")
+    if request.param == "byte-level BPE":
+        folder, _ = write_gpt(made / "theirs")
+        import_hugging_face(folder, str(made / "run"))
+        return t2t_lite.load(str(made / "run"))
+    train_sentencepiece(SENTENCES, str(made / "vocab"), 330)
+    encoder = SentencePieceEncoder(str(made / "vocab.model"))
+    keras.utils.set_random_seed(1)
+    model = TransformerLM(encoder.vocab_size, hidden_size=16, filter_size=32, num_heads=2, num_layers=2)
+    model.build()
+    return Generator(model, {"targets": encoder}, HParams())
+
+
+@pytest.fixture(scope="module")
+def exported(generator, tmp_path_factory):
+    return export_saved_model(generator, str(tmp_path_factory.mktemp("export")), max_input_length=_LONGEST, **_SEARCH)
+
+
+@pytest.fixture(scope="module")
+def answers(exported, tmp_path_factory):
+    calls = {"together": ("serving_default", {"inputs": ROWS}, {})}
+    for name in ("generate", "score"):
+        calls[name, "none"] = (name, {"inputs": []}, {})
+        calls |= {(name, at): (name, {"inputs": [ROWS[at]]}, {}) for at in _ALONE}
+    calls["scores"] = ("score", {"inputs": ROWS}, {})
+    calls["other"] = ("with_options", {"inputs": ROWS[:5]}, {"alpha": [0.1] * 5, "extra_length": [1, 2, 9, 4, 5]})
+    calls["odd"] = ("with_options", {"inputs": ROWS[:5]}, {"alpha": float("nan"), "extra_length": -5})
+    return answers_of(exported, calls, tmp_path_factory.mktemp("elsewhere"))
+
+
+def generated(generator, texts, **options):
+    options = {**_SEARCH, **options}
+    length = options.pop("extra_length")
+    return generator.generate(texts, max_new_tokens=length, max_prompt_length=_LONGEST, **options)
+
+
+def assert_same(found, expected):
+    assert found["outputs"] == [g.text for g in expected]
+    assert found["scores"] == pytest.approx([g.score for g in expected], abs=1e-4)
+    assert found["truncated"] == [g.truncated for g in expected]
+
+
+def test_it_generates_as_generator_does(generator, answers, texts):
+    """To any bytes; of long prompts only the end is read."""
+    found = answers["together"]
+    expected = generated(generator, texts)
+    assert_same(found, expected)
+    assert found["truncated"][:6] == [False] * 5 + [True] and len({*found["outputs"]}) > 4
+    assert answers["loader of version 2"]["outputs"] == found["outputs"]
+
+
+def test_options_of_a_call(generator, answers, texts):
+    lengths = [1, 2, 9, 4, 5]
+    each = [generated(generator, [t], alpha=0.1, extra_length=n)[0] for t, n in zip(texts, lengths, strict=False)]
+    assert_same(answers["other"], each)
+    assert_same(answers["odd"], generated(generator, texts[:5], extra_length=1))
+
+
+def test_scores(generator, answers, texts):
+    found = answers["scores"]
+    encoder = generator.encoders["targets"]
+    fits = [at for at, text in enumerate(texts) if len(encoder.encode(text)) <= _LONGEST]
+    assert len(fits) > 8 and found["truncated"] == [at not in fits for at in range(len(texts))]
+    for at, expected in zip(fits, generator.score([texts[at] for at in fits]), strict=True):
+        length = len(expected.token_log_probs)
+        assert found["lengths"][at] == length and not any(found["token_scores"][at][length:])
+        assert found["scores"][at] == pytest.approx(expected.log_prob, abs=1e-4)
+        assert found["token_scores"][at][:length] == pytest.approx(expected.token_log_probs, abs=1e-4)
+
+
+@pytest.mark.parametrize("name, among", [("generate", "together"), ("score", "scores")])
+def test_no_row_changes_another(answers, name, among):
+    for at in _ALONE:
+        for key, (alone,) in answers[name, at].items():
+            other = answers[among][key][at]
+            other = other[: len(alone)] if key == "token_scores" else other
+            kind = pytest.approx(alone, abs=1e-4) if key in ("scores", "token_scores") else alone
+            assert other == kind, (ROWS[at][:50], key)
+    assert all(values == [] for values in answers[name, "none"].values())
+
+
+def test_only_operations_of_the_stock_server(exported):
+    assert "SentencepieceTokenizeOp" in stock_operations(exported)
+
+
+def test_its_card(exported):
+    text = pathlib.Path(exported, "README.md").read_text()
+    for words in ('"text-generation"', "beam 3, alpha 0.8", "at most 6 new pieces", "last 15 pieces", "| `score` |"):
+        assert words in text, words
+
+
+def test_samples_depend_on_the_seed_and_the_prompt_alone(generator, tmp_path):
+    """And are probable under the model: the score is the log-probability of what was sampled."""
+    if not generator.runs:
+        return  # one model is enough
+    options = {"sampling": True, "temperature": 0.9, "top_k": 40, "top_p": 0.9, "extra_length": 5, "seed": 3}
+    served = tf.saved_model.load(export_saved_model(generator, str(tmp_path / "x"), **options)).signatures
+    prompts = tf.constant(["the", "a", "the", ""])
+    usual = served["serving_default"](inputs=prompts)["outputs"].numpy().tolist()
+    assert usual[0] == usual[2] and len({*usual}) == 3
+
+    def with_seeds(*seeds):
+        length = tf.constant([5] * 4)
+        return served["with_options"](inputs=prompts, seed=tf.constant(seeds), extra_length=length)["outputs"].numpy()
+
+    assert with_seeds(3, 3, 3, 3).tolist() == usual
+    first, _, third, _ = with_seeds(1, 2, 5, 4)
+    assert first != third and with_seeds(9, 9, 5, 9)[2] == third
+
+
+def test_an_export_opens_again(generator, exported, texts):
+    if generator.runs:
+        again = t2t_lite.load(os.path.dirname(exported))
+        assert generated(again, texts[:5]) == generated(generator, texts[:5])
+
+
+@pytest.mark.parametrize("wrong", [{"max_input_length": 24}, {"max_input_length": 0}, {"beam_size": 0}, {"stop": "x"}])
+def test_mistakes(generator, tmp_path, wrong):
+    """Of GPT-2, whose table has 24 positions: one of them is for the continuation."""
+    if generator.runs:
+        with pytest.raises((UserError, TypeError), match=next(iter(wrong))):
+            export_saved_model(generator, str(tmp_path / "x"), **wrong)
+        assert not (tmp_path / "x").exists()

@@ -1,0 +1,165 @@
+"""Folders of GPT and GPT-2 from our side alone: in and out, and what is refused. With Transformers: tests/peers."""
+
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import t2t_lite
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
+from tests.interchange.gpt_folders import write_gpt
+
+
+def tensors_of(folder):
+    path = os.path.join(folder, "model.safetensors")
+    return read_tensors(pathlib.Path(path).read_bytes(), path)
+
+
+@pytest.mark.parametrize("kind, prefix", [("gpt2", "transformer."), ("gpt2", ""), ("openai-gpt", "transformer.")])
+def test_in_and_out_again(tmp_path, kind, prefix):
+    """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""
+    activation = {"gpt2": {"activation_function": "gelu_pytorch_tanh"}, "openai-gpt": {"afn": "silu"}}[kind]
+    folder, tensors = write_gpt(tmp_path / "theirs", kind, prefix, layer_norm_epsilon=1e-6, **activation)
+    for number, source in enumerate((folder, str(tmp_path / "0"))):
+        run = str(tmp_path / f"run{number}")
+        assert import_hugging_face(source, run) == f"{run}/model.ckpt-0"
+        export_hugging_face(t2t_lite.load(run), str(tmp_path / str(number)), license="MIT")
+    again = tensors_of(tmp_path / "1")
+    assert again.keys() == {f"transformer.{name.removeprefix(prefix)}" for name in tensors}
+    for name, array in tensors.items():
+        np.testing.assert_array_equal(again[f"transformer.{name.removeprefix(prefix)}"], array, err_msg=name)
+    for name in ("vocab.json", "merges.txt"):
+        assert (tmp_path / "1" / name).read_bytes() == pathlib.Path(folder, name).read_bytes()
+    said = json.loads((tmp_path / "1" / "config.json").read_text())
+    given = json.loads(pathlib.Path(folder, "config.json").read_text())
+    same = {"gelu_pytorch_tanh": "gelu_new"}  # two names of one function
+    assert {name: same.get(value, value) for name, value in given.items()}.items() <= said.items()
+    assert (tmp_path / "0" / "model.safetensors").read_bytes() == (tmp_path / "1" / "model.safetensors").read_bytes()
+    card = (tmp_path / "1" / "README.md").read_text()
+    assert "text-generation" in card and said["architectures"][0] in card and "MIT" in card
+
+
+def test_buffers_and_tied_copies_are_ignored(tmp_path):
+    folder, tensors = write_gpt(tmp_path / "theirs", prefix="")
+    more = {"h.0.attn.bias": np.ones((1, 1, 24, 24), "float32"), "lm_head.weight": tensors["wte.weight"]}
+    write_tensors(f"{folder}/model.safetensors", tensors | more)
+    assert import_hugging_face(folder, str(tmp_path / "run"))
+
+
+CONFIGS = [
+    ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True. Expected False"),
+    ({"scale_attn_weights": False}, "scale_attn_weights=False"),
+    ({"add_cross_attention": True}, "add_cross_attention=True"),
+    ({"tie_word_embeddings": False}, "tie_word_embeddings=False"),
+    ({"activation_function": "tanh"}, "activation_function=tanh. Expected gelu_new or"),
+    ({"n_head": 3}, "n_head=3. Expected a divisor of n_embd=16"),
+    ({"n_layer": 3}, "h.2.mlp.c_fc.weight is missing"),
+    ({"n_layer": 10**9}, "n_layer=1000000000"),
+    ({"n_inner": 32}, "h.0.mlp.c_fc.weight is float32 16 x 64. Expected float 16 x 32"),
+    ({"n_positions": 25}, "wpe.weight is float32 24 x 16"),
+    ({"n_embd": "16"}, "n_embd"),
+    ({"layer_norm_epsilon": 0}, "layer_norm_epsilon=0"),
+    ({"eos_token_id": 5}, "eos_token_id=5"),
+    ({"model_type": "bert"}, "model_type is 'bert'"),
+]
+
+
+@pytest.mark.parametrize("config, message", CONFIGS, ids=lambda value: str(value)[:40])
+def test_settings_that_do_not_fit_are_named(tmp_path, config, message):
+    folder, _ = write_gpt(tmp_path / "theirs")
+    path = tmp_path / "theirs" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | config))
+    refused(folder, tmp_path, message)
+
+
+def refused(folder, tmp_path, message):
+    with pytest.raises(UserError) as caught:
+        import_hugging_face(folder, str(tmp_path / "run"))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def _without(name):
+    return lambda tensors: {n: t for n, t in tensors.items() if n != name}
+
+
+TENSORS = [
+    (_without("transformer.ln_f.bias"), "ln_f.bias is missing"),
+    (_without("transformer.wte.weight"), "wte.weight is missing"),
+    (lambda t: t | {"transformer.h.2.ln_1.bias": np.zeros(16, "float32")}, "h.2.ln_1.bias has no place"),
+    (lambda t: t | {"transformer.ln_f.bias": np.zeros(15, "float32")}, "ln_f.bias is float32 15. Expected float 16"),
+    (lambda t: t | {"transformer.ln_f.bias": np.full(16, np.nan, "float32")}, "not finite"),
+]
+
+
+@pytest.mark.parametrize("change, message", TENSORS, ids=[message for _, message in TENSORS])
+def test_tensors_that_do_not_fit_are_named(tmp_path, change, message):
+    folder, tensors = write_gpt(tmp_path / "theirs")
+    write_tensors(f"{folder}/model.safetensors", change(tensors))
+    refused(folder, tmp_path, message)
+
+
+def _rename(folder):
+    os.rename(f"{folder}/model.safetensors", f"{folder}/pytorch_model.bin")
+
+
+def _cut(name, count):
+    def cut(folder):
+        path = pathlib.Path(folder, name)
+        path.write_bytes(path.read_bytes()[:-count])
+
+    return cut
+
+
+def _append(folder):
+    with open(f"{folder}/merges.txt", "a") as file:
+        file.write("x y\n")
+
+
+FILES = [
+    (_rename, "holds pytorch_model.bin"),
+    (lambda folder: os.remove(f"{folder}/model.safetensors"), "model.safetensors"),
+    (_cut("model.safetensors", 5), "model.safetensors: not a whole safetensors file"),
+    (_cut("config.json", 5), "config.json: not readable as JSON"),
+    (_cut("vocab.json", 5), "vocab.json: not readable as JSON"),
+    (_cut("merges.txt", 5), "merges.txt"),
+    (_append, "vocab.json has no token 'xy'"),
+    (lambda folder: os.remove(f"{folder}/merges.txt"), "merges.txt"),
+]
+
+
+@pytest.mark.parametrize("change, message", FILES, ids=[message for _, message in FILES])
+def test_files_that_are_missing_or_cut_off_are_named(tmp_path, change, message):
+    folder, _ = write_gpt(tmp_path / "theirs")
+    change(folder)
+    refused(folder, tmp_path, message)
+
+
+def test_a_vocabulary_of_another_size_is_refused(tmp_path):
+    folder, tensors = write_gpt(tmp_path / "theirs")
+    more = tensors["transformer.wte.weight"]
+    write_tensors(f"{folder}/model.safetensors", tensors | {"transformer.wte.weight": np.concatenate([more, more[:1]])})
+    path = tmp_path / "theirs" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"vocab_size": len(more) + 1}))
+    refused(folder, tmp_path, f"{len(more):,} tokens, but vocab_size={len(more) + 1:,}")
+
+
+def test_options_that_it_does_not_have_are_refused_by_name(tmp_path):
+    """All in one message, before anything is written."""
+    folder, _ = write_gpt(tmp_path / "theirs")
+    generator = t2t_lite.load(os.path.dirname(import_hugging_face(folder, str(tmp_path / "run"))))
+    generator.model.config |= {
+        "begin": "zero",
+        "position": "sinusoidal",
+        "scale_embeddings": True,
+        "activation": "swiglu",
+    }
+    with pytest.raises(UserError, match="GPT2 cannot hold this model") as caught:
+        export_hugging_face(generator, str(tmp_path / "x"))
+    for words in ("begin=zero", "position=sinusoidal (hparam pos)", "scale_embeddings=True", "activation=swiglu"):
+        assert words in str(caught.value)
+    assert not (tmp_path / "x").exists()

@@ -1,0 +1,118 @@
+"""GPT and GPT-2 against GPT2LMHeadModel and OpenAIGPTLMHeadModel: the same logits and texts, there and back."""
+
+import os
+
+import keras
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import t2t_lite
+from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.text.vocabulary import EOS_ID
+from tests.interchange.gpt_folders import SIZES, write_gpt
+from tests.text.published import texts
+
+PROMPTS = ["", "the", "in the 12", "' s aaa", "I'll sing", "x" * 9]
+NEW = 8
+
+
+@pytest.fixture(scope="module", params=["gpt2", "openai-gpt"])
+def both(request, tmp_path_factory):
+    """(our Generator, Hugging Face's model and tokenizer) of one folder that Hugging Face's package has written."""
+    made = tmp_path_factory.mktemp(request.param)
+    folder, _ = write_gpt(made / "vocab", request.param)
+    torch.manual_seed(3)
+    size = transformers.AutoConfig.from_pretrained(folder).vocab_size
+    config = transformers.AutoConfig.for_model(
+        request.param, **SIZES, vocab_size=size, bos_token_id=size - 1, eos_token_id=size - 1
+    )
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
+    for name, weight in model.named_parameters():  # no weight is at a value that hides a mistake
+        torch.nn.init.normal_(weight, mean=float("ln" in name and "weight" in name), std=0.3)
+    model.save_pretrained(made / "theirs")
+    for name in ("vocab.json", "merges.txt"):
+        os.rename(f"{folder}/{name}", made / "theirs" / name)
+    import_hugging_face(str(made / "theirs"), str(made / "run"))
+    tokenizer = transformers.GPT2Tokenizer(str(made / "theirs" / "vocab.json"), str(made / "theirs" / "merges.txt"))
+    return t2t_lite.load(str(made / "run")), model, tokenizer
+
+
+def published(generator, ids):
+    return [generator.encoders["targets"].published_ids[i] for i in ids]
+
+
+def test_logits(both):
+    """Of texts of unequal lengths; ours begin with the end token, as theirs are given it."""
+    generator, model, _ = both
+    encoder = generator.encoders["targets"]
+    rows = [ids for text in texts(40) if 0 < len(ids := encoder.encode(text)) <= 20]
+    assert len(rows) > 20 and len({len(row) for row in rows}) > 5
+    order = [encoder.published_ids.index(theirs) for theirs in range(model.config.vocab_size)]
+    batch = np.zeros((len(rows), 20), "int32")
+    for at, row in enumerate(rows):
+        batch[at, : len(row)] = row
+    ours = keras.ops.convert_to_numpy(generator.model({"targets": batch}))
+    for at, row in enumerate(rows):
+        ids = torch.tensor([published(generator, [EOS_ID, *row[:-1]])])
+        with torch.inference_mode():
+            theirs = model(ids).logits[0].numpy()
+        np.testing.assert_allclose(ours[at, : len(row), order].T, theirs, atol=1e-4)
+        score = generator.score([encoder.decode(row)])[0] if encoder.encode(encoder.decode(row)) == row else None
+        if score:
+            expected = torch.log_softmax(torch.tensor(theirs), -1).numpy()
+            expected = [expected[t, published(generator, [i])[0]] for t, i in enumerate(row)]
+            np.testing.assert_allclose(score.token_log_probs, expected, atol=1e-4)
+
+
+def generated(both, prompt, **options):
+    """Their new ids of a prompt, of our numbers, without the end."""
+    generator, model, tokenizer = both
+    ids = published(generator, generator.encoders["targets"].encode(prompt)) or [model.config.eos_token_id]
+    assert ids == (tokenizer(prompt).input_ids or [model.config.eos_token_id])
+    with torch.inference_mode():
+        found = model.generate(
+            torch.tensor([ids]), max_new_tokens=NEW, do_sample=False, pad_token_id=model.config.eos_token_id, **options
+        )
+    new = found[0, len(ids) :].tolist()
+    order = generator.encoders["targets"].published_ids
+    return [order.index(i) for i in new if i != model.config.eos_token_id]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"beam_size": 1},
+        {"beam_size": 4},
+        {"beam_size": 1, "no_repeat_ngram_size": 2},
+        {"beam_size": 3, "no_repeat_ngram_size": 1},
+        {"beam_size": 1, "repetition_penalty": 1.7},
+    ],
+    ids=str,
+)
+def test_the_same_continuations(both, options):
+    generator = both[0]
+    theirs = {"num_beams" if name == "beam_size" else name: value for name, value in options.items()}
+    if options["beam_size"] > 1:
+        theirs |= {"length_penalty": 0.0, "early_stopping": "never"}
+    found = generator.generate(PROMPTS, max_new_tokens=NEW, alpha=0.0, ends="top", **options)
+    assert [g.ids for g in found] == [generated(both, prompt, **theirs) for prompt in PROMPTS]
+    assert len({tuple(g.ids) for g in found}) > 3
+
+
+def test_it_goes_back(both, tmp_path):
+    """As a folder that their package loads, with the same weights, ids and texts."""
+    generator, model, tokenizer = both
+    folder = export_hugging_face(generator, str(tmp_path / "back"))
+    again, loading = transformers.AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True)
+    assert type(again) is type(model)
+    assert not loading["missing_keys"] and not loading["unexpected_keys"] and not loading["mismatched_keys"], loading
+    before, after = model.state_dict(), again.state_dict()
+    assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
+    reader = transformers.AutoTokenizer.from_pretrained(folder)
+    encoder = generator.encoders["targets"]
+    for text in texts(60):
+        ids = reader(text).input_ids
+        assert ids == tokenizer(text).input_ids == published(generator, encoder.encode(text)), text
+        assert reader.decode(ids) == text
