@@ -15,7 +15,8 @@ from t2t_lite.errors import Failure, UserError, shown
 SIDES = ("inputs", "targets")  # the features of most problems
 LARGEST_ID = 2**31 - 1  # batches are int32
 OUTSIDE = "an id is outside the vocabulary"
-_DAMAGE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError)
+# The last one: a message of TensorFlow quotes bytes that are no UTF-8.
+_DAMAGE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError, UnicodeDecodeError)
 _NOT_READABLE = (
     tf.errors.NotFoundError, tf.errors.PermissionDeniedError, tf.errors.FailedPreconditionError, tf.errors.UnknownError,
 )  # fmt: skip
@@ -26,12 +27,6 @@ def serialize(example):
     feature = {key: tf.train.Feature(int64_list=tf.train.Int64List(value=ids)) for key, ids in example.items()}
     # Deterministic: the features are a map, whose order differs from process to process.
     return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
-
-
-def parse(record):
-    """Returns the lists of ids in the bytes of a `tf.train.Example`."""
-    features = tf.train.Example.FromString(record).features.feature
-    return {key: list(features[key].int64_list.value) for key in sorted(features)}
 
 
 def parse_batch(serialized, features=SIDES):
@@ -90,26 +85,6 @@ def find_fault(record, names=SIDES):
     return None
 
 
-def _read(path):
-    """Yields the records of a file as bytes."""
-    for batch in tf.data.TFRecordDataset(path).batch(1024).as_numpy_iterator():  # one by one it takes 10 times as long
-        yield from batch
-
-
-def read_examples(paths, features=SIDES):
-    """Yields {feature: ids} of all examples, file after file.
-
-    Raises:
-        UserError: a file is missing or damaged, or has other contents; the message names it.
-    """
-    for path in paths:
-        with naming_damage(path, features=features):
-            for number, record in enumerate(_read(path), 1):
-                if fault := find_fault(record, features):
-                    raise UserError(_wrong_record(path, number, fault, features))
-                yield parse(record)
-
-
 class naming_damage:
     """Context that turns TensorFlow's errors while reading records into a `UserError` that names file and record.
 
@@ -159,7 +134,7 @@ def _find_fault(path, features):
         for batch in tf.data.TFRecordDataset(path).batch(1024):
             try:
                 parse_batch(batch, features)
-            except tf.errors.InvalidArgumentError:
+            except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
                 for at, record in enumerate(batch.numpy(), number + 1):
                     if fault := find_fault(record, features):
                         return _wrong_record(path, at, fault, features)

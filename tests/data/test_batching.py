@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data import records, sharding
+from t2t_lite.data import sharding
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.data import corpus
+from tests.data.stored import read_examples
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def same(first, second):
 
 
 def test_a_batch_is_padded_int32_within_the_budget(paths):
-    originals = {example["inputs"][0] - 10: example for example in records.read_examples(paths)}
+    originals = {example["inputs"][0] - 10: example for example in read_examples(paths)}
     for batch in take(corpus.training_batches(paths, batch_size=256), 100):
         for key in ("inputs", "targets"):
             assert batch[key].dtype == tf.int32
@@ -121,7 +122,7 @@ def test_the_saved_state_is_small(paths, tmp_path):
 
 
 def test_lengths_outside_the_limits_are_left_out(paths):
-    lengths = {example["inputs"][0] - 10: max(map(len, example.values())) for example in records.read_examples(paths)}
+    lengths = {example["inputs"][0] - 10: max(map(len, example.values())) for example in read_examples(paths)}
     kept = {n for n, length in lengths.items() if 6 <= length <= 12}
     assert 0 < len(kept) < 2000
     batches = take(corpus.training_batches(paths, batch_size=512, max_length=12, min_length=6), 200)
@@ -129,7 +130,7 @@ def test_lengths_outside_the_limits_are_left_out(paths):
 
 
 def test_what_cannot_fit_into_a_batch_is_dropped_in_training_and_kept_in_evaluation(paths):
-    longest = max(max(map(len, example.values())) for example in records.read_examples(paths))
+    longest = max(max(map(len, example.values())) for example in read_examples(paths))
     batch_size = longest - 1
     batches = take(corpus.training_batches(paths, batch_size=batch_size, max_length=0), 50)
     assert max(batch[key].shape[1] for batch in batches for key in batch) <= batch_size

@@ -8,11 +8,12 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.config import HParams
-from t2t_lite.data import batching, records, sharding, split_facts
+from t2t_lite.data import batching, sharding, split_facts
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
+from tests.data.stored import read_examples
 
 EXAMPLES, BATCH_SIZE = 2000, 256
 MOST_ROWS = BATCH_SIZE // 3  # of a batch: the shortest example has 3 ids
@@ -158,7 +159,7 @@ def test_the_batches_of_each_pool_come_in_an_order_of_their_own(tmp_path):
 
 
 def test_a_pass_leaves_out_exactly_what_the_limits_say(paths):
-    lengths = {example["inputs"][0] - 10: max(map(len, example.values())) for example in records.read_examples(paths)}
+    lengths = {example["inputs"][0] - 10: max(map(len, example.values())) for example in read_examples(paths)}
     kept = {n for n, length in lengths.items() if 5 <= length <= 14}
     stream = iter(corpus.training_batches(paths, batch_size=BATCH_SIZE, max_length=14, min_length=5, pool_size=300))
     counts, total = collections.Counter(), 0

@@ -7,10 +7,11 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data import batching, inspection, records, sharding, split_facts
+from t2t_lite.data import batching, inspection, sharding, split_facts
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, VocabType
 from t2t_lite.text import byte_level_learning, vocabulary_files
 from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.data.stored import read_examples
 
 LENGTH = 16
 WORDS = ["to", "be,", "or", "not", "it's", "über", "42", "a" * 400, "日本語" * 60, "\u2028", "\x00"]
@@ -48,10 +49,7 @@ class Plays(ChoppedTextProblem):
 def generated(folder, problem):
     folder.mkdir(exist_ok=True)
     problem.generate_data(str(folder), str(folder))
-    return lambda split: [
-        example["targets"]
-        for example in records.read_examples(problem.shard_paths(str(folder), split), problem.record_features)
-    ]
+    return lambda split: [example["targets"] for example in read_examples(problem.shard_paths(str(folder), split))]
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import batch_shapes, inspection, length_histogram, records
+from t2t_lite.data import batch_shapes, inspection, length_histogram
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import TextEncoder
+from tests.data.stored import read_examples
 
 
 class Pairs(Text2TextProblem):
@@ -106,7 +107,7 @@ def test_every_kind_of_encoder(data_dir, kind, words, rates):
     assert f"vocabulary of both sides: {words}, SHA-256 " in text
     assert tuple(row(text, "unknown")) == rates
     encoders = kind().get_feature_encoders(data_dir)
-    examples = records.read_examples(kind().shard_paths(data_dir, DatasetSplit.TRAIN))
+    examples = read_examples(kind().shard_paths(data_dir, DatasetSplit.TRAIN))
     decoded = {encoders["targets"].decode(example["targets"]) for example in examples}
     ends = re.findall(r"\n {6}(\S.*)\n\n", text)  # the last lines of the examples; two may be pieces
     assert len(ends) == 10 and set(ends[2:]) <= decoded

@@ -4,11 +4,12 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import generation, records, sharding
+from t2t_lite.data import generation, sharding
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
+from tests.data.stored import read_examples
 
 
 class ToyText(Text2TextProblem):
@@ -56,7 +57,7 @@ def files_in(folder):
 
 def decoded(problem, data_dir, split):
     encoders = problem.feature_encoders(data_dir)
-    for example in records.read_examples(problem.shard_paths(data_dir, split)):
+    for example in read_examples(problem.shard_paths(data_dir, split)):
         assert example["inputs"][-1] == example["targets"][-1] == vocabulary.EOS_ID
         yield tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
 
@@ -115,7 +116,7 @@ def test_the_manifest_counts(toy_dir):
     manifest = ToyText().manifest(toy_dir)
     assert manifest["splits"]["train"]["examples"] == 60
     assert manifest["splits"]["eval"]["examples"] == 20
-    examples = list(records.read_examples(ToyText().shard_paths(toy_dir, DatasetSplit.TRAIN)))
+    examples = list(read_examples(ToyText().shard_paths(toy_dir, DatasetSplit.TRAIN)))
     assert manifest["splits"]["train"]["tokens"]["targets"] == sum(len(example["targets"]) for example in examples)
     encoder = ToyText().feature_encoders(toy_dir)["inputs"]
     assert manifest["vocabulary"]["inputs"]["sha256"] == encoder.fingerprint

@@ -3,7 +3,10 @@ import pathlib
 import pytest
 import tensorflow as tf
 
+from t2t_lite.config import HParams
 from t2t_lite.data import records, split_facts
+from t2t_lite.data.example_reader import ExampleReader
+from t2t_lite.data.problem import Problem
 from t2t_lite.data.sharding import write_shards
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.text.vocabulary import TextEncoder
@@ -17,6 +20,21 @@ NINE = {"inputs": TextEncoder(9), "targets": TextEncoder(9)}
 
 def paths_in(folder, shards=3):
     return [str(folder / f"p-train-{i:05d}-of-{shards:05d}") for i in range(shards)]
+
+
+def examples_of(paths):
+    return ExampleReader(Problem(), HParams(), "infer", paths).examples()
+
+
+READERS = (
+    examples_of,
+    split_facts.read_facts,
+    lambda paths: list(
+        records.naming(corpus.training_batches(paths, batch_size=4096).take(9), paths),
+    ),
+    lambda paths: list(records.naming(corpus.evaluation_batches(paths), paths)),
+    lambda paths: list(records.naming(corpus.evaluation_batches(paths, encoders=NINE), paths)),
+)
 
 
 def by_number(examples):
@@ -39,17 +57,18 @@ def test_damaged_files_are_named(tmp_path, damage):
     damaged = {"cut": data[:-7], "changed": data, "text": b"just some text, no record"}
     pathlib.Path(bad).write_bytes(damaged[damage])
     with pytest.raises(UserError, match=f"{bad}: damaged or not a file of records"):
-        list(records.read_examples([good, bad]))
+        list(examples_of([good, bad]))
 
 
 def test_records_of_something_else_are_named(tmp_path):
     path = str(tmp_path / "other")
     with tf.io.TFRecordWriter(path) as writer:
         writer.write(b"\xff\xff no proto")
-    with pytest.raises(UserError, match="other: damaged or not a file of records"):
-        list(records.read_examples([path]))
+    for read in READERS:
+        with pytest.raises(UserError, match="other: damaged or not a file of records"):
+            list(read([path]))
     with pytest.raises(UserError, match="none: no such file"):
-        list(records.read_examples([str(tmp_path / "none")]))
+        list(examples_of([str(tmp_path / "none")]))
 
 
 def test_only_complete_sets_are_found(tmp_path):
@@ -103,15 +122,7 @@ def test_records_that_cannot_be_trained_on_are_named_with_their_number(tmp_path,
             if path == bad:
                 writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
     expected = rf"{bad}: damaged or not a file of records \(record {place:,}: {fault}.*\). Expected ids"
-    for read in (
-        records.read_examples,
-        split_facts.read_facts,
-        lambda paths: list(
-            records.naming(corpus.training_batches(paths, batch_size=4096).take(9), paths),
-        ),
-        lambda paths: list(records.naming(corpus.evaluation_batches(paths), paths)),
-        lambda paths: list(records.naming(corpus.evaluation_batches(paths, encoders=NINE), paths)),
-    ):
+    for read in READERS:
         with pytest.raises(UserError, match=expected):
             list(read([good, bad]))
 

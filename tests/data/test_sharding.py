@@ -5,8 +5,9 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data import records, sharding
+from t2t_lite.data import sharding
 from t2t_lite.errors import UserError
+from tests.data.stored import read_examples
 
 EXAMPLES = [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in range(50)]
 
@@ -42,7 +43,7 @@ def test_what_is_written_is_read(tmp_path):
     assert all(
         shard["tokens"] == {"inputs": 2 * shard["examples"], "targets": 3 * shard["examples"]} for shard in facts
     )
-    found = list(records.read_examples(paths_in(tmp_path)))
+    found = list(read_examples(paths_in(tmp_path)))
     assert sorted(found, key=lambda example: example["inputs"]) == EXAMPLES
     assert found != EXAMPLES, "not shuffled"
     sharding.remove_chunks(paths_in(tmp_path))
@@ -58,7 +59,7 @@ def test_groups_of_shards_are_counted_together(tmp_path):
     paths = paths_in(tmp_path)
     both = write(tmp_path, examples, groups=[2, 1])
     for facts, group in zip(both, (paths[:2], paths[2:]), strict=True):
-        found = list(records.read_examples(group))
+        found = list(read_examples(group))
         lengths = [max(len(example["inputs"]), 2) for example in found]
         assert facts == {
             "examples": len(found),
@@ -87,7 +88,7 @@ def test_the_seed_decides_the_order(tmp_path):
 
 def numbers_in(paths):
     """The numbers of the examples in each shard, in the order of the file."""
-    return [[example["inputs"][0] - 2 for example in records.read_examples([path])] for path in paths]
+    return [[example["inputs"][0] - 2 for example in read_examples([path])] for path in paths]
 
 
 def test_which_shard_an_example_goes_to_is_drawn_for_each_chunk_by_the_seed(tmp_path):

@@ -4,11 +4,12 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data import inspection, records
+from t2t_lite.data import inspection
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.data.stored import read_examples
 
 TEXTS = {"good": 1, "bad": 0, "fine": 1, "dull": 0, " ": 1}
 
@@ -37,7 +38,7 @@ def data_dir(tmp_path_factory):
 
 
 def test_records_hold_the_texts_and_the_labels_from_1(data_dir):
-    found = records.read_examples(Opinion().shard_paths(data_dir, DatasetSplit.TRAIN))
+    found = read_examples(Opinion().shard_paths(data_dir, DatasetSplit.TRAIN))
     expected = [{"inputs": [*ByteTextEncoder().encode(text), 1], "targets": [label + 1]}
                 for text, label in TEXTS.items() if text != " "]  # fmt: skip
     assert sorted(found, key=str) == sorted(expected, key=str)

@@ -7,11 +7,11 @@ import pathlib
 import pytest
 import sentencepiece
 
-from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
+from tests.data.stored import read_examples
 
 
 class OneVocabulary(Text2TextProblem):
@@ -72,7 +72,7 @@ def test_byte_level_vocabularies_are_learned(tmp_path):
     assert encoders["inputs"].vocab_size == 300 and 300 < encoders["targets"].vocab_size < 2000, "as large as can be"
     found = [
         tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
-        for example in records.read_examples(problem.shard_paths(str(tmp_path), DatasetSplit.TRAIN))
+        for example in read_examples(problem.shard_paths(str(tmp_path), DatasetSplit.TRAIN))
     ]
     assert sorted(found) == sorted(corpus.sentence_pairs(200))
     files = [pathlib.Path(path) for path in problem.vocabulary_files(str(tmp_path))]
@@ -109,7 +109,7 @@ def test_records_are_in_the_ids_of_each_side(two_dir):
     encoders = problem.feature_encoders(two_dir)
     found = [
         tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
-        for example in records.read_examples(problem.shard_paths(two_dir, DatasetSplit.TRAIN))
+        for example in read_examples(problem.shard_paths(two_dir, DatasetSplit.TRAIN))
     ]
     assert sorted(found) == sorted(corpus.sentence_pairs(200))
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit, Text2SelfProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.data.stored import read_examples
 
 TEXTS = ["to be", "or not", " ", "to be, that is the question"]
 
@@ -29,7 +29,7 @@ def data_dir(tmp_path_factory):
 
 
 def test_records_hold_targets_alone(data_dir):
-    found = records.read_examples(Lines().shard_paths(data_dir, DatasetSplit.TRAIN), ("targets",))
+    found = read_examples(Lines().shard_paths(data_dir, DatasetSplit.TRAIN))
     expected = [{"targets": [*ByteTextEncoder().encode(text), 1]} for text in TEXTS if text != " "]
     assert sorted(found, key=str) == sorted(expected, key=str)
     assert Lines().manifest(data_dir)["splits"]["train"]["removed"] == {"empty": 1}

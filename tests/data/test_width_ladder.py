@@ -8,10 +8,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.config import HParams
-from t2t_lite.data import batching, records, split_facts
+from t2t_lite.data import batching, split_facts
 from t2t_lite.data.problem import Problem
 from t2t_lite.data.width_ladder import WidthLadder, choose_ladder, nested_widths
 from tests.data import corpus
+from tests.data.stored import read_examples
 
 EXAMPLES = 2000
 
@@ -23,7 +24,7 @@ def paths(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def originals(paths):
-    return {example["inputs"][0] - 10: example for example in records.read_examples(paths)}
+    return {example["inputs"][0] - 10: example for example in read_examples(paths)}
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@ import os
 
 import pytest
 
-from t2t_lite.data import records
 from tests.data import corpus
+from tests.data.stored import read_examples
 
 OWN = ("--problem=translate_own", "--data_dir=d", "--vocab_size=320")
 
@@ -62,7 +62,7 @@ def test_max_cases_and_seed(tmp_path, call_command):
         flags = ("--problem=algorithmic_reverse_decimal40", f"--data_dir={folder}", "--max_cases=50")
         assert call_command("t2t-datagen", *flags, f"--random_seed={seed}").status == 0
     name = "algorithmic_reverse_decimal40-dev-00000-of-00001"
-    assert len(list(records.read_examples([str(tmp_path / "a" / name)]))) == 50
+    assert len(list(read_examples([str(tmp_path / "a" / name)]))) == 50
     a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
     assert a == b != c
     manifest = json.loads((tmp_path / "a" / "algorithmic_reverse_decimal40-manifest.json").read_text())
@@ -139,7 +139,7 @@ def test_odd_lines_do_not_shift_the_pairs(tmp_path, call_command):
 
     problem = registry.problem("translate_own")
     encoder = problem.feature_encoders(str(tmp_path / "d"))["inputs"]
-    examples = records.read_examples(problem.shard_paths(str(tmp_path / "d"), "train"))
+    examples = read_examples(problem.shard_paths(str(tmp_path / "d"), "train"))
     pairs = {encoder.decode(e["inputs"]): encoder.decode(e["targets"]) for e in examples}
     assert pairs == {
         "one": "eins",

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import records
 from tests.data import corpus
+from tests.data.stored import read_examples
 
 PAIRS = list(dict.fromkeys(corpus.sentence_pairs(300)))
 OWN = ("--problem=translate_own", "--data_dir=d")
@@ -27,7 +27,7 @@ def two_corpora(tmp_path):
 def pairs_of(folder, split):
     problem = registry.problem("translate_own")
     encoders = problem.feature_encoders(str(folder))
-    examples = records.read_examples(problem.shard_paths(str(folder), split))
+    examples = read_examples(problem.shard_paths(str(folder), split))
     return [tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets")) for example in examples]
 
 

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit
 from tests.data import packing
+from tests.data.stored import read_examples
 
 SPLITS = (DatasetSplit.TRAIN, DatasetSplit.EVAL, DatasetSplit.TEST)
 
@@ -80,7 +80,7 @@ def test_from_archives_to_records(tmp_path, ende_archives, call_command):
         assert len(paths) == shards
         decoded = [
             tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
-            for example in records.read_examples(paths)
+            for example in read_examples(paths)
         ]
         assert sorted(decoded) == sorted(ende_archives[split])
     manifest = json.loads((tmp_path / "d" / "translate_ende_wmt8k-manifest.json").read_text())

@@ -1,8 +1,9 @@
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import records, sharding
+from t2t_lite.data import sharding
 from t2t_lite.data.problem import DatasetSplit
+from tests.data.stored import read_examples
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,7 @@ def test_targets_follow_the_rule(tmp_path, name, expected):
     assert encoder.vocab_size == 12
     lengths = set()
     for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
-        for example in records.read_examples(problem.shard_paths(str(tmp_path), split)):
+        for example in read_examples(problem.shard_paths(str(tmp_path), split)):
             inputs, targets = encoder.decode(example["inputs"]).split(), encoder.decode(example["targets"]).split()
             assert targets == expected(inputs)
             assert example["inputs"] == [*encoder.encode(" ".join(inputs)), 1]

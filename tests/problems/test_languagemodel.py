@@ -8,11 +8,11 @@ import zipfile
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.problems.languagemodel import Enwik8L512
 from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.data.stored import read_examples
 
 PTB = {"train": " the cat <unk> \n the N dog \n the cat \n", "valid": " the cow \n", "test": " a cat \n"}
 NEWS = "1-billion-word-language-modeling-benchmark-r13output"
@@ -72,10 +72,7 @@ def generated(problem, folder, downloads):
 
 
 def rows(problem, folder, split):
-    return [
-        row["targets"]
-        for row in records.read_examples(problem.shard_paths(str(folder), split), problem.record_features)
-    ]
+    return [row["targets"] for row in read_examples(problem.shard_paths(str(folder), split))]
 
 
 @pytest.mark.parametrize(

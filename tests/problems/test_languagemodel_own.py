@@ -7,10 +7,10 @@ import json
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.data.stored import read_examples
 
 TRAIN = "\n".join(f"{number} bottles of beer on the wall,\n\n  {number}  bottles" for number in range(300))
 DEV = "7 bottles\n<|endoftext|>\nof beer"
@@ -35,7 +35,7 @@ def generated(name, folder, **arguments):
 
 
 def ids(problem, folder, split):
-    rows = records.read_examples(problem.shard_paths(str(folder), split), problem.record_features)
+    rows = read_examples(problem.shard_paths(str(folder), split))
     return list(itertools.chain.from_iterable(row["targets"] for row in rows))
 
 

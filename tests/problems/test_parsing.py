@@ -3,10 +3,10 @@ import json
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.parsing.trees import build_tree, linearize, parse_tree, to_line
+from tests.data.stored import read_examples
 
 NOUNS, VERBS = ("cat", "dog", "bird", "house", "tree"), ("sees", "wants", "finds", "likes")
 
@@ -43,7 +43,7 @@ def generated(folder, **arguments):
 
 def decoded(problem, folder, split):
     encoders = problem.feature_encoders(str(folder))
-    for example in records.read_examples(problem.shard_paths(str(folder), split)):
+    for example in read_examples(problem.shard_paths(str(folder), split)):
         yield tuple(encoders[side].decode(example[side]) for side in ("inputs", "targets"))
 
 

@@ -4,10 +4,10 @@ import json
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
 from tests.data import corpus
+from tests.data.stored import read_examples
 
 TRAIN, DEV, TEST = (corpus.sentence_pairs(count, seed) for seed, count in enumerate((200, 30, 20)))
 
@@ -28,7 +28,7 @@ def generated(folder, **arguments):
 
 def decoded(problem, folder, split):
     encoders = problem.feature_encoders(str(folder))
-    examples = records.read_examples(problem.shard_paths(str(folder), split))
+    examples = read_examples(problem.shard_paths(str(folder), split))
     return sorted(tuple(encoders[side].decode(e[side]) for side in ("inputs", "targets")) for e in examples)
 
 
@@ -83,9 +83,9 @@ def test_packed_and_tabbed_corpora_give_the_same_records(tmp_path, files):
             languages=["en", "de"],
         ),
     }
-    expected = list(records.read_examples(plain.shard_paths(str(tmp_path / "plain"), DatasetSplit.TRAIN)))
+    expected = list(read_examples(plain.shard_paths(str(tmp_path / "plain"), DatasetSplit.TRAIN)))
     for name, problem in variants.items():
-        found = list(records.read_examples(problem.shard_paths(str(tmp_path / name), DatasetSplit.TRAIN)))
+        found = list(read_examples(problem.shard_paths(str(tmp_path / name), DatasetSplit.TRAIN)))
         assert found == expected
         assert problem.languages == ("en", "de")
 
