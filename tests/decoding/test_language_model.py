@@ -62,9 +62,13 @@ class LanguageModel:
         return x if self.position is None else self.position(x, position=position)
 
     def logits(self, prompt, outputs):
-        """One pass over all, as in training: a prompt and a list of outputs -> the next one's logits [V]."""
+        """Returns the logits [V] of what comes after a list of outputs."""
+        return self.all_logits(prompt, outputs)[-1]
+
+    def all_logits(self, prompt, outputs):
+        """One pass over all, as in training: the logits [outputs + 1, V] of each output and of the next one."""
         x = self.decoder(self._embedded(ops.convert_to_tensor([[0, *prompt, *outputs]])))
-        return ops.convert_to_numpy(self.embedding(x, reverse=True))[0, -1]
+        return ops.convert_to_numpy(self.embedding(x, reverse=True))[0, len(prompt) :]
 
     def encode(self, inputs):
         self.prompts_read.append(inputs.shape)
@@ -121,7 +125,7 @@ def test_samples_without_an_end_are_as_long_as_the_limit_and_have_the_scores_of_
     assert any(1 in result.ids for results in found for result in results), "not a test otherwise"
     for prompt, results in zip(PROMPTS, found, strict=True):
         for result in results[::3]:
-            steps = [model.logits(prompt, result.ids[:at]).astype("float64") for at in range(EXTRA)]
+            steps = model.all_logits(prompt, result.ids)[:EXTRA].astype("float64")
             log_probs = [logits[i] - np.log(np.exp(logits).sum()) for i, logits in zip(result.ids, steps, strict=True)]
             assert (result.score, result.ended) == (pytest.approx(sum(log_probs), abs=1e-4), False)
 

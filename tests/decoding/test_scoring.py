@@ -37,6 +37,7 @@ def test_log_probabilities_by_definition():
     assert traces == [False]  # one trace for all shapes
 
 
+@pytest.mark.slow
 def test_scores_are_the_sums_that_the_search_has(translator):
     found = translator.translate(TEXTS, return_token_scores=True, **OPTIONS)
     for h in (h for t in found for h in t.hypotheses if h.ids):

@@ -52,6 +52,7 @@ def test_each_option_reaches_the_search(options):
         assert [r.score for r in results] == pytest.approx([score for score, *_ in hypotheses], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_sampling_shares_a_batch_with_fewer_sentences_the_more_it_draws():
     """The cache grows with the samples."""
     sources, sizes = sources_of(16, longest=5), []
@@ -81,6 +82,7 @@ def test_a_batch_that_fails_ends_the_search():
         Searcher(Failing()).search(sources_of(9), SearchOptions(batch_size=2))
 
 
+@pytest.mark.slow
 def test_compiled_or_not_the_results_are_equal():
     model, sources = ScriptedModel(spread=1.0, end_bias=-1.0), sources_of(9, longest=15)
     options = {"batch_size": 4, "extra_length": 20, "beam_size": 3, "n_best": 3}
@@ -213,6 +215,7 @@ print(threads.get_intra_op_parallelism_threads())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="about CPUs")
 def test_searches_on_two_cores_have_a_thread_each_where_nobody_chose_otherwise():
     result = subprocess.run([sys.executable, "-c", _THREADS], capture_output=True, text=True)

@@ -126,6 +126,7 @@ class Last(Problem):
         return len(outputs) - 1
 
 
+@pytest.mark.slow
 def test_a_problem_chooses_among_the_outputs_of_the_beam(translator):
     problem, texts = Last(), ["the red house.", "", "a tree"]
     choosing = Translator(translator.model, translator.encoders, translator.hparams, problem)
@@ -157,6 +158,7 @@ class Own(Problem):
         return f"{inputs}: {outputs}"
 
 
+@pytest.mark.slow
 def test_a_problem_has_its_own_settings_and_texts(translator):
     owned = Translator(translator.model, translator.encoders, translator.hparams, Own())
     texts = ["#the red# house.", "a tree"]
@@ -192,6 +194,7 @@ def test_a_very_long_line():
     assert translation.truncated and len(translation.hypotheses[0].ids) <= 100
 
 
+@pytest.mark.slow
 def test_outputs_begin_with_their_prefixes(translator):
     encoder, prefixes = translator.encoders["targets"], ["der rote Haus", "", None, "neu", " ein", "\u00fc\u2028", "x"]
     for sampling in (False, True):

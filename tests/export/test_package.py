@@ -82,6 +82,7 @@ def test_it_needs_nothing_from_elsewhere(run, exported, tmp_path, monkeypatch):
         os.renames(tmp_path / "moved" / "10", exported)
 
 
+@pytest.mark.slow
 def test_an_ensemble_answers_as_its_models_together(ensemble, exported_ensemble):
     """In bfloat16, graph and opened export; in float32 the latter is near, on the same rounded weights."""
     opened = Translator.load(exported_ensemble, compute_dtype="bfloat16", check_device=False)
@@ -193,6 +194,7 @@ def test_the_card_says_what_it_is(exported, exported_ensemble):
     assert "| BLEU | not recorded |" in card
 
 
+@pytest.mark.slow
 def test_a_server_can_be_warmed_up(exported):
     """Every request names a signature and fits it, as the server checks before it runs them."""
     log = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")

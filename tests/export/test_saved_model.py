@@ -16,6 +16,8 @@ from t2t_lite.text.vocabulary import TokenTextEncoder
 from tests.decoding.runs import make_run
 from tests.export.served import HOSTILE, answers_of, stock_operations
 
+pytestmark = pytest.mark.slow  # a process of its own serves
+
 _OPTIONS = {"beam_size": 3, "alpha": 0.8, "extra_length": 6}
 _LONGEST = 24
 

@@ -102,6 +102,7 @@ def test_shapes_are_known_without_a_call():
     np.testing.assert_allclose(array(outer(BATCH)), array(model(BATCH)), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_model_around_it_is_fitted_with_masks(tmp_path):
     symbols = {name: keras.Input((None,), dtype="int32", name=name) for name in BATCH}
     outer = keras.Model(symbols, Transformer(**SMALL)(symbols))
