@@ -46,12 +46,14 @@ def run(code, **environment):
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
 
 
+@pytest.mark.slow
 def test_a_command_uses_tensorflow_and_says_so_once():
     result = run(COMMAND, KERAS_BACKEND="jax")
     assert result.stdout.endswith("0 tensorflow\n"), result.stderr
     assert result.stderr.count("KERAS_BACKEND=jax has no effect: t2t-trainer runs on TensorFlow.") == 1
 
 
+@pytest.mark.slow
 def test_what_needs_tensorflow_refuses_another_backend_in_a_line():
     result = run(REFUSED)
     assert result.returncode == 0, result.stderr

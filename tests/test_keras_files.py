@@ -48,6 +48,7 @@ def files(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "imports",
     ["import t2t_lite, keras", "import keras, t2t_lite", "import t2t_lite.layers; import keras"],

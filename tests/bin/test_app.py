@@ -235,6 +235,7 @@ sys.exit(_app.main('t2t-x', lambda flags: None, lambda flags: print('Tür – �
     assert done.stdout == "Tür – 戸\n".encode(), done.stderr
 
 
+@pytest.mark.slow
 def test_tensorflow_starts_silently():
     code = """import sys
 from t2t_lite.bin import _app

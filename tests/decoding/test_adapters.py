@@ -56,6 +56,7 @@ def test_logits_of_given_targets():
     np.testing.assert_allclose(Ensemble(plain)(features), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_checkpoints_of_one_run(run_dir):
     paths = [f"{run_dir}/model.ckpt-{step}" for step in (100, 200)]
     ensemble, (first, second) = Translator.load(paths), map(Translator.load, paths)

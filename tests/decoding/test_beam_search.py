@@ -146,6 +146,7 @@ def test_stops_as_soon_as_nothing_better_can_come():
     assert model.steps.numpy() == 2
 
 
+@pytest.mark.slow
 def test_phases_do_not_change_the_result():
     model, sources = ScriptedModel(spread=0.3, seed=8, end_bias=-3.0), sources_of(4, seed=9)
     limit = [60, 50, 9, 17]

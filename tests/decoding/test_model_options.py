@@ -54,14 +54,15 @@ def test_compiled_or_not_the_translations_are_equal(options):
 ERRORS = {"float32": 1e-5, "mixed_bfloat16": 0.05, "mixed_float16": 0.01}  # nats a token
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind, dtype",
     [
         ("learned", "float32"),
         ("restricted", "float32"),
-        pytest.param("relative", "mixed_bfloat16", marks=pytest.mark.slow),
-        pytest.param("relative", "mixed_float16", marks=pytest.mark.slow),
-        pytest.param("restricted", "mixed_float16", marks=pytest.mark.slow),
+        ("relative", "mixed_bfloat16"),
+        ("relative", "mixed_float16"),
+        ("restricted", "mixed_float16"),
     ],
 )
 def test_samples_have_the_scores_and_the_attention_of_one_pass(kind, dtype):

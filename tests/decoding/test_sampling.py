@@ -104,6 +104,7 @@ def test_top_p_of_a_large_vocabulary(top_p):
         assert set(np.flatnonzero(row)) == set(1 + order[before < top_p])
 
 
+@pytest.mark.slow
 def test_a_temperature_of_nearly_nothing_is_greedy_search_and_so_is_a_choice_of_one():
     model = ScriptedModel(end_bias=-1.0)
     greedy = Searcher(model).search(SOURCES, SearchOptions(beam_size=1, alpha=0, extra_length=9))
@@ -134,7 +135,7 @@ def test_each_sentence_has_draws_of_its_own_and_equal_ones_have_equal_ones():
     assert found[0] == found[2] != found[1]
 
 
-@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_samples_do_not_depend_on_neighbours_or_on_compilation(compile):
     """Twelve are drawn in several groups. The scores are the model's own, whatever they were drawn by."""
     model = ScriptedModel(spread=1.0, end_bias=-1.0)

@@ -64,6 +64,7 @@ def test_sampling_shares_a_batch_with_fewer_sentences_the_more_it_draws():
     assert sizes == [8, 8, 4, 1]
 
 
+@pytest.mark.slow
 def test_batches_that_run_side_by_side_do_not_matter_to_each_other(monkeypatch):
     model, sources = ScriptedModel(spread=1.0), sources_of(40)
     options, done = SearchOptions(batch_size=2, extra_length=5, n_best=2), []
@@ -186,6 +187,7 @@ def test_a_model_that_is_broken_still_has_an_answer(compile):
     assert [len(results) for results in found] == [1, 1] and not np.isfinite(found[0][0].score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 def test_prefixes_go_with_their_sentences(compile):
     sources, prefixes = sources_of(4), [[4], [], [2, 3, 4, 5, 6, 7, 8, 9, 10], [3, 3]]

@@ -287,6 +287,7 @@ def test_a_model_in_training_on_replicas(compile):
             variable.assign(-0.7 * variable)
 
 
+@pytest.mark.slow
 def test_loads_the_newest_checkpoint_or_the_one_named(run_dir):
     newest, first = Translator.load(str(run_dir)), t2t_lite.Translator.load(f"{run_dir}/model.ckpt-100")
     assert (newest.run.step, first.run.step) == (200, 100)

@@ -61,6 +61,7 @@ def _served(export, signature="serving_default", **inputs):
     return serve(**{name: tf.constant(value) for name, value in inputs.items()})
 
 
+@pytest.mark.slow
 def test_an_export_opens_as_the_model_it_was_made_of(run, exported):
     before, after = Translator.load(str(run)), Translator.load(exported)
     weights = [named_weights(translator.model) for translator in (before, after)]

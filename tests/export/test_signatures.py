@@ -60,6 +60,7 @@ def test_n_best_is_a_search_for_so_many():
         assert row[: len(translation.hypotheses)] == pytest.approx([h.score for h in translation.hypotheses], abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{"beam_size": 1}, {"alpha": 2.0}, {"extra_length": 3}, {"length_penalty": "power"}, {"ends": "top"}],

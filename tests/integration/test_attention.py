@@ -43,6 +43,7 @@ def test_pictures(folder, call_command):
         assert (folder / "attention.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_roles(folder, call_command):
     result = call_command(COMMAND, "--output_dir=run", "--roles=text", "--output=roles.pdf")
     assert result.status == 0, result.stderr

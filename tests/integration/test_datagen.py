@@ -165,6 +165,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, own_flags, call_command):
     assert not os.path.exists("/sys/t2t_lite")
 
 
+@pytest.mark.slow
 def test_inspect_shows_and_generates_nothing(tmp_path, own_flags, call_command):
     assert call_command("t2t-datagen", *OWN, *own_flags).status == 0
     before = {path.name: path.read_bytes() for path in (tmp_path / "d").iterdir()}

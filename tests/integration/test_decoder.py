@@ -91,6 +91,7 @@ def test_interactive(call_command, standard_input, made):
     assert "INTERACTIVE" in result.stderr and "zero" in result.stderr
 
 
+@pytest.mark.slow
 def test_the_reference_is_scored(call_command, made, source, tmp_path):
     args = ["t2t-decoder", f"--output_dir={made}", FAST, "--decode_from_file=in.en", "--decode_to_file=out"]
     call_command(*args)

@@ -49,6 +49,7 @@ def decode(call_command, made, translator, tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_lines_of_json(decode):
     _, best = decode(hparams="write_beam_scores=true,return_beams=true")
     _, lines = decode("--n_best_format=json", hparams="return_beams=true")
@@ -238,6 +239,7 @@ def test_a_full_disk(decode):
     assert "the disk is full" in result.stderr and "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_grid_of_settings_on_a_dev_set(decode, made, tmp_path):
     (tmp_path / "ref").write_text("".join(f"{line}\n" for line in LINES))
     result, _ = decode("--tune=beam_size=1,2;alpha=0,1", "--decode_reference=ref", "--decode_to_file=")

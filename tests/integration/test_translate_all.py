@@ -72,6 +72,7 @@ def test_every_checkpoint_is_translated_scored_and_drawn(call_command, expected,
     assert (table.splitlines()[-1].split()[0], table.splitlines()[-1].split()[-1]) == ("200", "100.00")
 
 
+@pytest.mark.slow
 def test_the_card_of_an_exported_average_has_its_bleu(call_command, expected, tmp_path):
     (tmp_path / "other.de").write_text("".join(f"{line} indeed\n" for line in expected[200]))
     averaged = call_command("t2t-avg-all", "--model_dir=run", "--output_dir=avg", "--n=2")

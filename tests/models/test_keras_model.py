@@ -147,6 +147,7 @@ def test_activation_and_initializers_are_saved(tmp_path):
     assert np.unique(array(kernel)).tolist() == [np.float32(0.1)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel is TensorFlow's")
 @pytest.mark.parametrize("after", ["call", "fit", "load", "construction"])
 def test_export(after, model, tmp_path):

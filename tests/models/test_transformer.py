@@ -60,6 +60,7 @@ def rng():
     return np.random.default_rng(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, expected", [("transformer_base_v1", 63_045_632), ("transformer_big_v1", 214_171_648)])
 def test_parameters_of_the_paper(name, expected):
     model = registry.model("transformer").from_hparams(registry.hparams(name), 37_000)

@@ -25,6 +25,7 @@ def source(data_dir, tmp_path_factory):
     return folder, metrics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"logical_cpus": 2}], ids=["one device", "two replicas"])
 def test_without_a_step_it_is_the_model_it_began_with(data_dir, source, tmp_path, more):
     metrics = trainer(
@@ -81,6 +82,7 @@ def test_a_vocabulary_that_is_not_the_old_runs_is_refused(data_dir, source, tmp_
     assert not os.path.exists(tmp_path / "new" / "hparams.json")
 
 
+@pytest.mark.slow
 def test_what_is_no_run_is_refused(data_dir, source, tmp_path):
     with pytest.raises(UserError, match="nowhere: no such folder or checkpoint"):
         trainer(data_dir, tmp_path / "new", warm_start_from=str(tmp_path / "nowhere")).train(2)
