@@ -121,6 +121,7 @@ def assert_failure(result, *words):
 both = pytest.mark.parametrize("protocol", query.PROTOCOLS)
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize(
     "flags, version",
@@ -146,6 +147,7 @@ def test_a_file_is_translated_line_by_line(ask, served, expected, tmp_path, prot
     assert f"line {LINES.index('is ' * 40) + 1}: longer than the export takes" in result.stderr
 
 
+@pytest.mark.slow
 @both
 def test_standard_input_and_one_sentence(ask, served, expected, standard_input, protocol):
     standard_input(b"the red house.\r\n\na green tree")
@@ -156,6 +158,7 @@ def test_standard_input_and_one_sentence(ask, served, expected, standard_input, 
     assert result.stdout == f"Input: {LINES[2]}\nOutput (score {expected[2][2].score:.3f}): {texts[2]}\n"
 
 
+@pytest.mark.slow
 @both
 def test_what_the_server_does_not_have(ask, served, protocol):
     once, server = "--inputs_once=x", served[protocol]
@@ -166,6 +169,7 @@ def test_what_the_server_does_not_have(ask, served, protocol):
     assert_failure(ask(wrong, protocol, once), wrong)
 
 
+@pytest.mark.slow
 @both
 def test_other_options_than_the_exports(ask, served, translators, tmp_path, protocol):
     (tmp_path / "in").write_bytes("".join(f"{line}\n" for line in LINES).encode())
@@ -176,6 +180,7 @@ def test_other_options_than_the_exports(ask, served, translators, tmp_path, prot
     assert result.stdout == "".join(f"{translation.text}\n" for translation in expected)
 
 
+@pytest.mark.slow
 @both
 def test_status(ask, served, protocol):
     assert ask(served[protocol], protocol, "--status")[:2] == (0, "1\tAVAILABLE\n2\tAVAILABLE\n")

@@ -11,6 +11,8 @@ from tests.decoding.runs import SENTENCES, make_run
 from tests.integration.conftest import replaced
 from tests.training.log_schema import assert_documented
 
+pytestmark = pytest.mark.slow  # it translates by several checkpoints
+
 SOURCE = [*SENTENCES[:5], "", "the red house"]
 FLAGS = ("--model_dir=run", "--source=src.en", "--beam_size=2", "--alpha=0.3")
 

@@ -12,6 +12,8 @@ from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
 from tests.training.runs import arguments
 
+pytestmark = pytest.mark.slow  # it trains with a profile
+
 PROBLEM = "algorithmic_reverse_decimal40"
 HPARAMS = (
     "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,gradient_accumulation_steps=2,"

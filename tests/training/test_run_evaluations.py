@@ -18,6 +18,8 @@ from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from tests.training.log_schema import assert_documented
 from tests.training.runs import EXAMPLES, SIZES, log, small_trainer, trainer
 
+pytestmark = pytest.mark.slow  # it trains and evaluates
+
 HPARAMS = f"{SIZES},eval_beam_size=4,eval_decode_examples="
 STOPS_AT_ONCE = EarlyStopping(6, "loss", 100.0)  # nothing moves that much
 

@@ -22,6 +22,7 @@ def whole(data_dir, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_damaged_newest_checkpoint_falls_back(data_dir, whole, tmp_path, caplog):
     small_trainer(data_dir, tmp_path).train(6)
     newest = tmp_path / "model.ckpt-6.data-00000-of-00001"
