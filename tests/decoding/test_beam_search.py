@@ -9,6 +9,8 @@ from t2t_lite.decoding.beam_search import beam_search, block_top_k
 from t2t_lite.decoding.loops import phase_lengths
 from tests.decoding.scripted import PlainModel, ScriptedModel, numpy_search, penalty
 
+graph_and_xla = pytest.mark.parametrize("mode", ["graph", pytest.param("xla", marks=pytest.mark.slow)])
+
 
 def padded(sources):
     width = max(len(source) for source in sources)
@@ -50,7 +52,7 @@ def assert_same(found, expected, places=None):
         np.testing.assert_allclose([s for s, _, _ in ours], [s for s, _, _ in theirs], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("mode", ["graph", "xla"])
+@graph_and_xla
 @pytest.mark.parametrize(
     "beam, alpha, kind, n_best",
     [(1, 0.6, "gnmt", 1), (2, 0.0, "gnmt", 1), (4, 0.6, "gnmt", 4), (3, 0.8, "power", 2), (8, 1.0, "gnmt", 1)],
@@ -65,7 +67,7 @@ def test_equals_the_plain_search(mode, beam, alpha, kind, n_best):
     assert_same(search(model, sources, limit, mode, **options), expected)
 
 
-@pytest.mark.parametrize("mode", ["graph", "xla"])
+@graph_and_xla
 def test_only_the_top_candidates_may_end(mode):
     model, sources = ScriptedModel(spread=1.0), sources_of(6)
     options = {"beam_size": 3, "alpha": 0.0, "n_best": 3, "ends": "top"}
@@ -74,7 +76,7 @@ def test_only_the_top_candidates_may_end(mode):
     assert_same(search(model, sources, [14] * 6, mode, **options), expected)
 
 
-@pytest.mark.parametrize("mode", ["graph", "xla"])
+@graph_and_xla
 @pytest.mark.parametrize("beam", [1, 3])
 def test_outputs_begin_with_their_prefixes(mode, beam):
     model, sources, limit = ScriptedModel(spread=1.0), sources_of(4), [14] * 4
@@ -179,7 +181,7 @@ def test_no_hypothesis_comes_twice_or_from_nowhere():
     assert sorted(ids for _, ids, _ in found) == [[1], [2, 1]]
 
 
-@pytest.mark.parametrize("mode", ["graph", "xla"])
+@graph_and_xla
 def test_a_model_without_the_interface_decodes_by_full_passes(mode, caplog):
     model, sources = ScriptedModel(spread=1.0), sources_of(4)
     limit = [len(source) + 8 for source in sources]

@@ -35,7 +35,7 @@ def rules_of(source, ngram_size, penalty, continues):
 
 
 @pytest.mark.parametrize("continues", [False, True], ids=["outputs", "prompts"])
-@pytest.mark.parametrize("compile", [False, True], ids=["graph", "xla"])
+@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_what_is_forbidden_and_penalized_is_hugging_faces(beam, compile, continues):
     model, changed = ScriptedModel(vocab_size=12, spread=1.0, end_bias=-4.0), 0

@@ -65,7 +65,7 @@ def test_the_table_accepts_exactly_the_texts_that_contain_a_string(tmp_path):
         assert 20 < accepted < 280, f"{name}: not a test otherwise"
 
 
-@pytest.mark.parametrize("compile", [False, True], ids=["graph", "xla"])
+@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_string_ends_a_hypothesis_as_eos_does(beam, compile):
     model, encoder, ended = ScriptedModel(spread=1.0, end_bias=-2.0), Letters(), 0

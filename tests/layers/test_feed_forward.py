@@ -83,6 +83,7 @@ def test_activations_by_name_of_keras_and_as_functions(given):
         assert layer.get_config()["activation"] == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", [squared_relu, "softplus"])
 def test_contract_with_other_activations(activation, tmp_path):
     check_layer(layers.FeedForward, {"filter_size": 16, "activation": activation}, X, 4, tmp_path)

@@ -129,6 +129,7 @@ def test_without_positions_the_encoder_is_equivariant(rng):
     np.testing.assert_allclose(permuted, hidden[:, order], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_saved_and_loaded_without_custom_objects(model, tmp_path, rng):
     inputs, targets = example(rng)
     expected = logits_of(model, inputs, targets)

@@ -15,6 +15,8 @@ from t2t_lite.training.settings import EarlyStopping
 from t2t_lite.training.trainer import Trainer
 from tests.training.runs import HPARAMS, PROBLEM, arguments, checkpoints, log, small_trainer, trainer
 
+pytestmark = pytest.mark.slow  # runs, each for several of them
+
 
 @pytest.fixture(scope="module")
 def run(data_dir, tmp_path_factory):
