@@ -33,6 +33,17 @@ def test_a_file_gets_its_continuations_in_order(decode, made, tmp_path):
     assert (tmp_path / "out").read_text().splitlines() == [field(one.text) for one in expected]
 
 
+def test_two_devices_share_the_prompts(run_command, decode, made, tmp_path):
+    options = ["--decode_from_file=in", "--decode_to_file=out", f"{SHORT},beam_size=1"]
+    decode(*options)
+    one = (tmp_path / "out").read_text()
+    assert run_command("t2t-decoder", f"--output_dir={made}", *options, "--logical_cpus=2").status == 0
+    assert (tmp_path / "out").read_text() == one
+    decode("--score_file=in", "--decode_to_file=losses")
+    scored = run_command("t2t-decoder", f"--output_dir={made}", "--score_file=in", "--logical_cpus=2")
+    assert scored.stdout == (tmp_path / "losses").read_text()
+
+
 def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(decode, run_command, made, tmp_path):
     decode("--decode_from_file=in", "--decode_to_file=out", SAMPLES, "--n_best_format=json")
     expected = Generator.load(str(made)).generate(PROMPTS, max_new_tokens=6, sampling=True, n_best=3, seed=2)
