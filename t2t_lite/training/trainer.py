@@ -35,7 +35,7 @@ from t2t_lite.training.optimizers import make_optimizer
 from t2t_lite.training.progress import announce
 from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings
 from t2t_lite.training.train_step import TrainStep
-from t2t_lite.training.training_data import open_training_data
+from t2t_lite.training.training_data import check_lengths, open_training_data
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -191,6 +191,7 @@ class Trainer:
             self.trained = build_model(self._config)
             self._optimizer = make_optimizer(self.hparams, train_steps)
             self._optimizer.build(self.trained.trainable_variables)
+        check_lengths(self.trained, self._data.max_length)
         if self.evaluation:
             check_metrics(self.trained, self._data.problem, self.hparams, self.evaluation)
         hparams = self.hparams.override_from_dict({"gradient_accumulation_steps": self._accumulation})

@@ -55,23 +55,30 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
 
     Raises:
         UserError: the problem is unknown, data are missing or do not belong together, or the length limits leave no
-            examples or do not fit the model.
+            examples.
     """
     problem = registry.problem(problem)
     problem.check_data(data_dir)
     encoders = problem.get_feature_encoders(data_dir)
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
-    longest = problem.max_length(hparams)
-    if hparams.pos == "emb" and not 0 < longest <= hparams.max_position:
-        raise UserError(
-            f"max_length={longest}: the learned table has max_position={hparams.max_position} positions. Expected "
-            "a max_length from 1 to that: lower it, or raise max_position."
-        )
     train = split_facts.check_training_split(problem, hparams, data_dir)
     ladder = batching.problem_ladder(problem, hparams, train.paths, encoders, train.facts) if fixed_shapes else None
     batches = batching.training_batches(problem, hparams, train.paths, encoders, ladder)
     dev_paths, _ = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL, reads_records=True)
     return TrainingData(
         problem, encoders, vocab_size, target_vocab_size, train.paths, dev_paths, train.examples, train.dropped,
-        longest, batches, ladder,
+        problem.max_length(hparams), batches, ladder,
     )  # fmt: skip
+
+
+def check_lengths(model, max_length):
+    """Raises `UserError` unless a model has positions for rows of `max_length` ids; 0: rows of any length.
+
+    Its limit is its `max_length`, None or left out where it has none.
+    """
+    limit = getattr(model, "max_length", None)
+    if limit is not None and not 0 < max_length <= limit:
+        raise UserError(
+            f"max_length={max_length}: the model's table of positions has room for {limit:,} ids. Expected a "
+            "max_length from 1 to that: lower it, or raise max_position."
+        )

@@ -11,7 +11,7 @@ import tensorflow as tf
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.runs.checkpoints import checkpoint_step
 from t2t_lite.training import trainer as trainer_module
-from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, small_trainer, state
+from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, small_trainer, state, trainer
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +86,8 @@ def test_everything_longer_than_max_length(data_dir, tmp_path):
 
 
 def test_a_max_length_beyond_the_learned_positions(data_dir, tmp_path):
-    with pytest.raises(UserError, match=r"max_length=256: the learned table has max_position=100 positions"):
-        small_trainer(data_dir, tmp_path / "run", HPARAMS + ",pos=emb,max_position=100").train(3)
+    with pytest.raises(UserError, match=r"max_length=256: the model's table of positions has room for 100 ids"):
+        trainer(data_dir, tmp_path / "run", HPARAMS + ",pos=emb,max_position=100").train(3)
     assert not (tmp_path / "run").exists()
 
 

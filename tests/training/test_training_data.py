@@ -1,13 +1,16 @@
 """What a run learns of its data before it makes a model."""
 
+import keras
 import pytest
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data.problem import DatasetSplit, Problem
 from t2t_lite.errors import UserError
+from t2t_lite.models.transformer_encoder import TransformerEncoder
+from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.vocabulary import TextEncoder
-from t2t_lite.training.training_data import open_training_data
+from t2t_lite.training.training_data import check_lengths, open_training_data
 
 HPARAMS = HParams(batch_size=64, max_length=7, min_length=4)
 
@@ -71,15 +74,21 @@ def test_a_vocabulary_that_the_records_do_not_fit_is_refused(data_dir, monkeypat
         open_training_data("training_data_uneven", HPARAMS, data_dir)
 
 
-@pytest.mark.parametrize(
-    "changes, words",
-    [
-        ({"min_length": 12, "max_length": 20}, "none of the 100 training examples has between min_length=12 and"),
-        ({"pos": "emb", "max_position": 6}, "max_length=7: the learned table has max_position=6 positions"),
-    ],
-)
-def test_limits_that_leave_nothing_or_do_not_fit_the_model(data_dir, changes, words):
-    with pytest.raises(UserError, match=words):
-        open_training_data("training_data_uneven", HPARAMS.override_from_dict(changes), data_dir)
-    fits = HPARAMS.override_from_dict({"pos": "emb", "max_position": 7})
-    assert open_training_data("training_data_uneven", fits, data_dir).max_length == 7
+def test_limits_that_leave_nothing_are_refused(data_dir):
+    assert open_training_data("training_data_uneven", HPARAMS, data_dir).max_length == 7
+    nothing = HPARAMS.override_from_dict({"min_length": 12, "max_length": 20})
+    with pytest.raises(UserError, match="none of the 100 training examples has between min_length=12 and"):
+        open_training_data("training_data_uneven", nothing, data_dir)
+
+
+def test_a_model_has_positions_for_the_longest_rows():
+    sizes = {"hidden_size": 8, "filter_size": 16, "num_heads": 2, "position": "learned", "max_position": 6}
+    language_model = TransformerLM(20, num_layers=1, **sizes)
+    encoder = TransformerEncoder(20, 3, head="class", num_layers=1, **sizes)  # a position comes before the ids
+    for model, longest in ((language_model, 6), (encoder, 5)):
+        check_lengths(model, longest)
+        for max_length in (longest + 1, 0):
+            with pytest.raises(UserError, match=f"max_length={max_length}: .* has room for {longest} ids"):
+                check_lengths(model, max_length)
+    check_lengths(TransformerLM(20, num_layers=1, **{**sizes, "position": "none"}), 10**6)
+    check_lengths(keras.Model(), 0)
