@@ -31,7 +31,7 @@ def texts():
     return [tf.strings.unicode_transcode(row, "UTF-8", "UTF-8").numpy().decode() for row in ROWS]
 
 
-@pytest.fixture(scope="module", params=["byte-level BPE", "SentencePiece"])
+@pytest.fixture(scope="module", params=["byte-level BPE", pytest.param("SentencePiece", marks=pytest.mark.slow)])
 def generator(request, tmp_path_factory):
     """A GPT-2, and a model of our own that reads the zero vector first; both with random weights."""
     made = tmp_path_factory.mktemp("made")

@@ -7,7 +7,9 @@ import tensorflow as tf
 
 from t2t_lite.bin import t2t_importer
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.export import saved_model
 from tests.export.old_models import WORDS, OldModel
+from tests.interchange.gpt_folders import write_gpt
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +105,28 @@ def test_mistakes(made, call_command, assert_user_error, tmp_path, flags, words)
     args = {flag.split("=")[0]: flag for flag in [*usual, *flags]}
     assert_user_error(call_command("t2t-importer", *args.values()), *words)
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_language_model(call_command, assert_user_error, tmp_path, monkeypatch):
+    """GPT-2 goes in, out again, and into a SavedModel with all settings of its search or its samples."""
+    write_gpt(tmp_path / "theirs")
+    importer = ["t2t-importer", "--from=hugging_face", "--path=theirs"]
+    assert call_command(*importer, "--output_dir=run").stdout == "run/model.ckpt-0\n"
+    assert_user_error(call_command(*importer, "--output_dir=x", "--languages=en,de"), "--languages", "Leave it out")
+    back = call_command("t2t-exporter", "--output_dir=run", "--format=hugging_face", "--export_dir=back")
+    assert back.stdout == "back\n", back
+    assert json.loads((tmp_path / "back" / "config.json").read_text())["architectures"] == ["GPT2LMHeadModel"]
+    ctranslate2 = call_command("t2t-exporter", "--output_dir=run", "--format=ctranslate2")
+    assert_user_error(ctranslate2, "CTranslate2 cannot hold this model", "TransformerLM")
+    given = []
+    monkeypatch.setattr(saved_model, "export_saved_model", lambda *_, **options: given.append(options) or "x")
+    settings = {
+        "sampling_method": "random", "sampling_temp": 0.5, "sampling_keep_top_k": 9, "sampling_keep_top_p": 0.5,
+        "sampling_seed": 3, "extra_length": 7, "no_repeat_ngram_size": 2, "repetition_penalty": 1.5,
+    }  # fmt: skip
+    words = ",".join(f"{name}={value}" for name, value in settings.items())
+    assert call_command("t2t-exporter", "--output_dir=run", f"--decode_hparams={words}").stdout == "x\n"
+    expected = [True, *list(settings.values())[1:]]
+    names = ("sampling", "temperature", "top_k", "top_p", "seed", "extra_length", "no_repeat_ngram_size")
+    assert [given[0][name] for name in (*names, "repetition_penalty")] == expected
+    assert_user_error(call_command("t2t-exporter", "--output_dir=run", "--decode_hparams=stop=x"), "stop: not kept")
