@@ -100,6 +100,7 @@ def test_epochs_differ(paths):
     assert len(set(groups)) > 0.9 * len(groups)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", [0, 1, 57, 200])
 def test_a_restored_iterator_goes_on_identically(paths, tmp_path, position):
     """At the start, in mid-pool, after epochs; prefetched batches that nobody took are not lost."""
@@ -145,6 +146,7 @@ def test_evaluation_is_one_pass_in_a_fixed_order(paths):
     assert all(batch["targets"].dtype == tf.int32 for batch in first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "inputs", "targets"),
     [
@@ -163,6 +165,7 @@ def test_reversed_and_copied(tmp_path, flags, inputs, targets):
         assert batch["targets"].numpy()[0].tolist() == targets
 
 
+@pytest.mark.slow
 def test_the_stream_follows_its_hyperparameters(paths):
     def stream(**changes):
         return take(corpus.training_batches(paths, **{"batch_size": 256} | changes), 60)

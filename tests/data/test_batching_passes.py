@@ -15,6 +15,8 @@ from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
 from tests.data.stored import read_examples
 
+pytestmark = pytest.mark.slow  # many streams, each of them built anew
+
 EXAMPLES, BATCH_SIZE = 2000, 256
 MOST_ROWS = BATCH_SIZE // 3  # of a batch: the shortest example has 3 ids
 

@@ -25,6 +25,7 @@ def test_contract_and_equation(norm, tmp_path):
     np.testing.assert_allclose(output, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_around_attention_with_a_second_input(tmp_path):
     init = {"layer": layers.MultiHeadAttention(2), "dropout": 0.1}
     check_layer(layers.Residual, init, X, 6, tmp_path, value=MEMORY)

@@ -41,6 +41,7 @@ def test_neighborhood_of_three():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", [X, LONG], ids=["in_full", "in_blocks"])
 def test_contract(x, tmp_path):
     check_layer(layers.RestrictedAttention, {"num_heads": 2, "neighborhood": 3}, x, 4, tmp_path)

@@ -21,6 +21,7 @@ def decoder():
     return stack
 
 
+@pytest.mark.slow
 def test_contract(tmp_path):
     check_layer(layers.TransformerStack, {"layers": encoder_layers()}, X, 2 * (4 + 2 + 4 + 2), tmp_path)
 

@@ -12,15 +12,18 @@ SMALL = {"num_heads": 2, "filter_size": 16}
 IDS = np.array([[3, 4, 0], [5, 0, 0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_encoder_contract(norm, tmp_path):
     check_layer(layers.TransformerEncoderLayer, {**SMALL, "norm": norm}, X, 4 + 2 + 4 + 2, tmp_path)
 
 
+@pytest.mark.slow
 def test_decoder_contract(tmp_path):
     check_layer(layers.TransformerDecoderLayer, SMALL, X, 4 + 2 + 4 + 2 + 4 + 2, tmp_path, memory=MEMORY)
 
 
+@pytest.mark.slow
 def test_decoder_without_memory_is_a_language_models_layer(tmp_path):
     layer, output = check_layer(layers.TransformerDecoderLayer, SMALL, X, 4 + 2 + 4 + 2, tmp_path)
     changed = X.copy()

@@ -211,6 +211,7 @@ def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit
     np.testing.assert_array_equal(weights(tmp_path / "whole", 9), weights(tmp_path / "stopped", 9))
 
 
+@pytest.mark.slow
 def test_features_that_a_problem_adds_are_compiled_as_well(data_dir, tmp_path, caplog):
     """As steps of the same batches that are not compiled."""
     caplog.set_level("INFO", "t2t_lite")

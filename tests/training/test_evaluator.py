@@ -91,6 +91,7 @@ def test_so_many_batches_are_taken_as_asked_for_and_the_longest_first(paths):
     assert sum(rows for rows, _ in seen) == COUNT
 
 
+@pytest.mark.slow
 def test_the_sample_is_spread_over_the_set(paths):
     _, every, _ = evaluator(Moved(2), paths, translate_all=True)()
     assert len(every) == COUNT

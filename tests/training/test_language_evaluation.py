@@ -113,6 +113,7 @@ def test_the_loss_is_near_the_entropy(problem_and_folder):
     assert metrics["nats_per_character"] == pytest.approx(entropy, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", [5, 12])
 def test_windows_score_each_id_once_with_what_comes_before_it(problem_and_folder, stride):
     keras.utils.set_random_seed(1)

@@ -47,6 +47,7 @@ def test_transformer_means_the_decoder_alone_on_a_language_model_problem(digits,
     assert not caplog.messages
 
 
+@pytest.mark.slow
 def test_a_run_in_parts_is_bit_for_bit_the_run_in_one_and_learns(digits, tmp_path):
     settings = {"problem": NAME, "hparams_set": "transformer_lm_tiny", "local_eval_frequency": 20}
     settings["hparams"] = f"{FLAGS},learning_rate_schedule=constant,learning_rate_constant=0.01"

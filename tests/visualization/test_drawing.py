@@ -60,6 +60,7 @@ def test_png_shows_what_svg_says():
     np.testing.assert_allclose(picture[150, 130], [1, 1, 1], atol=0.01)
 
 
+@pytest.mark.slow
 def test_a_huge_png_has_fewer_dots(tmp_path):
     picture = matplotlib.image.imread(io.BytesIO(Drawing(20_000, 4000).content("png")))
     assert picture.shape[0] * picture.shape[1] <= 41e6

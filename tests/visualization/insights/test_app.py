@@ -16,6 +16,7 @@ TEXT = "a red house"
 HOSTILE = "<script>alert(1)</script>\x00\u202e\ud800 {{7*7}}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"beam_size": 2, "alpha": 1, "extra_length": 3}, {"beam_size": 1}])
 def test_translate(ask, translator, options):
     status, found = ask("translate", text=TEXT, **options)
