@@ -6,9 +6,15 @@ import threading
 import pytest
 from werkzeug.serving import make_server
 
+from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.visualization.insights.app import create_app
 from t2t_lite.visualization.insights.models import Models
+from tests.decoding.test_generator import generator_of
+from tests.decoding.test_predictor import Labels
 from tests.export.models import translator_of
+from tests.visualization.insights.test_generations import Letters
+from tests.visualization.insights.test_models import Classes, Classifier
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +24,12 @@ def translator():
 
 @pytest.fixture(scope="session")
 def app(translator):
-    return create_app(Models({"small": translator}))
+    generator = generator_of(norm="pre", position="learned", max_position=24)
+    generator.problem = Letters()
+    classifier = Predictor(Classifier(), {"inputs": TextEncoder(50), "targets": Labels()}, Classes())
+    return create_app(
+        Models({"small": translator, "other": translator_of(seed=5), "lm": generator, "classifier": classifier})
+    )
 
 
 @pytest.fixture(scope="session")

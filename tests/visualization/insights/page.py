@@ -54,8 +54,11 @@ class Page:
     def wait(self, condition, seconds=60):
         return WebDriverWait(self.chromium, seconds, 0.02).until(lambda _: condition())
 
-    def wait_for_answer(self):
-        self.wait(lambda: not self.one("#status").text and (self.all(".alignment") or self.all("[role=alert]")))
+    def wait_for_answer(self, models=1):
+        """Waits for what so many models have to say."""
+        self.wait(
+            lambda: len(self.all("article[aria-busy=false]")) >= models and not self.all("article[aria-busy=true]")
+        )
 
     def type(self, text, field="text"):
         """Types into an emptied field and sends the form, all by the keyboard."""
@@ -65,7 +68,7 @@ class Page:
 
     def click(self, selector, at=0):
         self.all(selector)[at].click()
-        self.wait(lambda: not self.one("#status").text)
+        self.wait_for_answer()
 
     def double_click(self, element):
         ActionChains(self.chromium).double_click(element).perform()

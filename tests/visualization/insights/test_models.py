@@ -111,10 +111,11 @@ class Classifier(Parity):
         return 7
 
 
-def test_a_classifier_s_probabilities():
-    class Classes(Problem):
-        task = "classification"
+class Classes(Problem):
+    task = "classification"
 
+
+def test_a_classifier_s_probabilities():
     predictor = Predictor(Classifier(), {"inputs": TextEncoder(50), "targets": Labels()}, Classes())
     client = create_app(Models({"parity": predictor})).test_client()
     (model,) = client.get("/api/models").json

@@ -153,6 +153,60 @@ def test_a_given_target_is_scored(open_page, ask):
     )
 
 
+_NODES = """
+return [...document.querySelectorAll('[data-node]')].sort((a, b) => a.dataset.node - b.dataset.node).map((node) =>
+    [...[0, 1].map((at) => node.querySelectorAll('text')[at]?.textContent), node.querySelector('.best') !== null]);
+"""
+
+
+def test_the_beam_s_tree_is_drawn(open_page, ask):
+    page = open_page(text=TEXT, beam=2)
+    page.click(".tree summary")
+    page.wait(lambda: page.all(".tree .picture"))
+    tree = ask("beam", text=TEXT, beam_size=2)[1]
+    assert len(page.all("[data-node]")) == len(tree["nodes"])
+    assert len(page.all(".tree .edge")) == len(tree["nodes"]) - 1
+    best, path = tree["hypotheses"][0], set()
+    while best is not None:
+        path.add(best)
+        best = tree["nodes"][best]["parent"]
+    shown = page.run(_NODES)
+    assert {at for at, (_, _, is_best) in enumerate(shown) if is_best} == path
+    assert [token for token, *_ in shown[1:]] == [node["token"] for node in tree["nodes"][1:]]
+    assert [score for _, score, _ in shown[1:]] == [f"{node['score']:.3f}" for node in tree["nodes"][1:]]
+
+
+def test_two_checkpoints_side_by_side(open_page, ask):
+    page = open_page(text=TEXT)
+    page.click("#models input", 1)
+    page.wait_for_answer(2)
+    boxes = [article.rect for article in page.all("article")]
+    assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] + boxes[0]["width"] < boxes[1]["x"]
+    for at, name in enumerate(("small", "other")):
+        expected = ask("translate", text=TEXT, model=name)[1]["hypotheses"]
+        numbers = page.all("article")[at].find_elements("css selector", ".hypotheses .number")
+        assert [float(one.text) for one in numbers] == pytest.approx([one["score"] for one in expected], abs=1e-4)
+    assert page.chromium.current_url.endswith("models=small&models=other")
+
+
+def test_language_models_and_classifiers(open_page, ask):
+    page = open_page(text="abbac", models="lm")
+    found = ask("generate", text="abbac", model="lm")[1]
+    assert page.run("return arguments[0].textContent", page.one(".translation")) == f"abbac{found['continuation']}"
+    tokens = found["hypotheses"][0]["tokens"]
+    assert shown_numbers(page.texts(".step")) == pytest.approx([percent(t["log_prob"]) for t in tokens], rel=0.01)
+    ids = [token["id"] for token in tokens]
+    weights = ask("attention", text="abbac", target=ids, model="lm")[1]["decoder"]["weights"][0]
+    assert page.edges() == drawn(weights, range(1, len(weights) + 1))
+    page = open_page(text="3 4", models="classifier")
+    found = ask("predict", text="3 4", model="classifier")[1]
+    assert page.one(".translation").text == found["label"]
+    assert shown_numbers(page.texts(".shares li")) == pytest.approx(
+        [100 * one["probability"] for one in found["probabilities"]], rel=0.01
+    )
+    assert not page.one("#beam").is_displayed()
+
+
 def test_the_address_holds_what_is_shown(open_page, ask):
     page = open_page()
     page.type(TEXT)
@@ -195,7 +249,7 @@ def test_downloads(open_page, ask, downloads):
     assert data["weights"] == [encoder["weights"][0][1]] and data["queries"] == encoder["queries"]
     assert json.loads(saved("alignment.json"))["keys"] == encoder["queries"]
     assert b"<svg" in saved("alignment.svg") and saved("alignment.png").startswith(b"\x89PNG")
-    assert len(json.loads(saved("translation.json"))["hypotheses"]) == 4
+    assert len(json.loads(saved("output.json"))["hypotheses"]) == 4
 
 
 def test_errors_are_shown_in_the_page(open_page):
@@ -237,7 +291,7 @@ def test_everyone_can_use_it(open_page, width, scheme):
     """No violation of axe's rules, contrast AA among them; wide content scrolls inside its box."""
     if not importlib.util.find_spec("axe_core_python"):
         pytest.skip("ACCESSIBILITY IS NOT TESTED: axe-core-python is not installed")
-    page = open_page(width, scheme, text=f"{TEXT} " * 2)
+    page = open_page(width, scheme, text=TEXT)
     page.click(".step")
     page.wait(lambda: page.all(".alternatives li"))
     assert page.run("return document.documentElement.scrollWidth") <= width

@@ -11,7 +11,7 @@ const ROW = 20, MARGIN = 14, PAD = 6, LEGEND = 34;
  * Draws one layer. `element` is the picture; every line has its numbers in data-… attributes.
  *
  * All lines are drawn once. Those of a single token are drawn over them, while the others get no opacity, which costs
- * the browser nothing per line.
+ * the browser next to nothing per line.
  */
 export class AttentionLines {
   /** `weights`: [heads][queries][keys]; `room`: pixels that there are. */
@@ -34,7 +34,7 @@ export class AttentionLines {
     const notes = wrapped(OFFSET[kind], width - MARGIN, 10);
     const height = bottom + MARGIN + 16 * notes.length;
     this.element = picture(width + MARGIN, height, { role: "group", "aria-label": title });
-    this.all = svg("g", { class: "edges", "stroke-width": 2 });
+    this.all = svg("g", { class: "edges all", "stroke-width": 2 });
     this.ofToken = svg("g", { class: "edges", "stroke-width": 2 });
     this.shade = svg("rect", { fill: "#bbbbbb", "fill-opacity": 0, height: ROW, class: "shade" });
     this.tokens = { query: [], key: [] };

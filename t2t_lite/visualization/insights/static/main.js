@@ -22,8 +22,8 @@ function fillForm() {
   part("target").value = state.target;
   part("beam").value = state.beam;
   for (const box of part("models").querySelectorAll("input")) box.checked = chosen().some(({ name }) => name === box.value);
-  const translates = chosen().some(({ calls }) => calls.includes("translate"));
-  for (const id of ["target-field", "beam-field"]) part(id).hidden = !translates;
+  const makesText = chosen().some(({ calls }) => calls.includes("steps"));
+  for (const id of ["target-field", "beam-field"]) part(id).hidden = !makesText;
 }
 
 /** Changes what is seen; the address follows. */

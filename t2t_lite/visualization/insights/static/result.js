@@ -22,7 +22,7 @@ export class Result {
     const about = [model.model, model.problem, model.step && `step ${model.step.toLocaleString("en")}`];
     this.element = html(
       "article",
-      { class: "result", "aria-label": name },
+      { class: "result", "aria-label": name, "aria-busy": "true" }, // until everything is there
       html("h2", {}, name),
       html("p", { class: "muted" }, [...about, `${parameters.toLocaleString("en")} parameters`].filter(Boolean).join(", ")),
       notice && html("p", { class: "warning" }, notice),
@@ -35,22 +35,30 @@ export class Result {
   async load(state) {
     this.question = { text: state.text, model: this.model.name };
     try {
-      if (this.model.calls.includes("predict")) this.answer = await call("predict", this.question);
+      const [first] = this.model.calls; // translate, generate or predict
+      if (first === "predict") this.answer = await call(first, this.question);
       else if (state.target.trim()) await this.#score(state.target);
       else {
         const forced = state.prefix.length ? { prefix: state.prefix } : {};
         this.search = { ...this.question, ...forced, beam_size: state.beam };
-        this.answer = await call("translate", this.search);
+        this.answer = await call(first, this.search);
       }
       await this.show(state);
     } catch (error) {
       this.output.append(alertOf(error.message));
+      this.element.setAttribute("aria-busy", false);
     }
   }
 
   /** Shows the answer; the chosen hypothesis in detail. */
   async show(state) {
     if (!this.answer) return;
+    this.element.setAttribute("aria-busy", true);
+    await this.#show(state);
+    this.element.setAttribute("aria-busy", false);
+  }
+
+  async #show(state) {
     const { hypotheses, truncated } = this.answer;
     const warning = truncated ? html("p", { class: "warning" }, "The text is too long for the model, and was truncated.") : "";
     this.explorer = null;
@@ -60,7 +68,9 @@ export class Result {
       return;
     }
     const chosen = hypotheses[state.hypothesis - 1] ?? hypotheses[0];
-    const text = html("bdi", {}, drawable(chosen.text, Infinity) || "(blank)");
+    const isContinuation = this.model.task === "language_model";
+    const prompt = isContinuation ? html("span", { class: "prompt" }, drawable(this.question.text, Infinity)) : null;
+    const text = html("bdi", {}, prompt, drawable(chosen.text, Infinity) || "(blank)");
     this.output.replaceChildren(
       html("p", { class: "translation", dir: "auto" }, text),
       warning,
@@ -120,7 +130,7 @@ export class Result {
       {},
       html("h3", {}, "Hypotheses and their scores"),
       html("ol", { class: "hypotheses" }, ...items),
-      downloads("translation", null, () => ({ ...this.search, ...this.answer })),
+      downloads("output", null, () => ({ ...this.search, ...this.answer })),
     );
   }
 
