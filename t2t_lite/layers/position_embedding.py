@@ -103,8 +103,8 @@ class LearnedPositionEmbedding(keras.layers.Layer):
             if is_known(position):
                 self._check(int(ops.max(position)) + 1)
             position = ops.reshape(position, (-1, 1))  # [B or 1, 1]
-            rows = ops.take(table, position, axis=0)
-            # Compiled, the line above reads the last row for whatever lies beyond it.
+            # Beyond the table a row is of no use, but must be no error: a search's finished rows are read, too.
+            rows = ops.take(table, ops.minimum(position, self.max_length - 1), axis=0)
             return inputs + ops.where(ops.less(position, self.max_length)[..., None], rows, float("nan"))
         length, hidden_size = ops.shape(inputs)[1:]
         if isinstance(length, int):

@@ -88,6 +88,21 @@ def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compi
         assert alone.score == pytest.approx(expected.score, abs=1e-4)
 
 
+@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize(
+    "options", [{"beam_size": 3}, {"sampling": True, "n_best": 2, "seed": 3}], ids=["beam", "samples"]
+)
+def test_a_prompt_that_has_reached_the_end_of_the_table_does_not_disturb_shorter_ones(options, compile):
+    model = TransformerLM(**SMALL, position="learned", max_position=12, begin="end")
+    searcher = Searcher(model, longest_output=lambda length, options: 12 - length, end_id=None)
+    options = SearchOptions(compile=compile, **options)
+    for prompt, results in zip(PROMPTS, searcher.search(PROMPTS, options), strict=True):
+        [alone] = searcher.search([prompt], options)
+        assert [len(result.ids) for result in results] == [12 - len(prompt)] * len(alone)
+        assert [result.ids for result in results] == [result.ids for result in alone]
+        assert [result.score for result in results] == pytest.approx([result.score for result in alone], abs=1e-4)
+
+
 def test_a_later_id_changes_nothing_earlier(model):
     targets = np.array([[3, 4, 5, 6, 7, 8, 9, 10]], "int32")
     inputs = np.array([[9, 9, 4]], "int32")
