@@ -57,7 +57,7 @@ export function drawTree({ nodes, hypotheses }) {
   const places = [];
   let x = MARGIN;
   for (const column of steps) {
-    const width = Math.max(44, ...column.map(({ token }) => textWidth(token, 12))) + 12;
+    const width = Math.max(44, ...column.map(({ token }) => 1.15 * textWidth(token, 12))) + 12; // bold
     const sorted = [...column].sort((a, b) => b.score - a.score);
     sorted.forEach(({ id }, row) => (places[id] = { x, y: MARGIN + ROW * row, width }));
     x += width + GAP;
