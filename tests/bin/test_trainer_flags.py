@@ -222,14 +222,14 @@ def test_schedules_that_evaluate(call, monkeypatch, tmp_path, schedule, split, o
     monkeypatch.setattr(checkpoint_evaluation, "CheckpointEvaluation", Recorder)
     flags = f"--output_dir={tmp_path}", "--data_dir=d", f"--schedule={schedule}"
     status, out, _ = call(
-        *flags, "--eval_steps=4", "--decode_hparams=alpha=1,beam_size=2", "--eval_timeout_mins=2",
+        *flags, "--eval_steps=4", "--eval_stride=3", "--decode_hparams=alpha=1,beam_size=2", "--eval_timeout_mins=2",
         "--hparams=eval_beam_size=7",
     )  # fmt: skip
     assert status == 0
-    output_dir, data_dir, given_split, eval_steps, change_hparams, search = calls[0]
+    output_dir, data_dir, given_split, eval_steps, change_hparams, search, eval_stride = calls[0]
     assert change_hparams(HParams()) == HParams(eval_beam_size=7)
     assert (output_dir, data_dir, given_split, eval_steps) == (str(tmp_path), "d", split, 4)
-    assert search == {"alpha": 1.0, "beam_size": 2}
+    assert search == {"alpha": 1.0, "beam_size": 2} and eval_stride == 3
     assert out == ("loss = 1.5000\nbleu = 20.0000\n" if once else "run/model.ckpt-3  loss = 1.5000  bleu = 20.0000\n")
     assert calls[1:] == ([] if once else [120.0])
     calls.clear()
