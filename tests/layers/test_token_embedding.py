@@ -84,8 +84,7 @@ def test_logits_carry_the_mask_of_what_they_are_made_of(dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("policy, dtype", [("float32", "int32"), ("mixed_bfloat16", "float32")])
 def test_a_tied_functional_encoder_decoder_is_fitted(policy, dtype):
     rng = np.random.default_rng(0)
     source, target = rng.integers(3, 9, (2, 6, 5))

@@ -123,6 +123,7 @@ def composed(**options):
     }
 
 
+@pytest.mark.slow
 def test_layers_composed_of_layers(tmp_path):
     """What is given is used, saved with the layer, and nothing else is made."""
     encoder, _ = check_layer(layers.TransformerEncoderLayer, composed(), X, 4 + 1 + 2 + 6 + 2, tmp_path)
