@@ -108,6 +108,12 @@ class TransformerLM(TransformerModel):
             )
         if begin not in _BEGINS:
             raise ValueError(f"`begin` must be one of {', '.join(_BEGINS)}: received begin={begin!r}.")
+        if begin == "zero" and position in ("rotary", "none"):
+            # Every normalisation of a zero vector multiplies the gradient by norm_epsilon^-0.5, until it overflows.
+            raise ValueError(
+                f"`begin` must be end with position={position}, which adds nothing to the zero vector: received "
+                "begin=zero."
+            )
         of_softmax = {"use_bias": softmax_bias}
         self.target_embedding = self.make_embedding(
             vocab_size, "target_embedding", **(of_softmax if tie_embeddings else {})

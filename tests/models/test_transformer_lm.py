@@ -24,9 +24,9 @@ OPTIONS = {
         "scale_embeddings": False, "activation": "gelu_tanh", "unused_ids": [0, 2],
     },
     "untied": {"tie_embeddings": False, "softmax_bias": True, "embedding_size": 6, "begin": "end"},
-    "relative": {"self_attention": RELATIVE_VALUES, "position": "none"},
-    "music": {"self_attention": MUSIC, "position": "none"},
-    "rotary": {"position": "rotary", "self_attention": ["dot_product", RESTRICTED]},
+    "relative": {"self_attention": RELATIVE_VALUES, "position": "none", "begin": "end"},
+    "music": {"self_attention": MUSIC, "position": "none", "begin": "end"},
+    "rotary": {"position": "rotary", "begin": "end", "self_attention": ["dot_product", RESTRICTED]},
 }  # fmt: skip
 PROMPTS = [[5, 3, 7, 4, 9, 2, 8, 6, 10], [], [4], [6, 6, 3, 10, 2]]
 TARGETS = [[4, 5, 6, 7, 1], [5, 1], [9, 8, 7, 1], [4, 4, 4, 4, 1]]
@@ -117,7 +117,7 @@ def test_a_later_id_changes_nothing_earlier(model):
 
 
 def test_what_is_read_first():
-    for begin, position in (("zero", "none"), ("end", "none"), ("end", "sinusoidal")):
+    for begin, position in (("zero", "sinusoidal"), ("end", "none"), ("end", "sinusoidal")):
         model = TransformerLM(**SMALL, begin=begin, position=position)
         first = model.target_embedding(np.array([[0 if begin == "zero" else 1]], "int32"))
         first = first if position == "none" else model.decoder_position(first)
@@ -155,6 +155,7 @@ def test_it_is_saved_as_a_keras_file(model, tmp_path):
         ({"unused_ids": "x"}, "`unused_ids` must be ids from 0 to 10"),
         ({"target_vocab_size": 12}, "`target_vocab_size` must be None or `vocab_size`"),
         ({"num_layers": -1}, "num_layers"),
+        ({"position": "rotary"}, "`begin` must be end with position=rotary"),
     ],
     ids=str,
 )
