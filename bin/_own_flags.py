@@ -1,10 +1,11 @@
 """Flags of t2t-datagen for problems on the user's own files."""
 
-from t2t_lite.ranges import PAIRS, SEQUENCE_LENGTH, VOCAB_SIZE
+from t2t_lite.ranges import MASK_RATE, MASK_UNITS, PAIRS, SEQUENCE_LENGTH, VOCAB_SIZE
 
 OWN_FLAGS = (
     "train_files", "dev_files", "test_files", "languages", "corpus_weights", "filters", "held_out", "vocab_size",
     "target_vocab_size", "vocab_type", "vocab_from", "user_defined_symbols", "max_samples_for_vocab", "sequence_length",
+    "mask_rate", "mask_unit",
 )  # fmt: skip
 
 
@@ -14,7 +15,8 @@ def define_own_flags(flags):
         "train_files",
         [],
         "translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz) or a .tsv: a.en,a.de,b.tsv. "
-        "parsing_english_own: one file of bracketed trees. languagemodel_own: texts.",
+        "parsing_english_own: one file of bracketed trees. languagemodel_own, masked_lm_own: texts. classify_own, "
+        "classify_pair_own: lines of label<TAB>text, label<TAB>first<TAB>second.",
     )
     flags.DEFINE_paths("dev_files", [], "Likewise, to evaluate on while training; translate_own: or see --held_out.")
     flags.DEFINE_paths("test_files", [], "Likewise, for the end; may be left out.")
@@ -69,5 +71,17 @@ def define_own_flags(flags):
         limits=PAIRS,
     )
     flags.DEFINE_integer(
-        "sequence_length", None, "languagemodel_own: ids in a row, 1024 when left out.", limits=SEQUENCE_LENGTH
+        "sequence_length",
+        None,
+        "languagemodel_own, masked_lm_own: ids in a row; 1024 and 511 when left out.",
+        limits=SEQUENCE_LENGTH,
+    )
+    flags.DEFINE_float(
+        "mask_rate", None, "masked_lm_own: share of the ids that a model has to guess, 0.15.", limits=MASK_RATE
+    )
+    flags.DEFINE_enum(
+        "mask_unit",
+        None,
+        list(MASK_UNITS),
+        "masked_lm_own: what is masked as a whole. Default: word.",
     )

@@ -16,13 +16,11 @@ from t2t_lite.data import own_files
 from t2t_lite.data.own_files import OwnFiles
 from t2t_lite.data.problem import FILE_TAGS, ChoppedTextProblem, DatasetSplit, VocabType
 from t2t_lite.errors import UserError
-from t2t_lite.problems import own_flags
+from t2t_lite.problems import own_vocabulary
+from t2t_lite.problems.own_vocabulary import OwnVocabulary
 from t2t_lite.problems.vocabulary_sources import count_pieces
 from t2t_lite.ranges import SEQUENCE_LENGTH, typed_value
 from t2t_lite.text.byte_level_learning import END_TOKEN
-
-_DEFAULT_LENGTH = 1024
-_VOCABULARY = ("vocab_size", "vocab_type", "vocab_from", "max_samples_for_vocab")
 
 
 @registry.register_problem
@@ -30,6 +28,7 @@ class LanguagemodelOwnCharacters(OwnFiles, ChoppedTextProblem):
     """Text files given to `configure`, by UTF-8 bytes. Once generated, everything is read from the data folder."""
 
     vocab_type = VocabType.CHARACTER
+    default_length = 1024
     example_flags = "--train_files=a.txt --dev_files=b.txt"
     _CONFIG = types.MappingProxyType(
         {
@@ -45,7 +44,7 @@ class LanguagemodelOwnCharacters(OwnFiles, ChoppedTextProblem):
             train_files: paths of UTF-8 texts, which may be compressed (`.gz`, `.bz2`, `.xz`).
             dev_files: likewise; evaluated while training.
             test_files: likewise; may be left out.
-            sequence_length: int, ids in a row; None: 1024.
+            sequence_length: int, ids in a row; None: `default_length`.
 
         Raises:
             UserError: a flag is missing or malformed, or a file does not exist.
@@ -63,7 +62,7 @@ class LanguagemodelOwnCharacters(OwnFiles, ChoppedTextProblem):
         self.remember(
             {
                 "problem": self.name,
-                "sequence_length": _DEFAULT_LENGTH if length is None else length,
+                "sequence_length": self.default_length if length is None else length,
                 **vocabulary,
                 "files": {split: own_files.describe_files(split, paths) for split, paths in given.items() if paths},
             }
@@ -100,17 +99,11 @@ class LanguagemodelOwnCharacters(OwnFiles, ChoppedTextProblem):
 
 
 @registry.register_problem
-class LanguagemodelOwn(LanguagemodelOwnCharacters):
+class LanguagemodelOwn(OwnVocabulary, LanguagemodelOwnCharacters):
     """Text files given to `configure`, by the pieces of a vocabulary."""
 
-    _CONFIG = types.MappingProxyType(
-        {
-            **LanguagemodelOwnCharacters._CONFIG,
-            **{name: OwnFiles._CONFIG[name] for name in ("vocab_size", "max_samples_for_vocab")},
-            "vocab_from": lambda paths: not paths or own_files.are_paths_of(paths, "targets"),
-            "vocab_type": own_flags.REMEMBERED["vocab_type"],
-        }
-    )
+    _CONFIG = types.MappingProxyType({**LanguagemodelOwnCharacters._CONFIG, **own_vocabulary.remembered("targets")})
+    default_vocab_type = VocabType.BYTE_LEVEL_BPE
 
     def configure(
         self,
@@ -127,24 +120,13 @@ class LanguagemodelOwn(LanguagemodelOwnCharacters):
 
         Args:
             train_files, dev_files, test_files, sequence_length: see `LanguagemodelOwnCharacters`.
-            vocab_size: size of the vocabulary; None: 32000.
-            vocab_type: what to learn: "byte_level_bpe" (also None), which keeps every character of the text, or
-                "subwords" (SentencePiece), for which any white space is one space.
-            vocab_from: an existing vocabulary: see `vocabulary_sources.find_vocabularies`.
-            max_samples_for_vocab: int, pieces of about 1,000 characters that the vocabulary is learned from; None:
-                100,000.
+            vocab_size, vocab_type, vocab_from, max_samples_for_vocab: see `OwnVocabulary.vocabulary_config`; a sample
+                is a piece of about 1,000 characters.
 
         Raises:
             UserError: a flag is missing, malformed or contradicts another, or a file does not exist.
         """
-        found = own_flags.check_vocabulary((), vocab_size, None, vocab_type, vocab_from, (), max_samples_for_vocab)
-        if found["target_vocab_size"] is not None:
-            raise UserError(f"--vocab_from={','.join(vocab_from)}: found two vocabularies. Expected one.")
-        vocabulary = {name: found[name] for name in _VOCABULARY}
-        if vocab_from:
-            vocabulary["vocab_from"] = {"targets": found["vocab_from"]["targets"]}
-        else:
-            vocabulary["vocab_type"] = vocab_type or VocabType.BYTE_LEVEL_BPE.value
+        vocabulary = self.vocabulary_config(vocab_size, vocab_type, vocab_from, max_samples_for_vocab)
         self._configure(train_files, dev_files, test_files, sequence_length, **vocabulary)
 
     def hold_vocabulary(self, folder, path, sequence_length):
@@ -171,23 +153,3 @@ class LanguagemodelOwn(LanguagemodelOwnCharacters):
         self.get_or_create_vocab(folder, None)
         self.remember({**config, "vocab_from": {"targets": self.vocab_filename}})
         files.write_json(os.path.join(folder, self.config_filename), self.config)
-
-    @property
-    def vocab_type(self):
-        """The kind of vocabulary that is learned."""
-        return VocabType((self._config or {}).get("vocab_type") or VocabType.SUBWORD.value)
-
-    @property
-    def existing_vocabularies(self):
-        """The vocabulary that is used, {"targets": path}; {} to learn one."""
-        return self.config["vocab_from"] or {}
-
-    @property
-    def max_samples_for_vocab(self):
-        """Number of pieces of text that the vocabulary is learned from."""
-        return self.config["max_samples_for_vocab"] or ChoppedTextProblem.max_samples_for_vocab
-
-    def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
-        """See `Text2TextProblem.get_or_create_vocab`."""
-        self.read_config(data_dir)
-        return super().get_or_create_vocab(data_dir, tmp_dir, force_get)

@@ -29,8 +29,10 @@ _BUILT_IN = {
     "metrics": ["t2t_lite.evaluation.metrics"],
     "problems": [
         "t2t_lite.problems.algorithmic",
+        "t2t_lite.problems.classify_own",
         "t2t_lite.problems.languagemodel",
         "t2t_lite.problems.languagemodel_own",
+        "t2t_lite.problems.masked_lm_own",
         "t2t_lite.problems.parsing",
         "t2t_lite.problems.phrasebook",
         "t2t_lite.problems.translate_own",

@@ -14,17 +14,20 @@ class Task:
         answered_by: str, the public name of a class with a `load(path, …)`, which `t2t_lite.load` returns.
         eval_metrics: tuple of str, a problem's metrics of teacher-forced batches by default.
         model: str, name of the model that `--model=transformer` means.
+        head: str, the `head` of a model that has several; None: the task knows no such model.
     """
 
     answered_by: str
     eval_metrics: tuple
     model: str = "transformer"
+    head: str | None = None
 
 
 TASKS = {
     "sequence_to_sequence": Task("Translator", ("token_accuracy",)),
-    "classification": Task("Predictor", ("accuracy",)),
+    "classification": Task("Predictor", ("accuracy",), "transformer_encoder", "class"),
     "language_model": Task("Generator", ("token_accuracy",), "transformer_lm"),
+    "masked_language_model": Task("Predictor", ("token_accuracy",), "transformer_encoder", "masked_lm"),
 }
 
 

@@ -109,6 +109,15 @@ class Problem:
         """
         return list(task_of(self).eval_metrics)
 
+    def model_hparams(self, hparams):
+        """Returns hyperparameters with what this problem says of a model, such as which head it needs.
+
+        Args:
+            hparams: HParams with the settings of the model (`HParams.of_model`).
+        """
+        head = task_of(self).head
+        return hparams.override_from_dict({"head": head}) if head and "head" in hparams else hparams
+
     # Generation.
 
     def generate_data(self, data_dir, tmp_dir, task_id=-1):

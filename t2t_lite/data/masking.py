@@ -4,16 +4,62 @@ All of it is a pure function of seeds, one for each row, so that `Problem.corrup
 """
 
 import dataclasses
+import re
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.random_numbers import uniform_numbers
+from t2t_lite.ranges import MASK_RATE, MASK_UNITS
+from t2t_lite.text.vocabulary import EOS_ID
 
 # How much of what is to be guessed the model sees as the mask, as another id, and as it is.
 _SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
 LONGEST_NGRAM = 3
+_MASKS = ("[MASK]", "<mask>")  # BERT's and RoBERTa's
+_SPECIAL = re.compile(r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]|<(pad|s|/s|unk|mask|unused_?\d*)>|<\|endoftext\|>")
+_SEPARATE = "\u2581"  # begins a word in SentencePiece's vocabularies
+
+
+def mask_of(encoder):
+    """Returns (id, piece) of a vocabulary's mask. Raises `UserError` if it has none."""
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    found = [(pieces.index(mask), mask) for mask in _MASKS if mask in pieces]
+    if not found:
+        raise UserError(
+            f"The vocabulary has no {_MASKS[0]}, nor {_MASKS[1]}, which masked ids are shown as. Expected one that "
+            "masked_lm_own has learned, or a published encoder's."
+        )
+    return found[0]
+
+
+def masking_of(encoder, rate, unit):
+    """Returns the Masking of a vocabulary.
+
+    Args:
+        encoder: TextEncoder of SentencePiece's pieces, or of a published vocabulary (WordPiece, byte-level BPE).
+        rate, unit: see `Masking`.
+
+    Raises:
+        UserError: the vocabulary has no mask.
+    """
+    mask_id, _ = mask_of(encoder)
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    is_wordpiece = any(piece.startswith("##") for piece in pieces)
+    begins = any(piece.startswith(_SEPARATE) for piece in pieces)
+    return Masking(
+        mask_id,
+        np.array([i > EOS_ID and not _SPECIAL.fullmatch(piece) for i, piece in enumerate(pieces)]),
+        np.array(
+            [
+                piece.startswith("##") if is_wordpiece else not piece.startswith(_SEPARATE if begins else "\u0120")
+                for piece in pieces
+            ]
+        ),
+        rate,
+        unit,
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,10 +85,10 @@ class Masking:
     unit: str = "token"
 
     def __post_init__(self):
-        if not 0 < self.rate < 1:
-            raise UserError(f"mask_rate={self.rate}: expected a number between 0 and 1, both excluded. BERT has 0.15.")
-        if self.unit not in ("token", "word", "ngram"):
-            raise UserError(f"mask_unit={self.unit!r}: expected token, word or ngram.")
+        if self.rate not in MASK_RATE:
+            raise UserError(f"mask_rate={self.rate}: expected a number {MASK_RATE}. BERT has 0.15.")
+        if self.unit not in MASK_UNITS:
+            raise UserError(f"mask_unit={self.unit!r}: expected {', '.join(MASK_UNITS)}.")
         if not np.any(self.ordinary):
             raise UserError("The vocabulary has no ordinary id that could be masked.")
 

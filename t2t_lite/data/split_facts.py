@@ -157,7 +157,9 @@ def find_facts(problem, data_dir, split):
 
 
 def text_counts(problem, data_dir, split):
-    """Returns {"ids", "words", "characters", "bytes"} of a split's text by the manifest; {} if it does not count it."""
+    """Returns {"ids", "words", "characters", "bytes"} of the text of a language model's split; of others {}."""
+    if problem.task != "language_model":
+        return {}
     facts = problem.manifest(data_dir).get("splits", {}).get(split, {})
     return {"ids": facts["tokens"]["targets"], **facts["text"]} if "text" in facts else {}
 

@@ -54,6 +54,7 @@ def describe_run(
         where, vocab_size = "assumed; --vocab_size says another", _VOCAB_SIZE
     known = problem or (before and registry.problem(before["problem"]))
     features = {"features": known.features} if known else {}
+    hparams = known.model_hparams(hparams.of_model(registry.model(model))) if known else hparams
     shapes = describe.shapes_only(registry.model(model), hparams, vocab_size, target_vocab_size, **features)
     both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} of the targets" if target_vocab_size else "")
     text = describe.describe(shapes, hparams, hparams_set, train_steps, replicas, rates).text()

@@ -46,6 +46,10 @@ class SequenceModel(keras.Model):
         """Returns {feature: `TokenEmbedding`}, which looks the ids of a feature up; two features may share one."""
         return {}
 
+    def head_weights(self):
+        """Returns the weights that only a prediction needs, which a model that goes on from this one may lack."""
+        return []
+
     def __call__(self, inputs, **kwargs):
         """Calls the model. Raises `ValueError` unless `inputs` is such a dict."""
         self.check_inputs(inputs)

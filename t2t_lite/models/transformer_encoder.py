@@ -172,6 +172,12 @@ class TransformerEncoder(TransformerModel):
         """Returns the look-up of the inputs."""
         return {"inputs": self.embedding}
 
+    def head_weights(self):
+        """Returns the weights of the heads, and the bias of masked ids."""
+        heads = (self.masked_ids_head, self.class_head, self.span_head, self.sentence_head)
+        found = [weight for head in heads if head is not None for weight in head.weights]
+        return found + ([self.embedding.bias] if self.embedding.use_bias else [])
+
     @property
     def max_length(self):
         """The longest row that the table of positions has room for, int; None: no limit."""

@@ -27,7 +27,7 @@ def warm_start(path, model, encoders):
     that both vocabularies have keep their rows; the others keep the new model's initial values. A shared vocabulary can
     be combined with separate ones: each side's pieces are found in the vocabulary that serves it. A new shared
     vocabulary prefers the rows of the targets. Which weights have such rows, the model's `token_embeddings` and
-    `softmax` tell.
+    `softmax` tell. The part that predicts (`SequenceModel.head_weights`) may be another, too: then it begins anew.
 
     Args:
         path: str, as for `open_run`.
@@ -36,7 +36,8 @@ def warm_start(path, model, encoders):
 
     Returns:
         dict for the log: "warm_start_from", the checkpoint without suffix; with another vocabulary also
-        "warm_start_rows", {name of a matrix: [rows transferred, rows]}. The user is told the same.
+        "warm_start_rows", {name of a matrix: [rows transferred, rows]}; with another head "warm_start_new", the names
+        of its weights. The user is told the same.
 
     Raises:
         UserError: the checkpoint is missing, damaged or of an ensemble's export, has no vocabulary beside it, or has a
@@ -45,12 +46,17 @@ def warm_start(path, model, encoders):
     checkpoint = find_checkpoint(path)
     exported.check_is_one(checkpoint, path)
     config = read_config_of(checkpoint)
-    if config["vocabulary_sha256"] == {feature: encoder.fingerprint for feature, encoder in encoders.items()}:
-        restore_weights(checkpoint, model)
-        _LOGGER.info(f"begun with the weights of {checkpoint}")
-        return {"warm_start_from": checkpoint}
-    folder = exported.folder_of(checkpoint)
     weights, saved = named_weights(model), saved_shapes(checkpoint)
+    changed = _changed_heads(model, config, saved)
+    facts = {"warm_start_from": checkpoint}
+    if changed:
+        facts["warm_start_new"] = sorted(changed & weights.keys())
+    if config["vocabulary_sha256"] == {feature: encoder.fingerprint for feature, encoder in encoders.items()}:
+        check_fits(checkpoint, model, apart=changed)
+        restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in changed})
+        _tell(facts)
+        return facts
+    folder = exported.folder_of(checkpoint)
     matrices = _features_of_rows(model)
     if not matrices:
         raise UserError(
@@ -63,7 +69,7 @@ def warm_start(path, model, encoders):
         name: [name] if name in saved else _sources(name, features, there) for name, features in matrices.items()
     }
     used = {source for found in sources.values() for source in found}
-    check_fits(checkpoint, model, apart={*(name for name in matrices if sources[name]), *used})
+    check_fits(checkpoint, model, apart={*(name for name in matrices if sources[name]), *used, *changed})
     old_encoders = encoders_of(registry.problem(config["problem"]), config, folder)
     taken = {}
     for name, features in matrices.items():
@@ -78,11 +84,32 @@ def warm_start(path, model, encoders):
             rows[new[piece]] = old[piece]
         taken[name] = [len(both), len(rows)]
         weights[name].assign(rows)
-    restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in matrices})
-    _LOGGER.info(f"begun with the weights of {checkpoint}")
+    apart = {*matrices, *changed}
+    restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
+    _tell(facts)
     for name, (count, of) in taken.items():
         _LOGGER.info(f"another vocabulary: {name}: {count:,} of {of:,} rows are of pieces that both have")
-    return {"warm_start_from": checkpoint, "warm_start_rows": taken}
+    return {**facts, "warm_start_rows": taken}
+
+
+def _tell(facts):
+    _LOGGER.info(f"begun with the weights of {facts['warm_start_from']}")
+    if new := facts.get("warm_start_new"):
+        _LOGGER.info(f"of a new head, begun with initial values: {', '.join(new)}")
+
+
+def _changed_heads(model, config, saved):
+    """Returns the names of weights of either model's head that the other one lacks, or has in another shape."""
+    wanted = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
+    names = _names_of_heads(model) | _names_of_heads(_shapes_of(config))
+    return {name for name in names if saved.get(name) != wanted.get(name)}
+
+
+def _names_of_heads(model):
+    if not isinstance(model, SequenceModel):
+        return set()
+    of_head = {id(weight) for weight in model.head_weights()}
+    return {name for name, weight in named_weights(model).items() if id(weight) in of_head}
 
 
 def _shapes_of(config):

@@ -153,7 +153,8 @@ class Trainer:
         settings = run_directory.fill_in_settings(self.output_dir, *given)
         self.problem, self.model, self.hparams, self.hparams_set = settings
         run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})  # before its data
-        self.hparams = without_multistep(self.hparams).of_model(registry.model(self.model))
+        hparams = without_multistep(self.hparams).of_model(registry.model(self.model))
+        self.hparams = registry.problem(self.problem).model_hparams(hparams)
         self._replicas = choose_replicas(
             self.devices.worker_gpu, self.devices.logical_cpus
         )  # before TensorFlow creates a tensor

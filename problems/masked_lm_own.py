@@ -1,0 +1,89 @@
+"""`masked_lm_own`: encoders that learn from the user's own text files to guess what is masked (BERT's first task).
+
+    t2t-datagen --problem=masked_lm_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
+
+The files, the rows and the vocabulary are as those of `languagemodel_own`; what is masked is drawn anew whenever a
+batch is read, so that each epoch has other masks (RoBERTa's dynamic masking).
+"""
+
+import types
+
+from t2t_lite import registry
+from t2t_lite.data.problem import VocabType
+from t2t_lite.errors import UserError
+from t2t_lite.problems.languagemodel_own import LanguagemodelOwn
+from t2t_lite.ranges import MASK_RATE, MASK_UNITS, Choices, typed_value
+
+_MASK = "[MASK]"
+
+
+@registry.register_problem
+class MaskedLmOwn(LanguagemodelOwn):
+    """Text files given to `configure`, of which a model sees a part and guesses the rest."""
+
+    task = "masked_language_model"
+    features = types.MappingProxyType({"inputs": 2, "targets": 2})
+    record_features = ("targets",)
+    default_vocab_type = VocabType.SUBWORD
+    default_length = 511  # of BERT's 512 positions the first one is the model's own
+    _CONFIG = types.MappingProxyType(
+        {
+            **LanguagemodelOwn._CONFIG,
+            "mask_rate": lambda rate: isinstance(rate, float) and rate in MASK_RATE,
+            "mask_unit": lambda unit: unit in MASK_UNITS,
+        }
+    )
+
+    def configure(
+        self,
+        train_files=(),
+        dev_files=(),
+        test_files=(),
+        sequence_length=None,
+        vocab_size=None,
+        vocab_type=None,
+        vocab_from=(),
+        max_samples_for_vocab=None,
+        mask_rate=None,
+        mask_unit=None,
+    ):
+        """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
+
+        Args:
+            train_files, dev_files, test_files, sequence_length: see `LanguagemodelOwnCharacters`.
+            vocab_size, vocab_type, vocab_from, max_samples_for_vocab: see `OwnVocabulary.vocabulary_config`. A
+                vocabulary that is learned is SentencePiece's; one that is given has to have [MASK] or <mask>.
+            mask_rate: float, the share of ids that a model has to guess; None: 0.15.
+            mask_unit: "token", "word" or "ngram", what is masked as a whole; None: word.
+
+        Raises:
+            UserError: a flag is missing, malformed or contradicts another, or a file does not exist.
+        """
+        vocabulary = vocab_size, vocab_type, vocab_from, max_samples_for_vocab
+        super().configure(train_files, dev_files, test_files, sequence_length, *vocabulary)
+        if self.config["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
+            raise UserError(
+                f"--vocab_type={VocabType.BYTE_LEVEL_BPE.value}: such a vocabulary is learned without {_MASK}. "
+                "Expected subwords, or --vocab_from with a published vocabulary, such as RoBERTa's, that has a mask."
+            )
+        rate = typed_value("--mask_rate", 0.15 if mask_rate is None else mask_rate, float, MASK_RATE)
+        unit = typed_value("--mask_unit", mask_unit or "word", str, Choices(MASK_UNITS))
+        self.remember({**self.config, "mask_rate": rate, "mask_unit": unit})
+
+    @property
+    def additional_reserved_tokens(self):
+        """The mask, in a vocabulary that is learned."""
+        return () if self.existing_vocabularies else (_MASK,)
+
+    def feature_encoders(self, data_dir):
+        """See `Problem.feature_encoders`; inputs and targets have one vocabulary."""
+        from t2t_lite.data.masking import masking_of
+
+        encoder = super().feature_encoders(data_dir)["targets"]
+        self.masking = masking_of(encoder, self.config["mask_rate"], self.config["mask_unit"])
+        return {"inputs": encoder, "targets": encoder}
+
+    def corrupt(self, batch, seeds):
+        """Returns the masked ids as inputs, and what is to be guessed as targets."""
+        inputs, targets = self.masking(batch["targets"], seeds)
+        return {"inputs": inputs, "targets": targets}

@@ -1,0 +1,113 @@
+"""Classifiers of the user's own texts and pairs of texts."""
+
+import pytest
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.text_class_problem import cut_texts
+from t2t_lite.errors import UserError
+from tests.data.stored import read_examples
+
+SINGLE = "".join(f"{'odd' if n % 2 else 'even'}\tthe number {n} is here\r\n\n" for n in range(60))
+PAIRS = "".join(f"{'less' if n < 30 else 'more'}\tnumber {n}\tnumber 30 or 31\n" for n in range(60))
+
+
+def files_of(folder, **contents):
+    paths = {}
+    for name, content in contents.items():
+        path = folder / f"{name}.tsv"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        paths[f"{name}_files"] = [str(path)]
+    return paths
+
+
+def generated(name, folder, **arguments):
+    problem = registry.problem(name)
+    problem.configure(**arguments)
+    problem.generate_data(str(folder), str(folder))
+    return problem
+
+
+def parts_of(ids):
+    """The ids of each text of a row, which ends in 1."""
+    ends = [at for at, i in enumerate(ids) if i == 1]
+    assert ends[-1] == len(ids) - 1
+    return [ids[start:end] for start, end in zip([0, *(end + 1 for end in ends)], ends, strict=False)]
+
+
+@pytest.mark.parametrize(
+    "name, content, first, label",
+    [
+        ("classify_own", SINGLE, ["the number 0 is here"], "even"),
+        ("classify_pair_own", PAIRS, ["number 0", "number 30 or 31"], "less"),
+    ],
+)
+def test_records_hold_the_texts_and_the_label(name, content, first, label, tmp_path):
+    generated(name, tmp_path, vocab_size=300, **files_of(tmp_path, train=content, dev=content, test=content))
+    problem = registry.problem(name)  # it reads the folder
+    encoders = problem.get_feature_encoders(str(tmp_path))
+    for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL, DatasetSplit.TEST):
+        rows = list(read_examples(problem.shard_paths(str(tmp_path), split)))
+        assert len(rows) == 60
+    decode = encoders["inputs"].decode
+    held = {tuple(decode(part) for part in parts_of(row["inputs"])): row["targets"] for row in rows}
+    assert encoders["targets"].decode(held[tuple(first)]) == label and len(held) == 60
+    assert problem.num_classes == 2 and encoders["targets"].vocab_size == 3
+
+
+def popped(first, second, room):
+    """BERT's own loop (google-research/bert, run_classifier.py)."""
+    first, second = list(first), list(second)
+    while len(first) + len(second) > room:
+        (first if len(first) > len(second) else second).pop()
+    return first, second
+
+
+@pytest.mark.parametrize("longest", [4, 7, 8, 30])
+@pytest.mark.parametrize("lengths", [(3, 9), (9, 3), (6, 6), (1, 1), (7, None), (2, None)])
+def test_the_longer_text_of_a_pair_is_cut_first(lengths, longest):
+    first, second = ([10 * side + i for i in range(2, 2 + (n or 0))] for side, n in enumerate(lengths, 1))
+    if lengths[1] is None:
+        row, expected = [*first, 1], [*first[: longest - 1], 1]
+    else:
+        row = [*first, 1, *second, 1]
+        kept, rest = popped(first, second, longest - 2)
+        expected = [*kept, 1, *rest, 1]
+    found = tf.function(cut_texts)(tf.constant(row, tf.int64), longest).numpy().tolist()
+    assert found == expected
+
+
+def test_rows_are_cut_to_what_the_model_reads(tmp_path):
+    content = SINGLE.replace("is here", "is here " * 40)
+    problem = generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=content, dev=SINGLE))
+    hparams = registry.hparams("bert_tiny").parse("max_length=16,batch_size=64")
+    for split in ("train", "eval"):
+        batch = next(iter(problem.dataset(str(tmp_path), split, hparams)))
+        batch = batch[0] if isinstance(batch, tuple) else batch
+        assert batch["inputs"].shape[1] <= 16
+        assert (tf.reduce_sum(tf.cast(batch["inputs"] == 1, tf.int32), 1).numpy() == 1).all()
+
+
+@pytest.mark.parametrize(
+    "contents, message",
+    [
+        ({"dev": "odd\tx\nnew\ty\n"}, r"dev\.tsv, line 2: the label 'new' is in no training file.*even, odd"),
+        ({"train": "odd\tx\nodd\ty\n"}, r"train\.tsv: 1 label in the first column"),
+        ({"train": "odd\tx\njust text\n"}, r"train\.tsv, line 2: found 1 column\. Expected 2: label<TAB>text"),
+        ({"train": "odd\tx\teven\n"}, r"line 1: found 3 columns"),
+        ({"train": "odd\t \n"}, r"line 1: found 2 columns, one of them blank"),
+        ({"train": b"odd\tx\neven\t\xff\n"}, r"train\.tsv, line 2: byte 0xff at position 5 is not UTF-8"),
+        ({"train": ""}, r"train\.tsv: the file is empty"),
+    ],
+)
+def test_bad_files_are_refused_and_nothing_is_written(contents, message, tmp_path):
+    files = files_of(tmp_path, **{"train": SINGLE, "dev": SINGLE, **contents})
+    with pytest.raises(UserError, match=message):
+        generated("classify_own", tmp_path / "data", vocab_size=300, **files)
+    assert not [path for path in (tmp_path / "data").glob("*") if "tfrecord" in path.name or "vocab" in path.name]
+
+
+def test_missing_files_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"classify_pair_own: missing --dev_files.*label<TAB>first<TAB>second"):
+        registry.problem("classify_pair_own").configure(**files_of(tmp_path, train=PAIRS))

@@ -1,0 +1,85 @@
+"""Masked language models of the user's own text files: what a batch holds, and what its masks depend on."""
+
+import numpy as np
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.data.masking import mask_of
+from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import ByteTextEncoder
+
+TEXT = "\n".join(f"{number} green bottles were standing on the wall" for number in range(400))
+HPARAMS = "batch_size=128"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("masked")
+    (folder / "a.txt").write_text(TEXT)
+    problem = registry.problem("masked_lm_own")
+    paths = {"train_files": [str(folder / "a.txt")], "dev_files": [str(folder / "a.txt")]}
+    problem.configure(**paths, vocab_size=320, sequence_length=24, mask_rate=0.3)
+    problem.generate_data(str(folder), str(folder))
+    return str(folder)
+
+
+def rows(folder, split, hparams=HPARAMS, count=None):
+    problem = registry.problem("masked_lm_own")
+    found = []
+    for batch in problem.dataset(folder, split, registry.hparams("bert_tiny").parse(hparams)):
+        batch = batch[0] if isinstance(batch, tuple) else batch
+        found += zip(*(batch[name].numpy().tolist() for name in ("inputs", "targets")), strict=True)
+        if count and len(found) >= count:
+            return found
+    return found
+
+
+def test_what_is_masked_is_to_be_guessed_and_the_rest_is_the_text(folder):
+    encoder = registry.problem("masked_lm_own").get_feature_encoders(folder)["inputs"]
+    mask_id, mask = mask_of(encoder)
+    assert (mask_id, mask) == (3, "[MASK]")
+    found = rows(folder, "eval")
+    inputs, targets = (np.array(side) for side in zip(*[row for row in found if 0 not in row[0]], strict=True))
+    chosen = targets != 0
+    assert chosen.any(1).all() and 0.25 < chosen.mean() < 0.4
+    assert 0.7 < (inputs[chosen] == mask_id).mean() < 0.9 and not (inputs[~chosen] == mask_id).any()
+    text = encoder.decode([i for i in np.where(chosen, targets, inputs).ravel().tolist() if i != 1])
+    assert all(line in text for line in TEXT.splitlines()[10:20])
+    pieces = np.array(encoder.pieces(range(encoder.vocab_size)))
+    continues = ~np.char.startswith(pieces[np.where(chosen, targets, inputs)], "\u2581")
+    both = continues[:, 1:] & (np.where(chosen, targets, inputs)[:, :-1] > 3)
+    assert (chosen[:, 1:] == chosen[:, :-1])[both].all(), "a word is masked in part"
+
+
+def test_an_evaluation_has_the_same_masks_in_any_batches_and_each_epoch_of_training_has_others(folder):
+    evaluations = [rows(folder, "eval", f"batch_size={size}") for size in (64, 500)]
+    without_padding = [sorted([i for i in row[0] if i] for row in found) for found in evaluations]
+    assert without_padding[0] == without_padding[1]
+    epochs = rows(folder, "train", count=3 * len(evaluations[0]))
+    texts = {}
+    for inputs, targets in epochs:
+        text = tuple(t or i for i, t in zip(inputs, targets, strict=True))
+        texts.setdefault(text, set()).add(tuple(inputs))
+    seen_again = [len(masked) for masked in texts.values()]
+    assert sum(count > 1 for count in seen_again) > len(seen_again) / 2
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ({"mask_rate": 0.0}, "--mask_rate=0.0: expected"),
+        ({"mask_rate": 1.0}, "--mask_rate=1.0: expected"),
+        ({"mask_unit": "phrase"}, "--mask_unit='?phrase'?: expected.* token, word, ngram"),
+        ({"vocab_type": "byte_level_bpe"}, "--vocab_type=byte_level_bpe: such a vocabulary is learned without"),
+        ({"dev_files": []}, "masked_lm_own: missing --dev_files"),
+    ],
+)
+def test_bad_flags_are_refused(flags, message, folder):
+    paths = {"train_files": [f"{folder}/a.txt"], "dev_files": [f"{folder}/a.txt"]}
+    with pytest.raises(UserError, match=message):
+        registry.problem("masked_lm_own").configure(**{**paths, **flags})
+
+
+def test_a_vocabulary_without_a_mask_is_refused():
+    with pytest.raises(UserError, match=r"has no \[MASK\], nor <mask>"):
+        mask_of(ByteTextEncoder())

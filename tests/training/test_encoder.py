@@ -1,0 +1,80 @@
+"""Runs of an encoder: masked ids on eight replicas, an exact resume, and a classifier that goes on from it."""
+
+import random
+
+import pytest
+import tensorflow as tf
+
+import t2t_lite
+from t2t_lite import registry
+from tests.training.runs import assert_same, state, trainer
+
+SIZES = (
+    "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=128,learning_rate_warmup_steps=2,"
+    "attention_dropout=0.1,layer_prepostprocess_dropout=0.1"
+)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Folders with text, and with sentences of two classes in the vocabulary of the text."""
+    folder = tmp_path_factory.mktemp("encoder")
+    draw = random.Random(1)
+    words = {"warm": ["sun", "fire", "summer", "coffee"], "cold": ["snow", "ice", "winter", "frost"]}
+    lines = [f"{kind}\tI like {draw.choice(words[kind])} and {draw.choice(words[kind])}" for kind in [*words] * 150]
+    (folder / "a.tsv").write_text("\n".join(lines))
+    (folder / "a.txt").write_text("\n".join(line.partition("\t")[2] for line in lines))
+    text, labelled = registry.problem("masked_lm_own"), registry.problem("classify_own")
+    text.configure([str(folder / "a.txt")], [str(folder / "a.txt")], sequence_length=31, vocab_size=310)
+    text.generate_data(str(folder / "text"), str(folder))
+    labelled.configure([str(folder / "a.tsv")], [str(folder / "a.tsv")], vocab_from=[str(folder / "text")])
+    labelled.generate_data(str(folder / "labelled"), str(folder))
+    return folder
+
+
+def masked(data, output_dir, rate=0.001, hparams="", **settings):
+    named = {"problem": "masked_lm_own", "hparams_set": "bert_tiny", "model": "transformer"}
+    return trainer(
+        str(data / "text"),
+        output_dir,
+        f"{SIZES}{hparams},learning_rate_schedule=constant,learning_rate_constant={rate}",
+        **named,
+        **settings,
+    )
+
+
+def test_eight_replicas_are_eight_batches_of_one_and_a_run_in_parts_is_that_in_one(data, tmp_path):
+    masked(data, tmp_path / "eight", logical_cpus=8).train(6)
+    masked(data, tmp_path / "parts", logical_cpus=8).train(3)
+    masked(data, tmp_path / "parts", logical_cpus=8).train(6)
+    assert_same(state(tmp_path / "parts", 6), state(tmp_path / "eight", 6))
+    masked(data, tmp_path / "one", hparams=",gradient_accumulation_steps=8").train(6)
+    before, eight, one = (state(tmp_path / name, step) for name, step in (("eight", 3), ("eight", 6), ("one", 6)))
+    names = [name for name in eight if name.startswith("model/") and eight[name].dtype == "float32"]
+    moved = tf.linalg.global_norm([eight[name] - before[name] for name in names])
+    apart = tf.linalg.global_norm([eight[name] - one[name] for name in names])
+    assert apart <= 1e-3 * moved, "other masks or other counts on the replicas"
+
+
+def test_a_classifier_goes_on_from_masked_words_and_answers(data, tmp_path):
+    masked(data, tmp_path / "masked", 0.01).train(60)
+    guessed = t2t_lite.load(str(tmp_path / "masked")).fill_mask(["I like [MASK] and ice"], top=310)
+    (candidates,) = guessed[0]
+    assert sum(c.probability for c in candidates) == pytest.approx(1, abs=1e-4)
+    assert [c.probability for c in candidates] == sorted((c.probability for c in candidates), reverse=True)
+    named = {"problem": "classify_own", "hparams_set": "bert_tiny", "model": "transformer"}
+    named |= {"evaluates": True, "local_eval_frequency": 60, "warm_start_from": str(tmp_path / "masked")}
+    metrics = trainer(
+        str(data / "labelled"),
+        tmp_path / "classes",
+        f"{SIZES},learning_rate_schedule=constant,learning_rate_constant=0.01",
+        **named,
+    ).train(60)
+    assert metrics["accuracy"] == 1
+    predictor = t2t_lite.load(str(tmp_path / "classes"))
+    assert [p.label for p in predictor.predict(["I like frost and ice", "I like sun and fire"])] == ["cold", "warm"]
+    texts, options = ["I like ice", "sun"], {"layers": "all", "join": "concat"}
+    whole, pooled = (predictor.features(texts, **options, pooling=pooling) for pooling in (None, "mean"))
+    assert [states.shape[1] for states in whole] == [16, 16] and len(whole[0]) > len(whole[1])
+    for states, mean in zip(whole, pooled, strict=True):
+        tf.debugging.assert_near(states.mean(0), mean, atol=1e-5)
