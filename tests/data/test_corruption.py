@@ -78,6 +78,7 @@ def test_a_batch_is_masked_alike_for_any_number_of_replicas(paths):
     assert_same(batches(1), batches(8))
 
 
+@pytest.mark.slow
 def test_a_resumed_run_masks_alike_and_another_seed_does_not(paths, tmp_path):
     iterator, restored = stream(paths), stream(paths)
     for _ in range(11):

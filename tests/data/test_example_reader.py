@@ -97,6 +97,7 @@ def test_every_reader_applies_a_ported_override_before_it_swaps(data_dir, read, 
     assert rows(read(problem, data_dir), 60) == expected
 
 
+@pytest.mark.slow
 def test_an_example_may_become_several_or_none_and_the_limits_count_after_it(data_dir):
     short = {((10 + n, 1), (*[30] * (n + 1), 1)) for n in (1, 3, 5)}
     long = {((10 + n, 1, 10 + n, 1), (*[30] * (n + 1), 1)) for n in (1, 3, 5)}

@@ -36,6 +36,7 @@ def test_the_walkthrough_can_be_typed(tmp_path):
     assert len((tmp_path / "translation.de").read_text().splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_the_problem_of_ones_own_works_as_typed(tmp_path, monkeypatch, capfd):
     from t2t_lite import registry
     from t2t_lite.bin import t2t_datagen, t2t_trainer

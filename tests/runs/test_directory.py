@@ -184,6 +184,7 @@ def test_the_folder_of_a_lock_is_as_it_was(tmp_path):
     assert [path.name for path in tmp_path.rglob("*")] == ["a", "b", "train.log"]
 
 
+@pytest.mark.slow
 def test_a_second_trainer_is_refused(tmp_path):
     """By another process as by this one; afterwards the folder is free."""
     with locked(str(tmp_path)):

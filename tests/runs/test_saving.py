@@ -62,6 +62,7 @@ def run(fitted, data):
     return data / "run"
 
 
+@pytest.mark.slow
 def test_the_commands_open_it(fitted, run, tmp_path):
     source, target = tmp_path / "source.txt", tmp_path / "target.txt"
     source.write_text("red house\n\nold green tree\n")
