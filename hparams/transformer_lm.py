@@ -1,8 +1,9 @@
 """Sets of language models for `--hparams_set`: GPT and GPT-2, tensor2tensor's, and this package's own.
 
 GPT's sizes and dropout are those of its published models, optimizer and learning rate those of Radford et al. 2018,
-section 4.1; GPT-2's authors did not publish theirs. Embeddings begin as in all models here, not with GPT's N(0, 0.02).
-tensor2tensor's are those of its models/research/attention_lm.py and models/transformer.py.
+section 4.1; GPT-2's authors did not publish theirs. All matrices begin as N(0, 0.02); GPT-2's smaller initial values of
+the projections into the residual stream are not copied. tensor2tensor's are those of its
+models/research/attention_lm.py and models/transformer.py.
 """
 
 from t2t_lite.config import HParams

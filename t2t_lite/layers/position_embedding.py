@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes, is_known
+from t2t_lite.layers.keras_names import check_initializers, initializer_config, own_initializer
 
 LAYOUTS = ("interleaved", "marian", "tensor2tensor")
 
@@ -77,23 +78,30 @@ class LearnedPositionEmbedding(keras.layers.Layer):
 
     Args:
         max_length: int, rows of the table.
+        embeddings_initializer: of the table: see `keras.layers.Embedding`; None: N(0, hidden_size^-0.5), as the token
+            embeddings before their scaling.
 
     A graph whose lengths are only known when it runs cannot raise `ValueError`. There a longer sequence is an error of
     the backend's (a slice beyond its tensor), and a later `position` gives NaN; neither is clamped to the last row.
 
     Raises:
-        ValueError: `max_length` is not positive; or a sequence is longer than the table, or `position` beyond it.
+        ValueError: `max_length` is not positive, or the initializer unknown; or a sequence is longer than the table, or
+            `position` beyond it.
     """
 
-    def __init__(self, max_length, **kwargs):
+    def __init__(self, max_length, embeddings_initializer=None, **kwargs):
         super().__init__(**kwargs)
         check_sizes(max_length=max_length)
+        check_initializers(embeddings_initializer=embeddings_initializer)
         self.max_length = max_length
+        self.embeddings_initializer = embeddings_initializer
         self.supports_masking = True
 
     def build(self, input_shape):
-        """Creates the table, N(0, hidden_size^-0.5) as the token embeddings before their scaling."""
-        initializer = keras.initializers.RandomNormal(stddev=input_shape[-1] ** -0.5)
+        """Creates the table."""
+        initializer = own_initializer(self.embeddings_initializer)
+        if initializer is None:
+            initializer = keras.initializers.RandomNormal(stddev=input_shape[-1] ** -0.5)
         self.table = self.add_weight(name="table", shape=(self.max_length, input_shape[-1]), initializer=initializer)
 
     def call(self, inputs, position=None):
@@ -123,4 +131,5 @@ class LearnedPositionEmbedding(keras.layers.Layer):
 
     def get_config(self):
         """Returns the constructor's arguments."""
-        return {**super().get_config(), "max_length": self.max_length}
+        initializer = initializer_config(self.embeddings_initializer)
+        return {**super().get_config(), "max_length": self.max_length, "embeddings_initializer": initializer}

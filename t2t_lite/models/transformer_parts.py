@@ -45,12 +45,22 @@ class TransformerModel(SequenceModel):
         """Returns the `TokenEmbedding` of a vocabulary."""
         c = self.config
         options = {"scale": c["scale_embeddings"], "embedding_size": c["embedding_size"], "use_bias": use_bias}
+        options["embeddings_initializer"] = self.embeddings_initializer()
         return TokenEmbedding(size, c["hidden_size"], **options, dtype=self.dtype_policy, name=name)
+
+    def embeddings_initializer(self):
+        """Returns the initializer of tables of embeddings; None: the layers' own.
+
+        The initializer "normal" is that of all weights, as in GPT-2 and BERT; the others are of the layers' matrices.
+        """
+        c = self.config
+        return matrix_initializer("normal", c["initializer_gain"]) if c["initializer"] == "normal" else None
 
     def make_position(self, name):
         """Returns the layer that adds positions to embeddings, or None."""
         if self.config["position"] == "learned":
-            return LearnedPositionEmbedding(self.config["max_position"], dtype=self.dtype_policy, name=name)
+            options = {"embeddings_initializer": self.embeddings_initializer(), "dtype": self.dtype_policy}
+            return LearnedPositionEmbedding(self.config["max_position"], **options, name=name)
         if self.config["position"] == "sinusoidal":
             return SinusoidalPositionEmbedding(self.config["position_layout"], dtype=self.dtype_policy, name=name)
         return None

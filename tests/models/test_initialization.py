@@ -54,6 +54,9 @@ def test_initializers_of_tensor2tensor(name, gain, deviation):
         if weight.path.endswith("kernel"):
             value = keras.ops.convert_to_numpy(weight)
             assert value.std() == pytest.approx(deviation(value.shape), rel=0.05), weight.path
+        elif weight.path.endswith(("embeddings", "/table")):
+            value = keras.ops.convert_to_numpy(weight)
+            assert value.std() == pytest.approx(gain if name == "normal" else 96**-0.5, rel=0.05), weight.path
 
 
 def test_an_unknown_initializer_is_named():
