@@ -51,7 +51,7 @@ def test_every_setting_reaches_the_export(call_command, made, monkeypatch):
         options.pop("command"), options.pop("license")
     assert given == [
         {"beam_size": 4, "alpha": 0.6, "extra_length": 50, "length_penalty": "gnmt", "ends": "any",
-         "max_input_length": 512},
+         "max_input_length": None},  # that of the task
         {"beam_size": 7, "alpha": 0.3, "extra_length": 9, "length_penalty": "power", "ends": "top",
          "max_input_length": 33},
     ]  # fmt: skip

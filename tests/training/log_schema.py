@@ -5,7 +5,7 @@ import pathlib
 import re
 
 _PAGE = pathlib.Path(__file__).parents[2] / "docs/training.md"
-_KINDS = {"number": (int, float), "integer": int, "string": str, "boolean": bool, "object": dict}
+_KINDS = {"number": (int, float), "integer": int, "string": str, "boolean": bool, "object": dict, "list": list}
 
 
 def documented():
