@@ -84,7 +84,7 @@ STEPS_BETWEEN = Range(1, 10**9)
 CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
-MASK_RATE = Range(above=0, below=1)
+MASK_RATE = Range(0.001, 0.999)
 MASK_UNITS = ("token", "word", "ngram")  # what a masked language model guesses as a whole
 METRIC_MOVE = Range(0, 10**6)
 SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text

@@ -95,7 +95,7 @@ def shift_rows(x):
     batch, heads, length, width = ops.shape(x)
     flat = ops.reshape(x, (batch, heads, length * width))
     # ops.slice, not indexing: its gradient is one padding
-    flat = ops.slice(flat, (0, 0, length - 1), (batch, heads, length * (width - 1)))
+    flat = ops.slice(flat, (0, 0, _before(length)), (batch, heads, length * (width - 1)))
     rows = ops.reshape(flat, (batch, heads, length, width - 1))
     return ops.slice(rows, (0, 0, 0, 0), (batch, heads, length, width - length))
 
@@ -103,7 +103,13 @@ def shift_rows(x):
 def shift_rows_back(x):
     """[B, heads, T, S] -> [B, heads, T, T + S]: the transpose of `shift_rows`."""
     batch, heads, length, keys = ops.shape(x)
-    wide = ops.pad(x, ((0, 0), (0, 0), (0, 0), (0, length - 1)))
-    flat = ops.reshape(wide, (batch, heads, length * (keys + length - 1)))
-    flat = ops.pad(flat, ((0, 0), (0, 0), (length - 1, 1)))
+    before = _before(length)
+    wide = ops.pad(x, ((0, 0), (0, 0), (0, 0), (0, before)))
+    flat = ops.reshape(wide, (batch, heads, length * (keys + before)))
+    flat = ops.pad(flat, ((0, 0), (0, 0), (before, length - before)))
     return ops.reshape(flat, (batch, heads, length, keys + length))
+
+
+def _before(length):
+    """Returns one less than a length, but not less than 0: prompts may all be empty."""
+    return max(length - 1, 0) if isinstance(length, int) else ops.maximum(length - 1, 0)

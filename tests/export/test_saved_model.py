@@ -221,13 +221,13 @@ def test_a_model_with_a_table_of_positions(tmp_path):
     """The limit ends with the table, and longer inputs are cut to it."""
     run = make_run(tmp_path, pos="emb", max_position=10)
     translator = Translator.load(str(run))
-    serve = tf.saved_model.load(export_saved_model(translator, str(tmp_path / "export"), max_input_length=10))
+    serve = tf.saved_model.load(export_saved_model(translator, str(tmp_path / "export")))
     found = serve.signatures["serving_default"](inputs=tf.constant(["red " * 30, "a"]))
     expected = translator.translate(["red " * 30, "a"])
     assert [text.decode() for text in found["outputs"].numpy()] == [t.text for t in expected]
     assert found["truncated"].numpy().tolist() == [True, False]
     with pytest.raises(UserError, match="table of positions ends at 10"):
-        export_saved_model(translator, str(tmp_path / "export"))
+        export_saved_model(translator, str(tmp_path / "export"), max_input_length=11)
 
 
 def test_a_vocabulary_of_words_goes_along(tmp_path):

@@ -57,19 +57,19 @@ def test_eight_replicas_are_eight_batches_of_one_and_a_run_in_parts_is_that_in_o
 
 
 def test_a_classifier_goes_on_from_masked_words_and_answers(data, tmp_path):
-    masked(data, tmp_path / "masked", 0.01).train(60)
+    masked(data, tmp_path / "masked", 0.003).train(60)
     guessed = t2t_lite.load(str(tmp_path / "masked")).fill_mask(["I like [MASK] and ice"], top=310)
     (candidates,) = guessed[0]
     assert sum(c.probability for c in candidates) == pytest.approx(1, abs=1e-4)
     assert [c.probability for c in candidates] == sorted((c.probability for c in candidates), reverse=True)
     named = {"problem": "classify_own", "hparams_set": "bert_tiny", "model": "transformer"}
-    named |= {"evaluates": True, "local_eval_frequency": 60, "warm_start_from": str(tmp_path / "masked")}
+    named |= {"evaluates": True, "local_eval_frequency": 200, "warm_start_from": str(tmp_path / "masked")}
     metrics = trainer(
         str(data / "labelled"),
         tmp_path / "classes",
-        f"{SIZES},learning_rate_schedule=constant,learning_rate_constant=0.01",
+        f"{SIZES},learning_rate_schedule=constant,learning_rate_constant=0.003",
         **named,
-    ).train(60)
+    ).train(200)
     assert metrics["accuracy"] == 1
     predictor = t2t_lite.load(str(tmp_path / "classes"))
     assert [p.label for p in predictor.predict(["I like frost and ice", "I like sun and fire"])] == ["cold", "warm"]

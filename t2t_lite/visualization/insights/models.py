@@ -98,7 +98,9 @@ class _Model:
 
 
 def _time_of(checkpoint):
-    return tf.io.gfile.stat(checkpoint + ".index").mtime_nsec
+    """Returns time and size of a checkpoint: TensorFlow tells local files' times in whole seconds."""
+    found = tf.io.gfile.stat(checkpoint + ".index")
+    return found.mtime_nsec, found.length
 
 
 def _heads(answerer):
