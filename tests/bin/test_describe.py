@@ -103,6 +103,7 @@ def test_training_has_no_use_for_the_rates_of_describe(call, tmp_path, flag):
     assert f"{flag}: only for --describe" in err
 
 
+@pytest.mark.slow
 def test_describe_draws_the_learning_rate_and_the_positions(call, tmp_path):
     for name in ("plot.png", "plot.svg"):
         status, out, err = call(*DESCRIBE, f"--plot={tmp_path / name}", "--train_steps=100")

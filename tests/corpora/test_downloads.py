@@ -209,6 +209,7 @@ def test_nothing_of_tensorflow_datasets_is_imported_without_need(tmp_path, monke
     assert read(Prepared(), tmp_path, DatasetSplit.TRAIN) == [("archive", "Archiv")]
 
 
+@pytest.mark.slow
 def test_a_damaged_prepared_set_gives_one_line(tmp_path, prepared_set):
     refused = 0
     for name in ("dataset_info.json", "features.json"):

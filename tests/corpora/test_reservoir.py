@@ -67,6 +67,7 @@ def test_a_full_disk_is_told_with_its_folder(monkeypatch):
     assert caught.value.filename == tempfile.gettempdir()
 
 
+@pytest.mark.slow
 def test_the_text_is_not_in_memory():
     tracemalloc.start()
     try:

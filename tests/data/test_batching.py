@@ -58,6 +58,7 @@ def test_every_example_comes_once_an_epoch(paths, pool_size):
     assert min(counts.values()) >= epochs - waiting - 1
 
 
+@pytest.mark.slow
 def test_an_epoch_boundary_loses_and_repeats_nothing(paths):
     """Without shuffling, pools follow the passes over the data exactly: one pool of all examples is one epoch."""
     stream = iter(corpus.training_batches(paths, batch_size=512, pool_size=2000, shuffle=False))
@@ -86,6 +87,7 @@ def test_no_batch_is_a_leftover(paths):
         assert len(numbers(batch)) * max(batch["inputs"].shape[1], batch["targets"].shape[1]) > 256 - 2 * 30
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_order(paths):
     first, again, other = (take(corpus.training_batches(paths, batch_size=256, seed=seed), 40) for seed in (7, 7, 8))
     assert same(first, again)
@@ -130,6 +132,7 @@ def test_lengths_outside_the_limits_are_left_out(paths):
     assert {n for batch in batches for n in numbers(batch)} == kept
 
 
+@pytest.mark.slow
 def test_what_cannot_fit_into_a_batch_is_dropped_in_training_and_kept_in_evaluation(paths):
     longest = max(max(map(len, example.values())) for example in read_examples(paths))
     batch_size = longest - 1
@@ -189,6 +192,7 @@ def test_no_example_within_the_limits(paths):
         corpus.training_batches(paths, batch_size=100, max_length=1)
 
 
+@pytest.mark.slow
 def test_ids_outside_the_vocabulary(paths):
     def encoders(size):
         return {"inputs": TextEncoder(size), "targets": TextEncoder(7)}

@@ -102,6 +102,7 @@ def test_batches_are_full_whatever_max_length_says(data_dir, rows_of):
     assert {batch["targets"].shape[1] for batch, _ in batches if len(batch["targets"]) == 4} == {LENGTH}
 
 
+@pytest.mark.slow
 def test_fixed_shapes_are_full_too(data_dir, rows_of):
     problem, hparams = Plays(), HParams(batch_size=4 * LENGTH)
     split = split_facts.check_training_split(problem, hparams, str(data_dir))

@@ -47,6 +47,7 @@ def assert_same(first, second):
             np.testing.assert_array_equal(found[name], expected[name])
 
 
+@pytest.mark.slow
 def test_a_third_is_masked_and_nothing_is_lost(paths):
     clean = itertools.islice(stream(paths, Problem()), 60)
     masked, ids = 0, 0
@@ -69,6 +70,7 @@ def test_a_row_is_masked_anew_each_time_it_comes(paths):
     assert np.mean([len(set(found)) > 1 for found in several]) > 0.9
 
 
+@pytest.mark.slow
 def test_a_batch_is_masked_alike_for_any_number_of_replicas(paths):
     def batches(replicas):
         step = SimpleNamespace(batches_a_step=replicas, place=lambda batches: None)
@@ -88,6 +90,7 @@ def test_a_resumed_run_masks_alike_and_another_seed_does_not(paths, tmp_path):
     assert_same(itertools.islice(iterator, 30), itertools.islice(restored, 30))
 
 
+@pytest.mark.slow
 def test_evaluation_masks_alike_each_time(paths):
     first, again, other = (
         list(batching.evaluation_batches(Masked(), HPARAMS.override_from_dict({"random_seed": seed}), paths))

@@ -84,6 +84,7 @@ def decoding(problem, data_dir):
     return ({name: tf.constant([ids]) for name, ids in example.items()} for example in reader.examples())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [{}, {"was_reversed": True}, {"was_copy": True}], ids=["plain", "rev", "copy"])
 @pytest.mark.parametrize(
     ("read", "mode"),
@@ -113,6 +114,7 @@ def test_an_example_may_become_several_or_none_and_the_limits_count_after_it(dat
     assert rows(stream) == short | long
 
 
+@pytest.mark.slow
 def test_a_restored_iterator_goes_on_identically(data_dir, tmp_path):
     iterator, restored = (iter(training(Twice(), data_dir)) for _ in range(2))
     for _ in range(7):
@@ -194,6 +196,7 @@ class Several(Problem):
     features = {"targets": 2, "segments": 2, "label": 1}  # noqa: RUF012
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_ladder", [False, True], ids=["any widths", "ladder"])
 def test_any_number_of_features(tmp_path, with_ladder):
     examples = [{"targets": [*[n + 5] * (n % 8), 1], "segments": [1, 2][: n % 2 + 1], "label": [n % 3]}

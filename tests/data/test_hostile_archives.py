@@ -37,6 +37,7 @@ def changed(rng, content):
     return bytes(content)
 
 
+@pytest.mark.slow
 def test_changed_archives(tmp_path, capsys):
     rng, outcomes = random.Random(1), {"read": 0, "refused": 0}
     members = {"data/a.en": TEXT, "data/b.en.gz": gzip.compress(TEXT)}
@@ -71,6 +72,7 @@ def test_changed_archives(tmp_path, capsys):
     assert peak_mib() - before < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.tgz", "x.zip"])
 def test_a_line_as_large_as_the_memory(tmp_path, name):
     """Gigabytes without an end of line could be in an archive of megabytes; here it is less, for time."""

@@ -138,6 +138,7 @@ def test_bytes_that_stand_for_unknown_characters(tmp_path):
     assert row(inspected(Rare(), str(tmp_path)), "spelled in bytes") == ["0.00%", f"{2 / len(ids):.2%}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "titles", "tokens"),
     [
@@ -156,6 +157,7 @@ def test_the_sides_are_those_that_a_model_sees(data_dir, kind, titles, tokens):
     assert (pathlib.Path(data_dir) / f"{problem.full_name}-lengths.png").exists()
 
 
+@pytest.mark.slow
 def test_the_batches_are_those_of_training(data_dir):
     problem, hparams = Words(), registry.hparams("transformer_tiny").parse("batch_size=36,max_length=7,min_length=5")
     paths, encoders = problem.shard_paths(data_dir, "train"), problem.get_feature_encoders(data_dir)
@@ -173,6 +175,7 @@ def test_the_batches_are_those_of_training(data_dir):
     assert f"a pass over the data: about {batches} batches, {-(-batches // 2)} steps of 2 batches" in text
 
 
+@pytest.mark.slow
 def test_bpe_dropout_makes_longer_sentences(data_dir):
     sets = ("batch_size=64", "batch_size=64,bpe_dropout=1")
     as_written, in_characters = (row(inspected(Pairs(), data_dir, hparams), "largest width") for hparams in sets)

@@ -108,6 +108,7 @@ WRONG_RECORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "place"),
     [*((name, 3) for name in WRONG_RECORDS), ("no targets", 9000)],  # 9000: behind the sample for the pools' size

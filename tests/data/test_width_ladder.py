@@ -61,6 +61,7 @@ def test_no_other_nested_widths_need_fewer_cells(seed):
     assert cells(lengths, chosen) == min(cells(lengths, widths) for widths in possible)
 
 
+@pytest.mark.slow
 def test_many_lengths_take_little_longer():
     lengths = np.random.default_rng(0).lognormal(5, 0.8, (5000, 2)).astype(int) + 1
     widths = nested_widths(lengths, 16)
@@ -76,6 +77,7 @@ def test_sides_of_different_length_have_widths_of_their_own():
     assert lengths.sum() / cells(lengths, shapes[:, 1:]) > 0.9  # 0.6 with one width for both sides
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool_size", [None, 300])
 def test_every_batch_is_full_and_every_example_comes_as_often(paths, originals, ladder, pool_size):
     counts, real, padded, shapes = collections.Counter(), 0, 0, set()

@@ -38,6 +38,7 @@ def test_beam_search_of_an_ensemble_is_that_of_the_mean_of_probabilities(compile
             assert (result.score, result.ended) == (pytest.approx(score, abs=1e-4), ended)
 
 
+@pytest.mark.slow
 def test_one_model_twice_is_that_model():
     model = MODELS[0]
     options = {"n_best": 3, "extra_length": 6}

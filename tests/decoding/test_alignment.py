@@ -94,6 +94,7 @@ def test_attention_is_the_mean_of_the_heads_of_a_layer():
     assert not two[:, 2:].any()
 
 
+@pytest.mark.slow
 def test_a_translator_gives_attention_on_request(run_dir):
     translator, texts = Translator.load(str(run_dir)), ["the red house.", "", "a tree"]
     options = {"n_best": 2, "extra_length": 3}

@@ -108,6 +108,7 @@ def test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough():
         assert_same(search(model, [source], [longest], mode, beam_size=8, alpha=0.6, n_best=8), [best[:8]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["graph", "static"])
 def test_neighbours_do_not_matter(mode):
     model, sources = ScriptedModel(spread=1.0, seed=5), sources_of(7, seed=6)

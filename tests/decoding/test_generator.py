@@ -46,6 +46,7 @@ def log_probs(model, prompt, ids):
     return [log_softmax(FullPasses(model).logits(prompt, ids[:at]))[i] for at, i in enumerate(ids)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begin", ["zero", "end"])
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_continuations_are_those_of_full_passes(begin, beam_size):
@@ -64,6 +65,7 @@ def test_continuations_are_those_of_full_passes(begin, beam_size):
             assert one.token_scores == pytest.approx(log_probs(generator.model, ids, outputs), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_samples_have_their_own_log_probability_and_depend_on_seed_and_prompt_alone():
     generator = generator_of()
     options = {"max_new_tokens": NEW, "sampling": True, "n_best": 5, "seed": 7, "temperature": 3.0}
@@ -80,6 +82,7 @@ def test_samples_have_their_own_log_probability_and_depend_on_seed_and_prompt_al
     assert len(set(texts[0])) > 1
 
 
+@pytest.mark.slow
 def test_the_end_of_the_table_of_positions_ends_a_continuation():
     generator = generator_of(position="learned", max_position=8, softmax_bias=True)
     generator.model.target_embedding.bias.assign(-99.0 * (np.arange(11) == 1))  # no text ends by itself
@@ -93,6 +96,7 @@ def test_the_end_of_the_table_of_positions_ends_a_continuation():
         generator.generate(["a"], max_prompt_length=8)
 
 
+@pytest.mark.slow
 def test_a_text_s_score_is_that_of_its_ids_from_the_beginning():
     for begin in ("zero", "end"):
         generator = generator_of(begin, position="learned", max_position=8)
@@ -107,6 +111,7 @@ def test_a_text_s_score_is_that_of_its_ids_from_the_beginning():
             generator.score(["a", [2] * 9])
 
 
+@pytest.mark.slow
 def test_prompts_may_be_ids_which_are_in_the_vocabulary():
     generator = generator_of()
     by_text, by_ids = generator.generate(["abba", Letters().encode("abba")], max_new_tokens=3)
@@ -118,6 +123,7 @@ def test_prompts_may_be_ids_which_are_in_the_vocabulary():
         generator.generate("abba")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -152,6 +158,7 @@ def test_what_cannot_be_streamed_or_is_out_of_range_is_named():
         generator.generate(["a"], extra_length=3)
 
 
+@pytest.mark.slow
 def test_rules_against_repetition_count_the_prompt_and_stop_does_not():
     generator = generator_of(softmax_bias=True)
     likely = Letters().encode("ab")
@@ -163,6 +170,7 @@ def test_rules_against_repetition_count_the_prompt_and_stop_does_not():
     assert stopped.text == free.text.partition("ab")[0] and len(stopped.ids) >= 1
 
 
+@pytest.mark.slow
 def test_a_run_is_loaded_by_its_task(lm_run_dir):
     generator = t2t_lite.load(str(lm_run_dir))
     assert isinstance(generator, t2t_lite.Generator)

@@ -34,6 +34,7 @@ def rules_of(source, ngram_size, penalty, continues):
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("continues", [False, True], ids=["outputs", "prompts"])
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
 @pytest.mark.parametrize("beam", [1, 3])
@@ -53,6 +54,7 @@ def test_what_is_forbidden_and_penalized_is_hugging_faces(beam, compile, continu
     assert changed >= 4, "not a test otherwise"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ngram_size, penalty", RULES)
 def test_samples_are_of_what_is_left_and_scored_by_the_model_itself(ngram_size, penalty):
     model = ScriptedModel(vocab_size=12, spread=1.0, end_bias=-4.0)

@@ -116,6 +116,7 @@ def test_a_temperature_of_nearly_nothing_is_greedy_search_and_so_is_a_choice_of_
             assert ours[0].ended == theirs[0].ended
 
 
+@pytest.mark.slow
 def test_a_seed_fixes_the_samples_and_another_one_changes_them():
     model = ScriptedModel(spread=0.5, end_bias=-1.0)
     first, again, other = (ids_of(drawn(model, n_best=3, seed=seed)) for seed in (5, 5, 6))
@@ -135,6 +136,7 @@ def test_each_sentence_has_draws_of_its_own_and_equal_ones_have_equal_ones():
     assert found[0] == found[2] != found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_samples_do_not_depend_on_neighbours_or_on_compilation(compile):
     """Twelve are drawn in several groups. The scores are the model's own, whatever they were drawn by."""

@@ -8,6 +8,8 @@ from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.search_options import SearchOptions
 from tests.decoding.scripted import ScriptedModel
 
+pytestmark = pytest.mark.slow
+
 SOURCE = [3, 7, 4, 1]
 CASES = {
     "beams": ({"beam_size": 3, "n_best": 3}, {}, []),

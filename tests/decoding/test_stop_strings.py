@@ -65,6 +65,7 @@ def test_the_table_accepts_exactly_the_texts_that_contain_a_string(tmp_path):
         assert 20 < accepted < 280, f"{name}: not a test otherwise"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_string_ends_a_hypothesis_as_eos_does(beam, compile):
@@ -86,6 +87,7 @@ def test_a_string_ends_a_hypothesis_as_eos_does(beam, compile):
     assert ended > 2, "not a test otherwise"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True], ids=["graph", "xla"])
 def test_a_sample_is_the_beginning_of_the_one_without_stops(compile):
     model, encoder = ScriptedModel(spread=0.3, end_bias=-3.0), Letters()
@@ -98,6 +100,7 @@ def test_a_sample_is_the_beginning_of_the_one_without_stops(compile):
         assert ("dd" in encoder.decode(result.ids)) == result.stopped == (len(result.ids) < len(whole.ids))
 
 
+@pytest.mark.slow
 def test_translations_are_cut_before_the_first_string(run_dir):
     translator = Translator.load(str(run_dir))
     options = {"beam_size": 1, "extra_length": 8}

@@ -85,6 +85,7 @@ def test_compiled_and_not_compiled_give_the_same():
         assert ours.score == pytest.approx(theirs.score, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["graph", pytest.param("xla", marks=pytest.mark.slow)])
 def test_the_cached_search_equals_full_passes(mode):
     """The same search over a model whose cached step is hidden, and therefore not used."""
@@ -208,6 +209,7 @@ def test_outputs_begin_with_their_prefixes(translator):
                 assert sum(h.token_scores) == pytest.approx(h.score, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_prefixes_that_cannot_be(translator):
     length, source = (len(translator.encoders["inputs"].encode(text)) for text in ("a tree a tree", "x"))
     extra_length = length - source  # EOS is counted on both sides
@@ -221,6 +223,7 @@ def test_prefixes_that_cannot_be(translator):
         translator.translate(["x", "y"], prefixes=["a"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("utility", ["chrf", "bleu"])
 def test_of_several_samples_the_one_of_least_risk(translator, utility):
     options = {"extra_length": 0, "temperature": 0.5, "top_k": 20, "seed": 3}
@@ -271,6 +274,7 @@ def test_progress_counts_every_sentence(translator):
     assert sum(done) == len(TEXTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_model_in_training_on_replicas(compile):
     """The trainer translates with the model whose variables are mirrored; the weights change in between."""

@@ -50,6 +50,7 @@ def printed(workers):
     return [line.strip("'") for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_slurm(bash):
     script = file_of_page("train.sbatch")
     expected = printed("node1:2222,node2:2222")

@@ -41,6 +41,7 @@ def test_every_command_of_the_page_parses():
         DecodeHParams.parse(flags.values.decode_hparams)
 
 
+@pytest.mark.slow
 def test_the_recipe_of_back_translation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = make_run(tmp_path / "made")

@@ -18,6 +18,8 @@ from tests.decoding.runs import SENTENCES
 from tests.examples.test_agent_classifier import FOLDER
 from tests.export.served import HOSTILE, answers_of, stock_operations
 
+pytestmark = pytest.mark.slow
+
 _LONGEST = 24
 ROWS = [b"the red house.", b"", b"   ", b"a green tree is old", b"is " * 200, *HOSTILE]
 

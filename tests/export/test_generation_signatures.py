@@ -19,6 +19,8 @@ from tests.decoding.runs import SENTENCES
 from tests.export.served import HOSTILE, answers_of, stock_operations
 from tests.interchange.gpt_folders import write_gpt
 
+pytestmark = pytest.mark.slow
+
 _LONGEST = 15
 _SEARCH = {"beam_size": 3, "alpha": 0.8, "extra_length": 6, "no_repeat_ngram_size": 2, "repetition_penalty": 1.2}
 ROWS = [b"the red", b"", b"   ", b"a gre", "Gr\u00fc".encode(), b"the " * 40, *HOSTILE]

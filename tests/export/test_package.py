@@ -72,6 +72,7 @@ def test_an_export_opens_as_the_model_it_was_made_of(run, exported):
     assert (after.run.step, after.run.config["hparams_set"]) == (200, "transformer_tiny")
 
 
+@pytest.mark.slow
 def test_it_needs_nothing_from_elsewhere(run, exported, tmp_path, monkeypatch):
     """Moved, and named by the folder of its versions."""
     os.renames(exported, tmp_path / "moved" / "10")

@@ -126,6 +126,7 @@ def test_every_set_is_checked_here():
     assert set(ALL) == {*TABLE_3, *CHANGES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLE_3)
 def test_the_papers_sets_are_rows_of_its_table(name):
     hparams, built = registry.hparams(name), model(name)

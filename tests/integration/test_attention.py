@@ -75,6 +75,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flags", "words"), MISTAKES.values(), ids=MISTAKES)
 def test_mistakes(folder, call_command, assert_user_error, flags, words):
     before = sorted(folder.iterdir())

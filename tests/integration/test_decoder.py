@@ -30,6 +30,7 @@ def test_help_is_quick_and_lists_the_flags(run_command):
     assert result.status == 0 and "--decode_from_file" in result.stdout and "--decode_in_memory" not in result.stdout
 
 
+@pytest.mark.slow
 def test_a_file_gives_a_file_of_as_many_lines(call_command, made, source, tmp_path):
     result = call_command(
         "t2t-decoder", f"--output_dir={made}", FAST, "--decode_from_file=in.en", "--decode-to-file=out.de"
@@ -115,6 +116,7 @@ def test_long_lines_are_cut_and_reported(call_command, made, tmp_path):
     assert len((tmp_path / "out").read_text().splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_flags_of_the_training_may_be_repeated(call_command, made, source):
     result = call_command("t2t-decoder", f"--output_dir={made}", FAST, "--problem=translate_own", "--model=transformer",
                           "--hparams_set=transformer_tiny", "--hparams=num_heads=2", f"--data_dir={made}",

@@ -27,12 +27,14 @@ def field(text):
     return "".join(character if character.isprintable() else " " for character in text)
 
 
+@pytest.mark.slow
 def test_a_file_gets_its_continuations_in_order(decode, made, tmp_path):
     decode("--decode_from_file=in", "--decode_to_file=out", f"{SHORT},beam_size=1,no_repeat_ngram_size=2")
     expected = Generator.load(str(made)).generate(PROMPTS, max_new_tokens=6, beam_size=1, no_repeat_ngram_size=2)
     assert (tmp_path / "out").read_text().splitlines() == [field(one.text) for one in expected]
 
 
+@pytest.mark.slow
 def test_two_devices_share_the_prompts(run_command, decode, made, tmp_path):
     options = ["--decode_from_file=in", "--decode_to_file=out", f"{SHORT},beam_size=1"]
     decode(*options)
@@ -44,6 +46,7 @@ def test_two_devices_share_the_prompts(run_command, decode, made, tmp_path):
     assert scored.stdout == (tmp_path / "losses").read_text()
 
 
+@pytest.mark.slow
 def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(decode, run_command, made, tmp_path):
     decode("--decode_from_file=in", "--decode_to_file=out", SAMPLES, "--n_best_format=json")
     expected = Generator.load(str(made)).generate(PROMPTS, max_new_tokens=6, sampling=True, n_best=3, seed=2)
@@ -55,6 +58,7 @@ def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(decod
     assert result.stdout == "".join("\t".join(map(field, row)) + "\n" for row in texts)
 
 
+@pytest.mark.slow
 def test_what_is_typed_is_continued(run_command, made):
     typed = "the red\nns=1\nder\nns=0\ndl=2\nthe red\nq\n"
     options = "--decode_hparams=beam_size=1,extra_length=6,sampling_seed=4"
@@ -76,6 +80,7 @@ def test_texts_are_scored(decode, made, tmp_path):
     assert (tmp_path / "out").read_text().splitlines() == expected
 
 
+@pytest.mark.slow
 def test_lines_that_are_too_long(decode, assert_user_error, made, tmp_path):
     """The model has 32 positions."""
     (tmp_path / "in").write_text("the red\n" + "the red " * 40 + "\n")

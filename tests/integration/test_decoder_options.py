@@ -106,6 +106,7 @@ def test_word_alignments(decode, tmp_path):
             assert one < len(source.split()) and other < len(target.split())
 
 
+@pytest.mark.slow
 def test_samples_and_the_one_of_least_risk(decode):
     drawn = "sampling_method=random,num_samples=4,sampling_seed=7"
     _, once = decode(hparams=drawn)

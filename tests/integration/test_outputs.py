@@ -92,6 +92,7 @@ def test_decoder_from_standard_input(folder, run_command):
     assert (folder / "in").read_text().count("\n") == 4
 
 
+@pytest.mark.slow
 def test_alignments_can_go_to_standard_output(folder, call_command):
     result = call_command("t2t-decoder", RUN, "--decode_from_file=in", OUT, "--alignments_file=-")
     assert result.status == 0, result.stderr
@@ -99,6 +100,7 @@ def test_alignments_can_go_to_standard_output(folder, call_command):
     assert (folder / "out").read_text().count("\n") == 4
 
 
+@pytest.mark.slow
 def test_bleu_is_shown_of_what_cannot_be_read_again(folder, call_command):
     result = call_command(
         "t2t-decoder", RUN, "--decode_from_file=in", "--decode_to_file=/dev/null", "--decode_reference=ref"

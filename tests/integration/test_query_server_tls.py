@@ -47,6 +47,7 @@ def encrypted(folder, name="server", asks=False):
         yield double
 
 
+@pytest.mark.slow
 @both
 def test_encrypted(ask, certificates, protocol):
     once, ca = "--inputs_once=red", f"--tls_ca_file={certificates}/ca.pem"

@@ -40,6 +40,7 @@ def exported(encoders, tmp_path_factory):
     return translator, export_hugging_face(translator, str(tmp_path_factory.mktemp("hf") / "model"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "option",
     [
@@ -98,6 +99,7 @@ def test_the_head_of_the_card_is_yaml(encoders, tmp_path, license, monkeypatch):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

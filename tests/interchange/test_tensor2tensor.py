@@ -51,6 +51,7 @@ def compare(old, checkpoint):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
 def test_the_same_logits(tmp_path, options):
     old = OldModel(**options)
@@ -125,6 +126,7 @@ def test_vocabularies_that_do_not_fit(tmp_path):
         import_tensor2tensor(str(tmp_path / "old"), [str(larger)], str(tmp_path), languages=("en", "de"))
 
 
+@pytest.mark.slow
 def test_translates_and_rows_without_pieces_are_no_text(tmp_path):
     translator = Translator.load(imported(tmp_path, OldModel(rows=96)))
     texts = ["the red house is old.", "1_2 \\ \u2603", "Haus", ""]

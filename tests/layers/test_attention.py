@@ -14,6 +14,7 @@ from tests.layers.harness import MEMORY, X, check_layer
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [{}, {"value": MEMORY}], ids=["self", "cross"])
 def test_contract(call, tmp_path):
     check_layer(layers.MultiHeadAttention, {"num_heads": 2, "dropout": 0.1}, X, 4, tmp_path, **call)

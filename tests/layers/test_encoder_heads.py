@@ -13,6 +13,7 @@ def softmax(logits):
     return weights / weights.sum(-1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_masked_ids(tmp_path):
     init = {"size": 6, "activation": "relu", "epsilon": 1e-5}
     layer, output = check_layer(layers.MaskedIdsHead, init, X, 4, tmp_path)

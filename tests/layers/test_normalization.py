@@ -7,6 +7,7 @@ from tests.layers.equations import array
 from tests.layers.harness import X, check_layer
 
 
+@pytest.mark.slow
 def test_layer_normalization_keeps_the_contract_of_layers(tmp_path):
     layer, output = check_layer(LayerNormalization, {"epsilon": 1e-6}, X, 2, tmp_path)
     # Ba et al. 2016, equation 4, with gain 1 and bias 0

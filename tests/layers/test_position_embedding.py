@@ -10,11 +10,13 @@ from tests.layers.equations import array
 from tests.layers.harness import X, check_layer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["interleaved", "marian", "tensor2tensor"])
 def test_sinusoids_contract(layout, tmp_path):
     check_layer(layers.SinusoidalPositionEmbedding, {"layout": layout}, X, 0, tmp_path)
 
 
+@pytest.mark.slow
 def test_learned_contract(tmp_path):
     check_layer(layers.LearnedPositionEmbedding, {"max_length": 9}, X, 1, tmp_path)
 

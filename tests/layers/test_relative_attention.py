@@ -71,6 +71,7 @@ def made(kind):
     return layer
 
 
+@pytest.mark.slow
 @kinds
 def test_contract(kind, tmp_path):
     layer_class, options = kind

@@ -12,6 +12,7 @@ from tests.layers.harness import X, check_layer
 IDS = np.array([[3, 4, 0], [5, 0, 0]], "int32")
 
 
+@pytest.mark.slow
 def test_contract(tmp_path):
     init = {"vocab_size": 9, "hidden_size": 8, "mask_zero": True}
     check_layer(layers.TokenEmbedding, init, IDS, 1, tmp_path)
@@ -29,6 +30,7 @@ def test_embeddings_that_are_not_scaled():
     np.testing.assert_array_equal(array(layer(IDS))[0, 0], array(layer.embeddings)[3])
 
 
+@pytest.mark.slow
 def test_smaller_embeddings_are_projected_there_and_back(tmp_path):
     init = {"vocab_size": 9, "hidden_size": 8, "embedding_size": 3, "mask_zero": True}
     layer, output = check_layer(layers.TokenEmbedding, init, IDS, 2, tmp_path)

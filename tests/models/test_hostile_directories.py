@@ -135,6 +135,7 @@ def test_changed_folders(folders, tmp_path, capsys):
     assert peak_mib() - before < MOST_MIB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, value",
     [
@@ -193,6 +194,7 @@ def test_a_vocabularys_name_leads_nowhere(folders, tmp_path):
         open_run(str(tmp_path / "run"))
 
 
+@pytest.mark.slow
 def test_huge_files_are_not_read(folders, tmp_path):
     write(tmp_path / "run", folders[0])
     for name in ("hparams.json", next(name for name in folders[0] if name.endswith(".model"))):
@@ -205,6 +207,7 @@ def test_huge_files_are_not_read(folders, tmp_path):
         assert peak_mib() - before < 1024
 
 
+@pytest.mark.slow
 def test_an_import_of_changed_files(folders, tmp_path):
     """The same of tensor2tensor's checkpoint, settings and subwords."""
     rng, began = random.Random(3), time.monotonic()

@@ -67,6 +67,7 @@ def test_parameters_of_the_paper(name, expected):
     assert sum(int(np.prod(w.shape)) for w in model.trainable_weights) == expected
 
 
+@pytest.mark.slow
 def test_later_targets_change_no_earlier_logit(model, rng):
     inputs, targets = example(rng)
     changed = targets.copy()
@@ -82,6 +83,7 @@ def test_padding_changes_no_logit(model, rng):
     np.testing.assert_allclose(padded[:, :6], logits_of(model, inputs, targets), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_cached_steps_equal_the_full_pass(model, rng):
     inputs, targets = example(rng)
     full, beam = logits_of(model, inputs, targets), 2

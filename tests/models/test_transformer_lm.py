@@ -77,6 +77,7 @@ def test_prefill_and_steps_are_one_pass(model):
         ids = ops.convert_to_tensor(targets[:, position])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compile):
     searcher = Searcher(model, longest_output=lambda length, options: options.extra_length)
@@ -88,6 +89,7 @@ def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compi
         assert alone.score == pytest.approx(expected.score, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 @pytest.mark.parametrize(
     "options", [{"beam_size": 3}, {"sampling": True, "n_best": 2, "seed": 3}], ids=["beam", "samples"]
@@ -164,6 +166,7 @@ def test_bad_arguments_are_named(argument, text):
         TransformerLM(**{**SMALL, **argument})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "vocab_size", "parameters"),
     [  # as Hugging Face's GPT2LMHeadModel and OpenAIGPTLMHeadModel count them, in models without rows for padding

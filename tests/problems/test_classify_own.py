@@ -78,6 +78,7 @@ def test_the_longer_text_of_a_pair_is_cut_first(lengths, longest):
     assert found == expected
 
 
+@pytest.mark.slow
 def test_rows_are_cut_to_what_the_model_reads(tmp_path):
     content = SINGLE.replace("is here", "is here " * 40)
     problem = generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=content, dev=SINGLE))

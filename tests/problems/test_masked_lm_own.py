@@ -51,6 +51,7 @@ def test_what_is_masked_is_to_be_guessed_and_the_rest_is_the_text(folder):
     assert (chosen[:, 1:] == chosen[:, :-1])[both].all(), "a word is masked in part"
 
 
+@pytest.mark.slow
 def test_an_evaluation_has_the_same_masks_in_any_batches_and_each_epoch_of_training_has_others(folder):
     evaluations = [rows(folder, "eval", f"batch_size={size}") for size in (64, 500)]
     without_padding = [sorted([i for i in row[0] if i] for row in found) for found in evaluations]

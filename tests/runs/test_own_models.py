@@ -19,6 +19,8 @@ from t2t_lite.text.vocabulary import TokenTextEncoder
 from tests.layers.equations import array
 from tests.models.own_model import OwnLanguageModel
 
+pytestmark = pytest.mark.slow
+
 IDS = {"targets": np.array([[2, 3, 1]], "int32")}
 
 

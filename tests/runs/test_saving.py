@@ -77,6 +77,7 @@ def test_the_commands_open_it(fitted, run, tmp_path):
     assert [w.shape for w in exported.weights] == [w.shape for w in fitted[0].weights]
 
 
+@pytest.mark.slow
 def test_the_model_of_a_run_is_the_one_that_was_saved(fitted, run):
     model = fitted[0]
     loaded = Transformer.from_run(run)

@@ -101,6 +101,7 @@ def test_nothing_to_serve(tmp_path):
         opened(tmp_path)
 
 
+@pytest.mark.slow
 def test_changes_while_serving(tmp_path, caplog):
     """A damaged newer version, a folder that vanishes and wrong labels leave what is loaded in place."""
     caplog.set_level("INFO")

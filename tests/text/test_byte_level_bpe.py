@@ -97,6 +97,7 @@ def test_special_tokens_in_a_text_are_text_unless_they_are_allowed(encoder):
     assert encoder.decode([*he, opening, *he]) == "hehe", "a special token has no bytes"
 
 
+@pytest.mark.slow
 def test_any_text_comes_back_and_the_graph_gives_the_same(encoder, graph):
     """Also from the processes that encode data, which get the encoder by pickle."""
     encode, decode = graph

@@ -103,6 +103,7 @@ def random_texts(count, seed):
     ]
 
 
+@pytest.mark.slow
 def test_the_same_in_a_graph(tmp_path):
     """Ids of texts, and texts of any ids, without EOS and padding; also where only a longer piece has a character."""
     import tensorflow as tf

@@ -254,6 +254,7 @@ def test_a_run_does_not_change_to_it_unnoticed(data_dir, tmp_path, caplog):
     assert change["changed"] == {"xla_compile": [False, True]}
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_compiled_is_refused_before_anything_is_written(data_dir, tmp_path):
     with pytest.raises(
         UserError, match=r"^--xla_compile: .* model compilations_python: it has no operation PyFunc \(.*--noxla_compile"
@@ -263,6 +264,7 @@ def test_a_model_that_cannot_be_compiled_is_refused_before_anything_is_written(d
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_shape_that_cannot_be_compiled_ends_the_run_by_its_checkpoint(data_dir, tmp_path):
     with pytest.raises(
         UserError, match=r"XLA cannot compile model compilations_wide: Input to reshape .* \(at .*Reshape\)"

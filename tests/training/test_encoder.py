@@ -9,6 +9,8 @@ import t2t_lite
 from t2t_lite import registry
 from tests.training.runs import assert_same, state, trainer
 
+pytestmark = pytest.mark.slow
+
 SIZES = (
     "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=128,learning_rate_warmup_steps=2,"
     "attention_dropout=0.1,layer_prepostprocess_dropout=0.1"

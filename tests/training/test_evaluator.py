@@ -53,6 +53,7 @@ def evaluator(model, paths, problem=None, hparams=HPARAMS, **more):
     return Evaluator(model, problem or Problem(), ENCODERS, hparams, paths, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "was_reversed, was_copy, by", [(False, False, 2), (True, False, -2), (False, True, 0), (True, True, 0)]
 )
@@ -100,6 +101,7 @@ def test_the_sample_is_spread_over_the_set(paths):
         assert some == expected
 
 
+@pytest.mark.slow
 def test_search_settings_are_the_callers_then_the_hyperparameters(paths, monkeypatch):
     asked, translate = [], Translator.translate_ids
     monkeypatch.setattr(
@@ -171,6 +173,7 @@ def test_own_metrics_are_sums_over_all_batches_or_scores_of_outputs(paths):
     assert metrics["same_length"] == 1.0 and len(texts) == 5
 
 
+@pytest.mark.slow
 def test_the_names_of_the_metrics_are_those_that_come(paths):
     for examples in (5, 0):
         hparams = HPARAMS.override_from_dict({"eval_decode_examples": examples})

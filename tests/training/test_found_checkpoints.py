@@ -41,6 +41,7 @@ def resumed_from(folder):
     return [line["checkpoint"] for line in log(folder) if line["event"] == "resume"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [
@@ -59,6 +60,7 @@ def test_the_list_is_not_needed(data_dir, run, content):
     assert checkpoints(run) == ["model.ckpt-3", "model.ckpt-6"]
 
 
+@pytest.mark.slow
 def test_the_newest_whole_one_is_resumed_and_the_others_are_counted(data_dir, made, run, caplog):
     (run / "checkpoint").unlink()
     (run / "model.ckpt-6.data-00000-of-00001").unlink()
@@ -151,6 +153,7 @@ def test_a_run_that_is_refused_changes_nothing(data_dir, run, hparams, words):
     assert contents(run) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("existing", [False, True])
 def test_what_the_first_evaluation_would_refuse_is_refused_at_once(data_dir, tmp_path, existing):
     if existing:

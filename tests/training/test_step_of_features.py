@@ -90,6 +90,7 @@ def by_hand(model, batch):
     return [gradient / max(there[feature].sum(), 1) for feature, gradient in gradients.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "replicas, accumulation, only_nonzero",
     [(1, 1, False), (1, 1, True), (1, 8, False), (8, 1, False), (8, 1, True), (2, 4, False)],

@@ -121,6 +121,7 @@ def test_two_replicas_that_accumulate_train_as_one():
     assert distance(expected, trained(step, by(4)[:3])) <= TOLERANCE["sgd"]
 
 
+@pytest.mark.slow
 def test_accumulation_equals_the_concatenated_batch():
     groups = by(4)[:3]
     expected = trained(make_step(settings("sgd", accumulation=4)), groups)
@@ -196,6 +197,7 @@ def test_the_gradient_of_replicas_is_that_by_the_tokens_of_all():
     assert min(off(alone.mean(0)), off(expected / 2), off(shares @ same_masks)) > 1e-2
 
 
+@pytest.mark.slow
 def test_a_step_that_is_not_finite_changes_nothing():
     step = make_step(settings("adam"))
     step.model.target_embedding.embeddings.assign(step.model.target_embedding.embeddings * np.inf)
@@ -245,11 +247,13 @@ def test_masks_follow_from_the_seed_and_the_batchs_place_in_the_stream():
     np.testing.assert_allclose(at(accumulating, 0), (first + second) / 2, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_whether_a_machine_wants_to_stop_is_told():
     step = make_step(settings())
     assert [float(step(placed(step, stream()[:1]), stop)["stops"]) > 0 for stop in (False, True)] == [False, True]
 
 
+@pytest.mark.slow
 def test_clipping_bounds_the_global_gradient():
     batches = stream()[:1]
     free, clipped = make_step(settings()), make_step(settings(more=",clip_grad_norm=0.01"))
@@ -275,6 +279,7 @@ def test_metrics_are_sums_over_real_tokens():
     assert float(smoothed["objective"]["targets"]) < 0.9 * float(metrics["objective"]["targets"])
 
 
+@pytest.mark.slow
 def test_after_too_many_skipped_steps_nothing_changes_until_they_are_noticed():
     step = make_step(settings("adam", more=",max_skipped_steps=2"))
     embeddings, batches = step.model.target_embedding.embeddings, stream()[:1]

@@ -50,6 +50,7 @@ def test_what_a_run_leaves(whole):
         assert line["loss"] > 0 and line["target_tokens_per_step"] <= 256 and 0 <= line["padding"] < 1
 
 
+@pytest.mark.slow
 def test_settings_are_remembered(data_dir, whole):
     metrics = Trainer(data_dir=data_dir, output_dir=str(whole[0])).evaluate()
     assert metrics == pytest.approx(whole[1], rel=1e-5)

@@ -32,6 +32,7 @@ def test_damaged_newest_checkpoint_falls_back(data_dir, whole, tmp_path, caplog)
     assert_same(state(tmp_path, 7), state(whole, 7))
 
 
+@pytest.mark.slow
 def test_all_checkpoints_damaged(data_dir, tmp_path):
     small_trainer(data_dir, tmp_path).train(3)
     (tmp_path / "model.ckpt-3.data-00000-of-00001").write_bytes(b"")
@@ -56,6 +57,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(data_dir, whole, tmp_path, monkey
     assert_same(state(tmp_path, 7), state(whole, 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log_step_count_steps", [1, 100])
 def test_a_loss_that_stays_infinite_stops_the_run_and_keeps_batches_and_state(data_dir, tmp_path, log_step_count_steps):
     """Even if that is noticed only when metrics are fetched again, at the end."""

@@ -37,6 +37,7 @@ def data_dir(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["training_data_uneven", "training_data_uneven_rev"])
 def test_it_is_that_of_the_problem_within_the_limits(data_dir, name):
     data = open_training_data(name, HPARAMS, data_dir)

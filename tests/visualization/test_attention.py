@@ -154,6 +154,7 @@ def test_right_to_left_text_is_drawn_from_right_to_left():
     assert (word["direction"], word["text-anchor"]) == ("rtl", "start")  # starts at its right end, beside the lines
 
 
+@pytest.mark.slow
 def test_the_models_own_translation_is_drawn_without_a_target(run_dir):
     translator = Translator.load(str(run_dir))
     best = translator.translate(["the red house"], extra_length=3)[0].hypotheses[0]

@@ -30,6 +30,7 @@ def some_drawing(text="text"):
     return drawing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_text_is_text(text):
     """Whatever a sentence holds, the file is XML of the five elements that are drawn, and PNG and PDF are made."""

@@ -110,6 +110,7 @@ def test_a_model_of_another_task_is_measured_over_its_text(tmp_path):
         roles_in_files(classifier, str(tmp_path / "text"), str(tmp_path / "text"))
 
 
+@pytest.mark.slow
 def test_without_a_target_the_models_own_translations_are_measured(run_dir, tmp_path):
     from t2t_lite.decoding.translator import Translator
 

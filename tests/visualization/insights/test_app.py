@@ -31,6 +31,7 @@ def test_translate(ask, translator, options):
         assert [token["token"] for token in one["tokens"]] == [*hypothesis.tokens, *["<EOS>"] * hypothesis.ended]
 
 
+@pytest.mark.slow
 def test_a_prefix_is_forced(ask):
     assert all(one["text"].startswith("das ") for one in ask("translate", text=TEXT, prefix="das ")[1]["hypotheses"])
 
@@ -49,6 +50,7 @@ def test_an_output_can_be_given_back_by_its_ids(ask):
     assert queries == [token["token"] for token in best]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"beam_size": 1}, {"beam_size": 2, "alpha": 2, "extra_length": 3, "prefix": "das "}, {"prefix": [70, 71]}],
@@ -159,6 +161,7 @@ def test_other_requests(client):
     assert client.get("/api/translate").status_code == 405
 
 
+@pytest.mark.slow
 def test_numbers_that_are_not_finite_are_no_json():
     broken = translator_of()
     broken.model.trainable_weights[0].assign_add(np.full(broken.model.trainable_weights[0].shape, np.nan))

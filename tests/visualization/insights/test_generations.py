@@ -45,6 +45,7 @@ def test_what_is_said_of_it(client):
     assert model["attention"] == {"decoder": [2, 2]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [PROMPT, ""])
 @pytest.mark.parametrize(
     "options",
@@ -78,6 +79,7 @@ def test_the_beam_and_the_steps_agree_with_the_continuations(ask, text):
     assert [step["log_prob"] for step in steps] == pytest.approx([token["log_prob"] for token in tokens], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_an_alternative_can_be_forced(ask):
     steps = ask("steps", text=PROMPT, target="ab")[1]["steps"]
     prefix = [steps[0]["id"], next(one["id"] for one in steps[1]["alternatives"] if one["id"] not in (0, 1))]

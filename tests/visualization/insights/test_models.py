@@ -32,6 +32,7 @@ def client(checkpoints):
     return create_app(Models.load(checkpoints)).test_client()
 
 
+@pytest.mark.slow
 def test_each_model_answers_where_it_is_named(client, checkpoints):
     found = []
     for name in (*checkpoints, None):
@@ -69,6 +70,7 @@ def test_models_that_do_not_answer(client, call, request_, words):
     assert answer.status_code == 400 and words in answer.json["error"]
 
 
+@pytest.mark.slow
 def test_a_folder_that_changes_underneath(tmp_path):
     """The model answers with what was loaded, and the list says what has happened."""
     run = make_run(tmp_path, steps=(100,))

@@ -14,6 +14,8 @@ import pytest
 
 from tests.visualization.insights.page import Page
 
+pytestmark = pytest.mark.slow
+
 TEXT = "a red house"
 HOSTILE = '<img src=x onerror="document.title=1"> \u202e & "quoted" </p>'
 SMALLEST = 0.01
