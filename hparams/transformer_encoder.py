@@ -72,11 +72,10 @@ def roberta_base():
 @register_hparams
 def roberta_large():
     """RoBERTa large."""
-    hparams = _changed(
+    return _changed(
         roberta_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24,
         learning_rate_constant=4e-4, learning_rate_warmup_steps=30_000,
     )  # fmt: skip
-    return hparams
 
 
 # This package's own, for a CPU.

@@ -88,6 +88,7 @@ class Predictor:
         self.labels = [encoders["targets"].decode([label]) for label in classes]
         ids = tf.TensorSpec([None, None], tf.int32)
         self.probabilities = tf.function(self._traced, input_signature=[ids], autograph=False)
+        self._traced_states = {}  # numbers of layers -> function
 
     @classmethod
     def load(cls, path, data_dir=None, compute_dtype=None, check_device=True):
@@ -209,7 +210,7 @@ class Predictor:
             raise UserError(f"pooling={pooling!r}: expected mean, first or None.")
         rows, _ = self._rows(texts)
         found = []
-        for row, states in zip(rows, self._batched(rows, batch_size, self._states(wanted)), strict=True):
+        for row, states in zip(rows, self._batched(rows, batch_size, self._states(tuple(wanted))), strict=True):
             each = states[:, : 1 + len(row)]  # [layers, positions, hidden]
             joined = each.sum(0) if join == "sum" else np.concatenate([*each], axis=-1)
             found.append({None: joined, "mean": joined.mean(0), "first": joined[0]}[pooling])
@@ -268,14 +269,18 @@ class Predictor:
         return tf.function(logits, input_signature=[ids, tf.TensorSpec([], tf.int32)], autograph=False)
 
     def _states(self, wanted):
-        """Returns a function: int32 [B, S] -> float32 [B, layers, 1 + S, hidden]."""
+        """Returns a function: int32 [B, S] -> float32 [B, layers, 1 + S, hidden]; it is traced once."""
+        if wanted in self._traced_states:
+            return self._traced_states[wanted]
 
         def states(ids):
             found = self.model.encode(ids, return_hidden_states=True)
             every = [*found["states"][:-1], found["hidden"]]  # the last one with the final norm, if there is one
             return tf.cast(tf.stack([every[i] for i in wanted], 1), tf.float32)
 
-        return tf.function(states, input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False)
+        ids = tf.TensorSpec([None, None], tf.int32)
+        self._traced_states[wanted] = tf.function(states, input_signature=[ids], autograph=False)
+        return self._traced_states[wanted]
 
     def _traced(self, inputs):
         """int32 [B, S] -> float32 [B, classes]."""
