@@ -15,17 +15,22 @@ class Task:
         eval_metrics: tuple of str, a problem's metrics of teacher-forced batches by default.
         model: str, name of the model that `--model=transformer` means.
         head: str, the `head` of a model that has several; None: the task knows no such model.
+        has_perplexity: bool, whether the loss is a mean in nats, whose exponential is shown.
     """
 
     answered_by: str
     eval_metrics: tuple
     model: str = "transformer"
     head: str | None = None
+    has_perplexity: bool = True
 
 
 TASKS = {
     "sequence_to_sequence": Task("Translator", ("token_accuracy",)),
     "classification": Task("Predictor", ("accuracy",), "transformer_encoder", "class"),
+    "tagging": Task("Predictor", ("token_accuracy",), "transformer_encoder", "tag"),
+    "spans": Task("Predictor", ("token_accuracy",), "transformer_encoder", "span"),
+    "regression": Task("Predictor", (), "transformer_encoder", "real", has_perplexity=False),
     "language_model": Task("Generator", ("token_accuracy",), "transformer_lm"),
     "masked_language_model": Task("Predictor", ("token_accuracy",), "transformer_encoder", "masked_lm"),
 }

@@ -7,6 +7,7 @@ from t2t_lite.errors import UserError, located
 from t2t_lite.evaluation.scores import corpus_bleu
 from t2t_lite.parsing.evalb import score_trees
 from t2t_lite.parsing.trees import parse_tree
+from t2t_lite.tasks import task_of
 
 
 def token_accuracy(logits, labels):
@@ -77,4 +78,5 @@ def metric_names(problem, hparams):
                 raise UserError(
                     f"{problem.name}: {where} has {name}, a metric of {of}. Expected one of {' or '.join(kinds)}."
                 )
-    return ("loss", "perplexity", *problem.eval_metrics(), *(of_outputs if hparams.eval_decode_examples > 0 else []))
+    losses = ("loss", "perplexity") if task_of(problem).has_perplexity else ("loss",)
+    return (*losses, *problem.eval_metrics(), *(of_outputs if hparams.eval_decode_examples > 0 else []))

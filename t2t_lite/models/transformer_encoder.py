@@ -26,6 +26,7 @@ HEADS = {  # rank of the targets
     "masked_lm": 2,  # the ids at masked positions, 0 elsewhere
     "class": 1,  # a class of the text or pair
     "tag": 2,  # a class of each position, 0 where there is none
+    "real": 1,  # a number, see `RealEncoder`
     "span": 2,  # [B, 2]: the first and the last position of a part of the inputs, counted from 1
 }
 
@@ -41,7 +42,7 @@ class TransformerEncoder(TransformerModel):
     Args:
         vocab_size: int, ids of the inputs.
         target_vocab_size: int, ids of the targets: 1 + the number of classes or tags; None: of masked ids.
-        head: "masked_lm", "class", "tag" or "span".
+        head: "masked_lm", "class", "tag", "span" or "real", one number of the text or pair.
         sentence_classes: int, classes of a second feature "sentence", such as BERT's next sentence or ALBERT's order
             of sentences; 0: there is none.
         first_id: int, the id that is read first, BERT's [CLS]; 0: a zero vector.
@@ -68,7 +69,7 @@ class TransformerEncoder(TransformerModel):
     HPARAMS: ClassVar = {
         "head": setting(
             "masked_lm", choices=tuple(HEADS), argument="head", fixed=True,
-            meaning="What is predicted: masked ids, a class, a tag of each position or a span.",
+            meaning="What is predicted: masked ids, a class, a tag of each position, a span or a number.",
         ),
         "sentence_classes": setting(
             0, 0, 2**16, argument="sentence_classes", fixed=True,
@@ -157,8 +158,8 @@ class TransformerEncoder(TransformerModel):
         elif head == "span":
             self.span_head = SpanHead(matrices, name="span_head", **own)
         else:
-            classes = target_vocab_size - 1
-            self.class_head = ClassHead(classes, head == "class", dropout, matrices, name="class_head", **own)
+            classes = 1 if head == "real" else target_vocab_size - 1
+            self.class_head = ClassHead(classes, head != "tag", dropout, matrices, name="class_head", **own)
         if sentence_classes:
             self.sentence_head = ClassHead(
                 sentence_classes, True, dropout=0.0, kernel_initializer=matrices, name="sentence_head", **own
@@ -217,8 +218,9 @@ class TransformerEncoder(TransformerModel):
 
         Returns:
             float32 logits of the targets: of masked ids [N, vocab_size], the positions with a target in order; of a
-            class [B, target_vocab_size]; of tags [B, S, target_vocab_size]; of a span [B, 2, 1 + S]. With
-            `sentence_classes` {"targets": these, "sentence": [B, 1 + sentence_classes]}.
+            class [B, target_vocab_size]; of tags [B, S, target_vocab_size]; of a span [B, 2, 1 + S]; of a number
+            [B, 1], its place between the lowest, 0, and the highest, 1. With `sentence_classes` {"targets": these,
+            "sentence": [B, 1 + sentence_classes]}.
         """
         self.check_inputs(inputs)
         hidden = self.encode(inputs["inputs"], training=training)["hidden"]
@@ -273,6 +275,8 @@ class TransformerEncoder(TransformerModel):
             return self.span_head(hidden[:, 1:], ops.convert_to_tensor(inputs["inputs"]) != 0)
         if self.config["head"] == "class":
             return self.class_head(hidden[:, 0], training=training)
+        if self.config["head"] == "real":
+            return self.class_head(hidden[:, 0], training=training)[:, 1:]
         return self.class_head(hidden[:, 1:], training=training)
 
     def ids_logits(self, hidden):
@@ -292,7 +296,7 @@ class TransformerEncoder(TransformerModel):
         rows, length = inputs["inputs"].shape
         size = self.target_vocab_size
         shape = {
-            "masked_lm": (None, size), "class": (rows, size), "tag": (rows, length, size),
+            "masked_lm": (None, size), "class": (rows, size), "real": (rows, 1), "tag": (rows, length, size),
             "span": (rows, 2, None if length is None else 1 + length),
         }[self.config["head"]]  # fmt: skip
         logits = keras.KerasTensor(shape, dtype="float32")

@@ -318,6 +318,15 @@ class SentencePieceEncoder(TextEncoder):
             and not any(_BLANK in piece.piece[1:] or " " in piece.piece for piece in proto.pieces)
         )
 
+    def encode_with_sizes(self, text):
+        """Returns (ids, the UTF-8 bytes of each, the normalized text they spell, where its characters come from).
+
+        The last one is a list of int, an index into `text` for each character of the normalized text and for its end.
+        """
+        ids, pieces = self._processor.encode(text), self._processor.encode(text, out_type=str)
+        sizes = [1 if self._processor.is_byte(i) else len(piece.encode()) for i, piece in zip(ids, pieces, strict=True)]
+        return ids, sizes, *self._processor.normalize(text, with_offsets=True)
+
     def tf_encode(self, strings):
         """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
         return self._tokenizer.tokenize(strings)

@@ -16,6 +16,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.language import text_metrics
 from t2t_lite.models.outputs import labels_of, named_outputs
+from t2t_lite.tasks import task_of
 from t2t_lite.training.objectives import objective_sums
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -111,7 +112,8 @@ class Evaluator:
         loss = means.pop("loss_targets")
         own = {name: float(metric.result(sums["metrics"][name])) for name, metric in self._metrics.items()}
         of_text = text_metrics(loss, self._text) if self._text else {}
-        return {"loss": loss, "perplexity": math.exp(min(loss, 80.0)), **means, **of_text, **own}
+        perplexity = {"perplexity": math.exp(min(loss, 80.0))} if task_of(self.problem).has_perplexity else {}
+        return {"loss": loss, **perplexity, **means, **of_text, **own}
 
     def _batch_sums(self, batch, scored):
         outputs = self.model(batch, training=False)

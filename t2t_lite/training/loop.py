@@ -14,6 +14,7 @@ import tensorflow as tf
 from t2t_lite.errors import Failure, first_line
 from t2t_lite.runs.checkpoints import RunCheckpoints, newest_step
 from t2t_lite.runs.log import RunLog, lineage
+from t2t_lite.tasks import task_of
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.feed import Feed
 from t2t_lite.training.monitor import Monitor
@@ -94,7 +95,8 @@ class TrainingLoop:
         data = self.data.paths, self.data.problem.record_features
         feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
         read = sentences_read(lineage(self.log.read()), step, int(self.batches_read))
-        self._progress = Progress(self.log, train_steps, feed, self.data.examples, read)
+        has_perplexity = task_of(self.data.problem).has_perplexity
+        self._progress = Progress(self.log, train_steps, feed, self.data.examples, read, has_perplexity)
         is_due = step >= train_steps or (step > 0 and step % self.when.local_eval_frequency == 0)
         self._metrics, self._why = self.monitor.catch_up(step, is_due), self.monitor.reason_to_stop()
         if step >= train_steps or self._why:

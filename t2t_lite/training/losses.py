@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy (paper, section 5.4), in closed form; for Keras' own `fit` also accuracy."""
+"""Label-smoothed cross-entropy (paper, section 5.4), in closed form; squared errors; for Keras' own `fit` accuracy."""
 
 import math
 
@@ -7,6 +7,7 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.masks import with_mask
+from t2t_lite.text.real_encoder import RealEncoder
 
 
 def cross_entropy(logits, targets, label_smoothing=0.0):
@@ -31,6 +32,22 @@ def cross_entropy(logits, targets, label_smoothing=0.0):
     weights = tf.cast(labels != 0, tf.float32)
     objective, nats = _fused_losses(logits, labels, label_smoothing)
     return tf.reduce_sum(objective * weights), tf.reduce_sum(tf.stop_gradient(nats) * weights)
+
+
+def squared_error(logits, labels):
+    """Returns the sum of squared errors of numbers between 0 and 1; TensorFlow only.
+
+    Args:
+        logits: float32 [n, 1], the numbers predicted.
+        labels: int [n], ids of a `RealEncoder`; 0 is not scored.
+
+    Returns:
+        float32 scalar.
+    """
+    import tensorflow as tf
+
+    errors = logits[:, 0] - tf.cast(labels - 1, tf.float32) / (RealEncoder.STEPS - 1)
+    return tf.reduce_sum(tf.where(labels != 0, tf.square(errors), 0.0))
 
 
 def _smoothing(vocab_size, label_smoothing):

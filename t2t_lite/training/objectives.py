@@ -1,4 +1,4 @@
-"""The one training objective: cross-entropies of the features that a model predicts, and its own costs."""
+"""The one training objective: losses of the features that a model predicts, and its own costs."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,15 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.models.outputs import labels_of, named_outputs
-from t2t_lite.training.losses import cross_entropy
+from t2t_lite.training.losses import cross_entropy, squared_error
 
 
 class Sums(NamedTuple):
     """Sums over the ids of a batch that are not padding. Add those of batches and replicas.
 
     Attributes:
-        objective: {feature: float32 scalar}, the label-smoothed cross-entropy of each predicted feature.
+        objective: {feature: float32 scalar}, of each predicted feature the label-smoothed cross-entropy, or of numbers
+            the squared error.
         nats: {feature: float32 scalar}, the same without smoothing, and without a gradient.
         cost: {feature: float32 scalar}, the model's own costs.
     """
@@ -40,12 +41,20 @@ def objective_sums(outputs, batch, label_smoothing=0.0):
     if unknown or "targets" not in logits:
         what = f"{unknown[0]!r}, which is no feature of its batches" if unknown else f"{', '.join(logits) or 'nothing'}"
         raise UserError(f"the model predicts {what}. Expected targets, and others among: {', '.join(batch)}.")
-    each = {f: cross_entropy(logits[f], labels_of(logits[f], batch[f]), label_smoothing) for f in logits}
+    each = {f: _loss(logits[f], labels_of(logits[f], batch[f]), label_smoothing) for f in logits}
     return Sums(
         {feature: objective for feature, (objective, _) in each.items()},
         {feature: nats for feature, (_, nats) in each.items()},
         {f: tf.reduce_sum(tf.where(batch[f] != 0, tf.cast(cost, tf.float32), 0.0)) for f, cost in costs.items()},
     )
+
+
+def _loss(logits, labels, label_smoothing):
+    """Returns (objective, nats) of a feature; of numbers, which have one logit, twice the squared error."""
+    if logits.shape[-1] == 1:
+        error = squared_error(logits, labels)
+        return error, tf.stop_gradient(error)
+    return cross_entropy(logits, labels, label_smoothing)
 
 
 def further_losses(model, features):

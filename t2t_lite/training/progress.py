@@ -84,17 +84,19 @@ class Progress:
         feed: Feed, which knows how long steps have waited for their batches.
         examples: int, number of training examples: an epoch has this many sentences.
         sentences: int, number of sentences read before.
+        has_perplexity: bool, see `Task`.
 
     Attributes:
         sentences: int, number of sentences read so far.
     """
 
-    def __init__(self, log, train_steps, feed, examples=1, sentences=0):
+    def __init__(self, log, train_steps, feed, examples=1, sentences=0, has_perplexity=True):
         self._log = log
         self._train_steps = train_steps
         self._feed = feed
         self._examples = examples
         self.sentences = sentences
+        self._has_perplexity = has_perplexity
         self._terminal = sys.stderr.isatty()
         self._reset()
         self._pace = None  # seconds per step, over the last windows
@@ -145,7 +147,7 @@ class Progress:
         values = {
             "epochs": self.epochs,
             "loss": loss,
-            "perplexity": math.exp(min(loss, 80.0)),
+            **({"perplexity": math.exp(min(loss, 80.0))} if self._has_perplexity else {}),
             "objective": self._means("objective")["targets"],
             **others,
             "learning_rate": float(learning_rate),
@@ -173,9 +175,10 @@ class Progress:
 
     def _line(self, step, v, others):
         scale = f"loss scale {v['loss_scale']:,.0f}  " if "loss_scale" in v else ""
+        loss = f"nats (perplexity {v['perplexity']:.2f})" if "perplexity" in v else "squared error"
         return (
             f"step {step:,}/{self._train_steps:,}  epoch {v['epochs']:.2f}  "
-            f"loss {v['loss']:.3f} nats (perplexity {v['perplexity']:.2f})  "
+            f"loss {v['loss']:.{3 if self._has_perplexity else 5}f} {loss}  "
             f"objective {v['objective']:.3f}  "
             f"{''.join(f'{name} {value:.3f}  ' for name, value in others.items())}lr {v['learning_rate']:.2e}  "
             f"{v['target_tokens_per_second']:,.0f} target tokens/s  padding {100 * v['padding']:.1f}%  "

@@ -16,12 +16,14 @@ HEADS = {
     "masked_lm": {"sentence_classes": 2, "first_id": 4},
     "class": {"head": "class", "target_vocab_size": 4},
     "tag": {"head": "tag", "target_vocab_size": 4, "num_segments": 0, "norm": "pre", "embedding_norm": False},
+    "real": {"head": "real"},
     "span": {"head": "span", "embedding_size": 6},
 }
 INPUTS = [[5, 6, 7, 1, 8, 9, 1], [10, 1], [3, 3, 4, 11, 1], [5, 1, 6, 1, 7, 1]]
 TARGETS = {
     "masked_lm": [[5, 0, 7, 0, 0, 9, 0], [10, 0], [0, 0, 4, 0, 0], [0, 0, 6, 0, 0, 0]],
     "class": [1, 2, 3, 1],
+    "real": [1, 2**16, 3, 2**15],
     "tag": [[1, 2, 0, 0, 3, 1, 0], [2, 0], [1, 1, 1, 1, 0], [3, 0, 2, 0, 1, 0]],
     "span": [[1, 3], [1, 1], [2, 4], [3, 5]],
 }
@@ -34,7 +36,7 @@ def padded(rows, width=0):
 
 def batch_of(head, rows=slice(None), width=0):
     targets = TARGETS[head][rows]
-    targets = np.array(targets, "int32") if head in ("class", "span") else padded(targets, width)
+    targets = np.array(targets, "int32") if head in ("class", "real", "span") else padded(targets, width)
     sentence = np.array([1, 2, 2, 1], "int32")[rows]
     return {"inputs": padded(INPUTS[rows], width), "targets": targets, "sentence": sentence}
 
@@ -78,12 +80,13 @@ def test_neighbours_and_padding_change_nothing(model, head):
 def test_every_position_sees_the_whole_row(model, head):
     if head in ("masked_lm", "span"):
         pytest.skip("its logits are of several positions each, or of some alone")
+    of_id_0 = 0 if head == "real" else 1
     before = logits_of(model, batch_of(head))["targets"]
     changed = batch_of(head)
     changed["inputs"][0, 5] = 12
     after = logits_of(model, changed)["targets"]
     np.testing.assert_allclose(after[1:], before[1:], atol=1e-5)
-    assert (np.abs(after[0] - before[0])[..., 1:].max(axis=-1) > 1e-4).all()
+    assert (np.abs(after[0] - before[0])[..., of_id_0:].max(axis=-1) > 1e-4).all()
 
 
 def test_the_loss_of_masked_positions_is_that_of_all_positions():
@@ -100,8 +103,14 @@ def test_the_loss_of_masked_positions_is_that_of_all_positions():
 def test_no_class_has_the_id_of_padding(model, head):
     logits = logits_of(model, batch_of(head))
     for feature, found in logits.items():
-        if (head, feature) != ("masked_lm", "targets"):
+        if (head, feature) not in (("masked_lm", "targets"), ("real", "targets")):
             assert (np.argmax(found, -1) > 0).all() and (found[..., 0] < -1e8).all()
+
+
+def test_the_loss_of_numbers_is_the_squared_error():
+    logits = np.array([[0.5], [0.25], [-1.0]], "float32")
+    sums = objective_sums(logits, {"targets": np.array([1, 2**16, 0], "int32")}, 0.1)
+    assert float(sums.objective["targets"]) == float(sums.nats["targets"]) == pytest.approx(0.5**2 + 0.75**2)
 
 
 def test_a_span_lies_in_its_row():

@@ -43,6 +43,15 @@ def lines(folder):
     return [line for line in RunLog(str(folder)).read() if line["event"] == "progress"]
 
 
+def test_a_squared_error_has_no_perplexity(tmp_path, clock, caplog):
+    progress = Progress(RunLog(str(tmp_path)), 10, feed(), has_perplexity=False)
+    clock.now += 2.0
+    progress.add(batches((2, 4)), result(2.0, 2.0, 5.0))
+    with caplog.at_level("INFO"):
+        progress.flush(1, 0.1)
+    assert "perplexity" not in lines(tmp_path)[0] and "nats" not in caplog.text and "squared error" in caplog.text
+
+
 def test_a_line_is_of_the_steps_since_the_last_one(tmp_path, clock):
     waiting = feed()
     progress = Progress(RunLog(str(tmp_path)), 10, waiting, examples=40, sentences=100)

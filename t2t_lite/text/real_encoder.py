@@ -1,0 +1,62 @@
+"""Numbers <-> ids."""
+
+import hashlib
+import json
+import math
+
+import numpy as np
+
+from t2t_lite.errors import UserError, shown
+
+
+class RealEncoder:
+    """Ids of numbers: 1 is the lowest, 65,536 the highest, the others lie evenly between them; 0 is padding.
+
+    Args:
+        lowest, highest: float, the range of the numbers.
+
+    Raises:
+        UserError: not two finite numbers, the lower one first.
+    """
+
+    STEPS = 2**16
+    unknown_id = None
+    vocab_size = STEPS + 1
+
+    def __init__(self, lowest, highest):
+        if not (math.isfinite(lowest) and math.isfinite(highest) and lowest < highest):
+            raise UserError(f"numbers from {lowest} to {highest}: expected two finite numbers, the lower one first.")
+        self.lowest, self.highest = float(lowest), float(highest)
+
+    @property
+    def fingerprint(self):
+        """SHA-256 (hex) of the range."""
+        return hashlib.sha256(json.dumps([self.lowest, self.highest]).encode()).hexdigest()
+
+    def encode(self, text):
+        """Returns the list of the one id of a number, a str or float. Raises `UserError` if it is none in the range."""
+        number = as_number(text)
+        if number is None or not self.lowest <= number <= self.highest:
+            raise UserError(f"{shown(text)}: expected a number from {self.lowest:g} to {self.highest:g}.")
+        return [1 + round((number - self.lowest) / (self.highest - self.lowest) * (self.STEPS - 1))]
+
+    def value(self, place):
+        """Returns the number at a place between the lowest, 0, and the highest, 1: what a model's logit means."""
+        return self.lowest + float(place) * (self.highest - self.lowest)
+
+    def decode(self, ids):
+        """Returns the number of an id, or of a list of one id, as text of 6 digits; "" for padding."""
+        return " ".join(f"{self.value((i - 1) / (self.STEPS - 1)):.6g}" for i in np.ravel(ids) if i)
+
+    def pieces(self, ids):
+        """Returns the number of every id, and `<pad>` for 0."""
+        return [self.decode(i) or "<pad>" for i in ids]
+
+
+def as_number(text):
+    """Returns the finite float that a str or number says, or None."""
+    try:
+        number = float(text)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,18 @@
+"""The pieces of the words of a sentence, for tags of words."""
+
+from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.vocabulary import UNK_ID, ByteTextEncoder
+
+
+def word_pieces(encoder, words):
+    """Encodes words one by one, as they would stand in a sentence with one space between any two.
+
+    Args:
+        encoder: TextEncoder.
+        words: list of str.
+
+    Returns:
+        A list of int per word. A word for which the vocabulary has no piece is one unknown id.
+    """
+    space = " " if isinstance(encoder, ByteLevelBPEEncoder | ByteTextEncoder) else ""  # part of the word behind it
+    return [list(encoder.encode((space if at else "") + word)) or [UNK_ID] for at, word in enumerate(words)]

@@ -1,0 +1,106 @@
+"""Words and spans of texts in the pieces of every kind of vocabulary."""
+
+import random
+
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.text import vocabulary
+from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.offsets import encode_with_offsets
+from t2t_lite.text.real_encoder import RealEncoder
+from t2t_lite.text.subwords import train_sentencepiece
+from t2t_lite.text.wordpiece import WordPieceEncoder
+from t2t_lite.text.words import word_pieces
+from tests.text.published import texts, write_byte_level, write_pieces
+
+SENTENCES = ["the cafés' owners sold 12,500 fine things", "größe of a small world, they say (twice)", "東京 is a city"]
+
+
+def sentencepiece(folder):
+    train_sentencepiece([*SENTENCES] * 20, str(folder / "v"), 330)
+    return vocabulary.SentencePieceEncoder(str(folder / "v.model"))
+
+
+def unigram(folder):
+    import sentencepiece
+
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(SENTENCES * 20), model_prefix=str(folder / "u"), vocab_size=60, model_type="unigram",
+        normalization_rule_name="nmt_nfkc", pad_id=0, eos_id=1, unk_id=2, bos_id=-1, hard_vocab_limit=False,
+        minloglevel=2,
+    )  # fmt: skip
+    return vocabulary.SentencePieceEncoder(str(folder / "u.model"))
+
+
+KINDS = {
+    "sentencepiece": sentencepiece,
+    "unigram": unigram,  # normalizes, and knows no bytes
+    "byte_level": lambda folder: ByteLevelBPEEncoder(write_byte_level(folder)),
+    "wordpiece": lambda folder: WordPieceEncoder(write_pieces(folder)),
+    "characters": lambda folder: vocabulary.ByteTextEncoder(),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def encoder(request, tmp_path_factory):
+    return KINDS[request.param](tmp_path_factory.mktemp(request.param))
+
+
+def test_ids_are_those_of_the_vocabulary_and_spans_are_in_order(encoder):
+    for text in [*texts(1500), *SENTENCES, "", " \n ", "ﬁne ＡＢＣ e\u0301e\u0301 ½", "the" * 3000]:
+        ids, spans = encode_with_offsets(encoder, text)
+        assert ids == list(encoder.encode(text)) and len(spans) == len(ids)
+        assert all(0 <= start <= end <= len(text) for start, end in spans)
+        assert spans == sorted(spans)
+        assert all(text[start:end] == text[start:end].strip() for start, end in spans)
+
+
+def test_answers_come_back_from_the_pieces_that_overlap_them(encoder):
+    """Thousands of spans of words: what is between the first and the last piece is the answer and nothing else."""
+    rng = random.Random(1)
+    words = [*" ".join(SENTENCES).split(), "naïve", "I'll", "(the", "東京", "😀", "e\u0301te\u0301", "12%"]
+    for _ in range(4000):
+        chosen = rng.choices(words, k=rng.randrange(1, 12))
+        blanks = rng.choices([" ", "  ", "\t", "\u3000", " \n"], k=len(chosen))
+        first = rng.randrange(len(chosen))
+        last = rng.randrange(first, len(chosen))
+        before = "".join(word + blank for word, blank in zip(chosen[:first], blanks, strict=False))
+        answer = "".join(map("".join, zip(chosen[first:last], blanks[first:], strict=False))) + chosen[last]
+        text = before + answer + "".join(blank + word for word, blank in zip(chosen[last + 1 :], blanks, strict=False))
+        _, spans = encode_with_offsets(encoder, text)
+        overlapping = [span for span in spans if span[0] < len(before) + len(answer) and span[1] > len(before)]
+        assert text[overlapping[0][0] : overlapping[-1][1]] == answer
+
+
+def test_words_one_by_one_are_the_sentence(encoder):
+    for text in SENTENCES:
+        words = text.split()
+        pieces = word_pieces(encoder, words)
+        assert len(pieces) == len(words) and all(pieces)
+        assert [i for ids in pieces for i in ids] == list(encoder.encode(text))
+
+
+def test_a_word_without_a_piece_is_unknown(tmp_path):
+    encoder = WordPieceEncoder(write_pieces(tmp_path))
+    assert word_pieces(encoder, ["the", "\u200b", "the"]) == [encoder.encode("the"), [2], encoder.encode("the")]
+
+
+def test_other_vocabularies_tell_words(tmp_path):
+    (tmp_path / "v").write_text("<pad>\n<EOS>\n<UNK>\nhello\nworld\n")
+    encoder = vocabulary.TokenTextEncoder(str(tmp_path / "v"), replace_oov="<UNK>")
+    assert encode_with_offsets(encoder, " hello,  world") == ([2, 4], [(1, 7), (9, 14)])
+
+
+def test_numbers():
+    encoder = RealEncoder(1, 5)
+    assert [encoder.encode(text) for text in ("1", "5", 3.0)] == [[1], [2**16], [1 + 2**15]]
+    assert encoder.value(0.5) == 3.0 and encoder.decode([2**16]) == "5" and encoder.pieces([0, 1]) == ["<pad>", "1"]
+    for number in (1.234, 4.9):
+        assert float(encoder.decode(encoder.encode(number))) == pytest.approx(number, abs=4 / 2**16)
+    for wrong in ("five", "nan", "inf", 5.1, None):
+        with pytest.raises(UserError, match="expected a number from 1 to 5"):
+            encoder.encode(wrong)
+    assert RealEncoder(1, 4).fingerprint != encoder.fingerprint
+    with pytest.raises(UserError, match=r"numbers from 2 to 2"):
+        RealEncoder(2, 2)
