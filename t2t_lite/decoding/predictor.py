@@ -10,6 +10,7 @@ from t2t_lite.backend import check_tensorflow
 from t2t_lite.data.masking import mask_of
 from t2t_lite.data.text_class_problem import cut_texts
 from t2t_lite.decoding.compute_dtype import usable_dtype
+from t2t_lite.decoding.hidden_states import features_of
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.decoding.translator import MAX_INPUT_LENGTH
 from t2t_lite.errors import UserError, counted, located
@@ -47,16 +48,6 @@ class Candidate:
     probability: float
 
 
-# Which of the states, the embeddings' and then each layer's, a word means.
-_LAYERS = {
-    "first": lambda count: [0],
-    "last": lambda count: [count - 1],
-    "second_to_last": lambda count: [count - 2],
-    "last_four": lambda count: [*range(max(1, count - 4), count)],
-    "all": lambda count: [*range(1, count)],
-}
-
-
 class Predictor:
     """Answers with an encoder. Create it once and call it often, since it keeps traced functions.
 
@@ -88,7 +79,7 @@ class Predictor:
         self.labels = [encoders["targets"].decode([label]) for label in classes]
         ids = tf.TensorSpec([None, None], tf.int32)
         self.probabilities = tf.function(self._traced, input_signature=[ids], autograph=False)
-        self._traced_states = {}  # numbers of layers -> function
+        self._traced_features = {}  # what is chosen -> function
 
     @classmethod
     def load(cls, path, data_dir=None, compute_dtype=None, check_device=True):
@@ -195,26 +186,14 @@ class Predictor:
         Raises:
             UserError: an argument that means nothing, or a model that tells no hidden states.
         """
-        if not hasattr(self.model, "ids_logits"):
-            raise UserError(f"features: a {type(self.model).__name__} tells no hidden states. Expected an encoder.")
-        count = 1 + len(self.model.encoder.layers)
-        wanted = _LAYERS[layers](count) if layers in [*_LAYERS] else layers
-        is_list = isinstance(wanted, list) and wanted and all(type(i) is int and 0 <= i < count for i in wanted)
-        if not is_list:
-            raise UserError(
-                f"layers={layers!r}: expected {', '.join(_LAYERS)}, or a list of numbers from 0 to {count - 1}."
-            )
-        if join not in ("sum", "concat") and (join is not None or len(wanted) > 1):
-            raise UserError(f"join={join!r}: expected sum or concat for {counted(len(wanted), 'layer')}.")
-        if pooling not in (None, "mean", "first"):
-            raise UserError(f"pooling={pooling!r}: expected mean, first or None.")
+        choice = repr((layers, join, pooling))
+        if choice not in self._traced_features:
+            function = features_of(self.model, layers, join, pooling)
+            ids = tf.TensorSpec([None, None], tf.int32)
+            self._traced_features[choice] = tf.function(function, input_signature=[ids], autograph=False)
         rows, _ = self._rows(texts)
-        found = []
-        for row, states in zip(rows, self._batched(rows, batch_size, self._states(tuple(wanted))), strict=True):
-            each = states[:, : 1 + len(row)]  # [layers, positions, hidden]
-            joined = each.sum(0) if join == "sum" else np.concatenate([*each], axis=-1)
-            found.append({None: joined, "mean": joined.mean(0), "first": joined[0]}[pooling])
-        return found
+        found = self._batched(rows, batch_size, self._traced_features[choice])
+        return found if pooling else [states[: 1 + len(row)] for states, row in zip(found, rows, strict=True)]
 
     @property
     def _is_of_masks(self):
@@ -267,20 +246,6 @@ class Predictor:
             return named_outputs(self.model(batch, training=False))[0]["targets"]
 
         return tf.function(logits, input_signature=[ids, tf.TensorSpec([], tf.int32)], autograph=False)
-
-    def _states(self, wanted):
-        """Returns a function: int32 [B, S] -> float32 [B, layers, 1 + S, hidden]; it is traced once."""
-        if wanted in self._traced_states:
-            return self._traced_states[wanted]
-
-        def states(ids):
-            found = self.model.encode(ids, return_hidden_states=True)
-            every = [*found["states"][:-1], found["hidden"]]  # the last one with the final norm, if there is one
-            return tf.cast(tf.stack([every[i] for i in wanted], 1), tf.float32)
-
-        ids = tf.TensorSpec([None, None], tf.int32)
-        self._traced_states[wanted] = tf.function(states, input_signature=[ids], autograph=False)
-        return self._traced_states[wanted]
 
     def _traced(self, inputs):
         """int32 [B, S] -> float32 [B, classes]."""
