@@ -54,9 +54,17 @@ def answering_class(problem):
 
 
 def check_task(problem, expected, where):
-    """Raises `UserError`, whose message begins with `where`, unless a problem's task is the expected one."""
-    if problem.task != expected:
+    """Raises `UserError`, whose message begins with `where`, unless a problem's task is an expected one.
+
+    Args:
+        problem: Problem.
+        expected: str, or several of them.
+        where: str.
+    """
+    expected = [expected] if isinstance(expected, str) else [*expected]
+    if problem.task not in expected:
         raise UserError(
-            f"{where}: a run of {problem.full_name}, whose task is {problem.task}. Expected one of {expected}; this "
-            f"one answers in Python: t2t_lite.load(path) gives a {answering_class(problem).__name__}."
+            f"{where}: a run of {problem.full_name}, whose task is {problem.task}. Expected one of "
+            f"{', '.join(expected)}; this one answers in Python: t2t_lite.load(path) gives a "
+            f"{answering_class(problem).__name__}."
         )

@@ -27,6 +27,7 @@ def test_a_problem_may_have_a_class_of_its_own():
 
 def test_another_task_and_an_unknown_one_are_refused():
     check_task(problem("classification"), "classification", "train")
+    check_task(problem("classification"), ("regression", "classification"), "train")
     with pytest.raises(UserError, match=r"^train: a run of problem, whose task is classification\. .*a Predictor\.$"):
         check_task(problem("classification"), "sequence_to_sequence", "train")
     with pytest.raises(UserError, match=r"^problem: task='clasification' is unknown\. Nearest: classification"):

@@ -33,8 +33,8 @@ def features_of(model, layers="last", join=None, pooling=None):
         raise UserError(f"features: a {type(model).__name__} tells no hidden states. Expected an encoder.")
     count = 1 + model.config["num_layers"]
     wanted = LAYERS[layers](count) if layers in [*LAYERS] else layers
-    is_list = isinstance(wanted, list) and wanted and all(type(i) is int and 0 <= i < count for i in wanted)
-    if not is_list:
+    is_list = isinstance(wanted, list | tuple) and wanted
+    if not (is_list and all(type(i) is int and 0 <= i < count for i in wanted)):
         raise UserError(f"layers={layers!r}: expected {', '.join(LAYERS)}, or a list of numbers from 0 to {count - 1}.")
     if join not in JOINS and (join is not None or len(wanted) > 1):
         raise UserError(f"join={join!r}: expected {' or '.join(JOINS)} for {counted(len(wanted), 'layer')}.")

@@ -1,51 +1,31 @@
-"""Predictor: what an encoder says of texts: their classes, what is masked in them, and their hidden states."""
+"""Predictor: what an encoder says of texts: classes, numbers, tags, answers, what is masked, and its hidden states."""
 
-import dataclasses
 import functools
+import itertools
 
-import numpy as np
 import tensorflow as tf
 
+from t2t_lite import tasks
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.data.masking import mask_of
-from t2t_lite.data.text_class_problem import cut_texts
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.hidden_states import features_of
-from t2t_lite.decoding.texts import check_texts
+from t2t_lite.decoding.tag_reader import TagReader
+from t2t_lite.decoding.text_readers import ClassReader, MaskReader, Reading, ValueReader
+from t2t_lite.decoding.texts import check_list, check_text
 from t2t_lite.decoding.translator import MAX_INPUT_LENGTH
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.ranges import DECODE_BATCH, Range, typed_value
-from t2t_lite.tasks import check_task
-from t2t_lite.text.vocabulary import EOS_ID
 
-
-@dataclasses.dataclass(frozen=True)
-class Prediction:
-    """The class of one text.
-
-    Attributes:
-        label: str, the most probable class.
-        probabilities: {label: float}, of all classes; they sum up to 1.
-        truncated: bool, whether the text was longer than the model's longest input and therefore truncated.
-    """
-
-    label: str
-    probabilities: dict
-    truncated: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Candidate:
-    """What may stand at a mask.
-
-    Attributes:
-        token: str, the vocabulary's piece.
-        probability: float.
-    """
-
-    token: str
-    probability: float
+_READERS = {
+    "classification": ClassReader,
+    "regression": ValueReader,
+    "tagging": TagReader,
+    "masked_language_model": MaskReader,
+}
+_IDS = tf.TensorSpec([None, None], tf.int32)
+_SHORTEST = 4  # ids of a row to which texts are cut: of a pair, one of each text and their ends
 
 
 class Predictor:
@@ -55,10 +35,14 @@ class Predictor:
         model: keras.Model, which maps a batch of the problem's features to logits of "targets". `fill_mask` and
             `features` need a `TransformerEncoder`.
         encoders: {"inputs": encoder of texts, "targets": encoder of labels}.
-        problem: Problem of the task "classification" or "masked_language_model".
+        problem: Problem, whose task is one that a Predictor answers: see `t2t_lite.tasks`.
 
     Attributes:
-        labels: list of str, the classes; [] for a masked language model.
+        task: str, the problem's.
+        labels: list of str, the classes or tags; [] where there are none.
+        max_input_length: int, the most ids of a row.
+        probabilities: tf.function, int32 [B, S] -> float32: of classes [B, C], of tags [B, S, C], which
+            are probabilities; of numbers [B, 1], their places between the lowest and the highest one.
 
     Example:
         >>> predictor = t2t_lite.Predictor.load("train/sentiment")                # doctest: +SKIP
@@ -66,19 +50,20 @@ class Predictor:
         'positive'
     """
 
-    task = "classification"
+    search_history = None  # no answer depends on what was answered before: see `Searcher.history`
 
     def __init__(self, model, encoders, problem):
         check_tensorflow("Predictor")
+        tasks.check_task(problem, _READERS, "Predictor")
         self.model = model
         self.encoders = encoders
         self.problem = problem
+        self.task = problem.task
         self.runs = []
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
-        classes = range(1, encoders["targets"].vocab_size) if problem.task != "masked_language_model" else ()
-        self.labels = [encoders["targets"].decode([label]) for label in classes]
-        ids = tf.TensorSpec([None, None], tf.int32)
-        self.probabilities = tf.function(self._traced, input_signature=[ids], autograph=False)
+        self._reader = _READERS[self.task](problem, encoders)
+        self.labels = list(self._reader.labels)
+        self.probabilities = tf.function(self._traced, input_signature=[_IDS], autograph=False)
         self._traced_features = {}  # what is chosen -> function
 
     @classmethod
@@ -100,42 +85,45 @@ class Predictor:
         if len(paths) != 1:
             raise UserError(f"{counted(len(paths), 'checkpoint')}: a Predictor has one model. Expected one checkpoint.")
         found = find_run(paths[0])
-        if found.problem.task != "masked_language_model":
-            check_task(found.problem, cls.task, found.checkpoint)
+        tasks.check_task(found.problem, _READERS, found.checkpoint)
         (run,) = open_runs(found, data_dir, usable_dtype(compute_dtype, check_device))
         predictor = cls(run.model, run.encoders, run.problem)
         predictor.runs = [run]
         return predictor
 
-    def predict(self, texts, *, batch_size=32):
-        """Classifies texts, or pairs of texts.
+    def predict(self, texts, *, batch_size=32, max_length=None, n_best=5, on_progress=None):
+        """Answers for texts.
 
         Args:
-            texts: list of str, or for a problem of pairs of (str, str).
-            batch_size: int, texts per pass.
+            texts: list of str; for a problem of pairs of (str, str); for tags of str or of lists of words. Or of what
+                `read` returns.
+            batch_size: int, rows per pass.
+            max_length: int, the most ids of a row; None: `max_input_length`.
+            n_best: int, the hypotheses of an answer.
+            on_progress: None, or a function called with the number of texts in each finished batch.
 
         Returns:
-            list of `Prediction`, in the order of `texts`. Texts do not influence one another.
+            For each text, in order, what the problem's task asks for: a `Prediction` (.label, .probabilities), a
+            `Tagging` (.words, .tags) or a `Value`. Texts do not influence one another.
 
         Raises:
-            UserError: a number out of range, a text that the vocabulary cannot encode, or the model has no classes.
+            UserError: a number out of range, a text that the vocabulary cannot encode, or the task is another one.
         """
-        if not self.labels:
+        if isinstance(self._reader, MaskReader):
             raise UserError(f"predict: {self.problem.full_name} has no classes. Expected fill_mask, or features.")
-        rows, truncated = self._rows(texts)
-        return [
-            Prediction(self.labels[int(np.argmax(row))], dict(zip(self.labels, row.tolist(), strict=True)), is_cut)
-            for row, is_cut in zip(self._batched(rows, batch_size, self.probabilities), truncated, strict=True)
-        ]
+        typed_value("n_best", n_best, int, DECODE_BATCH)
+        readings = self._readings(texts, max_length)
+        found = self._batched(readings, batch_size, self.probabilities, on_progress)
+        return [self._reader.answer(*one, n_best) for one in zip(readings, found, strict=True)]
 
-    def fill_mask(self, texts, *, top=5, batch_size=32):
+    def fill_mask(self, texts, *, top=5, batch_size=32, max_length=None, on_progress=None):
         """Says what may stand at the masks of texts.
 
         Args:
             texts: list of str, each with one or more "[MASK]", or "<mask>", as the vocabulary has it. The blank before
-                a mask belongs to what is masked.
+                a mask belongs to what is masked. Or of what `read` returns.
             top: int, candidates per mask.
-            batch_size: int, texts per pass.
+            batch_size, max_length, on_progress: see `predict`.
 
         Returns:
             For each text a list with one entry per mask: a list of `Candidate`, the most probable first.
@@ -143,32 +131,17 @@ class Predictor:
         Raises:
             UserError: a text without a mask or one that is too long, or a model or vocabulary that knows none.
         """
-        if not self._is_of_masks:
+        if not (isinstance(self._reader, MaskReader) and hasattr(self.model, "ids_logits")):
             raise UserError(f"fill_mask: {self.problem.full_name} is no masked language model.")
         top = typed_value("top", top, int, Range(1, self.encoders["inputs"].vocab_size))
-        encoder = self.encoders["inputs"]
-        mask_id, mask = mask_of(encoder)
-        rows = []
-        for at, text in enumerate(check_texts(texts), 1):
-            with located(f"text {at}"):
-                before, *others = text.split(mask)
-                if not others:
-                    raise UserError(f"there is no {mask} in it. Expected one where something is to be guessed.")
-                parts = [*(part.rstrip(" ") for part in (before, *others[:-1])), others[-1]]
-                first, *rest = map(encoder.encode, parts)
-                rows.append([*first, *(i for ids in rest for i in (mask_id, *ids)), EOS_ID])
-                if len(rows[-1]) > self.max_input_length:
-                    raise UserError(f"it has {len(rows[-1]):,} ids, and the model reads {self.max_input_length:,}.")
-        every = self._batched(rows, batch_size, functools.partial(self._guesses, mask_id=mask_id, top=top))
-        return [
-            [
-                [Candidate(piece, float(p)) for piece, p in zip(encoder.pieces(ids), probabilities, strict=True)]
-                for probabilities, ids in masks
-            ]
-            for masks in every
-        ]
+        mask_id, _ = mask_of(self.encoders["inputs"])
+        guesses = functools.partial(self._guesses, mask_id=mask_id, top=top)
+        found = self._batched(self._readings(texts, max_length), batch_size, guesses, on_progress)
+        return [self._reader.candidates(best) for (best,) in found]
 
-    def features(self, texts, *, layers="last", join=None, pooling=None, batch_size=32):
+    def features(
+        self, texts, *, layers="last", join=None, pooling=None, batch_size=32, max_length=None, on_progress=None
+    ):
         """Returns hidden states, as features for other models (Devlin et al. 2019, section 5.3).
 
         Args:
@@ -177,11 +150,11 @@ class Predictor:
                 the embeddings), or a list of int: 0 is the embeddings, n the output of layer n.
             join: "sum" or "concat", where there are several layers.
             pooling: "mean" of all positions or "first", the position before the text; None: every position.
-            batch_size: int, texts per pass.
+            batch_size, max_length, on_progress: see `predict`.
 
         Returns:
             For each text float32 [positions, n]: the first position ([CLS]), the pieces and what ends each text
-            ([SEP]); with `pooling` [n].
+            ([SEP]); with `pooling` [n]. Of a text that is too long the end is left out.
 
         Raises:
             UserError: an argument that means nothing, or a model that tells no hidden states.
@@ -189,45 +162,63 @@ class Predictor:
         choice = repr((layers, join, pooling))
         if choice not in self._traced_features:
             function = features_of(self.model, layers, join, pooling)
-            ids = tf.TensorSpec([None, None], tf.int32)
-            self._traced_features[choice] = tf.function(function, input_signature=[ids], autograph=False)
-        rows, _ = self._rows(texts)
-        found = self._batched(rows, batch_size, self._traced_features[choice])
-        return found if pooling else [states[: 1 + len(row)] for states, row in zip(found, rows, strict=True)]
+            self._traced_features[choice] = tf.function(function, input_signature=[_IDS], autograph=False)
+        readings = self._readings(texts, max_length, whole=True)
+        found = self._batched(readings, batch_size, self._traced_features[choice], on_progress)
+        if pooling:
+            return [states for (states,) in found]
+        return [states[: 1 + len(one.rows[0])] for one, (states,) in zip(readings, found, strict=True)]
 
-    @property
-    def _is_of_masks(self):
-        return self.problem.task == "masked_language_model" and hasattr(self.model, "ids_logits")
+    def read(self, text, *, max_length=None, whole=False):
+        """Returns what the model reads of a text, a `Reading`, which other methods take in place of the text.
 
-    def _rows(self, texts):
-        """Returns (a list of ids per text or pair, which of them were cut to the longest that the model reads)."""
-        number = getattr(self.problem, "num_texts", 1)
-        if number > 1:
-            pairs = [text if isinstance(text, list | tuple) else [text] for text in texts]
-            if wrong := [at for at, pair in enumerate(pairs, 1) if len(pair) != number]:
-                raise UserError(f"text {wrong[0]}: expected {number} texts, as {self.problem.full_name} has in a row.")
-            sides = [check_texts([pair[side] for pair in pairs]) for side in range(number)]
-        else:
-            sides = [check_texts(texts)]
-        rows, truncated = [], []
-        for at, row_texts in enumerate(zip(*sides, strict=True), 1):
-            with located(f"text {at}"):
-                ids = []
-                for text in row_texts:
-                    ids += [*self.encoders["inputs"].encode(self.problem.input_text(text)), EOS_ID]
-            truncated.append(len(ids) > self.max_input_length)
-            rows.append(cut_texts(tf.constant(ids), self.max_input_length).numpy().tolist() if truncated[-1] else ids)
-        return rows, truncated
+        Args:
+            text: as one of `predict`'s, or of `fill_mask`'s for a masked language model.
+            max_length: see `predict`.
+            whole: bool, whether it is for `features`.
 
-    def _batched(self, rows, batch_size, function):
-        """Returns what a function of int32 [B, S] gives for each row, rows of similar length together."""
+        Raises:
+            UserError: as `predict`, or `fill_mask`.
+        """
+        longest = self.max_input_length
+        if max_length is not None:
+            longest = typed_value("max_length", max_length, int, Range(_SHORTEST, longest))
+        return (self._reader.whole if whole else self._reader.read)(text, longest)
+
+    def _readings(self, texts, max_length, whole=False):
+        check_list(texts)
+        readings = []
+        for at, text in enumerate(texts):
+            if not isinstance(text, Reading):
+                is_one = not isinstance(text, list | tuple)
+                text = check_text(text, at) if is_one else tuple(check_text(part, at) for part in text)
+                with located(f"text {at + 1}"):
+                    text = self.read(text, max_length=max_length, whole=whole)
+            readings.append(text)
+        return readings
+
+    def _batched(self, readings, batch_size, function, on_progress):
+        """Returns for each Reading a list of what a function of int32 [B, S] gives for its rows.
+
+        Rows of similar length are together in a batch.
+        """
         batch_size = typed_value("batch_size", batch_size, int, DECODE_BATCH)
+        rows = [row for reading in readings for row in reading.rows]
+        owners = [at for at, reading in enumerate(readings) for _ in reading.rows]
+        left = [len(reading.rows) for reading in readings]  # rows of each text that are not done
         found, order = {}, sorted(range(len(rows)), key=lambda at: len(rows[at]))
         for start in range(0, len(order), batch_size):
             batch = order[start : start + batch_size]
             ids = tf.ragged.constant([rows[at] for at in batch], tf.int32).to_tensor()
             found.update(zip(batch, map(_as_array, function(ids)), strict=True))
-        return [found[at] for at in range(len(rows))]
+            done = 0
+            for at in batch:
+                left[owners[at]] -= 1
+                done += left[owners[at]] == 0
+            if on_progress:
+                on_progress(done)
+        in_order = map(found.get, range(len(rows)))
+        return [[*itertools.islice(in_order, len(reading.rows))] for reading in readings]
 
     def _guesses(self, ids, mask_id, top):
         """Returns for each row a list of (probabilities, ids) of the best candidates, one per mask."""
@@ -239,22 +230,19 @@ class Predictor:
 
     @functools.cached_property
     def _mask_logits(self):
-        ids = tf.TensorSpec([None, None], tf.int32)
-
         def logits(inputs, mask_id):
-            batch = {"inputs": inputs, "targets": tf.cast(inputs == mask_id, tf.int32)}
-            return named_outputs(self.model(batch, training=False))[0]["targets"]
+            return self._logits(inputs, targets=tf.cast(inputs == mask_id, tf.int32))
 
-        return tf.function(logits, input_signature=[ids, tf.TensorSpec([], tf.int32)], autograph=False)
+        return tf.function(logits, input_signature=[_IDS, tf.TensorSpec([], tf.int32)], autograph=False)
 
     def _traced(self, inputs):
-        """int32 [B, S] -> float32 [B, classes]."""
+        return self._reader.scores(self._logits(inputs))
+
+    def _logits(self, inputs, **features):
+        """int32 [B, S] -> float32 logits of the targets. What is asked for, and not in `features`, is 0 everywhere."""
         rows = tf.shape(inputs)[0]
-        batch = {feature: tf.zeros([rows, 1][:rank], tf.int32) for feature, rank in self.problem.features.items()} | {
-            "inputs": inputs
-        }  # the labels are what is asked for
-        logits, _ = named_outputs(self.model(batch, training=False))
-        return tf.nn.softmax(tf.reshape(logits["targets"], [rows, len(self.labels) + 1])[:, 1:])  # id 0 is no class
+        asked = {feature: tf.zeros([rows, 1][:rank], tf.int32) for feature, rank in self.problem.features.items()}
+        return named_outputs(self.model(asked | features | {"inputs": inputs}, training=False))[0]["targets"]
 
 
 def _as_array(row):

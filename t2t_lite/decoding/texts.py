@@ -24,18 +24,23 @@ def check_texts(texts, name="texts", may_be_none=False):
     Raises:
         TypeError: any other value; also a single str, which would pass for a list of characters.
     """
+    check_list(texts, name)
+    return ["" if text is None and may_be_none else check_text(text, number, name) for number, text in enumerate(texts)]
+
+
+def check_list(texts, name="texts"):
+    """Raises `TypeError` unless a value may be a list of texts: a single str would pass for a list of characters."""
     if isinstance(texts, str | bytes | dict) or not hasattr(texts, "__iter__"):
         advice = " For one sentence: [text]." if isinstance(texts, str | bytes) else ""
         raise TypeError(f"`{name}` must be a list of str, received one {type(texts).__name__}.{advice}")
-    checked = []
-    for number, text in enumerate(texts):
-        if text is None and may_be_none:
-            text = ""
-        if not isinstance(text, str):
-            advice = " Decode it: .decode('utf-8')." if isinstance(text, bytes) else ""
-            raise TypeError(f"`{name}`, item {number}: must be str, received {type(text).__name__}.{advice}")
-        checked.append(valid_unicode(text))
-    return checked
+
+
+def check_text(text, number, name="texts"):
+    """Returns an item of a list, number `number`, as valid Unicode. Raises `TypeError` unless it is a str."""
+    if not isinstance(text, str):
+        advice = " Decode it: .decode('utf-8')." if isinstance(text, bytes) else ""
+        raise TypeError(f"`{name}`, item {number}: must be str, received {type(text).__name__}.{advice}")
+    return valid_unicode(text)
 
 
 def check_options(given, known, where):

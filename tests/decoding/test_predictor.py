@@ -7,6 +7,7 @@ import tensorflow as tf
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
+from t2t_lite.text.real_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
 
 LABELS = ["even", "odd", "none"]
@@ -18,6 +19,13 @@ class Labels:
     def decode(self, ids):
         (label,) = ids
         return LABELS[label - 1]
+
+
+class Digits(TextEncoder):
+    """Every digit is a piece."""
+
+    def encode(self, text):
+        return super().encode(" ".join(text))
 
 
 class Parity:
@@ -36,8 +44,15 @@ class Parity:
         return {"targets": logits, "costs": {"targets": zero}} if self.named else logits
 
 
-def predictor(model=None):
-    return Predictor(model or Parity(), {"inputs": TextEncoder(50), "targets": Labels()}, Problem())
+class Texts(Problem):
+    def __init__(self, task, num_texts=1):
+        super().__init__()
+        self.task, self.num_texts = task, num_texts
+
+
+def predictor(model=None, num_texts=1):
+    encoders = {"inputs": TextEncoder(50), "targets": Labels()}
+    return Predictor(model or Parity(), encoders, Texts("classification", num_texts))
 
 
 def test_classes_come_with_their_probabilities_in_the_order_of_the_texts():
@@ -64,6 +79,53 @@ def test_a_text_beyond_the_models_length_is_truncated():
     assert whole.probabilities == cut.probabilities
 
 
+def test_what_is_read_may_be_given_in_place_of_a_text():
+    made, texts = predictor(), ["7", "1 1 1 1 1 1 1 2", "8"]
+    assert made.predict([made.read(texts[0]), *texts[1:]]) == made.predict(texts)
+    assert made.read("8 9 3", max_length=4).rows == [[10, 11, 5, 1]]
+    assert made.predict(texts, max_length=4)[1].truncated
+
+
+def test_progress_counts_texts():
+    told = []
+    predictor().predict(["7", "8 9", "3"], batch_size=2, on_progress=told.append)
+    assert told == [2, 1]
+
+
+def test_pairs_are_cut_longest_first():
+    made = predictor(num_texts=2)
+    assert made.read(("1", "2 3")).rows == [[3, 1, 4, 5, 1]]
+    assert made.read(("1 2 3 4 5 6", "7 8")).rows == [[3, 4, 5, 6, 1, 9, 10, 1]]
+    with pytest.raises(UserError, match=r"^text 2: 1 text\. Expected 2, as problem has in a row\."):
+        made.predict([("1", "2"), "3"])
+
+
+def test_a_number_lies_in_the_range_of_the_labels():
+    def halves(batch, training):
+        return tf.cast(tf.reduce_sum(batch["inputs"], -1, keepdims=True), tf.float32) / 20
+
+    encoders = {"inputs": TextEncoder(50), "targets": RealEncoder(-1, 3)}
+    found = Predictor(halves, encoders, Texts("regression")).predict(["7", "17"])
+    assert [one.value for one in found] == pytest.approx([-1 + 4 * 10 / 20, -1 + 4 * 20 / 20])
+
+
+def parities(batch, training):
+    """Sure of "odd" or "even" of each id."""
+    return 5 * tf.one_hot(1 + batch["inputs"] % 2, Labels.vocab_size)
+
+
+def test_every_word_gets_the_tag_at_its_first_piece_in_however_many_parts():
+    parities.max_length = 5
+    made = Predictor(parities, {"inputs": Digits(50), "targets": Labels()}, Texts("tagging"))
+    (found,) = made.predict([["12", "3", "", "4567890", "5"]])
+    assert made.read(("12", "3", "", "4567890", "5")).rows == [[3, 4, 5, 2, 1], [6, 7, 8, 9, 1], [7, 1]]
+    assert found.words == ["12", "3", "", "4567890", "5"] and found.parts == 3 and not found.truncated
+    assert found.tags == ["odd", "odd", "even", "even", "odd"]
+    assert found.probabilities == pytest.approx([np.exp(5) / (np.exp(5) + 2)] * 5)
+    assert made.predict(["12 3", ""]) == made.predict([["12", "3"], []])
+    assert made.predict([""])[0].tags == []
+
+
 def test_mistakes():
     with pytest.raises(UserError, match=r"^text 2: 'x' is not in the vocabulary"):
         predictor().predict(["1", "x"])
@@ -72,3 +134,7 @@ def test_mistakes():
     with pytest.raises(TypeError, match="`texts` must be a list of str"):
         predictor().predict("1")
     assert predictor().predict([]) == []
+    with pytest.raises(UserError, match="max_length=9: expected a whole number from 4 to 8"):
+        predictor().predict(["1"], max_length=9)
+    with pytest.raises(UserError, match=r"^Predictor: .* whose task is sequence_to_sequence"):
+        Predictor(Parity(), {"inputs": TextEncoder(50), "targets": Labels()}, Problem())

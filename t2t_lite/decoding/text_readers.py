@@ -1,0 +1,142 @@
+"""What an encoder reads of a text, and what its logits say of it: classes, numbers and masked words."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.data.masking import mask_of
+from t2t_lite.data.text_class_problem import cut_texts
+from t2t_lite.decoding.predictions import Candidate, Prediction, Value
+from t2t_lite.errors import UserError, counted
+from t2t_lite.text.vocabulary import EOS_ID
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """What a model reads of one text.
+
+    Attributes:
+        rows: list of one or more rows, each a list of int.
+        truncated: bool, whether some of the text is in no row.
+        source: what the answer needs of the text beside the model's output.
+    """
+
+    rows: list
+    truncated: bool = False
+    source: object = None
+
+
+class TextReader:
+    """Reads texts, or pairs of texts. Subclasses say what a task's logits mean.
+
+    Args:
+        problem: Problem.
+        encoders: {"inputs": encoder of texts, "targets": encoder of labels}.
+
+    Attributes:
+        labels: list of str, the classes or tags, if there are such.
+    """
+
+    labels = ()
+
+    def __init__(self, problem, encoders):
+        self.problem = problem
+        self.encoder = encoders["inputs"]
+        self.encoders = encoders
+        self.num_texts = getattr(problem, "num_texts", 1)
+
+    def whole(self, text, longest):
+        """Returns the Reading of a text in one row.
+
+        Args:
+            text: str, or a tuple of `num_texts` str.
+            longest: int, the most ids of a row; of longer ones the end is not read, of a pair that of the longer text.
+
+        Raises:
+            UserError: another number of texts, or the vocabulary cannot encode one.
+        """
+        texts = text if isinstance(text, tuple) else (text,)
+        if len(texts) != self.num_texts:
+            raise UserError(
+                f"{counted(len(texts), 'text')}. Expected {self.num_texts}, as {self.problem.full_name} has in a row."
+            )
+        ids = [i for text in texts for i in (*self.encoder.encode(self.problem.input_text(text)), EOS_ID)]
+        if len(ids) <= longest:
+            return Reading([ids])
+        return Reading([cut_texts(tf.constant(ids), longest).numpy().tolist()], True)
+
+    read = whole  # for an answer
+
+    def scores(self, logits):
+        """Returns what the logits of a batch say, in a graph, as `answer` wants it."""
+        raise UserError(f"predict: {self.problem.full_name} has no classes. Expected features.")
+
+    def answer(self, reading, scores, n_best):
+        """Returns what `Predictor.predict` returns of a text.
+
+        Args:
+            reading: Reading.
+            scores: list of arrays, those of its rows.
+            n_best: int, how many hypotheses there may be at most, where there are several.
+        """
+        raise NotImplementedError
+
+
+class ClassReader(TextReader):
+    """Classes of texts. Scores are probabilities, float32 [B, C]."""
+
+    def __init__(self, problem, encoders):
+        super().__init__(problem, encoders)
+        self.labels = [encoders["targets"].decode([label]) for label in range(1, encoders["targets"].vocab_size)]
+
+    def scores(self, logits):
+        """See `TextReader`; id 0 is no class."""
+        return tf.nn.softmax(tf.reshape(logits, [tf.shape(logits)[0], len(self.labels) + 1])[:, 1:])
+
+    def answer(self, reading, scores, n_best):
+        """Returns a `Prediction`."""
+        (row,) = scores
+        probabilities = dict(zip(self.labels, row.tolist(), strict=True))
+        return Prediction(self.labels[int(np.argmax(row))], probabilities, reading.truncated)
+
+
+class ValueReader(TextReader):
+    """Numbers that belong to texts. Scores are places in the range of the training files' numbers, float32 [B, 1]."""
+
+    def scores(self, logits):
+        """See `TextReader`."""
+        return logits
+
+    def answer(self, reading, scores, n_best):
+        """Returns a `Value`."""
+        (row,) = scores
+        return Value(self.encoders["targets"].value(row.item()), reading.truncated)
+
+
+class MaskReader(TextReader):
+    """Masked words. A text in which nothing is masked is read as a whole, and only for features."""
+
+    def read(self, text, longest):
+        """Returns the Reading of a text with masks.
+
+        Raises:
+            UserError: there is no mask, or the text is too long.
+        """
+        mask_id, mask = mask_of(self.encoder)
+        before, *others = text.split(mask)
+        if not others:
+            raise UserError(f"there is no {mask} in it. Expected one where something is to be guessed.")
+        parts = [*(part.rstrip(" ") for part in (before, *others[:-1])), others[-1]]
+        first, *rest = map(self.encoder.encode, parts)
+        row = [*first, *(i for ids in rest for i in (mask_id, *ids)), EOS_ID]
+        if len(row) > longest:
+            raise UserError(f"it has {len(row):,} ids, and the model reads {longest:,}.")
+        return Reading([row])
+
+    def candidates(self, best):
+        """Returns the list of `Candidate` of each mask, of a list of (probabilities, ids)."""
+        return [
+            [Candidate(piece, float(p)) for piece, p in zip(self.encoder.pieces(ids), probabilities, strict=True)]
+            for probabilities, ids in best
+        ]
