@@ -202,6 +202,10 @@ class HParams:
     learning_rate_layer_decay: float = setting(
         1.0, above=0, most=1, meaning="Factor of the rate from a layer to the one below; embeddings are lowest; 1: off."
     )
+    unfreeze_steps: int = setting(
+        0, limits=COUNT,
+        meaning="Steps after which one more layer is trained, from the top; embeddings are lowest; 0: all at once.",
+    )  # fmt: skip
     clip_grad_norm: float = setting(0.0, 0, 10**9, meaning="Global norm at which gradients are clipped; 0: off.")
     max_skipped_steps: int = setting(
         10, limits=COUNT, meaning="Steps in a row with a loss or gradient that is not finite, before training stops."

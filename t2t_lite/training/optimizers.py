@@ -9,7 +9,7 @@ from t2t_lite.training.adafactor import Adafactor
 from t2t_lite.training.schedules import ProductSchedule
 
 _LAYER = re.compile(r"(?:^|/)(\w+)/\1_(\d+)/")  # such as transformer/encoder/encoder_3/…
-_EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position)")
+_EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position|/projection/)")  # the last brings them to hidden_size
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -89,20 +89,19 @@ def make_optimizer(hparams, train_steps):
     average = {"use_ema": True, "ema_momentum": hparams.ema_decay} if hparams.ema_decay else {}
     rate = ProductSchedule(hparams, train_steps)
     optimizer = OPTIMIZERS[hparams.optimizer](hparams, learning_rate=rate, **average)
-    if hparams.weight_decay or hparams.learning_rate_layer_decay != 1:
-        set_rates(optimizer, hparams.learning_rate_layer_decay, hparams.weight_decay)
+    if hparams.weight_decay or hparams.learning_rate_layer_decay != 1 or hparams.unfreeze_steps:
+        set_rates(optimizer, hparams.learning_rate_layer_decay, hparams.weight_decay, hparams.unfreeze_steps)
     return optimizer
 
 
-def layer_factors(paths, layer_decay):
-    """Returns a factor of the learning rate for each weight, a list of float.
+def layer_depths(paths):
+    """Returns how deep each weight lies in a model, a list of int.
 
-    It is 1 for what lies above the layers, `layer_decay` for the top layer of a stack, and again that much less for
-    each layer below; embeddings are below the deepest stack (Howard and Ruder, 2018; Clark et al., 2020).
+    It is 0 for what lies above the layers, 1 for the top layer of a stack, and one more for each layer below;
+    embeddings are below the deepest stack.
 
     Args:
         paths: list of str, the weights' paths in the model.
-        layer_decay: float in (0, 1].
     """
     found, layers = [_LAYER.search(path) for path in paths], {}
     for match in filter(None, found):
@@ -115,26 +114,49 @@ def layer_factors(paths, layer_decay):
             return layers[path[: match.end(1)]] - int(match[2])
         return lowest if _EMBEDDING.search(path) else 0
 
-    return [layer_decay ** depth(path, match) for path, match in zip(paths, found, strict=True)]
+    return [depth(path, match) for path, match in zip(paths, found, strict=True)]
 
 
-def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0):
+def describe_unfreezing(paths, unfreeze_steps, train_steps):
+    """Returns a line for the log: when which layers begin to be trained.
+
+    Args:
+        paths: see `layer_depths`.
+        unfreeze_steps: see `set_rates`; not 0.
+        train_steps: int, the run's last step.
+    """
+    first = max(layer_depths(paths)) * unfreeze_steps + 1
+    never = f": never before train_steps={train_steps:,}" if first > train_steps else ""
+    return (
+        f"unfreeze_steps={unfreeze_steps:,}: at first only what lies above the layers is trained, one more layer every "
+        f"{unfreeze_steps:,} steps, and everything from step {first:,} on{never}"
+    )
+
+
+def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0):
     """Changes how an optimizer updates: each weight has its layer's rate, and decays by `weight_decay` times the rate.
 
-    The decay is decoupled from the gradient (Loshchilov and Hutter, 2019). Biases and the scales of normalisations,
-    which are vectors, do not decay. Keras' own `weight_decay` knows no rate by layer.
+    A layer's rate falls with its `layer_depths` (Howard and Ruder, 2018, section 3.2; Clark et al., 2020), and is 0
+    until the layer is unfrozen (section 3.3 of the former). The optimizer's moments follow a frozen layer's gradients,
+    so that its first updates are of the usual size. The decay is decoupled from the gradient (Loshchilov and Hutter,
+    2019). Biases and the scales of normalisations, which are vectors, do not decay. Keras' own `weight_decay` knows no
+    rate by layer.
 
     Args:
         optimizer: keras.optimizers.Optimizer, before its first update.
-        layer_decay: see `layer_factors`.
+        layer_decay: float in (0, 1], the factor of the rate from a layer to the one below.
         weight_decay: float.
+        unfreeze_steps: int, updates after which one more layer is trained, from the top; 0: all from the beginning.
     """
-    update_step, factors = optimizer.update_step, []
+    update_step, depths = optimizer.update_step, []
 
     def update(gradient, variable, learning_rate):
-        if not factors:
-            factors.extend(layer_factors([v.path for v in optimizer._trainable_variables], layer_decay))
-        rate = ops.cast(learning_rate * factors[optimizer._get_variable_index(variable)], variable.dtype)
+        if not depths:
+            depths.extend(layer_depths([v.path for v in optimizer._trainable_variables]))
+        depth = depths[optimizer._get_variable_index(variable)]
+        rate = ops.cast(learning_rate * layer_decay**depth, variable.dtype)
+        if depth and unfreeze_steps:
+            rate = ops.where(optimizer.iterations >= depth * unfreeze_steps, rate, ops.zeros_like(rate))
         if weight_decay and len(variable.shape) > 1:
             optimizer.assign_sub(variable, variable * rate * weight_decay)
         update_step(gradient, variable, rate)

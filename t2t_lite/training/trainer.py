@@ -31,7 +31,7 @@ from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.loop import TrainingLoop, stop_on_signal
 from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
-from t2t_lite.training.optimizers import make_optimizer
+from t2t_lite.training.optimizers import describe_unfreezing, make_optimizer
 from t2t_lite.training.progress import announce
 from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings
 from t2t_lite.training.train_step import TrainStep
@@ -114,7 +114,7 @@ class Trainer:
             warm_start_facts = self._warm_start()
             self._compare()
             path, damaged = self._restore()
-            self._announce()
+            self._announce(train_steps)
             self._compilations.check()
             self._settle(path, damaged, warm_start_facts)
             loop = self._loop()
@@ -224,7 +224,7 @@ class Trainer:
         self._stream_changed = [name for name in run_directory.STREAM if name in self._changed]
         self._replicas.check_same(self._config, "problem, model and hyperparameters")  # and all have read the old ones
 
-    def _announce(self):
+    def _announce(self, train_steps):
         gives_up = list(self.inexact)
         if not self.devices.deterministic:
             gives_up.append("--nodeterministic: operations of a GPU may add in another order, for speed")
@@ -232,6 +232,9 @@ class Trainer:
         if settings.early_stopping.steps and settings.eval_throttle_seconds:
             gives_up.append("--eval_throttle_seconds: where early stopping ends the run depends on the clock")
         announce(self._config, self._data, self.trained, self._replicas, self._accumulation, self.output_dir, gives_up)
+        if steps := self.hparams.unfreeze_steps:
+            paths = [weight.path for weight in self.trained.trainable_variables]
+            _LOGGER.info(describe_unfreezing(paths, steps, train_steps))
 
     def _warm_start(self):
         """Loads the weights of another run into a new one; returns facts for the log."""

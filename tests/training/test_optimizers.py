@@ -14,7 +14,7 @@ from t2t_lite.runs.ema import averaged_weights, averages
 from t2t_lite.tensor2tensor_names import without_multistep
 from t2t_lite.training.adafactor import Adafactor
 from t2t_lite.training.distribution import choose_replicas, update_locally
-from t2t_lite.training.optimizers import layer_factors, make_optimizer
+from t2t_lite.training.optimizers import describe_unfreezing, layer_depths, make_optimizer
 
 SHAPES = (3, 4), (5,), (2, 3, 4)
 STEPS = 4
@@ -181,23 +181,33 @@ def test_without_a_decay_nothing_is_averaged():
     )
 
 
-def test_factors_fall_from_the_top_of_each_stack_to_the_embeddings():
+def test_depths_grow_from_the_top_of_each_stack_to_the_embeddings():
     hparams = registry.hparams("transformer_tiny").parse(
         "num_encoder_layers=3,num_decoder_layers=1,pos=emb,shared_embedding_and_softmax_weights=False,hidden_size=8,"
         "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
     )
     paths = [w.path for w in registry.model("transformer").from_hparams(hparams, 20).trainable_variables]
     expected = {
-        "encoder_2/": 0.5, "encoder_1/": 0.25, "encoder_0/": 0.125, "decoder_0/": 0.5, "_norm/": 1.0,
-        "softmax_embedding/": 1.0, "input_embedding/": 0.0625, "target_embedding/": 0.0625, "_position/": 0.0625,
+        "encoder_2/": 1, "encoder_1/": 2, "encoder_0/": 3, "decoder_0/": 1, "_norm/": 0, "softmax_embedding/": 0,
+        "input_embedding/": 4, "target_embedding/": 4, "_position/": 4,
     }  # fmt: skip
-    for path, factor in zip(paths, layer_factors(paths, 0.5), strict=True):
+    for path, depth in zip(paths, layer_depths(paths), strict=True):
         (named,) = {value for name, value in expected.items() if name in path}
-        assert factor == named, path
+        assert depth == named, path
 
 
-def updated(words, replicas):
-    """Returns {name: (weight before, after)} of two updates whose gradients are ones."""
+def test_all_that_makes_the_embeddings_of_an_encoder_is_lowest():
+    hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
+    hparams = hparams.parse("num_hidden_layers=2,hidden_size=8,embedding_size=4,head=class")
+    model = registry.model("transformer_encoder").from_hparams(hparams, 20, 3)
+    paths = [w.path for w in model.trainable_variables]
+    for path, depth in zip(paths, layer_depths(paths), strict=True):
+        layer = 2 if "encoder_0/" in path else 1 if "encoder_1/" in path else 0 if "class_head/" in path else 3
+        assert depth == layer, path
+
+
+def updated(words, replicas, updates=2):
+    """Returns {name: (weight before, after)} of updates whose gradients are ones."""
     chosen = choose_replicas(0, replicas)
     with chosen.scope():
         keras.utils.set_random_seed(1)
@@ -217,7 +227,7 @@ def updated(words, replicas):
         gradients = chosen.run(lambda: [tf.ones(v.shape) for v in variables])
         optimizer.apply(gradients, variables)
 
-    for _ in range(2):
+    for _ in range(updates):
         step()
     return {v.name: (old, v.numpy()) for v, old in zip(variables, before, strict=True)}
 
@@ -235,8 +245,33 @@ def test_matrices_decay_by_their_own_rate_and_vectors_do_not(optimizer, replicas
         np.testing.assert_allclose(after, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("optimizer", ["adam_w", "sgd", "adafactor"])
+def test_a_layer_is_neither_trained_nor_decays_until_it_is_unfrozen(optimizer, replicas):
+    words = f"optimizer={optimizer},weight_decay=0.5,unfreeze_steps=2"
+    for updates in (2, 3, 4):
+        found = updated(words, replicas, updates)
+        assert not np.array_equal(*found["kernel"])
+        assert np.array_equal(*found["inner"]) == (updates == 2)
+    # A frozen layer's moments are those of its gradients: Adam's first update of gradients that are 1 is the rate.
+    if optimizer != "adafactor":
+        before, after = found["inner"]
+        for _ in range(2):
+            before = before * (1 - 0.1 * 0.5) - 0.1
+        np.testing.assert_allclose(after, before, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "train_steps, end", [(10, "from step 7 on"), (6, "from step 7 on: never before train_steps=6")]
+)
+def test_the_log_says_when_everything_is_trained(train_steps, end):
+    paths = ["m/encoder/encoder_0/kernel", "m/encoder/encoder_1/kernel", "m/head/kernel", "m/embedding/embeddings"]
+    assert describe_unfreezing(paths, 2, train_steps).endswith(end)
+
+
 def test_off_is_the_optimizer_as_it_was():
-    alone, off = updated("optimizer=adam", 1), updated("optimizer=adam_w,weight_decay=0,learning_rate_layer_decay=1", 1)
+    off = updated("optimizer=adam_w,weight_decay=0,learning_rate_layer_decay=1,unfreeze_steps=0", 1)
+    alone = updated("optimizer=adam", 1)
     for name, (_, after) in alone.items():
         np.testing.assert_array_equal(after, off[name][1])
 
