@@ -1,6 +1,7 @@
-"""Sets of encoders for `--hparams_set`: BERT, RoBERTa, and this package's own small ones.
+"""Sets of encoders for `--hparams_set`: BERT, RoBERTa, ALBERT, ERNIE, and this package's own small ones.
 
-Sizes and pretraining are those of the papers: Devlin et al. 2019, appendix A.2, and Liu et al. 2019, table 9.
+Sizes and pretraining are those of the papers: Devlin et al. 2019, appendix A.2, Liu et al. 2019, table 9, Lan et al.
+2020, table 1 and section 4.1, Sun et al. 2019.
 """
 
 from t2t_lite.config import HParams
@@ -76,6 +77,55 @@ def roberta_large():
         roberta_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24,
         learning_rate_constant=4e-4, learning_rate_warmup_steps=30_000,
     )  # fmt: skip
+
+
+@register_hparams
+def albert_base():
+    """ALBERT base: 12 layers of 768 with one set of weights, embeddings of 128; LAMB, 4,096 rows per step."""
+    hparams = _changed(
+        bert_base(),
+        embedding_size=128,
+        ffn_activation="gelu_tanh",
+        optimizer="lamb",
+        learning_rate_constant=1.76e-3,
+        learning_rate_warmup_steps=3125,
+        learning_rate_decay_steps=125_000,
+    )
+    hparams.add_hparam("num_hidden_groups", 1)
+    return hparams
+
+
+@register_hparams
+def albert_large():
+    """ALBERT large: 24 layers of 1024."""
+    return _changed(albert_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
+
+
+@register_hparams
+def albert_xlarge():
+    """ALBERT xlarge: 24 layers of 2048."""
+    return _changed(albert_large(), hidden_size=2048, filter_size=8192)
+
+
+@register_hparams
+def albert_xxlarge():
+    """ALBERT xxlarge: 12 layers of 4096, without dropout (section 4.9)."""
+    return _changed(
+        albert_base(),
+        hidden_size=4096,
+        filter_size=16_384,
+        num_heads=64,
+        layer_prepostprocess_dropout=0.0,
+        attention_dropout=0.0,
+    )
+
+
+@register_hparams
+def ernie_base():
+    """ERNIE 2.0 base: BERT base with a table of task types; its rows are to be masked by phrases (`--mask_unit`)."""
+    hparams = bert_base()
+    hparams.add_hparam("num_task_types", 3)
+    return hparams
 
 
 # This package's own, for a CPU.

@@ -36,15 +36,34 @@ class dropout_seed:
         _scope.words, _scope.in_xla = self._outer
 
 
+class repeated_call:
+    """Context of one of several calls of the same layer in a forward pass; each `Dropout` has another mask in each.
+
+    Args:
+        number: int, how many calls came before this one.
+    """
+
+    def __init__(self, number):
+        self.number = number
+
+    def __enter__(self):
+        self._outer = getattr(_scope, "call", 0)
+        _scope.call = self.number
+
+    def __exit__(self, *_):
+        _scope.call = self._outer
+
+
 @keras.saving.register_keras_serializable("t2t_lite")
 class ScopedSeed(keras.random.SeedGenerator):
     """A seed generator that is stateless inside `dropout_seed`, and Keras' own outside of it.
 
     Attributes:
-        index: int, which layer of its model this is; set by `number_dropouts`.
+        index: int, which layer of its model this is; set by `number_dropouts`, as is
+        count: int, of how many.
     """
 
-    index = 0
+    index, count = 0, 1
 
     def next(self, ordered=True):
         """Returns the next seed, shape [2]."""
@@ -53,7 +72,8 @@ class ScopedSeed(keras.random.SeedGenerator):
             return super().next(ordered)
         batch_index, run_seed = words
         # Two words of 31 bits is what Keras hands on to TensorFlow: one for the batch, one for run and layer.
-        layer_word = (run_seed * _LAYERS_A_RUN + self.index) % (2**31 - 2)
+        index = self.index + self.count * getattr(_scope, "call", 0)
+        layer_word = (run_seed * _LAYERS_A_RUN + index) % (2**31 - 2)
         return ops.stack([ops.cast(word, self.state.dtype) for word in (batch_index, layer_word)])
 
 

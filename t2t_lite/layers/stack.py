@@ -4,7 +4,7 @@ import collections
 
 import keras
 
-from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.dropout import Dropout, repeated_call
 from t2t_lite.layers.outputs import OutputsOnRequest
 
 
@@ -13,7 +13,9 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
     """Runs encoder or decoder layers one after another (paper, section 3.1).
 
     Args:
-        layers: list of `TransformerEncoderLayer`, of `TransformerDecoderLayer`, or of layers called as these are.
+        layers: list of `TransformerEncoderLayer`, of `TransformerDecoderLayer`, or of layers called as these are. A
+            layer may stand in it several times: these places share its weights, but not its dropout's masks (Lan et
+            al. 2020, "ALBERT").
         recompute: bool: in training, the activations inside each layer are not kept for the gradient but recomputed
             (`keras.remat`): less memory, more time, the same numbers up to rounding.
 
@@ -94,7 +96,8 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
         x, states, scores, new_cache = inputs, [inputs], [], []
         for i, layer in enumerate(self.layers):
             own = options if cache is None else {**options, "cache": cache[i]}
-            output = self._run(layer, own, *(tensor for tensor in (x, memory) if tensor is not None))
+            call = self.layers[:i].count(layer)  # of a layer that stands here several times
+            output = self._run(layer, call, own, *(tensor for tensor in (x, memory) if tensor is not None))
             x, *rest = output if isinstance(output, tuple) else (output,)
             if cache is not None:
                 new_cache.append(rest.pop())
@@ -105,10 +108,12 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
         results = (x, *(found[name] for name, is_wanted in wanted.items() if is_wanted))
         return results if len(results) > 1 else x
 
-    def _run(self, layer, options, *hidden):
-        if not (self.recompute and options["training"]):
-            return layer(*hidden, **options)
-        return keras.remat(lambda *hidden: layer(*hidden, **options))(*hidden)
+    def _run(self, layer, call, options, *hidden):
+        def run(*hidden):
+            with repeated_call(call):  # inside of what is run again for the gradient
+                return layer(*hidden, **options)
+
+        return (keras.remat(run) if self.recompute and options["training"] else run)(*hidden)
 
     def compute_output_shape(self, inputs_shape, memory_shape=None):
         """Returns `inputs_shape`."""
@@ -116,13 +121,17 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
 
     def get_config(self):
         """Returns the constructor's arguments, layers serialized."""
-        layers = [keras.saving.serialize_keras_object(layer) for layer in self.layers]
-        return {**super().get_config(), "layers": layers, "recompute": self.recompute}
+        distinct = list(dict.fromkeys(self.layers))
+        layers = [keras.saving.serialize_keras_object(layer) for layer in distinct]
+        order = [distinct.index(layer) for layer in self.layers]
+        return {**super().get_config(), "layers": layers, "order": order, "recompute": self.recompute}
 
     @classmethod
     def from_config(cls, config):
         """Makes the stack and its layers."""
-        return cls(**{**config, "layers": keras.saving.deserialize_keras_object(config["layers"])})
+        config = dict(config)
+        made = keras.saving.deserialize_keras_object(config.pop("layers"))
+        return cls([made[place] for place in config.pop("order", range(len(made)))], **config)
 
 
 def number_dropouts(model):
@@ -145,5 +154,5 @@ def number_dropouts(model):
             generators.append(layer.seed_generator)
         queue.extendleft(reversed(layer._layers) if isinstance(layer, TransformerStack) else layer._layers)
     for index, generator in enumerate(generators):
-        generator.index = index
+        generator.index, generator.count = index, len(generators)
     return len(generators)

@@ -1,5 +1,6 @@
 """What a model is made of and what training it costs, without data, GPU or weights: `t2t-trainer --describe`."""
 
+import collections
 import concurrent.futures
 import dataclasses
 import itertools
@@ -26,10 +27,12 @@ class Part:
     Attributes:
         names: tuple of str, the layers.
         weights: tuple of (str, tuple of int), names and shapes of one layer's weights.
+        calls: int, how often each layer runs in a forward pass: more than once where layers share weights.
     """
 
     names: tuple
     weights: tuple
+    calls: int = 1
 
     @property
     def parameters(self):
@@ -159,11 +162,11 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, ra
 def _parts(model):
     """Returns the model's layers with weights; neighbours of the same class and shapes in one Part."""
     outer = [layer.layers if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
-    layers = [layer for parts in outer for layer in parts if layer.trainable_weights]
-    found, inside = [], {id(w) for layer in layers for w in layer.trainable_weights}
-    for _, alike in itertools.groupby(layers, key=lambda layer: (type(layer), _weights(layer))):
+    calls = collections.Counter(layer for parts in outer for layer in parts if layer.trainable_weights)
+    found, inside = [], {id(w) for layer in calls for w in layer.trainable_weights}
+    for _, alike in itertools.groupby(calls, key=lambda layer: (type(layer), _weights(layer), calls[layer])):
         alike = list(alike)
-        found.append(Part(tuple(layer.name for layer in alike), _weights(alike[0])))
+        found.append(Part(tuple(layer.name for layer in alike), _weights(alike[0]), calls[alike[0]]))
     own = tuple((w.name, tuple(w.shape)) for w in model.trainable_weights if id(w) not in inside)
     return found + ([Part((model.name,), own)] if own else [])
 
@@ -186,6 +189,7 @@ def _parts_text(d):
     for part in d.parts:
         many = len(part.names) > 1
         name = f"{part.names[0]} … {part.names[-1]}, each" if many else part.names[0]
+        name += f", run {part.calls} times" if part.calls > 1 else ""
         rows.append((name, "", f"{part.parameters:,}"))
         rows += [(f"  {name}", " x ".join(map(str, shape)), "") for name, shape in part.weights]
     rows.append(("total", "", f"{d.parameters:,}"))

@@ -49,6 +49,10 @@ class TransformerEncoder(TransformerModel):
         num_segments: int, rows of the table of segments; 0: there is none.
         embedding_norm: bool, whether the sum of embeddings is normalized, as in BERT.
         num_layers: int, N.
+        num_hidden_groups: int, groups of neighbouring layers that share their weights (ALBERT has one); None: no layers
+            share any.
+        num_task_types: int, rows of a table of task types, whose first one is added to all embeddings (Sun et al. 2019,
+            "ERNIE 2.0"); 0: there is none.
         hidden_size, filter_size, num_heads, key_dim, value_dim, dropout, attention_dropout, relu_dropout, norm,
             norm_epsilon, attention_bias, activation, position, position_layout, max_position, self_attention,
             recompute_grad, initializer, initializer_gain, kernel_initializer, bias_initializer: see `Transformer`.
@@ -85,6 +89,14 @@ class TransformerEncoder(TransformerModel):
         "embedding_norm": setting(
             True, argument="embedding_norm", fixed=True, meaning="Whether the sum of embeddings is normalized."
         ),
+        "num_hidden_groups": setting(
+            0, 0, 2**9, argument="num_hidden_groups", zero="none", fixed=True,
+            meaning="Groups of neighbouring layers that share their weights; 0: no layers share any.",
+        ),
+        "num_task_types": setting(
+            0, 0, 2**16, argument="num_task_types", fixed=True,
+            meaning="Rows of the table of task types, whose first one is added to all embeddings; 0: no table.",
+        ),
     }  # fmt: skip
 
     def __init__(
@@ -97,6 +109,8 @@ class TransformerEncoder(TransformerModel):
         num_segments=2,
         embedding_norm=True,
         num_layers=12,
+        num_hidden_groups=None,
+        num_task_types=0,
         hidden_size=768,
         filter_size=3072,
         num_heads=12,
@@ -129,19 +143,21 @@ class TransformerEncoder(TransformerModel):
             raise ValueError(f"`head` must be one of {', '.join(HEADS)}: received head={head!r}.")
         if head in ("class", "tag") and (target_vocab_size is None or target_vocab_size < 2):
             raise ValueError(f"A {head} head needs target_vocab_size of at least 2: received {target_vocab_size}.")
-        check_sizes(embedding_size=embedding_size)
+        check_sizes(embedding_size=embedding_size, num_hidden_groups=num_hidden_groups)
+        if num_hidden_groups is not None and num_hidden_groups > num_layers:
+            raise ValueError(
+                f"`num_hidden_groups` must be at most num_layers={num_layers}: received "
+                f"num_hidden_groups={num_hidden_groups}."
+            )
         self.width = embedding_size or hidden_size
         matrices = kernel_initializer or matrix_initializer(initializer, initializer_gain)
         own = {"dtype": self.dtype_policy}
         self.embedding = TokenEmbedding(
             vocab_size, self.width, use_bias=softmax_bias and head == "masked_lm", scale=False,
-            embeddings_initializer=matrices, name="embedding", **own,
+            embeddings_initializer=self.embeddings_initializer(), name="embedding", **own,
         )  # fmt: skip
-        self.segment_embedding = None
-        if num_segments:
-            self.segment_embedding = keras.layers.Embedding(
-                num_segments, self.width, embeddings_initializer=matrices, name="segment_embedding", **own
-            )
+        self.segment_embedding = self._table(num_segments, "segment_embedding")
+        self.task_embedding = self._table(num_task_types, "task_embedding")
         self.position = self.make_position("position")
         self.embedding_norm = LayerNormalization(epsilon=norm_epsilon, name="embedding_norm", **own)
         self.embedding_norm = self.embedding_norm if embedding_norm else None
@@ -149,7 +165,7 @@ class TransformerEncoder(TransformerModel):
         self.projection = None
         if embedding_size is not None:
             self.projection = keras.layers.Dense(hidden_size, kernel_initializer=matrices, name="projection", **own)
-        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, num_layers)
+        self.encoder = self.make_stack("encoder", TransformerEncoderLayer, num_layers, num_groups=num_hidden_groups)
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.masked_ids_head = self.class_head = self.span_head = self.sentence_head = None
         if head == "masked_lm":
@@ -164,6 +180,14 @@ class TransformerEncoder(TransformerModel):
             self.sentence_head = ClassHead(
                 sentence_classes, True, dropout=0.0, kernel_initializer=matrices, name="sentence_head", **own
             )
+
+    def _table(self, rows, name):
+        if not rows:
+            return None
+        initializer = self.embeddings_initializer() or keras.initializers.RandomNormal(stddev=self.width**-0.5)
+        return keras.layers.Embedding(
+            rows, self.width, embeddings_initializer=initializer, dtype=self.dtype_policy, name=name
+        )
 
     def stacks(self):
         """Returns the encoder."""
@@ -197,7 +221,9 @@ class TransformerEncoder(TransformerModel):
             return
         embedded, hidden = (None, None, self.width), (None, None, self.config["hidden_size"])
         self.embedding.build()
-        for layer in (self.segment_embedding, self.position, self.embedding_norm, self.projection):
+        for layer in (
+            self.segment_embedding, self.task_embedding, self.position, self.embedding_norm, self.projection
+        ):  # fmt: skip
             if layer is not None:
                 layer.build(embedded)
         self.encoder.build(hidden)
@@ -251,6 +277,8 @@ class TransformerEncoder(TransformerModel):
             ends = ops.cast(row == EOS_ID, "int32")
             segments = ops.minimum(ops.cumsum(ends, axis=1) - ends, self.config["num_segments"] - 1)
             x = x + self.segment_embedding(segments)
+        if self.task_embedding is not None:
+            x = x + self.task_embedding(ops.zeros((1, 1), "int32"))
         x = self.dropout(normalized(x, self.embedding_norm), training=training)
         x = x if self.projection is None else self.projection(x)
         wanted = {

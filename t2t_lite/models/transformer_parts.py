@@ -65,7 +65,7 @@ class TransformerModel(SequenceModel):
             return SinusoidalPositionEmbedding(self.config["position_layout"], dtype=self.dtype_policy, name=name)
         return None
 
-    def make_stack(self, name, layer_class, num_layers, attends_to_memory=False):
+    def make_stack(self, name, layer_class, num_layers, attends_to_memory=False, num_groups=None):
         """Returns a `TransformerStack`.
 
         Args:
@@ -73,6 +73,7 @@ class TransformerModel(SequenceModel):
             layer_class: `TransformerEncoderLayer` or `TransformerDecoderLayer`.
             num_layers: int.
             attends_to_memory: bool, whether the decoder's layers have cross-attention.
+            num_groups: int, groups of neighbouring layers that share their weights; None: no layers share any.
         """
         c = dict(self.config)
         c["kernel_initializer"] = c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
@@ -81,12 +82,13 @@ class TransformerModel(SequenceModel):
         options |= {"dtype": self.dtype_policy, "name": "attention"}
         rotary = {"rotary": True} if c["position"] == "rotary" else {}  # of self-attention alone
         layers = []
-        for i in range(num_layers):
+        for i in range(num_groups or num_layers):
             own = {"self_attention": self.attention(name, i, **options, **rotary)}
             if attends_to_memory:
                 own["cross_attention"] = self.attention("memory", i, **options)
             own |= {option: c[option] for option in _LAYER_OPTIONS}
             layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
+        layers = [layers[i * len(layers) // num_layers] for i in range(num_layers)]
         return TransformerStack(layers, c["recompute_grad"], dtype=self.dtype_policy, name=name)
 
     def make_final_norm(self, name):

@@ -48,8 +48,41 @@ def test_steps_with_a_cache_give_the_full_pass(decoder):
     np.testing.assert_allclose(np.concatenate(steps, axis=1), array(decoder(X, MEMORY)), atol=1e-5)
 
 
-def test_recomputed_activations_change_nothing():
-    kept = layers.TransformerStack(encoder_layers(dropout=0.3))
+def test_a_layer_may_stand_in_several_places():
+    one, two = encoder_layers()
+    stack = layers.TransformerStack([one, one, two])
+    assert len(stack(X).shape) == 3 and len(stack.trainable_weights) == 2 * (4 + 2 + 4 + 2)
+    np.testing.assert_allclose(array(stack(X)), array(two(one(one(X)))), atol=1e-6)
+    again = layers.TransformerStack.from_config(stack.get_config())
+    again.build(X.shape)
+    again.set_weights(stack.get_weights())
+    np.testing.assert_allclose(array(again(X)), array(stack(X)), atol=1e-6)
+
+
+def test_each_place_of_a_layer_has_masks_of_its_own():
+    class Same(keras.layers.Layer):
+        """Shows the mask."""
+
+        def __init__(self):
+            super().__init__()
+            self.dropout = layers.Dropout(0.5)
+
+        def call(self, x, return_attention_scores=False, training=None):
+            return ops.where(self.dropout(ops.ones_like(x), training=training) > 0, 1.0, 0.0)
+
+    one, two = Same(), Same()
+    stack = layers.TransformerStack([one, one, two, one])
+    assert layers.number_dropouts(stack) == 2
+    with layers.dropout_seed(5, 1):
+        _, (_, *masks) = stack(np.ones((1, 20, 20), "float32"), return_hidden_states=True, training=True)
+    for i, mask in enumerate(masks):
+        assert all(0.3 < (array(mask) != array(other)).mean() < 0.7 for other in masks[:i])
+
+
+@pytest.mark.parametrize("places", [[0, 1], [0, 0, 1]], ids=["own", "shared"])
+def test_recomputed_activations_change_nothing(places):
+    parts = encoder_layers(dropout=0.3)
+    kept = layers.TransformerStack([parts[place] for place in places])
     expected = array(kept(X))
     again = layers.TransformerStack.from_config({**kept.get_config(), "recompute": True})
     again.build(X.shape)

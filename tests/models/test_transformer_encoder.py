@@ -13,8 +13,8 @@ from t2t_lite.training.objectives import mean_loss, objective_sums
 VOCAB = 15
 SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2, "max_position": 20}
 HEADS = {
-    "masked_lm": {"sentence_classes": 2, "first_id": 4},
-    "class": {"head": "class", "target_vocab_size": 4},
+    "masked_lm": {"sentence_classes": 2, "first_id": 4, "num_hidden_groups": 1, "embedding_size": 6},
+    "class": {"head": "class", "target_vocab_size": 4, "num_task_types": 3},
     "tag": {"head": "tag", "target_vocab_size": 4, "num_segments": 0, "norm": "pre", "embedding_norm": False},
     "real": {"head": "real"},
     "span": {"head": "span", "embedding_size": 6},
@@ -153,16 +153,21 @@ def test_shapes_are_those_of_symbolic_calls(model, head):
 
 @pytest.mark.parametrize(
     "name, vocab_size, parameters",
-    [  # Hugging Face's counts of BertForPreTraining and RobertaForMaskedLM, without the rows that we have not
-        ("bert_base", 30_522, 110_106_428 - 3 * 0),
+    [  # Hugging Face's counts of …ForPreTraining and RobertaForMaskedLM, without the rows that we have not
+        ("bert_base", 30_522, 110_106_428),
         ("bert_large", 30_522, 336_226_108),
         ("roberta_base", 50_265, 124_697_433 - 2 * 768),  # two positions before the first
+        ("albert_base", 30_000, 11_813_810),
+        ("albert_large", 30_000, 17_847_474),
+        ("albert_xlarge", 30_000, 59_021_490),
+        ("albert_xxlarge", 30_000, 223_158_450),
+        ("ernie_base", 30_522, 110_108_732),
     ],
 )
 def test_parameters_are_as_many_as_published(name, vocab_size, parameters):
     hparams = registry.hparams(name)
     hparams = hparams.of_model(TransformerEncoder)
-    if name.startswith("bert"):
+    if not name.startswith("roberta"):
         hparams.sentence_classes = 2
     model = shapes_only(TransformerEncoder, hparams, vocab_size)
     assert describe(model, hparams).parameters == parameters
@@ -175,6 +180,7 @@ def test_parameters_are_as_many_as_published(name, vocab_size, parameters):
         ({"head": "class"}, "needs target_vocab_size of at least 2: received None"),
         ({"head": "tag", "target_vocab_size": 1}, "received 1"),
         ({"embedding_size": 0}, "embedding_size=0"),
+        ({"num_hidden_groups": 3}, "num_hidden_groups=3"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):

@@ -1,4 +1,4 @@
-"""TransformerEncoder against BERT and RoBERTa of Hugging Face, with random weights: hidden states and every head."""
+"""TransformerEncoder against BERT, RoBERTa, ALBERT and ERNIE of Hugging Face: hidden states and every head."""
 
 import keras
 import numpy as np
@@ -46,8 +46,8 @@ def copy(layer, module):
     layer.set_weights([weight.T if weight.ndim == 2 else weight, bias])
 
 
-def copy_body(ours, body, first_position=0):
-    """Gives our encoder the embeddings and layers of theirs."""
+def copy_embeddings(ours, body, first_position=0):
+    """Gives our encoder the embeddings of theirs."""
     tables = body.embeddings
     words, positions, segments = (
         getattr(tables, f"{name}_embeddings").weight.detach().numpy().copy()
@@ -58,6 +58,11 @@ def copy_body(ours, body, first_position=0):
     ours.segment_embedding.embeddings.assign(segments)
     ours.position.table.assign(positions[first_position : first_position + 20])
     copy(ours.embedding_norm, tables.LayerNorm)
+
+
+def copy_body(ours, body, first_position=0):
+    """Gives our encoder the embeddings and layers of theirs."""
+    copy_embeddings(ours, body, first_position)
     for layer, theirs in zip(ours.encoder.layers, body.encoder.layer, strict=True):
         attention = layer.self_attention.layer
         for name in ("query", "key", "value"):
@@ -90,21 +95,56 @@ def assert_hidden_states(ours, found):
 TARGETS = np.array([[7, 0, 9, 0, 0, 3, 0, 0, 0], [0] * 9, [0, 0, 0, 0, 0, 0, 5, 0, 0]])
 
 
-def test_pretraining_of_bert():
-    peer, ours = theirs("BertForPreTraining"), encoder(sentence_classes=2)
-    copy_body(ours, peer.bert)
-    ours.embedding.bias.assign(peer.cls.predictions.decoder.bias.detach().numpy())
-    copy(ours.masked_ids_head.dense, peer.cls.predictions.transform.dense)
-    copy(ours.masked_ids_head.norm, peer.cls.predictions.transform.LayerNorm)
-    copy(ours.sentence_head.pooler, peer.bert.pooler.dense)
-    copy(ours.sentence_head.dense, peer.cls.seq_relationship)
+def assert_pretraining(ours, peer, sentences):
+    """Compares hidden states, masked ids and the two classes of sentences."""
     # The row of padding, which ours reads as zeros, is also the softmax's; the logit of id 0 is not compared.
     found = outputs(peer, output_hidden_states=True)
     assert_hidden_states(ours, found.hidden_states)
     logits = ours({"inputs": INPUTS, "targets": TARGETS, "sentence": np.array([1, 2, 1])})
     expected = found.prediction_logits.numpy()[:, 1:][TARGETS != 0]
     np.testing.assert_allclose(logits["targets"][:, 1:], expected[:, 1:], atol=1e-4)
-    np.testing.assert_allclose(logits["sentence"][:, 1:], found.seq_relationship_logits.numpy(), atol=1e-4)
+    np.testing.assert_allclose(logits["sentence"][:, 1:], found[sentences].numpy(), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["Bert", "Ernie"])
+def test_pretraining_of_bert_and_ernie(name):
+    task_types = {"use_task_id": True, "task_type_vocab_size": 3} if name == "Ernie" else {}
+    peer = theirs(f"{name}ForPreTraining", f"{name}Config", **task_types)
+    ours = encoder(sentence_classes=2, num_task_types=task_types.get("task_type_vocab_size", 0))
+    body = getattr(peer, name.lower())
+    copy_body(ours, body)
+    if task_types:
+        ours.task_embedding.embeddings.assign(body.embeddings.task_type_embeddings.weight.detach().numpy())
+    ours.embedding.bias.assign(peer.cls.predictions.decoder.bias.detach().numpy())
+    copy(ours.masked_ids_head.dense, peer.cls.predictions.transform.dense)
+    copy(ours.masked_ids_head.norm, peer.cls.predictions.transform.LayerNorm)
+    copy(ours.sentence_head.pooler, body.pooler.dense)
+    copy(ours.sentence_head.dense, peer.cls.seq_relationship)
+    assert_pretraining(ours, peer, "seq_relationship_logits")
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_pretraining_of_albert(groups):
+    peer = theirs("AlbertForPreTraining", "AlbertConfig", embedding_size=12, num_hidden_groups=groups)
+    ours = encoder(sentence_classes=2, num_hidden_groups=groups, embedding_size=12, activation="gelu_tanh")
+    copy_embeddings(ours, peer.albert)
+    copy(ours.projection, peer.albert.encoder.embedding_hidden_mapping_in)
+    for layer, group in zip(dict.fromkeys(ours.encoder.layers), peer.albert.encoder.albert_layer_groups, strict=True):
+        (shared,) = group.albert_layers
+        attention = layer.self_attention.layer
+        for name in ("query", "key", "value"):
+            copy(getattr(attention, f"{name}_projection"), getattr(shared.attention, name))
+        copy(attention.output_projection, shared.attention.dense)
+        copy(layer.self_attention.normalization, shared.attention.LayerNorm)
+        copy(layer.feed_forward.layer.inner, shared.ffn)
+        copy(layer.feed_forward.layer.outer, shared.ffn_output)
+        copy(layer.feed_forward.normalization, shared.full_layer_layer_norm)
+    ours.embedding.bias.assign(peer.predictions.decoder.bias.detach().numpy())
+    copy(ours.masked_ids_head.dense, peer.predictions.dense)
+    copy(ours.masked_ids_head.norm, peer.predictions.LayerNorm)
+    copy(ours.sentence_head.pooler, peer.albert.pooler)
+    copy(ours.sentence_head.dense, peer.sop_classifier.classifier)
+    assert_pretraining(ours, peer, "sop_logits")
 
 
 def test_masked_ids_of_roberta():
