@@ -153,8 +153,8 @@ def is_loss(name):
 def _check_metric(name, metric):
     if name in LOG_FIELDS or is_loss(name):
         raise UnknownName(f"metrics: {name!r} cannot be registered: evaluations have it for something else.")
-    if metric.of not in ("logits", "texts", "ids"):
-        raise UserError(f"metrics: {name!r}: of={metric.of!r}: expected 'logits', 'texts' or 'ids'.")
+    if metric.of not in ("logits", "answers", "texts", "ids"):
+        raise UserError(f"metrics: {name!r}: of={metric.of!r}: expected 'logits', 'answers', 'texts' or 'ids'.")
 
 
 _problems = Registry("problems", _check_problem_name)
@@ -176,13 +176,17 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
 
     A metric of "logits" is a TensorFlow function of one teacher-forced batch: (logits, float32 [..., V], labels, int32
     [...], 0 where nothing is scored) -> a tensor or a tuple of tensors, which are added up over all batches. It counts
-    if `Problem.eval_metrics` names it. A metric of "texts" or "ids" is a function of two equally long lists, outputs
-    and references: texts as users see them, or lists of ids without EOS. It returns a float, or a float and a dict of
-    further fields for the log. It counts if `Problem.eval_decode_metric` names it.
+    if `Problem.eval_metrics` names it, as does a metric of "answers", a function of two equally long lists of the whole
+    evaluation set: the answers predicted, and those expected. An answer is a label (str), a number (float), the tags of
+    a sentence's words (list of str) or a part of a text (str), as the problem's task says.
+
+    A metric of "texts" or "ids" is a function of two equally long lists, outputs and references: texts as users see
+    them, or lists of ids without EOS. It counts if `Problem.eval_decode_metric` names it. It returns, like one of
+    answers, a float, or a float and a dict of further fields for the log.
 
     Args:
         name_or_function: the name; by default that of the function.
-        of: "logits", "texts" or "ids".
+        of: "logits", "answers", "texts" or "ids".
         feature: of "logits": the feature whose logits and labels the function gets.
         lower_is_better: bool.
         result: of "logits": function of the sums, NumPy arrays, that returns a float; by default a weighted mean, the

@@ -29,7 +29,7 @@ TASKS = {
     "sequence_to_sequence": Task("Translator", ("token_accuracy",)),
     "classification": Task("Predictor", ("accuracy",), "transformer_encoder", "class"),
     "tagging": Task("Predictor", ("token_accuracy",), "transformer_encoder", "tag"),
-    "spans": Task("Predictor", ("token_accuracy",), "transformer_encoder", "span"),
+    "spans": Task("Predictor", ("exact_match", "squad_f1"), "transformer_encoder", "span"),
     "regression": Task("Predictor", (), "transformer_encoder", "real", has_perplexity=False),
     "language_model": Task("Generator", ("token_accuracy",), "transformer_lm"),
     "masked_language_model": Task("Predictor", ("token_accuracy",), "transformer_encoder", "masked_lm"),

@@ -4,6 +4,8 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, located
+from t2t_lite.evaluation import answer_metrics
+from t2t_lite.evaluation.answers import check_answers
 from t2t_lite.evaluation.scores import corpus_bleu
 from t2t_lite.parsing.evalb import score_trees
 from t2t_lite.parsing.trees import parse_tree
@@ -18,6 +20,10 @@ def token_accuracy(logits, labels):
 
 registry.register_metric("token_accuracy")(token_accuracy)
 registry.register_metric("accuracy")(token_accuracy)  # of classes, one label per example
+
+for _task in answer_metrics.METRICS.values():
+    for _name in _task.keys() - {"accuracy", "token_accuracy"}:  # these are counted in the graph
+        registry.register_metric(_name, of="answers")(_task[_name])
 
 
 @registry.register_metric(of="texts")
@@ -68,15 +74,19 @@ def metric_names(problem, hparams):
     """
     of_outputs = [problem.eval_decode_metric] if problem.eval_decode_metric else []
     for names, where, kinds in (
-        (problem.eval_metrics(), "eval_metrics", ("logits",)),
+        (problem.eval_metrics(), "eval_metrics", ("logits", "answers")),
         (of_outputs, "eval_decode_metric", ("texts", "ids")),
     ):
         for name in names:
             with located(f"{problem.name}: {where}"):
-                of = registry.metric(name).of
-            if of not in kinds:
+                metric = registry.metric(name)
+            if metric.of not in kinds:
                 raise UserError(
-                    f"{problem.name}: {where} has {name}, a metric of {of}. Expected one of {' or '.join(kinds)}."
+                    f"{problem.name}: {where} has {name}, a metric of {metric.of}. Expected one of "
+                    f"{' or '.join(kinds)}."
                 )
+            if metric.of == "answers":
+                check_answers(problem)
+                answer_metrics.check(name, problem.task)
     losses = ("loss", "perplexity") if task_of(problem).has_perplexity else ("loss",)
     return (*losses, *problem.eval_metrics(), *(of_outputs if hparams.eval_decode_examples > 0 else []))

@@ -14,6 +14,7 @@ from t2t_lite.data import batching, records
 from t2t_lite.data.sliding_windows import sliding_batches
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.answers import Answers
 from t2t_lite.evaluation.language import text_metrics
 from t2t_lite.models.outputs import labels_of, named_outputs
 from t2t_lite.tasks import task_of
@@ -78,6 +79,8 @@ class Evaluator:
         else:
             self._batches = batching.evaluation_batches(problem, hparams, paths, encoders)
         self._metrics = {name: registry.metric(name) for name in problem.eval_metrics()}
+        of_answers = any(metric.of == "answers" for metric in self._metrics.values())
+        self._answers = Answers(problem, encoders) if of_answers else None
         self._sample = []
         if problem.eval_decode_metric:
             self._translator = Translator(model, encoders, hparams, problem)
@@ -90,17 +93,21 @@ class Evaluator:
     def __call__(self):
         """Returns the `Evaluation`."""
         with self._weights():
-            metrics = self._teacher_forced()
+            metrics, facts = self._teacher_forced()
             if not self._sample:
-                return Evaluation(metrics)
-            score, facts, texts = self._of_outputs()
-        return Evaluation({**metrics, self.problem.eval_decode_metric: score}, texts, facts)
+                return Evaluation(metrics, facts=facts)
+            score, more_facts, texts = self._of_outputs()
+        return Evaluation({**metrics, self.problem.eval_decode_metric: score}, texts, {**facts, **more_facts})
 
     def _teacher_forced(self):
         batches, sums = self._batches.take(self.max_batches) if self.max_batches else self._batches, None
+        answers = []
         for batch in records.naming(batches, self._paths, self.problem.record_features):
             scored = batch.pop("scored", batch["targets"])
-            found = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), self._sums(batch, scored))
+            found, chosen = self._sums(batch, scored)
+            if self._answers:
+                answers += self._answers.read(batch, chosen)
+            found = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), found)
             sums = tf.nest.map_structure(np.add, sums, found) if sums else found
         if not sums or not sums["counts"]["targets"]:
             raise UserError(f"{self.problem.full_name}: the records hold no example. Run t2t-datagen again.")
@@ -110,10 +117,21 @@ class Evaluator:
             for feature, total in sums[what].items()
         }
         loss = means.pop("loss_targets")
-        own = {name: float(metric.result(sums["metrics"][name])) for name, metric in self._metrics.items()}
+        own, facts = self._own_metrics(sums["metrics"], answers)
         of_text = text_metrics(loss, self._text) if self._text else {}
         perplexity = {"perplexity": math.exp(min(loss, 80.0))} if task_of(self.problem).has_perplexity else {}
-        return {"loss": loss, **perplexity, **means, **of_text, **own}
+        return {"loss": loss, **perplexity, **means, **of_text, **own}, facts
+
+    def _own_metrics(self, sums, answers):
+        """Returns ({name: float} of the problem's metrics, further fields for the log)."""
+        found, facts = {}, {}
+        for name, metric in self._metrics.items():
+            if metric.of == "logits":
+                found[name] = float(metric.result(sums[name]))
+            else:
+                found[name], more = _with_facts(metric(*map(list, zip(*answers, strict=True))))
+                facts.update(more)
+        return found, facts
 
     def _batch_sums(self, batch, scored):
         outputs = self.model(batch, training=False)
@@ -122,6 +140,8 @@ class Evaluator:
         metrics = {}
         for name, metric in self._metrics.items():
             feature = metric.feature
+            if metric.of != "logits":
+                continue
             if feature not in logits:
                 raise UserError(
                     f"metric {name}: is of {feature!r}, which the model does not predict. It predicts "
@@ -130,7 +150,8 @@ class Evaluator:
             labels = labels_of(logits[feature], batch[feature])
             metrics[name] = metric(logits[feature], tf.reshape(labels, tf.shape(logits[feature])[:-1]))
         counts = {feature: tf.math.count_nonzero(ids) for feature, ids in batch.items()}
-        return {"loss": objective.nats, "cost": objective.cost, "counts": counts, "metrics": metrics}
+        chosen = self._answers.choose(logits["targets"], batch["inputs"]) if self._answers else ()
+        return {"loss": objective.nats, "cost": objective.cost, "counts": counts, "metrics": metrics}, chosen
 
     def _evenly_spaced(self, count):
         """Returns `count` evenly spaced examples (None: all) as (input ids, target ids), always the same ones."""
@@ -157,9 +178,13 @@ class Evaluator:
         metric = registry.metric(self.problem.eval_decode_metric)
         if metric.of == "texts":
             outputs, references = [t[1] for t in texts], [t[2] for t in texts]
-        found = metric(outputs, references)
-        score, facts = found if isinstance(found, tuple) else (found, {})
-        return score, facts, texts
+        return *_with_facts(metric(outputs, references)), texts
+
+
+def _with_facts(found):
+    """Returns (float, dict) of what a metric returned, which may be the float alone."""
+    score, facts = found if isinstance(found, tuple) else (found, {})
+    return float(score), facts
 
 
 def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_texts=None, **facts):

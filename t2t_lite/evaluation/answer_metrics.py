@@ -1,0 +1,161 @@
+"""Metrics of answers: classes, numbers, tags of words, and parts of texts, from 0 (or -1) to 1."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from t2t_lite.errors import UserError, shown
+from t2t_lite.evaluation.entities import are_of_entities, entity_counts
+from t2t_lite.evaluation.squad import is_match, word_f1
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerMetric:
+    """A metric of answers, in two steps, of which the second one can be repeated for many samples of the answers.
+
+    Attributes:
+        rows: function of (predicted, expected), two lists of answers, that returns an array with a row for each.
+        score: function of such rows, at least one, that returns a float.
+        check: function that raises `UserError` if the metric needs a package that is not installed.
+    """
+
+    rows: Callable
+    score: Callable
+    check: Callable = lambda: None
+
+    @property
+    def __wrapped__(self):
+        """A function of the module that defines the metric; `inspect` finds the module by it."""
+        return self.rows
+
+    def __call__(self, predicted, expected):
+        """Returns the score, a float."""
+        return float(self.score(self.rows(predicted, expected)))
+
+
+def _labels():
+    return _installed("sklearn.metrics", "scikit-learn")
+
+
+def _numbers():
+    return _installed("scipy.stats", "scipy")
+
+
+def _installed(module, package):
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise UserError(
+            f"{package}, which computes this metric, is not installed. Run: pip install t2t_lite[labels]"
+        ) from None
+
+
+def _codes(predicted, expected):
+    """Returns int [answers, 2], the numbers of the labels in alphabetical order."""
+    return np.unique([predicted, expected], return_inverse=True)[1].reshape(2, -1).T
+
+
+def _is_positive(predicted, expected):
+    """Returns bool [answers, 2], whether a label is the last one in alphabetical order: 1, true, yes, positive."""
+    labels = sorted({*predicted, *expected})
+    if len(labels) > 2:
+        raise UserError(
+            f"f1_binary: {len(labels)} labels, {shown(', '.join(labels))}. Expected two; for more there is f1_macro."
+        )
+    return np.transpose([predicted, expected]) == labels[-1]
+
+
+def _correlation(name):
+    """Returns the score of a correlation; that with a constant is 0."""
+
+    def score(rows):
+        is_constant = (rows == rows[0]).all(axis=0).any()
+        return 0.0 if is_constant else getattr(_numbers(), name)(rows[:, 0], rows[:, 1]).statistic
+
+    return score
+
+
+def _hits(predicted, expected):
+    return np.array([a == b for a, b in zip(predicted, expected, strict=True)], float)
+
+
+def _word_counts(predicted, expected):
+    """Returns int [sentences, 2]: the words with the right tag, and all words."""
+    pairs = zip(predicted, expected, strict=True)
+    return np.array([(sum(a == b for a, b in zip(*tags, strict=True)), len(tags[1])) for tags in pairs])
+
+
+def _entity_counts(predicted, expected):
+    tags = sorted({tag for sentence in (*predicted, *expected) for tag in sentence})
+    if not are_of_entities(tags):
+        raise UserError(f"entities: the tags {shown(', '.join(tags))}. Expected O, B-…, I-…, and where used E-…, S-….")
+    return entity_counts(predicted, expected)
+
+
+def _share(part, *wholes):
+    """Returns a score of rows of counts: the mean over `wholes` of the sum of column `part` over theirs, as an F1."""
+
+    def score(rows):
+        sums = rows.sum(axis=0)
+        whole = sums[list(wholes)].sum()
+        return len(wholes) * sums[part] / whole if whole else 0.0
+
+    return score
+
+
+def _of_golds(compare):
+    """Returns the rows of a comparison of an answer with one gold answer, a str, or with several."""
+
+    def rows(predicted, expected):
+        golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
+        return np.array([compare(a, b) for a, b in zip(predicted, golds, strict=True)], float)
+
+    return rows
+
+
+# By task. The order is the one in which t2t-score prints them.
+METRICS = {
+    "classification": {
+        "accuracy": AnswerMetric(_hits, np.mean),
+        "f1_macro": AnswerMetric(
+            _codes,
+            lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], average="macro", zero_division=0.0),
+            _labels,
+        ),
+        "f1_binary": AnswerMetric(
+            _is_positive, lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], zero_division=0.0), _labels
+        ),
+        "mcc": AnswerMetric(_codes, lambda rows: _labels().matthews_corrcoef(rows[:, 1], rows[:, 0]), _labels),
+    },
+    "regression": {
+        "pearson": AnswerMetric(lambda *numbers: np.transpose(numbers), _correlation("pearsonr"), _numbers),
+        "spearman": AnswerMetric(lambda *numbers: np.transpose(numbers), _correlation("spearmanr"), _numbers),
+    },
+    "tagging": {
+        "token_accuracy": AnswerMetric(_word_counts, _share(0, 1)),
+        "entity_f1": AnswerMetric(_entity_counts, _share(0, 1, 2)),
+        "entity_precision": AnswerMetric(_entity_counts, _share(0, 1)),
+        "entity_recall": AnswerMetric(_entity_counts, _share(0, 2)),
+    },
+    "spans": {
+        "exact_match": AnswerMetric(_of_golds(is_match), np.mean),
+        "squad_f1": AnswerMetric(_of_golds(word_f1), np.mean),
+    },
+}
+
+
+def check(name, task):
+    """Raises `UserError` if a metric of `METRICS` is of another task, or needs a package that is not installed.
+
+    Args:
+        name: str; metrics that users register are accepted for every task.
+        task: str, in `METRICS`.
+    """
+    tasks = [known for known, metrics in METRICS.items() if name in metrics]
+    if tasks and task not in tasks:
+        raise UserError(f"{name}: a metric of {tasks[0]}, not of {task}. Expected one of {', '.join(METRICS[task])}.")
+    if tasks:
+        METRICS[task][name].check()

@@ -1,0 +1,42 @@
+"""Entities in tagged sentences, and how many of them were found: by the rules of conlleval, as seqeval applies them."""
+
+import re
+
+import numpy as np
+
+_IOB = re.compile(r"O|[BIES](-.*)?")
+
+
+def are_of_entities(tags):
+    """Returns whether all tags are those of entities, such as O, B-PER and I-PER (IOB1, IOB2, IOE or IOBES)."""
+    return all(map(_IOB.fullmatch, tags))
+
+
+def entities(tags):
+    """Returns the entities of a sentence, a set of (type, first word, last word), counted from 0.
+
+    A tag that goes on where nothing began, or with another type, begins an entity.
+
+    Args:
+        tags: list of str, for which `are_of_entities`.
+    """
+    found, start, before, kind = set(), None, "O", ""
+    for at, tag in enumerate([*tags, "O"]):
+        mark, new_kind = tag[0], tag[2:]
+        if start is not None and (mark in "BSO" or before in "ES" or kind != new_kind):
+            found.add((kind, start, at - 1))
+            start = None
+        if start is None and mark != "O":
+            start = at
+        before, kind = mark, new_kind
+    return found
+
+
+def entity_counts(predicted, expected):
+    """Returns int [sentences, 3]: the entities that are both predicted and expected, that are predicted, expected.
+
+    Args:
+        predicted, expected: lists of lists of tags.
+    """
+    pairs = [(entities(a), entities(b)) for a, b in zip(predicted, expected, strict=True)]
+    return np.array([(len(a & b), len(a), len(b)) for a, b in pairs])

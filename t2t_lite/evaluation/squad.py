@@ -1,0 +1,30 @@
+"""How SQuAD 1.1 compares answers (Rajpurkar et al. 2016; its evaluate-v1.1.py)."""
+
+import collections
+import functools
+import re
+import string
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+@functools.lru_cache(2**16)  # references come again at each evaluation
+def words_of(answer):
+    """Returns the words that are compared, a tuple: in lower case, without punctuation and English articles."""
+    return tuple(_ARTICLES.sub(" ", answer.lower().translate(_WITHOUT_PUNCTUATION)).split())
+
+
+def is_match(answer, golds):
+    """Returns whether an answer has the words of one of the gold answers in their order."""
+    return words_of(answer) in map(words_of, golds)
+
+
+def word_f1(answer, golds):
+    """Returns the F1 of an answer's words, regardless of their order, against the gold answer that is most like it."""
+    return max(_f1(collections.Counter(words_of(answer)), collections.Counter(words_of(gold))) for gold in golds)
+
+
+def _f1(answer, gold):
+    common = (answer & gold).total()
+    return 2 * common / (answer.total() + gold.total()) if common else 0.0

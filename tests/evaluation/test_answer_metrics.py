@@ -1,0 +1,77 @@
+"""Metrics of answers, against values worked out by hand."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+
+from t2t_lite.errors import UserError
+from t2t_lite.evaluation.answer_metrics import METRICS, check
+
+SCORES = {name: metric for task in METRICS.values() for name, metric in task.items()}
+# Three of four "yes" found, one of two "no".
+PREDICTED, EXPECTED = ["yes", "yes", "yes", "no", "no", "yes"], ["yes", "yes", "yes", "yes", "no", "no"]
+TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]], [["B-PER", "I-PER", "O", "B-ORG"], ["B-LOC", "B-LOC"]]
+
+
+@pytest.mark.parametrize(
+    "name, predicted, expected, score",
+    [
+        ("accuracy", PREDICTED, EXPECTED, 4 / 6),
+        ("f1_binary", PREDICTED, EXPECTED, 2 * 3 / (4 + 4)),
+        ("f1_macro", PREDICTED, EXPECTED, (2 * 3 / 8 + 2 * 1 / 4) / 2),
+        ("f1_macro", ["a", "b", "c"], ["a", "b", "b"], (1 + 2 / 3 + 0) / 3),
+        ("mcc", PREDICTED, EXPECTED, (3 * 1 - 1 * 1) / math.sqrt(4 * 4 * 2 * 2)),
+        ("mcc", ["yes"] * 4, ["yes", "no"] * 2, 0.0),
+        ("pearson", [1.0, 2.0, 3.0], [1.0, 2.0, 4.0], 3 / math.sqrt(2 * 14 / 3)),
+        ("spearman", [1.0, 2.0, 3.0], [10.0, 100.0, 1000.0], 1.0),
+        ("spearman", [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 4.0, 3.0], 1 - 6 * 2 / (4 * 15)),
+        ("pearson", [2.0, 2.0, 2.0], [1.0, 2.0, 3.0], 0.0),
+        ("token_accuracy", *TAGS, 4 / 6),
+        ("entity_precision", *TAGS, 2 / 3),
+        ("entity_recall", *TAGS, 2 / 4),
+        ("entity_f1", *TAGS, 2 * 2 / (3 + 4)),
+        ("entity_f1", [["O", "O"]], [["O", "O"]], 0.0),
+        ("exact_match", ["The cat!", "a dog", "fox"], ["cat", ["cat", "dog"], "the red fox"], 2 / 3),
+        ("squad_f1", ["The cat!", "red red dog", "bird"], ["cat", ["cat", "red dog"], "fox"], (1 + 4 / 5 + 0) / 3),
+    ],
+)
+def test_scores(name, predicted, expected, score):
+    assert SCORES[name](predicted, expected) == pytest.approx(score, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name, answers, words",
+    [
+        ("f1_binary", ["a", "b", "c"], "f1_binary: 3 labels, 'a, b, c'. Expected two; for more there is f1_macro"),
+        ("entity_f1", [["NOUN", "VERB"]], "entities: the tags 'NOUN, VERB'. Expected O, B-"),
+    ],
+)
+def test_labels_that_a_metric_is_not_for(name, answers, words):
+    with pytest.raises(UserError, match=words):
+        SCORES[name](answers, answers)
+
+
+def test_a_metric_of_another_task_is_refused():
+    check("entity_f1", "tagging")
+    check("a_users_own", "tagging")
+    with pytest.raises(UserError, match=r"pearson: a metric of regression, not of spans\. Expected one of exact_match"):
+        check("pearson", "spans")
+
+
+@pytest.mark.parametrize("name, package", [("mcc", "scikit-learn"), ("pearson", "scipy")])
+def test_without_its_package_a_metric_says_what_to_install(name, package):
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.modules['sklearn'] = sys.modules['scipy'] = None\n"
+            "from t2t_lite.evaluation import answer_metrics as a\n"
+            f"task = next(task for task in a.METRICS if {name!r} in a.METRICS[task])\n"
+            f"try: a.check({name!r}, task)\nexcept ValueError as error: print(error)",
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.startswith(f"{package}, ") and "pip install t2t_lite[labels]" in done.stdout, done.stderr
