@@ -5,7 +5,7 @@ from t2t_lite.ranges import MASK_RATE, MASK_UNITS, PAIRS, SEQUENCE_LENGTH, VOCAB
 OWN_FLAGS = (
     "train_files", "dev_files", "test_files", "languages", "corpus_weights", "filters", "held_out", "vocab_size",
     "target_vocab_size", "vocab_type", "vocab_from", "user_defined_symbols", "max_samples_for_vocab", "sequence_length",
-    "mask_rate", "mask_unit",
+    "doc_stride", "mask_rate", "mask_unit",
 )  # fmt: skip
 
 
@@ -16,7 +16,8 @@ def define_own_flags(flags):
         [],
         "translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz) or a .tsv: a.en,a.de,b.tsv. "
         "parsing_english_own: one file of bracketed trees. languagemodel_own, masked_lm_own: texts. classify_own, "
-        "classify_pair_own: lines of label<TAB>text, label<TAB>first<TAB>second.",
+        "classify_pair_own, regress_own, regress_pair_own: lines of label<TAB>text, label<TAB>first<TAB>second. "
+        "tag_own: CoNLL's columns. qa_own: SQuAD's JSON.",
     )
     flags.DEFINE_paths("dev_files", [], "Likewise, to evaluate on while training; translate_own: or see --held_out.")
     flags.DEFINE_paths("test_files", [], "Likewise, for the end; may be left out.")
@@ -73,7 +74,13 @@ def define_own_flags(flags):
     flags.DEFINE_integer(
         "sequence_length",
         None,
-        "languagemodel_own, masked_lm_own: ids in a row; 1024 and 511 when left out.",
+        "languagemodel_own, masked_lm_own, qa_own: ids in a row; 1024, 511 and 383 when left out.",
+        limits=SEQUENCE_LENGTH,
+    )
+    flags.DEFINE_integer(
+        "doc_stride",
+        None,
+        "qa_own: ids of a long context from the start of a row to that of the next one, 128.",
         limits=SEQUENCE_LENGTH,
     )
     flags.DEFINE_float(

@@ -87,7 +87,7 @@ PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
 MASK_RATE = Range(0.001, 0.999)
 MASK_UNITS = ("token", "word", "ngram")  # what a masked language model guesses as a whole
 METRIC_MOVE = Range(0, 10**6)
-SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text
+SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text, or from a row's start to that of the next one
 SHARE = Range(most=1, above=0)
 SHARDS = Range(1, 10**6)
 SEED = Range(-(2**31), 2**32 - 1)

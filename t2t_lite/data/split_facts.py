@@ -252,12 +252,19 @@ class TrainingSplit:
         paths: list of str, the shards.
         facts: `seen_facts`.
         examples, dropped: int, the examples within the limits, and outside.
+        cut: int, the examples that are cut to be within the limits.
     """
 
     paths: list
     facts: dict
     examples: int
     dropped: int
+    cut: int
+
+
+def count_cut(problem, hparams, facts):
+    """Returns how many examples of a split a problem cuts; facts: of the split, as it is stored."""
+    return count_kept(facts["lengths"], problem.max_length(hparams))[1] if problem.cuts_rows else 0
 
 
 def check_training_split(problem, hparams, data_dir):
@@ -267,6 +274,7 @@ def check_training_split(problem, hparams, data_dir):
         UserError: as `check_split`, or no example is within the limits.
     """
     paths, facts = check_split(problem, data_dir, DatasetSplit.TRAIN)
+    cut = count_cut(problem, hparams, facts)
     facts = seen_facts(problem, hparams, paths, facts)
     longest = problem.max_length(hparams)
     examples, dropped = count_kept(facts["lengths"], longest, hparams.min_length)
@@ -275,4 +283,4 @@ def check_training_split(problem, hparams, data_dir):
             f"{problem.full_name}: none of the {dropped:,} training examples has between "
             f"min_length={hparams.min_length} and max_length={longest} ids. Change these hyperparameters."
         )
-    return TrainingSplit(paths, facts, examples, dropped)
+    return TrainingSplit(paths, facts, examples, dropped, cut)

@@ -205,7 +205,7 @@ class Text2TextProblem(Problem):
     def _draw_samples(self, data_dir, tmp_dir):
         with Reservoir(self.max_samples_for_vocab, self.random_seed) as drawn:
             samples = self.checked_samples(self.samples_for_vocab(data_dir, tmp_dir))
-            drawn.fill(tuple(sample[name] for name in self.text_features) for sample in samples)
+            drawn.fill(tuple(self.texts(sample)) for sample in samples)
             _LOGGER.info(f"{self.name}: vocabulary from {len(drawn):,} of {drawn.seen:,} samples")
             yield drawn
 
@@ -227,18 +227,27 @@ class Text2TextProblem(Problem):
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields the checked samples whose texts are not blank; counts the others in `removed`."""
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
-            if all(sample[name].strip() for name in self.text_features):
+            if all(text.strip() for text in self.texts(sample)):
                 yield sample
             else:
                 self.removed["empty"] += 1
 
+    def texts(self, sample):
+        """Returns the texts of a sample, those of `text_features`; of what is no sample, something that is no str."""
+        return [sample.get(name) for name in self.text_features]
+
+    @property
+    def expected_sample(self):
+        """What samples look like, for messages."""
+        return ", ".join(f'"{name}": str' for name in self.text_features)
+
     def checked_samples(self, samples):
         """Yields samples. Raises `UserError` for one that lacks a text."""
         for sample in samples:
-            texts = [sample.get(name) for name in self.text_features] if isinstance(sample, dict) else [None]
-            if not all(isinstance(text, str) for text in texts):
-                expected = ", ".join(f'"{name}": str' for name in self.text_features)
-                raise UserError(f"{self.name}: generate_samples gave {shown(sample)}. Expected {{{expected}}}.")
+            if not (isinstance(sample, dict) and all(isinstance(text, str) for text in self.texts(sample))):
+                raise UserError(
+                    f"{self.name}: generate_samples gave {shown(sample)}. Expected {{{self.expected_sample}}}."
+                )
             yield sample
 
     def sample_encoder(self, data_dir):

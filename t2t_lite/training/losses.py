@@ -17,7 +17,7 @@ def cross_entropy(logits, targets, label_smoothing=0.0):
     prediction score 0 (tensor2tensor's layers/common_layers.py, padded_cross_entropy).
 
     Args:
-        logits: float32 [batch, target_len, V].
+        logits: float32 [batch, target_len, V]; V may be unknown in a graph if nothing is smoothed.
         targets: int32 [batch, target_len], 0 is padding.
         label_smoothing: float, ε in [0, 1).
 
@@ -27,7 +27,7 @@ def cross_entropy(logits, targets, label_smoothing=0.0):
     """
     import tensorflow as tf
 
-    logits = tf.reshape(logits, (-1, logits.shape[-1]))
+    logits = tf.reshape(logits, (-1, logits.shape[-1] or tf.shape(logits)[-1]))
     labels = tf.reshape(targets, (-1,))
     weights = tf.cast(labels != 0, tf.float32)
     objective, nats = _fused_losses(logits, labels, label_smoothing)
@@ -52,6 +52,8 @@ def squared_error(logits, labels):
 
 def _smoothing(vocab_size, label_smoothing):
     """Returns (the label's share, each other id's share, the entropy of the two)."""
+    if not label_smoothing:
+        return 1.0, 0.0, 0.0
     high, low = 1.0 - label_smoothing, label_smoothing / (vocab_size - 1)
     entropy = -sum(n * p * math.log(p) for n, p in ((1, high), (vocab_size - 1, low)) if p > 0)
     return high, low, entropy
@@ -66,7 +68,7 @@ def _fused_losses(logits, labels, label_smoothing):
     """
     import tensorflow as tf
 
-    vocab_size = logits.shape[-1]
+    vocab_size = logits.shape[-1] or tf.shape(logits)[-1]
     high, low, entropy = _smoothing(vocab_size, label_smoothing)
 
     @tf.custom_gradient

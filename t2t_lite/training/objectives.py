@@ -54,6 +54,8 @@ def _loss(logits, labels, label_smoothing):
     if logits.shape[-1] == 1:
         error = squared_error(logits, labels)
         return error, tf.stop_gradient(error)
+    if logits.shape[-1] is None and label_smoothing:
+        raise UserError(f"label_smoothing={label_smoothing}: places in a text are not smoothed. Expected 0.")
     return cross_entropy(logits, labels, label_smoothing)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.console import clock
+from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import counted
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -32,6 +33,9 @@ def announce(config, data, model, replicas, accumulation, output_dir, gives_up=(
     hparams, replicas_count = config["hparams"], replicas.count
     weights = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
     left_out = f" ({data.dropped:,} longer than {data.max_length} ids are left out)" if data.dropped else ""
+    if any(data.cut.values()):
+        cut = ", ".join(f"{count:,} {FILE_TAGS[split]}" for split, count in data.cut.items())
+        left_out += f" (longer than {data.max_length} ids and cut: {cut})"
     kept = "" if accumulation == hparams["gradient_accumulation_steps"] else ", to keep the batches of a step"
     exactly = f"but for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives the same bits"
     compiled = []

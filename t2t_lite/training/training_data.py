@@ -26,6 +26,7 @@ class TrainingData:
         dev_paths: list of str.
         examples: int, training examples within the limits of length.
         dropped: int, training examples outside those limits.
+        cut: {split: int}, how many examples are cut to be within those limits.
         max_length: int, the upper limit, in ids with EOS.
         batches: tf.data.Dataset, the endless stream of one replica's batches.
         ladder: WidthLadder of the batches' shapes; None: any shapes.
@@ -39,6 +40,7 @@ class TrainingData:
     dev_paths: list
     examples: int
     dropped: int
+    cut: dict
     max_length: int
     batches: tf.data.Dataset
     ladder: WidthLadder | None
@@ -64,9 +66,10 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
     train = split_facts.check_training_split(problem, hparams, data_dir)
     ladder = batching.problem_ladder(problem, hparams, train.paths, encoders, train.facts) if fixed_shapes else None
     batches = batching.training_batches(problem, hparams, train.paths, encoders, ladder)
-    dev_paths, _ = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL, reads_records=True)
+    dev_paths, dev_facts = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL, reads_records=True)
+    cut = {DatasetSplit.TRAIN: train.cut, DatasetSplit.EVAL: split_facts.count_cut(problem, hparams, dev_facts)}
     return TrainingData(
-        problem, encoders, vocab_size, target_vocab_size, train.paths, dev_paths, train.examples, train.dropped,
+        problem, encoders, vocab_size, target_vocab_size, train.paths, dev_paths, train.examples, train.dropped, cut,
         problem.max_length(hparams), batches, ladder,
     )  # fmt: skip
 

@@ -1,0 +1,61 @@
+"""`regress_own` and `regress_pair_own`: numbers of the user's own texts, or pairs of texts, such as their similarity.
+
+    t2t-datagen --problem=regress_pair_own --train_files=train.tsv --dev_files=dev.tsv --vocab_size=8000 --data_dir=D
+
+A line of a file is `number<TAB>text`; for pairs it is `number<TAB>first<TAB>second`. `D/<problem>.json` stores
+everything that was asked for, so that later commands need only `--data_dir=D`.
+"""
+
+import types
+
+from t2t_lite import registry
+from t2t_lite.data.problem import DatasetSplit, Text2RealProblem
+from t2t_lite.errors import UserError, shown
+from t2t_lite.problems.labelled_own import LabelledOwn, remembered
+from t2t_lite.text.real_encoder import as_number
+
+
+@registry.register_problem
+class RegressOwn(LabelledOwn, Text2RealProblem):
+    """Texts with a number each, given to `configure`."""
+
+    columns = ("number", "text")
+    _CONFIG = types.MappingProxyType(remembered(label_range=lambda ends: ends is None or _are_numbers(ends)))
+
+    def label_range(self, data_dir):
+        """Returns (the lowest, the highest) number of all files."""
+        return self.read_config(data_dir)["label_range"]
+
+    def find_labels(self):
+        """See `LabelledOwn.find_labels`."""
+        numbers = [number for split in self.config["files"] for _, number in self._numbered(split)]
+        lowest, highest = min(numbers), max(numbers)
+        if lowest == highest:
+            raise UserError(
+                f"{self.paths_of(DatasetSplit.TRAIN)}: all numbers are {lowest:g}. Expected different ones to learn."
+            )
+        self.config["label_range"] = [lowest, highest]
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": str or for pairs a list of str, "targets": float}; blank lines are left out."""
+        for texts, number in self._numbered(dataset_split):
+            yield {"inputs": texts if self.num_texts > 1 else texts[0], "targets": number}
+
+    def _numbered(self, split):
+        for (text, *texts), where in self.rows(split):
+            number = as_number(text)
+            if number is None:
+                raise UserError(f"{where}: found {shown(text)} in the first column. Expected a number, such as 3.5.")
+            yield texts, number
+
+
+@registry.register_problem
+class RegressPairOwn(RegressOwn):
+    """Pairs of texts with a number each, given to `configure`; in a row each of the two ends in 1."""
+
+    columns = ("number", "first", "second")
+    num_texts = 2
+
+
+def _are_numbers(ends):
+    return isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends)

@@ -1,0 +1,50 @@
+"""`tag_own`: tags of the words of the user's own sentences, such as parts of speech or names.
+
+    t2t-datagen --problem=tag_own --train_files=train.conll --dev_files=dev.conll --vocab_size=8000 --data_dir=D
+
+A file has CoNLL's columns: a line for each word, which is the first column, its tag the last, and a blank line after
+each sentence. The tags are those of the training files. `D/tag_own.json` stores everything that was asked for, so that
+later commands need only `--data_dir=D`.
+"""
+
+import types
+
+from t2t_lite import registry
+from t2t_lite.corpora.labelled_files import read_conll
+from t2t_lite.data.problem import DatasetSplit, Text2TagProblem
+from t2t_lite.errors import UserError, shown
+from t2t_lite.problems.labelled_own import LabelledOwn, are_labels, remembered
+
+
+@registry.register_problem
+class TagOwn(LabelledOwn, Text2TagProblem):
+    """Sentences with a tag for each word, given to `configure`."""
+
+    example_flags = "--train_files=train.conll --dev_files=dev.conll"
+    expected_lines = "lines of word<TAB>tag, and a blank line after each sentence"
+    _CONFIG = types.MappingProxyType(remembered(tags=are_labels))
+
+    def tags(self, data_dir):
+        """Returns the tags, sorted."""
+        return self.read_config(data_dir)["tags"]
+
+    def find_labels(self):
+        """See `LabelledOwn.find_labels`."""
+        found = {tag for sentence in self._sentences(DatasetSplit.TRAIN) for tag in sentence.tags}
+        self.config["tags"] = self.enough_labels(found, "tag in the last column")
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": words, "targets": tags}."""
+        known = set(self.tags(data_dir))
+        for sentence in self._sentences(dataset_split):
+            for word, tag in zip(sentence.words, sentence.tags, strict=True):
+                if tag not in known:
+                    raise UserError(
+                        f"{sentence.place}: the tag {shown(tag)} of {shown(word)} is in no training file. Expected one "
+                        f"of {shown(', '.join(sorted(known)))}."
+                    )
+            yield {"inputs": sentence.words, "targets": sentence.tags}
+
+    def _sentences(self, split):
+        for facts in self.files_of(split):
+            yield from read_conll(facts["path"])

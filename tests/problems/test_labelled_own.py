@@ -1,0 +1,162 @@
+"""Numbers, tags and answers of the user's own files."""
+
+import json
+
+import pytest
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.span_problem import windows
+from t2t_lite.data.text_tag_problem import cut_words
+from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.data.stored import read_examples
+from tests.problems.test_classify_own import files_of, generated, parts_of
+
+NUMBERS = "".join(f"{n / 4}\tthe number {n}\tor {n + 1}\n\n" for n in range(41))
+TAGS = "-DOCSTART- -X- O\n\n" + "".join(f"The DT O\nunaffables NN B-X\n{n} CD O\n\n" for n in range(40))
+
+
+def squad(*questions, context="Ada was born in London. She met Charles, who built engines, in 1833."):
+    """The bytes of a file; a question is (id, text, [(start, text), …])."""
+    qas = [
+        {"id": i, "question": text, "answers": [{"text": a, "answer_start": at} for at, a in answers]}
+        for i, text, answers in questions
+    ]
+    return json.dumps({"version": "1.1", "data": [{"title": "x", "paragraphs": [{"context": context, "qas": qas}]}]})
+
+
+QUESTIONS = [
+    (f"{n}", f"Where was she born, {n}?", [(3, " was"), (16, "London"), (16, "London."), (16, "London")])
+    for n in range(30)
+]
+
+
+def rows_of(problem, folder, split=DatasetSplit.TRAIN):
+    return list(read_examples(problem.shard_paths(str(folder), split)))
+
+
+@pytest.mark.parametrize("name", ["regress_own", "regress_pair_own"])
+def test_numbers_lie_between_the_lowest_and_the_highest_of_all_files(name, tmp_path):
+    train = NUMBERS if name == "regress_pair_own" else NUMBERS.replace("\tor", " or")
+    dev = train.replace("10.0\t", "12\t")
+    generated(name, tmp_path, vocab_size=300, **files_of(tmp_path, train=train, dev=dev))
+    problem = registry.problem(name)  # it reads the folder
+    encoders = problem.get_feature_encoders(str(tmp_path))
+    rows = rows_of(problem, tmp_path)
+    assert len(rows) == 41 and (encoders["targets"].lowest, encoders["targets"].highest) == (0.0, 12.0)
+    for row in rows:
+        texts = [encoders["inputs"].decode(part) for part in parts_of(row["inputs"])]
+        assert len(texts) == problem.num_texts
+        expected = int(texts[0].split()[2]) / 4
+        assert encoders["targets"].value((row["targets"][0] - 1) / 65535) == pytest.approx(expected, abs=1e-4)
+
+
+def test_tags_stand_at_the_first_pieces_of_words(tmp_path):
+    generated("tag_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=TAGS, dev=TAGS.replace(" ", "\t")))
+    problem = registry.problem("tag_own")
+    encoders = problem.get_feature_encoders(str(tmp_path))
+    assert encoders["targets"].class_labels == ["B-X", "O"]
+    for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+        rows = rows_of(problem, tmp_path, split)
+        assert len(rows) == 40
+        for row in rows:
+            assert row["inputs"][-1] == 1 and row["targets"][-1] == 0 and len(row["inputs"]) == len(row["targets"])
+            pieces = encoders["inputs"].pieces(row["inputs"])
+            starts = [piece.startswith("\u2581") for piece in pieces]
+            assert [target > 0 for target in row["targets"]] == starts
+            assert encoders["targets"].decode(row["targets"]) == "O B-X O"
+
+
+@pytest.mark.parametrize(
+    "targets, longest, kept",
+    [
+        ([1, 0, 0, 2, 1, 0, 0], 7, 6),  # it fits
+        ([1, 0, 0, 2, 1, 0, 0], 6, 4),  # the last word is cut off as a whole
+        ([1, 0, 0, 2, 1, 0, 0], 5, 4),
+        ([1, 0, 0, 2, 1, 0, 0], 4, 3),
+        ([1, 0, 0, 2, 1, 0, 0], 3, 2),  # nothing but a part of the first word has room
+        ([1, 0], 8, 1),
+    ],
+)
+def test_sentences_are_cut_between_words(targets, longest, kept):
+    inputs = [*range(5, 4 + len(targets)), 1]
+    found = tf.function(cut_words)(tf.constant(inputs, tf.int64), tf.constant(targets, tf.int64), longest)
+    assert [part.numpy().tolist() for part in found] == [[*inputs[:kept], 1], [*targets[:kept], 0]]
+
+
+def test_answers_are_the_positions_of_their_pieces(tmp_path):
+    arguments = files_of(tmp_path, train=squad(*QUESTIONS), dev=squad(*QUESTIONS[:3]))
+    generated("qa_own", tmp_path, vocab_size=310, sequence_length=80, doc_stride=20, **arguments)
+    problem = registry.problem("qa_own")
+    encoders = problem.get_feature_encoders(str(tmp_path))
+    assert (problem.sequence_length, problem.doc_stride, encoders["targets"].vocab_size) == (80, 20, 81)
+    rows = rows_of(problem, tmp_path)
+    assert len(rows) >= 30 and max(len(row["inputs"]) for row in rows) <= 80
+    for row in rows:
+        first, last = row["targets"]
+        assert encoders["inputs"].decode(row["inputs"][first - 1 : last]) == "London"  # the commonest of the answers
+    assert rows_of(problem, tmp_path, DatasetSplit.EVAL)
+
+
+@pytest.mark.parametrize("length", [0, 1, 9, 10, 11, 40])
+def test_windows_hold_the_whole_context_and_every_answer(length):
+    context = "".join(chr(97 + n % 26) for n in range(length))
+    found = windows(ByteTextEncoder(), "Q?", context, longest=14, stride=4)
+    assert [window.ids[: window.before] for window in found] == [[*ByteTextEncoder().encode("Q?"), 1]] * len(found)
+    assert all(len(window.ids) <= 14 and window.ids[-1] == 1 for window in found)
+    assert {at for window in found for at, _ in window.spans} == set(range(length))
+    assert len(found) == 1 + max(0, -(-(length - 10) // 4))
+    for start in range(length):
+        for end in range(start + 1, min(start + 6, length) + 1):
+            places = [(window, at) for window in found if (at := window.at(start, end))]
+            assert places
+            for window, (first, last) in places:
+                ids = window.ids[first - 1 : last]
+                assert ByteTextEncoder().decode(ids) == context[start:end]
+                assert window.spans[first - 1 - window.before][0] == start
+
+
+def test_answers_longer_than_a_window_are_counted(tmp_path):
+    context = "Ada was born in London. She met Charles, who built engines, in 1833."
+    asked = [*QUESTIONS, ("long", "What?", [(0, context)])]
+    arguments = files_of(tmp_path, train=squad(*asked), dev=squad(*asked))
+    problem = generated("qa_own", tmp_path, vocab_size=310, sequence_length=30, **arguments)
+    removed = problem.manifest(str(tmp_path))["splits"]["train"]["removed"]
+    assert removed == {"answers that no window holds": 1}
+
+
+@pytest.mark.parametrize(
+    "name, contents, message",
+    [
+        ("regress_pair_own", {"dev": "1\ta\tb\nhigh\ta\tb\n"}, r"dev\.tsv, line 2: found 'high' in the first column"),
+        ("regress_pair_own", {"dev": "nan\ta\tb\n"}, r"line 1: found 'nan' in the first column. Expected a number"),
+        ("regress_pair_own", {"dev": "1\ta\n"}, r"dev\.tsv, line 1: found 2 columns. Expected 3: number<TAB>first"),
+        ("regress_own", {"train": "1\ta\n1.0\tb\n", "dev": "1\tc\n"}, "all numbers are 1. Expected different ones"),
+        ("tag_own", {"dev": "a X\n"}, r"dev\.tsv, line 1: the tag 'X' of 'a' is in no training file"),
+        ("tag_own", {"train": "a X\nb X\n\n"}, r"train\.tsv: 1 tag in the last column. Expected 2 to"),
+        ("tag_own", {"train": "a X\nb\n"}, r"train\.tsv, line 2: found 1 column. Expected 2, the word first"),
+        ("tag_own", {"train": "a X\nb Y\n\nc P X\n"}, r"train\.tsv, line 4: found 3 columns. Expected 2"),
+        ("tag_own", {"train": "a\tX\n\tY\n"}, r"line 2: found 2 columns, one of them blank"),
+        ("tag_own", {"dev": ""}, r"dev\.tsv: the file is empty"),
+        ("qa_own", {"dev": squad()[:-9]}, r"dev\.tsv: not JSON, or cut off"),
+        ("qa_own", {"dev": "[]"}, r"dev\.tsv: not in SQuAD's format"),
+        ("qa_own", {"dev": '{"data": [{"paragraphs": [{"context": 3, "qas": [{}]}]}]}'}, "not in SQuAD's format"),
+        ("qa_own", {"dev": squad(("a", "?", [(5, "London")]))}, r"question 'a': the answer 'London' is not in its con"),
+        ("qa_own", {"dev": squad(("a", "?", [(-1, "")]))}, r"the answer '' is not in its context at character -1"),
+        ("qa_own", {"dev": squad(("a", "?", []))}, r"question 'a': has no answer. Expected one at least"),
+    ],
+)
+def test_bad_files_are_refused_and_nothing_is_written(name, contents, message, tmp_path):
+    good = {"tag_own": TAGS, "qa_own": squad(*QUESTIONS), "regress_own": NUMBERS.replace("\tor", "")}
+    good = good.get(name, NUMBERS)
+    files = files_of(tmp_path, **{"train": good, "dev": good, **contents})
+    with pytest.raises(UserError, match=message):
+        generated(name, tmp_path / "data", vocab_size=300, **files)
+    assert not [path for path in (tmp_path / "data").glob("*") if "tfrecord" in path.name or "vocab" in path.name]
+
+
+def test_a_question_that_leaves_no_room_is_refused():
+    with pytest.raises(UserError, match=r"'Why so\?': its 8 ids leave no room for a context in 9"):
+        windows(ByteTextEncoder(), "Why so?", "because", longest=9, stride=2)
