@@ -4,6 +4,7 @@
       --languages=en,de --output_dir=train
     t2t-importer --from=hugging_face --path=opus-mt-en-de --output_dir=train
     t2t-importer --from=hugging_face --path=gpt2 --output_dir=train
+    t2t-importer --from=hugging_face --path=bert-base-uncased --output_dir=train
 
 The new checkpoint's path is printed. docs/importing.md says what can be imported.
 """
@@ -16,7 +17,8 @@ from t2t_lite.errors import UserError, counted
 _FORMATS = ("tensor2tensor", "hugging_face")
 _PATH = (
     "The model: of tensor2tensor a checkpoint, …/model.ckpt-N, or the folder of a run; of hugging_face the folder of a "
-    "MarianMTModel, of a GPT or GPT-2, or of a Blenderbot that t2t-exporter has written."
+    "MarianMTModel, of a GPT or GPT-2, of a BERT or one of its relatives, or of a Blenderbot that t2t-exporter has "
+    "written."
 )
 
 

@@ -7,10 +7,9 @@ that was asked for, so that later commands need only `--data_dir=D`. docs/langua
 """
 
 import itertools
-import os
 import types
 
-from t2t_lite import files, registry
+from t2t_lite import registry
 from t2t_lite.console import Progress
 from t2t_lite.data import own_files
 from t2t_lite.data.own_files import OwnFiles
@@ -18,7 +17,6 @@ from t2t_lite.data.problem import FILE_TAGS, ChoppedTextProblem, DatasetSplit, V
 from t2t_lite.errors import UserError
 from t2t_lite.problems import own_vocabulary
 from t2t_lite.problems.own_vocabulary import OwnVocabulary
-from t2t_lite.problems.vocabulary_sources import count_pieces
 from t2t_lite.ranges import SEQUENCE_LENGTH, typed_value
 from t2t_lite.text.byte_level_learning import END_TOKEN
 
@@ -128,28 +126,3 @@ class LanguagemodelOwn(OwnVocabulary, LanguagemodelOwnCharacters):
         """
         vocabulary = self.vocabulary_config(vocab_size, vocab_type, vocab_from, max_samples_for_vocab)
         self._configure(train_files, dev_files, test_files, sequence_length, **vocabulary)
-
-    def hold_vocabulary(self, folder, path, sequence_length):
-        """Copies a vocabulary into a folder without text, for a model that was trained elsewhere.
-
-        Args:
-            folder: str, which exists.
-            path: str, of the vocabulary, of any kind that `vocabulary_files` lists.
-            sequence_length: int, the longest text that the model reads, in ids.
-
-        Raises:
-            UserError: not such a vocabulary.
-        """
-        config = {
-            "problem": self.name,
-            "sequence_length": sequence_length,
-            "vocab_size": count_pieces(path),
-            "vocab_type": None,
-            "vocab_from": {"targets": path},
-            "max_samples_for_vocab": None,
-            "files": {},
-        }
-        self.remember(config)
-        self.get_or_create_vocab(folder, None)
-        self.remember({**config, "vocab_from": {"targets": self.vocab_filename}})
-        files.write_json(os.path.join(folder, self.config_filename), self.config)

@@ -1,10 +1,14 @@
 """The one vocabulary of a problem on the user's own files."""
 
+import os
+
+from t2t_lite import files
 from t2t_lite.data import own_files
 from t2t_lite.data.own_files import OwnFiles
 from t2t_lite.data.problem import VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.problems import own_flags
+from t2t_lite.problems.vocabulary_sources import count_pieces
 
 FLAGS = ("vocab_size", "vocab_type", "vocab_from", "max_samples_for_vocab")
 
@@ -67,3 +71,28 @@ class OwnVocabulary(OwnFiles):
         """See `Text2TextProblem.get_or_create_vocab`."""
         self.read_config(data_dir)
         return super().get_or_create_vocab(data_dir, tmp_dir, force_get)
+
+    def hold_vocabulary(self, folder, path, **remembered):
+        """Copies a vocabulary into a folder without text, for a model that was trained elsewhere.
+
+        Args:
+            folder: str, which exists.
+            path: str, of the vocabulary, of any kind that `vocabulary_files` lists.
+            **remembered: what else the configuration has, such as `class_labels`.
+
+        Raises:
+            UserError: not such a vocabulary.
+        """
+        feature = self.text_features[0]
+        config = {
+            "problem": self.name,
+            "vocab_size": count_pieces(path),
+            "vocab_type": None,
+            "max_samples_for_vocab": None,
+            "files": {},
+            **remembered,
+        }
+        self.remember({**config, "vocab_from": {feature: path}})
+        self.get_or_create_vocab(folder, None)
+        self.remember({**config, "vocab_from": {feature: self.vocab_filename}})
+        files.write_json(os.path.join(folder, self.config_filename), self.config)

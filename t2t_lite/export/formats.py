@@ -7,10 +7,12 @@ from t2t_lite.errors import UserError
 from t2t_lite.layers.self_attention import self_attention_kinds
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.models.transformer import Transformer
+from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.ranges import settings_of
 from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
+from t2t_lite.text.wordpiece import WordPieceEncoder
 
 FORMATS = ("saved_model", "ctranslate2", "hugging_face")
 _ACTIVATIONS = ("relu", "gelu", "swish")
@@ -33,8 +35,8 @@ def label(format_name, model):
 
 
 def hugging_face_class(model):
-    """Returns the class that holds a Transformer or a TransformerLM, if any does: "Marian", "Blenderbot", "GPT2" …"""
-    return _CLASSES[type(model)][model.config["norm"]]
+    """Returns how the name begins of the class that holds a model, if any does: "Marian", "GPT2", "Bert" …"""
+    return _CLASSES[type(model)](model.config)
 
 
 def obstacles(format_name, model, encoders=None):
@@ -53,8 +55,9 @@ def obstacles(format_name, model, encoders=None):
         held = " or ".join(known.REGISTERED_NAME for known, formats in _RULES.items() if format_name in formats)
         return [f"it is {kind}, expected model={held}, one model (t2t-avg-all averages checkpoints into one)"]
     found = list(_options_not_held(model, rules[format_name](model.config)))
-    expected, name = _VOCABULARIES[type(model)]
-    kinds = {type(encoder).__name__ for encoder in (encoders or {}).values() if not isinstance(encoder, expected)}
+    expected, name = _vocabulary(model)
+    texts = {"inputs": encoders["inputs"]} if encoders and type(model) is TransformerEncoder else encoders or {}
+    kinds = {type(encoder).__name__ for encoder in texts.values() if not isinstance(encoder, expected)}
     if kinds and format_name == "hugging_face":
         found.append(f"its vocabulary is a {' and a '.join(sorted(kinds))}, expected {name}'s")
     return found
@@ -77,8 +80,9 @@ def destinations_text(model, encoders=None):
         found = obstacles(name, model, encoders)
         answer = f"no: {'; '.join(found)}" if found else "yes"
         if name == "hugging_face" and not found:
-            _, kind = _VOCABULARIES[type(model)]
-            answer = f"yes, {hugging_face_class(model)}" + ("" if encoders else f", with a {kind} vocabulary")
+            answer = f"yes, {hugging_face_class(model)}" + (
+                "" if encoders else f", with a {_vocabulary(model)[1]} vocabulary"
+            )
         lines.append(f"  {name:{width}}  {answer}")
     return "\n".join(lines)
 
@@ -189,16 +193,39 @@ def _gpt(config):
     }
 
 
-# By model: the rules of each format, names of classes there, and the vocabularies that Hugging Face's folders hold.
+def _encoder(config):
+    """BERT and its relatives; the others' embeddings and masks are those of their sizes."""
+    is_fixed = config["head"] == "masked_lm" and config["num_segments"] == 1  # RoBERTa's head has no other
+    return {
+        **dict.fromkeys(("hidden_size", "filter_size", "num_heads", "num_layers", "max_position", "norm_epsilon")),
+        **dict.fromkeys(("position_layout", "head", "first_id")),
+        "num_segments": None if config["num_segments"] else ("1 or more",),
+        "sentence_classes": (0,) if config["num_segments"] == 1 or config["head"] != "masked_lm" else (0, 2),
+        "key_dim": (None, config["hidden_size"] // config["num_heads"]),
+        "value_dim": (None, config["hidden_size"] // config["num_heads"]),
+        "attention_bias": _EITHER,
+        "softmax_bias": _EITHER,
+        "activation": ("gelu",) if is_fixed else ("gelu", "gelu_tanh", "relu", "swish"),
+    }
+
+
+def _vocabulary(model):
+    """Returns (the class of the encoder that a Hugging Face folder can hold beside a model, its name)."""
+    if type(model) is Transformer:
+        return SentencePieceEncoder, "SentencePiece"
+    if type(model) is TransformerLM or hugging_face_class(model) == "Roberta":
+        return ByteLevelBPEEncoder, "byte-level BPE"
+    return WordPieceEncoder, "WordPiece"
+
+
+# By model: the rules of each format, and the names of classes there.
 _RULES = {
     Transformer: {"ctranslate2": _ctranslate2, "hugging_face": _hugging_face},
     TransformerLM: {"hugging_face": _gpt},
+    TransformerEncoder: {"hugging_face": _encoder},
 }
 _CLASSES = {
-    Transformer: {"post": "Marian", "pre": "Blenderbot"},
-    TransformerLM: {"post": "OpenAIGPT", "pre": "GPT2"},
-}
-_VOCABULARIES = {
-    Transformer: (SentencePieceEncoder, "SentencePiece"),
-    TransformerLM: (ByteLevelBPEEncoder, "byte-level BPE"),
+    Transformer: lambda config: {"post": "Marian", "pre": "Blenderbot"}[config["norm"]],
+    TransformerLM: lambda config: {"post": "OpenAIGPT", "pre": "GPT2"}[config["norm"]],
+    TransformerEncoder: lambda config: "Roberta" if config["num_segments"] == 1 else "Bert",
 }

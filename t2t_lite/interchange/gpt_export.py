@@ -5,6 +5,7 @@ from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
 from t2t_lite.interchange import gpt
 from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
+from t2t_lite.interchange.named_weights import state
 from t2t_lite.text.vocabulary import EOS_ID
 
 
@@ -50,7 +51,8 @@ def export_gpt(generator, path, *, license="", command=""):
         **encoder.contents,
         "README.md": card.encode(),
     }
-    return write_hugging_face_folder(path, gpt.state(model, encoder.published_ids), contents)
+    tensors = state(gpt.parts(model, kind), encoder.published_ids)
+    return write_hugging_face_folder(path, {gpt.PREFIX + name: t for name, t in tensors.items()}, contents)
 
 
 def _config(model, kind, encoder):

@@ -2,17 +2,13 @@
 
 import os
 
-import tensorflow as tf
-
-from t2t_lite import files
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.files.safe_json import check_schema
-from t2t_lite.interchange import gpt
+from t2t_lite.interchange import gpt, named_weights
 from t2t_lite.interchange.hugging_face_config import check, check_choices, check_heads, check_numbers, read_said
-from t2t_lite.interchange.hugging_face_weights import HuggingFaceWeights
-from t2t_lite.interchange.imported_run import write_imported_language_model
-from t2t_lite.interchange.safetensors_file import read_tensors
+from t2t_lite.interchange.hugging_face_weights import read_safetensors
+from t2t_lite.interchange.imported_run import write_run_of_one_vocabulary
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.vocabulary import EOS_ID
@@ -27,7 +23,6 @@ _SCHEMA = {
     "layer_norm_epsilon": float,
     "eos_token_id": int | None,
 }
-_WEIGHTS = "model.safetensors"
 
 
 def import_gpt(path, output_dir):
@@ -55,14 +50,16 @@ def import_gpt(path, output_dir):
     unused = [i for i, theirs in enumerate(encoder.published_ids) if theirs < 0]
 
     def fill(model):
-        gpt.fill(model, config["model_type"], weights.take, encoder.published_ids)
+        named_weights.fill(gpt.parts(model, config["model_type"]), weights.take, encoder.published_ids)
         weights.check_all_taken()
 
-    return write_imported_language_model(
+    return write_run_of_one_vocabulary(
         output_dir,
+        problem="languagemodel_own",
+        model="transformer_lm",
         hparams=_hparams(config).override_from_dict({"begin": "end", "unused_ids": unused}),
         vocabulary=vocabulary,
-        longest=config["n_positions"],
+        remembered={"sequence_length": config["n_positions"]},
         fill=fill,
     )
 
@@ -101,14 +98,7 @@ def _read_config(folder):
 
 def _read_weights(folder, config):
     """Returns the HuggingFaceWeights, after checking that sizes are those of `config`."""
-    path = os.path.join(folder, _WEIGHTS)
-    if not tf.io.gfile.exists(path) and tf.io.gfile.exists(os.path.join(folder, "pytorch_model.bin")):
-        raise UserError(
-            f"{folder}: holds pytorch_model.bin, which may contain code, but no {_WEIGHTS}. Save it with Transformers "
-            "again: AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder)."
-        )
-    tensors = read_tensors(files.read_bytes(path), path)
-    found = HuggingFaceWeights(path, {name.removeprefix(gpt.PREFIX): t for name, t in tensors.items()}, gpt.UNUSED)
+    found = read_safetensors(folder, "AutoModelForCausalLM", lambda name: name.removeprefix(gpt.PREFIX), gpt.UNUSED)
     architecture, size = gpt.ARCHITECTURES[config["model_type"]], config["n_embd"]
     found.take(f"{architecture.embedding}.weight", (config["vocab_size"], size))
     found.take(f"{architecture.position}.weight", (config["n_positions"], size))

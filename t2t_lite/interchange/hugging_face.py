@@ -5,10 +5,11 @@ import re
 from t2t_lite.export import formats, plain_transformer
 from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
-from t2t_lite.interchange import gpt_export
+from t2t_lite.interchange import encoder_export, gpt_export
 from t2t_lite.interchange.blenderbot import SINUSOIDS, blenderbot_state
 from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
 from t2t_lite.interchange.marian import marian_state, shares_embeddings
+from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
@@ -16,6 +17,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 # Rows of Marian's table of positions, which is made when it is loaded: the longest input (1024) and 50 more have room.
 _MARIAN_POSITIONS = 2048
 _LONGEST_INPUT, _LONGEST_OUTPUT = 1024, 512
+_OTHERS = {TransformerLM: gpt_export.export_gpt, TransformerEncoder: encoder_export.export_encoder}
 # A language code at the beginning of a text, as in multilingual models; it must be one piece in our vocabulary.
 LANGUAGE_CODE = re.compile(r">>.+<<")
 
@@ -51,8 +53,8 @@ def export_hugging_face(
         Failure: writing failed; nothing is left behind.
     """
     plain_transformer.check(translator, "hugging_face")
-    if type(translator.model) is TransformerLM:
-        return gpt_export.export_gpt(translator, path, license=license, command=command)
+    if exporter := _OTHERS.get(type(translator.model)):
+        return exporter(translator, path, license=license, command=command)
     config = translator.model.config
     is_marian = formats.hugging_face_class(translator.model) == "Marian"
     models = plain_transformer.sentencepiece_models(translator.encoders)

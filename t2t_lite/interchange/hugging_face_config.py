@@ -11,6 +11,8 @@ CLASSES = {
     "blenderbot": "BlenderbotForConditionalGeneration",
     "gpt2": "GPT2LMHeadModel",
     "openai-gpt": "OpenAIGPTLMHeadModel",
+    "bert": "BertForMaskedLM or another",
+    "roberta": "RobertaForMaskedLM or another",
 }
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 # Far beyond any Transformer. The exact numbers are checked by the shapes of the weights.

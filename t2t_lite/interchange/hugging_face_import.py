@@ -8,16 +8,17 @@ from t2t_lite import files
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.files.folders import check_new
-from t2t_lite.interchange import blenderbot, gpt, gpt_import, marian, marian_vocabulary
+from t2t_lite.interchange import blenderbot, encoder_import, gpt, gpt_import, marian, marian_vocabulary
 from t2t_lite.interchange.hugging_face_config import ACTIVATIONS, read_config, read_said, read_tokenizer_config
 from t2t_lite.interchange.hugging_face_weights import MarianWeights
 from t2t_lite.interchange.imported_run import write_imported_run
 
 
 def import_hugging_face(path, output_dir, *, languages=()):
-    """Makes a run from a Marian, a Blenderbot with a Marian tokenizer as `export_hugging_face` writes it, or a GPT.
+    """Makes a run from a Marian, a Blenderbot as `export_hugging_face` writes it, a GPT, or a BERT and its relatives.
 
-    GPT and GPT-2 become language models: see `t2t_lite.interchange.gpt_import`. What follows is said of the others.
+    GPT and GPT-2 become language models: see `t2t_lite.interchange.gpt_import`, and BERT and its relatives encoders:
+    see `t2t_lite.interchange.encoder_import`. What follows is said of the others.
 
     The run can decode, be exported, and be fine-tuned (`--warm_start_from`). A search with `ends="top"` finds the same
     ids as `generate` with the same beam size and penalty (`length_penalty="power"`) and `early_stopping="never"`.
@@ -42,10 +43,11 @@ def import_hugging_face(path, output_dir, *, languages=()):
         'train/model.ckpt-0'
     """
     check_new(output_dir)
-    if read_said(path)[1]["model_type"] in gpt.ARCHITECTURES:
+    kind = read_said(path)[1]["model_type"]
+    if kind not in ("marian", "blenderbot"):
         if languages:
-            raise UserError("--languages: only for models that translate. Leave it out for a language model.")
-        return gpt_import.import_gpt(path, output_dir)
+            raise UserError(f"--languages: only for models that translate. Leave it out for model_type {kind}.")
+        return (gpt_import.import_gpt if kind in gpt.ARCHITECTURES else encoder_import.import_encoder)(path, output_dir)
     config = read_config(path)
     tokenizer = read_tokenizer_config(path)
     languages = languages or (tokenizer.get("source_lang"), tokenizer.get("target_lang"))

@@ -2,6 +2,7 @@
 
 import io
 import math
+import os
 import zipfile
 
 import numpy as np
@@ -57,6 +58,28 @@ class HuggingFaceWeights:
                 f"{self.path}: {min(self._left)} has no place in the model that config.json describes. Expected the "
                 "files of one model."
             )
+
+
+def read_safetensors(folder, auto_class, rename, unused):
+    """Returns the HuggingFaceWeights of a folder's `model.safetensors`.
+
+    Args:
+        folder: str.
+        auto_class: str, the class of Transformers that saves such a file, for errors.
+        rename: function of a name that returns the one by which it is taken.
+        unused: see `HuggingFaceWeights`.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+    path = os.path.join(folder, _NAMES[0])
+    if not files.exists(path) and files.exists(os.path.join(folder, _NAMES[1])):
+        raise UserError(
+            f"{folder}: holds {_NAMES[1]}, which may contain code, but no {_NAMES[0]}. Save it with Transformers "
+            f"again: {auto_class}.from_pretrained(folder).save_pretrained(folder)."
+        )
+    tensors = read_tensors(files.read_bytes(path), path)
+    return HuggingFaceWeights(path, {rename(name): tensor for name, tensor in tensors.items()}, unused)
 
 
 class MarianWeights(HuggingFaceWeights):

@@ -4,7 +4,7 @@ from t2t_lite import registry
 from t2t_lite.runs.saving import write_run
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
-PROBLEM, LANGUAGE_MODEL_PROBLEM = "translate_own", "languagemodel_own"
+PROBLEM = "translate_own"
 
 
 def write_imported_run(output_dir, *, hparams, languages, vocabularies, ending, fill, hparams_set="", step=0):
@@ -38,24 +38,24 @@ def write_imported_run(output_dir, *, hparams, languages, vocabularies, ending, 
     return write_run(output_dir, prepare, fill, step)
 
 
-def write_imported_language_model(output_dir, *, hparams, vocabulary, longest, fill):
-    """As `write_imported_run`, for a language model.
-
-    The run belongs to `languagemodel_own`, without text.
+def write_run_of_one_vocabulary(output_dir, *, problem, model, hparams, vocabulary, remembered, fill, hparams_set=""):
+    """As `write_imported_run`, for a model that reads texts of one vocabulary.
 
     Args:
-        output_dir, hparams, fill: as there.
+        output_dir, hparams, fill, hparams_set: as there.
+        problem: str, name of a problem of `OwnVocabulary`, to which the run belongs, without text.
+        model: str, the model's name.
         vocabulary: str, path of the vocabulary, of any kind that `vocabulary_files` lists.
-        longest: int, the longest text that the model reads, in ids.
+        remembered: dict, what else the problem stores: see `OwnVocabulary.hold_vocabulary`.
 
     Returns:
         The path of the checkpoint, without suffix. Errors are those of `write_imported_run`.
     """
 
     def prepare(folder):
-        problem = registry.problem(LANGUAGE_MODEL_PROBLEM)
-        problem.hold_vocabulary(folder, vocabulary, longest)
-        return _config(problem, folder, "transformer_lm", hparams)
+        made = registry.problem(problem)
+        made.hold_vocabulary(folder, vocabulary, **remembered)
+        return _config(made, folder, model, hparams, hparams_set)
 
     return write_run(output_dir, prepare, fill)
 

@@ -5,7 +5,7 @@
 | `….model`, `….vocab` | SentencePiece | `….model` |
 | `….subwords` | tensor2tensor's subwords | `….subwords` |
 | `…-vocab.json`, `…-merges.txt` | byte-level BPE | `vocab.json` and `merges.txt`, `encoder.json` and `vocab.bpe` |
-| `…-vocab.txt` | WordPiece | `vocab.txt` |
+| `…-vocab.txt`, at times `…-tokenizer_config.json` | WordPiece | `vocab.txt`, `tokenizer_config.json` |
 """
 
 from t2t_lite import files
@@ -45,7 +45,10 @@ def files_of(path):
     ending = ending_of(path)
     if ending == SENTENCEPIECE:
         return [path, path.removesuffix(ending) + ".vocab"]
-    return list(byte_level_files.files_of(path).values()) if ending == BYTE_LEVEL_BPE else [path]
+    if ending == BYTE_LEVEL_BPE:
+        return list(byte_level_files.files_of(path).values())
+    config = wordpiece.config_path(path)
+    return [path, config] if ending == WORDPIECE and files.exists(config) else [path]
 
 
 def adopt(source, path):
@@ -69,4 +72,6 @@ def as_adopted(source, path):
         content = files.read_bytes(source)
         read_pieces(content, source)
         return {path: content}
-    return dict(zip(files_of(path), open_encoder(source).contents.values(), strict=True))
+    contents = open_encoder(source).contents
+    beginning = path.removesuffix(next(iter(contents)))
+    return {beginning + name: content for name, content in contents.items()}

@@ -8,6 +8,7 @@ Hugging Face's `BertWordPieceTokenizer`.
 import functools
 import hashlib
 import itertools
+import json
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
@@ -17,6 +18,8 @@ from t2t_lite.text.vocabulary import tf_visible
 from t2t_lite.text.word_cache import WordCache
 
 ENDING = "vocab.txt"
+CONFIG = "tokenizer_config.json"  # its name beside that, after the same beginning
+_SCHEMA = {"do_lower_case?": bool | None, "strip_accents?": bool | None, "tokenize_chinese_chars?": bool | None}
 LONGEST_WORD = 100  # characters; longer words are unknown
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _RESERVED = ("[PAD]", "[SEP]", "[UNK]")  # padding, end, unknown
@@ -27,10 +30,12 @@ class WordPieceEncoder(PublishedEncoder):
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
-        lower: whether text is converted to lower case and loses its accents; None: if no piece has a capital letter.
+        lower: whether text is converted to lower case and loses its accents; None: as `do_lower_case` says in
+            `tokenizer_config.json` beside the file, and without that if no piece has a capital letter.
 
     Raises:
-        UserError: the file does not exist, a piece occurs twice, or there is no [UNK] or [SEP].
+        UserError: the file does not exist, a piece occurs twice, or there is no [UNK] or [SEP]; or that configuration
+            asks for another normalisation.
 
     Example:
         >>> encoder = WordPieceEncoder("bert/vocab.txt")                                         # doctest: +SKIP
@@ -44,16 +49,19 @@ class WordPieceEncoder(PublishedEncoder):
         special = {token for token in SPECIAL_TOKENS if token in published}
         reserved = [token if token in special else None for token in _RESERVED]
         super().__init__(path, {ENDING: content}, published, reserved, special)
-        words = [token for token in published if token not in special]
-        self.lower = not any(token != token.lower() for token in words) if lower is None else lower
+        is_lower = not any(token != token.lower() for token in published if token not in special)
+        lower = _said_lower(path) if lower is None else lower
+        self.lower = is_lower if lower is None else lower
+        if self.lower != is_lower:  # the pieces do not tell it
+            self.contents[CONFIG] = json.dumps({"do_lower_case": self.lower}).encode()
         self._ids = {token: i for i, token in enumerate(self.tokens)}
         self._longest = max(map(len, self.tokens))
         self._words = WordCache(self._encode_word)
 
     @functools.cached_property
     def fingerprint(self):
-        """SHA-256 (hex) of the file."""
-        return hashlib.sha256(self.contents[ENDING]).hexdigest()
+        """SHA-256 (hex) of the file, and of its configuration where that decides."""
+        return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
 
     def tf_encode(self, strings):
         """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
@@ -93,6 +101,25 @@ class WordPieceEncoder(PublishedEncoder):
 
     def _join(self, ids):
         return " ".join(map(self.tokens.__getitem__, ids)).replace(" ##", "")
+
+
+def config_path(path):
+    """Returns the path of the configuration that belongs to a vocabulary's file."""
+    return path.removesuffix(ENDING) + CONFIG
+
+
+def _said_lower(path):
+    """Returns what the configuration says, or None."""
+    path = config_path(path)
+    said = files.read_json(path, _SCHEMA) if files.exists(path) else {}
+    lower = said.get("do_lower_case")
+    for name, expected in (("strip_accents", lower), ("tokenize_chinese_chars", True)):
+        if said.get(name) not in (None, expected):
+            raise UserError(
+                f"{path}: {name}={said[name]} with do_lower_case={lower}. Expected it to be left out: BERT's own "
+                "normalisation is the only one here."
+            )
+    return lower
 
 
 def _read_pieces(content, path):

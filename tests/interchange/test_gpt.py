@@ -64,7 +64,7 @@ CONFIGS = [
     ({"n_embd": "16"}, "n_embd"),
     ({"layer_norm_epsilon": 0}, "layer_norm_epsilon=0"),
     ({"eos_token_id": 5}, "eos_token_id=5"),
-    ({"model_type": "bert"}, "model_type is 'bert'"),
+    ({"model_type": "t5"}, "model_type is 't5'"),
 ]
 
 

@@ -65,7 +65,7 @@ def test_a_vocabulary_is_used_again(tmp_path, files):
     second = generated("languagemodel_own", tmp_path / "b", vocab_from=[str(tmp_path / "a")], **files)
     held = registry.problem("languagemodel_own")
     (tmp_path / "c").mkdir()
-    held.hold_vocabulary(str(tmp_path / "c"), first.vocabulary_files(str(tmp_path / "a"))[1], 64)
+    held.hold_vocabulary(str(tmp_path / "c"), first.vocabulary_files(str(tmp_path / "a"))[1], sequence_length=64)
     (tmp_path / "c").rename(tmp_path / "moved")
     again = registry.problem("languagemodel_own")
     found = [

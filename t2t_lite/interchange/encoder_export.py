@@ -1,0 +1,141 @@
+"""Exports encoders as BERT and its relatives in Hugging Face's package, without using it."""
+
+import numpy as np
+
+from t2t_lite.errors import UserError
+from t2t_lite.export.model_card import toolkit_card
+from t2t_lite.files import folders
+from t2t_lite.interchange import encoders, named_weights
+from t2t_lite.interchange.encoders import ARCHITECTURES
+from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
+from t2t_lite.interchange.marian import NEVER
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.text.wordpiece import WordPieceEncoder
+
+
+def export_encoder(predictor, path, *, license="", command=""):
+    """Writes a folder that Transformers' auto classes load, offline; the caller has checked the model.
+
+    The head decides the class: masked words, with or without sentences, classes, a number, tags or spans. The
+    vocabulary has its own files and ids. Logits are the same; where nothing but a zero vector stood before each text
+    (`first_id=0`), the embedding of the token that stands there is zero, and the model never predicts it.
+
+    Args:
+        predictor: Predictor.
+        path: str, a new or empty folder.
+        license, command: see `export_hugging_face`.
+
+    Returns:
+        `path`, which appears when everything is written.
+
+    Raises:
+        UserError: the vocabulary lacks a token, or the model reads another one first.
+    """
+    folders.check_new(path)
+    model, encoder = predictor.model, predictor.encoders["inputs"]
+    kind, class_name = encoders.kind_of(model), encoders.class_of(model)
+    names = ARCHITECTURES[kind]
+    first_id, published = encoder.special_id(names.first_token), encoder.published_ids
+    if -1 in published:
+        raise UserError(
+            f"{encoder.path}: no token for padding, the end or unknown text. Expected a published encoder's."
+        )
+    if model.config["first_id"] not in (0, first_id):
+        raise UserError(
+            f"first_id={model.config['first_id']}: expected 0, or {first_id}, the id of {names.first_token}."
+        )
+    first_position = published[PAD_ID] + 1 if kind == "roberta" else 0
+    tensors = named_weights.state(encoders.parts(model, kind, first_position), published)
+    if model.config["first_id"] == 0:
+        tensors["embeddings.word_embeddings.weight"][published[first_id]] = 0
+        if model.masked_ids_head is not None:
+            tensors[names.ids_head[-1]][published[first_id]] = NEVER
+    _scale_numbers(predictor, tensors, names.classes)
+    card = toolkit_card(
+        predictor,
+        title="An encoder for Hugging Face Transformers",
+        library="transformers",
+        body=_USE.format(auto=f"AutoModel{class_name.removeprefix(names.class_prefix)}"),
+        license=license,
+        command=command,
+        rows={"class": class_name},
+        hub_task=encoders.HUB_TASKS[model.config["head"]],
+    )
+    contents = {
+        **encoder.contents,
+        "config.json": _config(predictor, class_name, first_id, first_position),
+        "tokenizer_config.json": _tokenizer_config(predictor, names, first_id),
+        "README.md": card.encode(),
+    }
+    state = {encoders.with_prefix(name, kind): tensor for name, tensor in tensors.items()}
+    return write_hugging_face_folder(path, state, contents)
+
+
+def _scale_numbers(predictor, tensors, name):
+    """Makes the one number of a head for numbers what it stands for; here it is a place between two numbers."""
+    if predictor.model.config["head"] != "real":
+        return
+    numbers = predictor.encoders["targets"]
+    width = np.float32(numbers.highest - numbers.lowest)
+    tensors[f"{name}.weight"] = tensors[f"{name}.weight"] * width
+    tensors[f"{name}.bias"] = tensors[f"{name}.bias"] * width + np.float32(numbers.lowest)
+
+
+def _config(predictor, class_name, first_id, first_position):
+    model, encoder = predictor.model, predictor.encoders["inputs"]
+    kind, config, published = encoders.kind_of(model), model.config, encoder.published_ids
+    theirs = {ours: name for name, ours in reversed(encoders.ACTIVATIONS.items())}
+    head = config["head"]
+    labels = {"class": predictor.labels, "tag": predictor.labels, "real": ["LABEL_0"]}.get(head)
+    numbers = {str(i): label for i, label in enumerate(labels or ())}
+    ids = {"pad": PAD_ID, **({"bos": first_id, "eos": EOS_ID} if kind == "roberta" else {})}
+    return {
+        "architectures": [class_name],
+        "model_type": kind,
+        "vocab_size": len(published),
+        "hidden_size": config["hidden_size"],
+        "num_hidden_layers": config["num_layers"],
+        "num_attention_heads": config["num_heads"],
+        "intermediate_size": config["filter_size"],
+        "hidden_act": theirs[config["activation"]],
+        "hidden_dropout_prob": config["dropout"],
+        "attention_probs_dropout_prob": config["attention_dropout"],
+        "max_position_embeddings": config["max_position"] + first_position,
+        "type_vocab_size": config["num_segments"],
+        "layer_norm_eps": config["norm_epsilon"],
+        **{f"{role}_token_id": published[i] for role, i in ids.items()},
+        **({"id2label": numbers, "label2id": {label: int(i) for i, label in numbers.items()}} if labels else {}),
+        **({"problem_type": "regression"} if head == "real" else {}),
+        "tie_word_embeddings": True,
+        "dtype": "float32",
+    }
+
+
+def _tokenizer_config(predictor, names, first_id):
+    encoder = predictor.encoders["inputs"]
+    roles = {"cls": first_id, "sep": EOS_ID, "pad": PAD_ID, "unk": UNK_ID}
+    is_wordpiece = isinstance(encoder, WordPieceEncoder)
+    mask = [token for token in encoder.special_ids if token in ("[MASK]", "<mask>")]
+    return {
+        "tokenizer_class": "BertTokenizer" if is_wordpiece else "RobertaTokenizer",
+        **({"do_lower_case": encoder.lower} if is_wordpiece else {"add_prefix_space": False}),
+        **{f"{role}_token": encoder.tokens[i] for role, i in roles.items()},
+        **({} if is_wordpiece else {"bos_token": encoder.tokens[first_id], "eos_token": encoder.tokens[EOS_ID]}),
+        **({"mask_token": mask[0]} if mask else {}),
+        "model_max_length": predictor.model.config["max_position"],
+        "clean_up_tokenization_spaces": False,
+    }
+
+
+_USE = """```bash
+pip install transformers torch
+```
+
+```python
+from transformers import {auto}, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained(".")
+model = {auto}.from_pretrained(".")
+print(model(**tokenizer("A text.", return_tensors="pt")))
+```
+"""

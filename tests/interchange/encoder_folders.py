@@ -1,0 +1,99 @@
+"""Folders of BERT and its relatives with random weights and small vocabularies, made without Hugging Face's package."""
+
+import json
+
+import numpy as np
+
+from t2t_lite.interchange.safetensors_file import write_tensors
+from tests.text.published import PIECES, write_byte_level, write_pieces
+
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
+POSITIONS = 24
+CLASSES = {
+    "bert": ("BertForMaskedLM", "BertForPreTraining", "BertForSequenceClassification", "BertModel"),
+    "roberta": ("RobertaForMaskedLM", "RobertaForSequenceClassification"),
+}
+LABELS = ["red", "green", "blue"]
+_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+
+
+def write_encoder(folder, class_name, prefix=True, rename=str, **config):
+    """Writes a folder; returns (its path, {name: array}).
+
+    Args:
+        folder: Path, which does not exist yet.
+        class_name: str, of `CLASSES`.
+        prefix: bool, whether the names of the body have their prefix.
+        rename: function of a name, that it is stored under.
+        **config: of `config.json`, beside or instead of the usual settings.
+    """
+    folder.mkdir(parents=True)
+    kind = next(kind for kind, names in CLASSES.items() if class_name in names)
+    if kind == "roberta":
+        with open(write_byte_level(folder, special=_SPECIAL), encoding="utf-8") as file:
+            vocab = json.load(file)
+        more = {"vocab_size": len(vocab), "pad_token_id": vocab["<pad>"], "type_vocab_size": 1}
+        positions = POSITIONS + vocab["<pad>"] + 1
+    else:
+        write_pieces(folder)
+        more, positions = {"vocab_size": len(PIECES), "pad_token_id": 0, "type_vocab_size": 2}, POSITIONS
+    said = {"model_type": kind, "architectures": [class_name], "max_position_embeddings": positions, **SIZES, **more}
+    if class_name.endswith("SequenceClassification"):
+        said["id2label"] = {str(i): label for i, label in enumerate(LABELS)}
+    said |= config
+    rng = np.random.default_rng(5)
+    body = f"{kind}." if prefix else ""
+    shapes = {**{body + n: s for n, s in _body(said).items()}, **_head(class_name, kind, body, said)}
+    tensors = {name: rng.normal(scale=0.3, size=shape).astype("float32") for name, shape in shapes.items()}
+    if kind == "roberta":  # rows that no text uses
+        tensors[f"{body}embeddings.position_embeddings.weight"][: positions - POSITIONS] = 0
+    write_tensors(str(folder / "model.safetensors"), {rename(name): tensor for name, tensor in tensors.items()})
+    (folder / "config.json").write_text(json.dumps(said))
+    return str(folder), tensors
+
+
+def _body(said):
+    size, inner = said["hidden_size"], said["intermediate_size"]
+    tables = {"word": "vocab_size", "position": "max_position_embeddings", "token_type": "type_vocab_size"}
+    shapes = {f"embeddings.{name}_embeddings.weight": (said[count], size) for name, count in tables.items()}
+    shapes |= _norm("embeddings.LayerNorm", size)
+    for number in range(said["num_hidden_layers"]):
+        layer = f"encoder.layer.{number}"
+        for role in ("query", "key", "value"):
+            shapes |= _linear(f"{layer}.attention.self.{role}", size, size)
+        shapes |= _linear(f"{layer}.attention.output.dense", size, size)
+        shapes |= _norm(f"{layer}.attention.output.LayerNorm", size)
+        shapes |= _linear(f"{layer}.intermediate.dense", size, inner) | _linear(f"{layer}.output.dense", inner, size)
+        shapes |= _norm(f"{layer}.output.LayerNorm", size)
+    return shapes
+
+
+def _head(class_name, kind, body, said):
+    size, end = said["hidden_size"], class_name.partition("For")[2]
+    bias = (said["vocab_size"],)
+    if end in ("MaskedLM", "PreTraining") and kind == "roberta":
+        return _linear("lm_head.dense", size, size) | _norm("lm_head.layer_norm", size) | {"lm_head.bias": bias}
+    if end in ("MaskedLM", "PreTraining"):
+        head = "cls.predictions"
+        shapes = _linear(f"{head}.transform.dense", size, size) | _norm(f"{head}.transform.LayerNorm", size)
+        shapes |= {f"{head}.bias": bias}
+        if end == "PreTraining":
+            shapes |= _linear(f"{body}pooler.dense", size, size) | _linear("cls.seq_relationship", size, 2)
+        return shapes
+    if end == "SequenceClassification":
+        count = len(said["id2label"])
+        names = (
+            ("classifier.dense", "classifier.out_proj") if kind == "roberta" else (f"{body}pooler.dense", "classifier")
+        )
+        return _linear(names[0], size, size) | _linear(names[1], size, count)
+    if end == "TokenClassification":
+        return _linear("classifier", size, len(said["id2label"]))
+    return _linear("qa_outputs", size, 2) if end else {}
+
+
+def _linear(name, inputs, outputs):
+    return {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
+
+
+def _norm(name, size):
+    return {f"{name}.weight": (size,), f"{name}.bias": (size,)}

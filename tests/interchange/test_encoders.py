@@ -1,0 +1,217 @@
+"""BERT and its relatives in Hugging Face's folders: the same weights after a round trip, and clear refusals."""
+
+import json
+import logging
+import os
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+import t2t_lite
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
+from tests.interchange.encoder_folders import LABELS, POSITIONS, write_encoder
+from tests.text.published import PIECES
+
+HEADED = ["BertForMaskedLM", "BertForSequenceClassification", "RobertaForMaskedLM", "RobertaForSequenceClassification"]
+OLD = {".weight": ".gamma", ".bias": ".beta"}
+
+
+def tensors_of(folder):
+    path = os.path.join(folder, "model.safetensors")
+    return read_tensors(pathlib.Path(path).read_bytes(), path)
+
+
+def config_of(folder):
+    return json.loads(pathlib.Path(folder, "config.json").read_text())
+
+
+@pytest.mark.parametrize("class_name", HEADED)
+def test_in_and_out_again(tmp_path, class_name):
+    """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""
+    source = {"layer_norm_eps": 1e-6, "hidden_dropout_prob": 0.2}
+    folder, tensors = write_encoder(tmp_path / "theirs", class_name, **source)
+    for number, source in enumerate((folder, str(tmp_path / "0"))):
+        run = str(tmp_path / f"run{number}")
+        assert import_hugging_face(source, run) == f"{run}/model.ckpt-0"
+        export_hugging_face(t2t_lite.load(run), str(tmp_path / str(number)), license="MIT")
+    again = tensors_of(tmp_path / "1")
+    assert again.keys() == tensors.keys()
+    for name, array in tensors.items():
+        np.testing.assert_array_equal(again[name], array, err_msg=name)
+    for name in {"vocab.txt", "vocab.json", "merges.txt"} & set(os.listdir(folder)):
+        assert (tmp_path / "1" / name).read_bytes() == pathlib.Path(folder, name).read_bytes()
+    assert config_of(folder).items() <= config_of(tmp_path / "1").items()
+    for name in ("model.safetensors", "config.json", "tokenizer_config.json"):
+        assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
+    card = (tmp_path / "1" / "README.md").read_text()
+    assert class_name in card and "MIT" in card
+
+
+@pytest.mark.parametrize(
+    "given, change",
+    [
+        ({"prefix": False}, {}),
+        ({"rename": lambda name: re.sub("(?<=Norm)[.](weight|bias)", lambda found: OLD[found[0]], name)}, {}),
+        ({}, {"bert.embeddings.position_ids": (1, POSITIONS), "cls.predictions.decoder.weight": (len(PIECES), 16)}),
+    ],
+    ids=["without prefix", "gamma and beta", "buffers and tied copies"],
+)  # fmt: skip
+def test_other_names_of_the_same_weights(tmp_path, given, change):
+    folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM", **given)
+    more = {name: np.zeros(shape, "float32") for name, shape in change.items()}
+    write_tensors(f"{folder}/model.safetensors", tensors_of(folder) | more)
+    import_hugging_face(folder, str(tmp_path / "run"))
+    export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
+    found = tensors_of(tmp_path / "out")
+    for name, array in tensors.items():
+        whole = name if name.startswith(("bert.", "cls.")) else f"bert.{name}"
+        np.testing.assert_array_equal(found.pop(whole), array, err_msg=name)
+    assert not found
+
+
+def test_what_a_run_of_it_answers(tmp_path):
+    """Classes have the model's names in its order; masks are filled; the first token and the length are the model's."""
+    folder, _ = write_encoder(tmp_path / "classes", "BertForSequenceClassification")
+    run = os.path.dirname(import_hugging_face(folder, str(tmp_path / "run")))
+    predictor = t2t_lite.load(run)
+    assert predictor.labels == LABELS and predictor.problem.name == "classify_own"
+    assert sum(predictor.predict(["the cafe"])[0].probabilities.values()) == pytest.approx(1)
+    assert predictor.model.config["first_id"] == predictor.encoders["inputs"].special_id("[CLS]")
+    assert predictor.max_input_length == POSITIONS - 1
+    folder, _ = write_encoder(tmp_path / "masks", "RobertaForMaskedLM")
+    import_hugging_face(folder, str(tmp_path / "masks_run"))
+    predictor = t2t_lite.load(str(tmp_path / "masks_run"))
+    assert len(predictor.fill_mask(["the <mask> in"], top=3)[0][0]) == 3
+    assert predictor.max_input_length == POSITIONS - 1
+
+
+def test_a_body_alone_gives_features(tmp_path, caplog):
+    folder, tensors = write_encoder(tmp_path / "theirs", "BertModel", prefix=False)
+    with caplog.at_level(logging.WARNING):
+        import_hugging_face(folder, str(tmp_path / "run"))
+    assert "without head" in caplog.text
+    predictor = t2t_lite.load(str(tmp_path / "run"))
+    assert predictor.features(["the cafe"], pooling="mean")[0].shape == (16,)
+    np.testing.assert_array_equal(predictor.model.embedding_norm.gamma, tensors["embeddings.LayerNorm.weight"])
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_case_is_as_the_tokenizer_says(tmp_path, lower):
+    """Also where the pieces say otherwise, in the run, in what is made from its vocabulary, and in exports."""
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    pathlib.Path(folder, "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lower}))
+    import_hugging_face(folder, str(tmp_path / "run"))
+    predictor = t2t_lite.load(str(tmp_path / "run"))
+    encoder = predictor.encoders["inputs"]
+    assert encoder.encode("THE") == (encoder.encode("the") if lower else [encoder.unknown_id])
+    export_hugging_face(predictor, str(tmp_path / "out"))
+    assert json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())["do_lower_case"] is lower
+    problem = registry.problem("classify_own")
+    (tmp_path / "data").mkdir()
+    problem.hold_vocabulary(str(tmp_path / "data"), encoder.path, class_labels=["a", "b"])
+    again = registry.problem("classify_own").get_feature_encoders(str(tmp_path / "data"))["inputs"]
+    assert (again.lower, again.fingerprint) == (encoder.lower, encoder.fingerprint)
+
+
+def test_tokenizer_json_alone(tmp_path):
+    """What Transformers 5 writes instead of the vocabulary's own files."""
+    for kind, class_name in (("WordPiece", "BertForMaskedLM"), ("BPE", "RobertaForMaskedLM")):
+        folder, _ = write_encoder(tmp_path / kind, class_name)
+        import_hugging_face(folder, str(tmp_path / f"{kind}_run"))
+        path = tmp_path / kind
+        model = {"type": kind}
+        if kind == "BPE":
+            model["vocab"] = json.loads((path / "vocab.json").read_text())
+            model["merges"] = [line.split(" ") for line in (path / "merges.txt").read_text().split("\n")[1:-1]]
+        else:
+            model["vocab"] = {piece: i for i, piece in enumerate(PIECES)}
+        for name in {"vocab.txt", "vocab.json", "merges.txt"} & set(os.listdir(path)):
+            (path / name).unlink()
+        (path / "tokenizer.json").write_text(json.dumps({"model": model}))
+        import_hugging_face(folder, str(tmp_path / f"{kind}_again"))
+        before, after = (
+            t2t_lite.load(str(tmp_path / f"{kind}_{name}")).encoders["inputs"] for name in ("run", "again")
+        )
+        assert before.tokens == after.tokens and before.encode("the cafe 12") == after.encode("the cafe 12")
+
+
+def test_a_vector_of_zeros_before_the_text(tmp_path):
+    """A model of here, which reads nothing first, goes out with a token there whose embedding is zero."""
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    import_hugging_face(folder, str(tmp_path / "run"))
+    predictor = t2t_lite.load(str(tmp_path / "run"))
+    predictor.model.config["first_id"] = 0
+    expected = predictor.features(["the cafe"])[0]
+    export_hugging_face(predictor, str(tmp_path / "out"))
+    import_hugging_face(str(tmp_path / "out"), str(tmp_path / "again"))
+    again = t2t_lite.load(str(tmp_path / "again"))
+    assert again.model.config["first_id"] > 0
+    np.testing.assert_allclose(again.features(["the cafe"])[0], expected, atol=1e-6)
+    assert again.fill_mask(["the [MASK]"], top=len(PIECES))[0][0][-1].token == "[CLS]"
+
+
+def refused(folder, tmp_path, message):
+    with pytest.raises(UserError) as caught:
+        import_hugging_face(folder, str(tmp_path / "run"))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+CONFIGS = [
+    ({"architectures": ["BertLMHeadModel"]}, "architectures=BertLMHeadModel. Expected BertForPreTraining, "),
+    ({"architectures": []}, "architectures="),
+    ({"hidden_act": "tanh"}, "hidden_act=tanh. Expected gelu or "),
+    ({"position_embedding_type": "relative_key"}, "position_embedding_type=relative_key. Expected absolute"),
+    ({"tie_word_embeddings": False}, "tie_word_embeddings=False"),
+    ({"is_decoder": True}, "is_decoder=True"),
+    ({"pruned_heads": {"0": [1]}}, "pruned_heads="),
+    ({"num_attention_heads": 3}, "num_attention_heads=3. Expected a divisor of hidden_size=16"),
+    ({"num_hidden_layers": 3}, "encoder.layer.2.intermediate.dense.weight is missing"),
+    ({"max_position_embeddings": 25}, "embeddings.position_embeddings.weight is float32 24 x 16"),
+    ({"pad_token_id": 1}, "pad_token_id=1. Expected 0, the id of padding"),
+    ({"vocab_size": 5}, "word_embeddings.weight is"),
+    ({"layer_norm_eps": 0}, "layer_norm_eps=0"),
+]
+
+
+@pytest.mark.parametrize("config, message", CONFIGS, ids=[message for _, message in CONFIGS])
+def test_settings_that_do_not_fit_are_named(tmp_path, config, message):
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    path = pathlib.Path(folder, "config.json")
+    path.write_text(json.dumps(config_of(folder) | config))
+    refused(folder, tmp_path, message)
+
+
+def test_other_files_that_do_not_fit_are_named(tmp_path):
+    folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    weights, config = f"{folder}/model.safetensors", pathlib.Path(folder, "tokenizer_config.json")
+    write_tensors(weights, tensors | {"bert.other.weight": np.zeros(3, "float32")})
+    refused(folder, tmp_path, "other.weight has no place in the model")
+    write_tensors(weights, {name: tensor for name, tensor in tensors.items() if name != "cls.predictions.bias"})
+    refused(folder, tmp_path, "cls.predictions.bias is missing")
+    write_tensors(weights, tensors)
+    config.write_text(json.dumps({"do_lower_case": True, "strip_accents": False}))
+    refused(folder, tmp_path, "strip_accents=False with do_lower_case=True")
+    config.unlink()
+    with open(f"{folder}/vocab.txt", "a") as file:
+        file.write("more\n")
+    refused(folder, tmp_path, f"vocab_size={len(PIECES)}. Expected the {len(PIECES) + 1} tokens")
+    os.rename(weights, f"{folder}/pytorch_model.bin")
+    refused(folder, tmp_path, "holds pytorch_model.bin")
+
+
+def test_options_that_it_does_not_have_are_refused_by_name(tmp_path):
+    """All in one message, before anything is written."""
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    predictor = t2t_lite.load(os.path.dirname(import_hugging_face(folder, str(tmp_path / "run"))))
+    predictor.model.config |= {"norm": "pre", "position": "sinusoidal", "num_segments": 0, "embedding_norm": False}
+    with pytest.raises(UserError, match="Bert cannot hold this model") as caught:
+        export_hugging_face(predictor, str(tmp_path / "x"))
+    for words in ("norm=pre", "position=sinusoidal (hparam pos)", "num_segments=0", "embedding_norm=False"):
+        assert words in str(caught.value)
+    assert not (tmp_path / "x").exists()
