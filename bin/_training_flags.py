@@ -42,6 +42,9 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "random_seed", None, "Seed of weights, data order and dropout; default: the set's.", limits=SEED
     )
+    flags.DEFINE_integers(
+        "random_seeds", [], "Train a run for each, in output_dir/seed_N; print their mean and deviation.", SEED
+    )
     flags.DEFINE_integer("inter_op_parallelism_threads", 0, "Operations run at once; 0: automatic.", 0, 1024)
     flags.DEFINE_integer("intra_op_parallelism_threads", 0, "Threads of an operation; 0: automatic.", 0, 1024)
     flags.DEFINE_bool("generate_data", False, "Run t2t-datagen first, into --data_dir.")
@@ -126,8 +129,29 @@ def check(flags):
             "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
         )
     may_train = flags.schedule in _schedules.TRAINING and not remembers
+    if flags.random_seeds:
+        _check_seeds(flags, remembers)
     settings = ["problem"] if flags.warm_start_from else ["problem", "hparams_set"]
     _app.require(flags, "data_dir", "output_dir", *(settings if may_train else []))
+
+
+def _check_seeds(flags, is_run):
+    """Raises `UserError` unless --random_seeds are several runs with evaluations."""
+    given = f"--random_seeds={','.join(map(str, flags.random_seeds))}"
+    if len(flags.random_seeds) < 2 or len({*flags.random_seeds}) < len(flags.random_seeds):
+        raise UserError(
+            f"{given}: expected two or more different seeds, such as 1,2,3. For one there is --random_seed."
+        )
+    if flags.random_seed is not None:
+        raise UserError(f"{given} and --random_seed={flags.random_seed}: leave one of them out.")
+    if flags.schedule not in _schedules.TRAINING or flags.schedule == "train":
+        raise UserError(f"{given}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
+    if os.environ.get("TF_CONFIG"):
+        raise UserError(f"{given}: only on one machine. Start a run for each seed with --random_seed instead.")
+    if is_run:
+        raise UserError(
+            f"{given}: --output_dir={flags.output_dir} is a run already. Expected a folder for several runs."
+        )
 
 
 def _refuse_without_describe(flags):

@@ -21,7 +21,8 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 _TRAINING = (
     "schedule", "train_steps", "local_eval_frequency", "eval_throttle_seconds", "save_checkpoints_secs",
-    "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps", "random_seed", "tmp_dir",
+    "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps", "random_seed", "random_seeds",
+    "tmp_dir",
 )  # fmt: skip
 
 

@@ -4,6 +4,8 @@ Running the same command again continues from the last checkpoint in --output_di
 the very beginning. A run remembers its problem, model and hyperparameters, which may be left out then; the name of its
 set stands for all hyperparameters as the run has them. What contradicts the run is an error.
 
+--random_seeds=1,2,3 trains a run for each, in --output_dir/seed_1, …, and prints their mean and standard deviation.
+
 --hp_NAME VALUE changes one hyperparameter, as --hparams=NAME=VALUE does.
 
 With --describe it prints what the model is made of, what training it costs and where it can be exported to; only
@@ -11,7 +13,7 @@ With --describe it prints what the model is made of, what training it costs and 
 --summary=OUTPUT_DIR,… draws the curves of runs (curves.png) and, of several, their best evaluations as bars (bars.png).
 """
 
-import logging
+import functools
 import os
 import sys
 
@@ -20,7 +22,6 @@ from t2t_lite.bin._schedules import EVALUATING
 from t2t_lite.bin._training_flags import check, define_flags, trainer_settings
 from t2t_lite.bin.t2t_eval import evaluate
 
-_LOGGER = logging.getLogger("t2t_lite")
 _DESCRIBED = (
     "problem", "model", "hparams_set", "output_dir", "data_dir", "vocab_size", "target_vocab_size", "train_steps",
 )  # fmt: skip
@@ -29,15 +30,9 @@ _DESCRIBED = (
 def run(flags):
     """Trains, or evaluates and prints the metrics, or describes the model, or draws the curves of runs."""
     if flags.summary:
-        from t2t_lite.visualization.curves import draw_curves
-        from t2t_lite.visualization.run_bars import draw_bars
+        from t2t_lite.visualization.run_bars import draw_summary
 
-        path, bars = (os.path.join(flags.summary[0], name) for name in ("curves.png", "bars.png"))
-        draw_curves(flags.summary, path)
-        print(path)
-        if len(flags.summary) > 1:
-            draw_bars(bars, flags.summary)
-            print(bars)
+        print("\n".join(draw_summary(flags.summary)))
     elif flags.describe:
         _describe(flags)
     elif flags.schedule in EVALUATING:
@@ -51,15 +46,13 @@ def _describe(flags):
     from t2t_lite.export.description import describe_run
     from t2t_lite.models.scaling import UTILIZATION, Rates
     from t2t_lite.runs.directory import model_name
-    from t2t_lite.training.cluster import read_cluster
-    from t2t_lite.training.distribution import hide_gpus
+    from t2t_lite.training.distribution import hide_gpus, planned_replicas
 
-    before = _earlier_run(flags)
+    before = _earlier_run(flags, flags.output_dir)
     model = model_name(flags.model or before.get("model"), flags.problem or before.get("problem"))
-    hparams = _hparams(flags, before, model)
+    hparams = _hparams(flags, before, model, flags.random_seed)
     hide_gpus()  # another run may fill them
-    cluster = read_cluster()
-    replicas = (flags.logical_cpus or flags.worker_gpu or 1) * (len(cluster.workers) if cluster else 1)
+    replicas = planned_replicas(flags.worker_gpu, flags.logical_cpus)
     rates = Rates(flags.gpu_tflops, flags.gpu_utilization or UTILIZATION, flags.gpu_link, flags.gpu_memory)
     given = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
     print(describe_run(hparams, before, replicas=replicas, rates=rates, **given))
@@ -71,8 +64,19 @@ def _describe(flags):
 
 
 def _train(flags):
-    import tensorflow as tf
+    """Trains a run, or one for each of --random_seeds."""
+    from t2t_lite.training.distribution import set_threads
+    from t2t_lite.training.repeated_seeds import train_seeds
 
+    inexact = set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
+    if not flags.random_seeds:
+        _train_run(flags, inexact, flags.output_dir, flags.random_seed)
+    elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(_train_run, flags, inexact)):
+        print(summary)
+
+
+def _train_run(flags, inexact, output_dir, random_seed):
+    """Trains in an output_dir; returns why it ended, see `Trainer.ended_by`."""
     from t2t_lite import registry
     from t2t_lite.assignments import parse_assignments
     from t2t_lite.data.named_problems import generate_problems, select_problems
@@ -83,12 +87,7 @@ def _train(flags):
     from t2t_lite.runs.opening import find_run
     from t2t_lite.training.trainer import Trainer
 
-    inexact = []
-    for name in ("inter_op_parallelism_threads", "intra_op_parallelism_threads"):
-        if flags[name].value:
-            getattr(tf.config.threading, f"set_{name}")(flags[name].value)
-            inexact.append(f"--{name}: another number of threads may add in another order")
-    before = _earlier_run(flags)
+    before = _earlier_run(flags, output_dir)
     begins_as = flags.warm_start_from and not (before or flags.hparams_set)  # with the settings of another run
     settings = find_run(flags.warm_start_from).config if begins_as else before
     name = flags.problem or before.get("problem")
@@ -96,10 +95,10 @@ def _train(flags):
     trainer = Trainer(
         problem=name,
         model=model,
-        hparams=_hparams(flags, settings, model),
+        hparams=_hparams(flags, settings, model, random_seed),
         hparams_set=flags.hparams_set or settings.get("hparams_set"),
         data_dir=flags.data_dir,
-        output_dir=flags.output_dir,
+        output_dir=output_dir,
         inexact=inexact,
         allow_hparams_change=flags.allow_hparams_change,
         keep_batches_a_step="gradient_accumulation_steps" not in parse_assignments(flags.hparams, "--hparams"),
@@ -113,23 +112,19 @@ def _train(flags):
         by_task.check(problem, "--export_saved_model")
     if flags.generate_data:
         generate_problems(select_problems(trainer.problem), flags.data_dir, flags.tmp_dir)
-    trainer.train(newest_step(flags.output_dir) + 1 if flags.schedule == "test" else flags.train_steps)
-    if flags.export_saved_model and trainer.ended_by != "signal":
-        if os.environ.get("TF_CONFIG"):
-            _LOGGER.warning(
-                f"--export_saved_model: not by several machines. Type t2t-exporter --output_dir={flags.output_dir}/best"
-            )
-        elif path := export_best(flags.output_dir):
-            print(path)
+    trainer.train(newest_step(output_dir) + 1 if flags.schedule == "test" else flags.train_steps)
+    if flags.export_saved_model and trainer.ended_by != "signal" and (path := export_best(output_dir)):
+        print(path)
+    return trainer.ended_by
 
 
-def _earlier_run(flags):
+def _earlier_run(flags, output_dir):
     from t2t_lite.runs.config import read_earlier_run
 
-    return read_earlier_run(flags.output_dir, imports=not flags.t2t_usr_dir)  # the flag's is imported already
+    return read_earlier_run(output_dir, imports=not flags.t2t_usr_dir)  # the flag's is imported already
 
 
-def _hparams(flags, before, model):
+def _hparams(flags, before, model, random_seed):
     from t2t_lite.runs.directory import run_hparams
 
     return run_hparams(
@@ -137,7 +132,7 @@ def _hparams(flags, before, model):
         flags.hparams_set,
         flags.hparams,
         model=model,
-        random_seed=flags.random_seed,
+        random_seed=random_seed,
         mixed_precision=flags.gpu_automatic_mixed_precision,
     )
 

@@ -61,6 +61,16 @@ class Flags:
         """Declares a whole number from `least` to `most`, or in a `Range`; --help says which."""
         self._define_number(int, name, default, help, limits or Range(least, most))
 
+    def DEFINE_integers(self, name, default, help, limits):
+        """Declares a comma list of whole numbers in a `Range`."""
+        self._define(
+            name,
+            default,
+            help,
+            "A,B,...",
+            lambda flag, text: [typed_value(flag, n, int, limits) for n in _parts(flag, text)],
+        )
+
     def DEFINE_float(self, name, default, help, least=None, most=None, *, limits=None):
         """Declares a number from `least` to `most`, or in a `Range`; --help says which."""
         self._define_number(float, name, default, help, limits or Range(least, most))

@@ -17,8 +17,13 @@ def export_best(output_dir):
     """Exports the best model of a run, or its newest, to the next number in `<output_dir>/export/best`.
 
     Returns:
-        path of the export; None if the last one is already of this model.
+        path of the export; None if the last one is already of this model, or if this is one of several machines.
     """
+    if os.environ.get("TF_CONFIG"):
+        _LOGGER.warning(
+            f"--export_saved_model: not by several machines. Type t2t-exporter --output_dir={output_dir}/best"
+        )
+        return None
     path = best_checkpoint(output_dir) or output_dir
     answerer = load([path])
     folder = os.path.join(output_dir, "export", "best")

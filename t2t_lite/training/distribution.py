@@ -124,6 +124,24 @@ class Replicas:
         return self.strategy.scope() if self.strategy else contextlib.nullcontext()
 
 
+def set_threads(inter_op=0, intra_op=0):
+    """Sets how many threads TensorFlow has, before it computes anything; 0: as many as it chooses.
+
+    Args:
+        inter_op: int, operations that run at once.
+        intra_op: int, threads of an operation.
+
+    Returns:
+        list of str, the flags of what is set, and why a run is not reproducible with others.
+    """
+    inexact = []
+    for name, count in (("inter", inter_op), ("intra", intra_op)):
+        if count:
+            getattr(tf.config.threading, f"set_{name}_op_parallelism_threads")(count)
+            inexact.append(f"--{name}_op_parallelism_threads: another number of threads may add in another order")
+    return inexact
+
+
 def choose_replicas(worker_gpu=1, logical_cpus=0):
     """Chooses the devices.
 
@@ -146,6 +164,12 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
     if not cluster:
         return _over(*choose_devices(worker_gpu, logical_cpus))
     return _over_workers(cluster, [] if logical_cpus else _visible_gpus(worker_gpu)[:worker_gpu])
+
+
+def planned_replicas(worker_gpu=1, logical_cpus=0):
+    """Returns how many replicas a run would have, an int, as `choose_replicas` takes them; no device is looked for."""
+    cluster = read_cluster()
+    return (logical_cpus or worker_gpu or 1) * (len(cluster.workers) if cluster else 1)
 
 
 def choose_devices(worker_gpu=1, logical_cpus=0):

@@ -1,10 +1,11 @@
 """The best evaluations of runs as bars, such as the rows of the paper's table 3, beside the paper's own numbers."""
 
 import math
+import os
 
 from t2t_lite import pictures
 from t2t_lite.runs.config import read_run_config
-from t2t_lite.visualization.curves import points, read_log, short_names
+from t2t_lite.visualization.curves import draw_curves, points, read_log, short_names
 
 # Table 3 of the paper, on newstest2013: perplexity per piece, and BLEU.
 TABLE_3 = {
@@ -65,6 +66,23 @@ def draw_bars(path, output_dirs=(), paper=True):
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=2, frameon=False)
     pictures.write_picture(path, figure)
+
+
+def draw_summary(output_dirs):
+    """Draws the curves of runs (curves.png), and of several their bars (bars.png), into the first one's folder.
+
+    Returns:
+        list of str, the paths of the pictures.
+
+    Raises:
+        UserError: a run has no log.
+    """
+    curves, bars = (os.path.join(output_dirs[0], name) for name in ("curves.png", "bars.png"))
+    draw_curves(output_dirs, curves)
+    if len(output_dirs) == 1:
+        return [curves]
+    draw_bars(bars, output_dirs)
+    return [curves, bars]
 
 
 def _bars(axes, values, offset, height, color, label):

@@ -67,6 +67,17 @@ REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transform
             [*REQUIRED, "--output_dir=d", "--schedule=train", "--eval_early_stopping_steps=5"],
             ["--eval_early_stopping_steps: needs evaluations"],
         ),
+        "seeds that are no numbers": (["--random_seeds=1,x"], ["--random_seeds=x", "expected a whole number"]),
+        "one seed": ([*REQUIRED, "--output_dir=d", "--random_seeds=7"], ["two or more different", "--random_seed."]),
+        "the same seed twice": ([*REQUIRED, "--output_dir=d", "--random_seeds=7,8,7"], ["--random_seeds=7,8,7"]),
+        "seeds and a seed": (
+            [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--random_seed=3"],
+            ["leave one of them out"],
+        ),
+        "seeds without evaluations": (
+            [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--schedule=train"],
+            ["not --schedule=train."],
+        ),
         "a search for settings": (["--hparams_range=x"], ["--hparams_range", "for x in", "--hp_"]),
         "a value that is missing": ([*REQUIRED, "--output_dir=d", "--hp_num_heads"], ["num_heads"]),
         "no such flag": (["--problems=x"], ["--problems", "--problem"]),

@@ -1,0 +1,83 @@
+"""Runs that differ only in their random seed, with the mean and the spread of their best evaluations."""
+
+import gc
+import json
+import os
+import statistics
+
+from t2t_lite.console import table
+from t2t_lite.files import write_bytes
+from t2t_lite.runs.checkpoints import checkpoint_step
+from t2t_lite.runs.log import RunLog
+from t2t_lite.training.best_checkpoint import best_checkpoint
+from t2t_lite.training.monitor import history
+
+SUMMARY = "seeds.json"
+
+
+def train_seeds(seeds, output_dir, train):
+    """Trains one run after the other in `<output_dir>/seed_<n>`, and writes `<output_dir>/seeds.json`.
+
+    Called again it continues: a run that has finished has nothing left to train.
+
+    Args:
+        seeds: list of int, at least two.
+        output_dir: str.
+        train: function of (output_dir, random_seed), which trains a run with evaluations and returns how it ended, see
+            `Trainer.ended_by`. After "signal" no further run begins.
+
+    Returns:
+        str, a table for reading, of the evaluation of each run's best model (of its last one where none is kept), and
+        their mean and standard deviation; None after a signal.
+    """
+    for seed in seeds:
+        if train(folder_of(output_dir, seed), seed) == "signal":
+            return None
+        gc.collect()  # a model that is not used any more, before the next one needs its memory
+    summary = summarize({seed: folder_of(output_dir, seed) for seed in seeds})
+    write_bytes(os.path.join(output_dir, SUMMARY), (json.dumps(summary, indent=2) + "\n").encode())
+    return as_text(summary)
+
+
+def folder_of(output_dir, seed):
+    """Returns the path of the run with this seed."""
+    return os.path.join(output_dir, f"seed_{seed}")
+
+
+def summarize(output_dirs):
+    """Summarizes the evaluations of runs.
+
+    Args:
+        output_dirs: {seed: output_dir}, of at least two runs that have been evaluated.
+
+    Returns:
+        {"runs": a list of {"random_seed", "step", and metrics}, one per run, "mean": {metric: float},
+        "standard_deviation": {metric: float}}, of the metrics that all runs have; the deviation is that of a sample,
+        with n - 1.
+    """
+    found = {seed: _best_evaluation(path) for seed, path in output_dirs.items()}
+    metrics = [metrics for _, metrics in found.values()]
+    values = {name: [m[name] for m in metrics] for name in metrics[0] if all(name in m for m in metrics)}
+    return {
+        "runs": [{"random_seed": seed, "step": step, **metrics} for seed, (step, metrics) in found.items()],
+        "mean": {name: statistics.mean(of_runs) for name, of_runs in values.items()},
+        "standard_deviation": {name: statistics.stdev(of_runs) for name, of_runs in values.items()},
+    }
+
+
+def as_text(summary):
+    """Returns the table of a `summarize`."""
+    names = [*summary["mean"]]
+    rows = [["random_seed", "step", *names]]
+    for run in summary["runs"]:
+        rows.append([str(run["random_seed"]), f"{run['step']:,}", *(f"{run[name]:.4f}" for name in names)])
+    for title, of in (("mean", "mean"), ("deviation", "standard_deviation")):
+        rows.append([title, "", *(f"{summary[of][name]:.4f}" for name in names)])
+    return "\n".join(table(rows))
+
+
+def _best_evaluation(output_dir):
+    """Returns (step, {metric: float}) of the model in best/, or of the last evaluation."""
+    evaluations, best = dict(history(RunLog(output_dir))), best_checkpoint(output_dir)
+    step = checkpoint_step(best) if best else max(evaluations)
+    return step, evaluations[step]
