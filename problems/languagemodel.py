@@ -7,9 +7,10 @@ import collections
 import os
 
 from t2t_lite import files
-from t2t_lite.corpora import downloads, plain_text, source_files
+from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Text2SelfProblem, VocabType
 from t2t_lite.errors import UserError
+from t2t_lite.problems.published_files import PublishedFiles, files_of_splits
 from t2t_lite.registry import register_problem
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
@@ -20,44 +21,8 @@ _WIKITEXT = "https://s3.amazonaws.com/research.metamind.io/wikitext"
 _ENWIK8 = "http://mattmahoney.net/dc/enwik8.zip"
 
 
-def _files(pattern, train, dev, test):
-    names = {DatasetSplit.TRAIN: train, DatasetSplit.EVAL: dev, DatasetSplit.TEST: test}
-    return {split: pattern.format(name) for split, name in names.items() if name}
-
-
-class PublishedText(Text2SelfProblem):
-    """The lines of the files of an archive, which is looked for in `tmp_dir`, also unpacked, or downloaded there.
-
-    Attributes:
-        url: str, of the archive.
-        text_files: {split: name or pattern of the files in the archive}.
-        further_files: {url: name} of what else is needed.
-        train_shards: int.
-    """
-
-    is_generate_per_split = True
-    url = ""
-    text_files = {}  # noqa: RUF012
-    further_files = {}  # noqa: RUF012
-    train_shards = 10
-
-    @property
-    def dataset_splits(self):
-        """The splits that have files; the training set alone has several shards."""
-        return [
-            {"split": split, "shards": self.train_shards if split == DatasetSplit.TRAIN else 1}
-            for split in self.text_files
-        ]
-
-    def prepare_generation(self, data_dir, tmp_dir):
-        """Finds or downloads the files; then makes the vocabulary."""
-        archive = [[self.url, ("text", name)] for name in self.text_files.values()]
-        downloads.provide(archive + [[url, ("text", name)] for url, name in self.further_files.items()], tmp_dir)
-        super().prepare_generation(data_dir, tmp_dir)
-
-    def sources(self, tmp_dir, dataset_split):
-        """Returns the files of a split, as `plain_text` reads them."""
-        return source_files.find_texts(tmp_dir, self.text_files[dataset_split], self.url)
+class PublishedText(PublishedFiles, Text2SelfProblem):
+    """The lines of published files."""
 
     def text_of_line(self, line):
         """Returns the text of a line of the files; by default its words, parted by single spaces."""
@@ -108,7 +73,7 @@ class LanguagemodelPtb10k(PublishedWords):
     """PTB by words."""
 
     url = _PTB
-    text_files = _files("simple-examples/data/ptb.{}.txt", "train", "valid", "test")
+    text_files = files_of_splits("simple-examples/data/ptb.{}.txt", "train", "valid", "test")
     most_words = 10_000
 
 
@@ -117,7 +82,7 @@ class LanguagemodelPtbCharacters(PublishedText):
     """PTB by characters, whose files have a space between all of them and `_` for a space."""
 
     url = _PTB
-    text_files = _files("simple-examples/data/ptb.char.{}.txt", "train", "valid", "test")
+    text_files = files_of_splits("simple-examples/data/ptb.char.{}.txt", "train", "valid", "test")
     vocab_type = VocabType.CHARACTER
 
     def text_of_line(self, line):
@@ -133,7 +98,7 @@ class LanguagemodelLm1b32k(PublishedText):
     """Sentences of news, with UNK for words that are not among the benchmark's 793,471."""
 
     url = _LM1B
-    text_files = _files(
+    text_files = files_of_splits(
         "1-billion-word-language-modeling-benchmark-r13output/{}",
         "training-monolingual.tokenized.shuffled/news.en-*-of-00100",
         "heldout-monolingual.tokenized.shuffled/news.en.heldout-00000-of-00050",
@@ -176,7 +141,7 @@ class LanguagemodelWikitext103(PublishedWords):
     """Lines of Wikipedia (paragraphs and headings) by words."""
 
     url = f"{_WIKITEXT}/wikitext-103-v1.zip"
-    text_files = _files("wikitext-103/wiki.{}.tokens", "train", "valid", "test")
+    text_files = files_of_splits("wikitext-103/wiki.{}.tokens", "train", "valid", "test")
 
 
 @register_problem
@@ -184,7 +149,7 @@ class LanguagemodelWikitext103Characters(PublishedText):
     """Lines of Wikipedia by UTF-8 bytes."""
 
     url = f"{_WIKITEXT}/wikitext-103-raw-v1.zip"
-    text_files = _files("wikitext-103-raw/wiki.{}.raw", "train", "valid", "test")
+    text_files = files_of_splits("wikitext-103-raw/wiki.{}.raw", "train", "valid", "test")
     vocab_type = VocabType.CHARACTER
 
 
@@ -223,7 +188,7 @@ class Enwik8L65k(PublishedText):
     """
 
     url = _ENWIK8
-    text_files = _files("{}", "enwik8", "enwik8", "enwik8")
+    text_files = files_of_splits("{}", "enwik8", "enwik8", "enwik8")
     vocab_type = VocabType.CHARACTER
     ordered_splits = (DatasetSplit.EVAL, DatasetSplit.TEST)
     train_shards = 16

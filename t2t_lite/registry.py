@@ -35,6 +35,7 @@ _BUILT_IN = {
         "t2t_lite.problems.masked_lm_own",
         "t2t_lite.problems.parsing",
         "t2t_lite.problems.phrasebook",
+        "t2t_lite.problems.published_labels",
         "t2t_lite.problems.qa_own",
         "t2t_lite.problems.regress_own",
         "t2t_lite.problems.tag_own",

@@ -91,6 +91,12 @@ class Question(NamedTuple):
     answers: list
     place: str
 
+    @property
+    def answer(self):
+        """The one of the answers that is given most often, the first of several."""
+        texts = [self.context[start:end] for start, end in self.answers]
+        return self.answers[texts.index(max(texts, key=texts.count))]
+
 
 def read_squad(path):
     """Yields the `Question`s of a file in the format of SQuAD 1.1 (Rajpurkar et al. 2016).
