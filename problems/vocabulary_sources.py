@@ -53,7 +53,7 @@ def _in_folder(flag, folder, languages):
     encoders = problem.get_feature_encoders(folder)
     encoders = {"inputs": encoders["targets"], **encoders}  # of a language model the same
     for encoder in encoders.values():
-        if not isinstance(encoder, tuple(vocabulary_files.ENCODERS.values())):
+        if not isinstance(encoder, vocabulary_files.OF_PIECES):
             raise UserError(f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected one of pieces.")
     sides = ["inputs", "targets"]
     if problem.languages and tuple(languages) == tuple(reversed(problem.languages)):

@@ -10,6 +10,7 @@ from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.ranges import settings_of
+from t2t_lite.text.bpe_encoder import BPEEncoder
 from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from t2t_lite.text.wordpiece import WordPieceEncoder
@@ -213,7 +214,9 @@ def _vocabulary(model):
     """Returns (the class of the encoder that a Hugging Face folder can hold beside a model, its name)."""
     if type(model) is Transformer:
         return SentencePieceEncoder, "SentencePiece"
-    if type(model) is TransformerLM or hugging_face_class(model) == "Roberta":
+    if type(model) is TransformerLM:
+        return BPEEncoder, "byte-level or GPT's BPE"
+    if hugging_face_class(model) == "Roberta":
         return ByteLevelBPEEncoder, "byte-level BPE"
     return WordPieceEncoder, "WordPiece"
 

@@ -6,15 +6,16 @@ from t2t_lite.files import folders
 from t2t_lite.interchange import gpt
 from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
 from t2t_lite.interchange.named_weights import state
-from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
+from t2t_lite.text.word_bpe import WordBPEEncoder
 
 
 def export_gpt(generator, path, *, license="", command=""):
     """Writes a folder that AutoModelForCausalLM and AutoTokenizer load, offline; the caller has checked the model.
 
-    A pre-norm model becomes a GPT2LMHeadModel, a post-norm one an OpenAIGPTLMHeadModel, both with GPT-2's tokenizer and
-    the vocabulary's own files and ids. Logits are the same. The ids of padding and unknown text are left out if
-    the files do not have them, so that probabilities are the same if the model never predicts these (`unused_ids`).
+    A pre-norm model becomes a GPT2LMHeadModel, a post-norm one an OpenAIGPTLMHeadModel, both with the vocabulary's
+    own files and ids, and its tokenizer. Logits are the same. The ids of padding and unknown text are left out if the
+    files do not have them, so that probabilities are the same if the model never predicts these (`unused_ids`).
 
     Args:
         generator: Generator.
@@ -29,7 +30,6 @@ def export_gpt(generator, path, *, license="", command=""):
     kind, size = gpt.kind_of(model), model.config["max_position"]
     config = _config(model, kind, encoder)
     ends = {name: config[name] for name in ("bos_token_id", "eos_token_id")}
-    token = encoder.tokens[EOS_ID]
     card = toolkit_card(
         generator,
         title="A language model for Hugging Face Transformers",
@@ -43,8 +43,7 @@ def export_gpt(generator, path, *, license="", command=""):
         "config.json": config,
         "generation_config.json": ends,
         "tokenizer_config.json": {
-            "tokenizer_class": "GPT2Tokenizer",
-            **dict.fromkeys(("bos_token", "eos_token", "unk_token"), token),
+            **_tokenizer(encoder),
             "model_max_length": size,
             "clean_up_tokenization_spaces": False,
         },
@@ -78,6 +77,13 @@ def _config(model, kind, encoder):
         "tie_word_embeddings": True,
         "dtype": "float32",
     }
+
+
+def _tokenizer(encoder):
+    if isinstance(encoder, WordBPEEncoder):
+        return {"tokenizer_class": "OpenAIGPTTokenizer", "unk_token": encoder.tokens[UNK_ID]}
+    tokens = dict.fromkeys(("bos_token", "eos_token", "unk_token"), encoder.tokens[EOS_ID])
+    return {"tokenizer_class": "GPT2Tokenizer", **tokens}
 
 
 _USE = """```bash

@@ -3,15 +3,15 @@
 import os
 
 from t2t_lite.config import HParams
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import gpt, named_weights
 from t2t_lite.interchange.hugging_face_config import check, check_choices, check_heads, check_numbers, read_said
 from t2t_lite.interchange.hugging_face_weights import read_safetensors
 from t2t_lite.interchange.imported_run import write_run_of_one_vocabulary
 from t2t_lite.models.transformer_lm import TransformerLM
-from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.text.vocabulary_files import open_encoder
 
 _SIZES = {
     "vocab_size": 2**24, "n_positions": 2**20, "n_embd": 2**16, "n_layer": 2**9, "n_head": 2**12, "n_inner": 2**18,
@@ -26,10 +26,10 @@ _SCHEMA = {
 
 
 def import_gpt(path, output_dir):
-    """Makes a run from a GPT2LMHeadModel or an OpenAIGPTLMHeadModel with a byte-level vocabulary.
+    """Makes a run from a GPT2LMHeadModel or an OpenAIGPTLMHeadModel, with the vocabulary of either.
 
-    Given the same ids, logits are the same. An empty prompt is read as `<|endoftext|>`, as texts are scored. The ids of
-    padding and unknown text, which the vocabulary lacks, are never predicted.
+    Given the same ids, logits are the same. An empty prompt is read as the end of a text, and so is what precedes a
+    text that is scored. The ids that the vocabulary lacks, of padding and unknown text, are never predicted.
 
     Args:
         path: str, a folder of `config.json`, `model.safetensors`, `vocab.json` and `merges.txt`.
@@ -45,7 +45,7 @@ def import_gpt(path, output_dir):
     config = _read_config(path)
     weights = _read_weights(path, config)
     vocabulary = os.path.join(path, "vocab.json")
-    encoder = ByteLevelBPEEncoder(vocabulary)
+    encoder = open_encoder(vocabulary)
     _check_vocabulary(path, config, encoder)
     unused = [i for i, theirs in enumerate(encoder.published_ids) if theirs < 0]
 
@@ -115,7 +115,7 @@ def _check_vocabulary(folder, config, encoder):
             f"{folder}/config.json. Expected the vocabulary of the model, with all of its tokens."
         )
     end, said = encoder.published_ids[EOS_ID], config["eos_token_id"]
-    expected = f"{end}, the id of {encoder.tokens[EOS_ID]}"
+    expected = f"{end}, the id of {shown(encoder.tokens[EOS_ID])}"
     check(f"{folder}/config.json", "eos_token_id", said, said in (end, None), expected)
 
 

@@ -2,36 +2,22 @@
 
 A text is split into words, each with the space before it. The bytes of a word are written as 256 visible characters,
 which merges join in the order in which they were learned.
-
-SentencePiece does the merging. It knows one rank per token instead of one per merge, which gives the same tokens for
-all merges that BPE can learn; `byte_level_files` refuses others.
 """
 
 import functools
-import hashlib
-import itertools
 
-from t2t_lite import files
-from t2t_lite.errors import UserError
-from t2t_lite.text.byte_level_files import files_of, read_vocabulary
+from t2t_lite.text.bpe_encoder import BPEEncoder
 from t2t_lite.text.byte_level_words import CHARACTERS, spelled, split
-from t2t_lite.text.published_encoder import PublishedEncoder
-from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, tf_visible
-from t2t_lite.text.word_cache import WordCache
+from t2t_lite.text.vocabulary import tf_visible
 
 _BYTES = {character: byte for byte, character in enumerate(CHARACTERS)}
-END_TOKENS = ("</s>", "<|endoftext|>")
 
 
-class ByteLevelBPEEncoder(PublishedEncoder):
+class ByteLevelBPEEncoder(BPEEncoder):
     r"""Ids of a byte-level BPE vocabulary; any text comes back unchanged.
 
     Args:
-        path: path of `vocab.json` or `encoder.json`, or of a file whose name ends so (`gpt2-vocab.json`). Its merges
-            are in `merges.txt` or `vocab.bpe` beside it.
-
-    Raises:
-        UserError: a file is missing or cut off, or merges and tokens do not fit each other.
+        path: see `BPEEncoder`, also for what is raised.
 
     Example:
         >>> encoder = ByteLevelBPEEncoder("gpt2/vocab.json")                                     # doctest: +SKIP
@@ -40,36 +26,13 @@ class ByteLevelBPEEncoder(PublishedEncoder):
     """
 
     def __init__(self, path):
-        import sentencepiece
-
-        paths = files_of(path)
-        contents = {name: files.read_bytes(file, files.MOST_BYTES_OF_A_VOCABULARY) for name, file in paths.items()}
-        published, merges, special = read_vocabulary(contents, paths)
-        end = next((token for token in END_TOKENS if token in special), None)
-        if end is None:
-            raise UserError(f"{path}: no token for the end of a text. Expected {' or '.join(END_TOKENS)}.")
-        reserved = [token if token in special else None for token in ("<pad>", end, "<unk>")]
-        super().__init__(path, contents, published, reserved, special)
-        self._model = self._sentencepiece_model(merges)
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)
-        self._words = WordCache(self._encode_word)
-
-    @functools.cached_property
-    def fingerprint(self):
-        """SHA-256 (hex) of both files, one after the other."""
-        return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
+        super().__init__(path, CHARACTERS)
 
     def tf_encode(self, strings):
         """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
-        import tensorflow as tf
-        import tensorflow_text
-
         from t2t_lite.text import byte_level_graph
 
-        # Named as in SentencePieceEncoder, and not cached for the same reason.
-        name = f"vocabulary_{self.fingerprint[:16]}"
-        tokenizer = tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
-        return byte_level_graph.encode(strings, tokenizer)
+        return byte_level_graph.encode(strings, self._tokenizer)
 
     def tf_decode(self, ids):
         """In a graph: int32 [batch, length] -> string [batch]; invalid UTF-8 becomes U+FFFD."""
@@ -80,11 +43,14 @@ class ByteLevelBPEEncoder(PublishedEncoder):
         joined = tf.strings.reduce_join(tf.gather(tf.constant(self.piece_bytes), ids), axis=-1)
         return tf.strings.unicode_transcode(joined, "UTF-8", "UTF-8")
 
-    def _encode(self, text):
-        return list(itertools.chain.from_iterable(map(self._words.__getitem__, split(text))))
+    def _split(self, text):
+        return split(text)
 
-    def _encode_word(self, word):
-        return self._processor.EncodeAsIds(spelled(word))
+    def _spelled(self, word):
+        return spelled(word)
+
+    def _spelled_tokens(self):
+        return [None if self._is_special(i) else token for i, token in enumerate(self.tokens)]
 
     def _join(self, ids):
         return b"".join(map(self.piece_bytes.__getitem__, ids)).decode("utf-8", errors="replace")
@@ -95,23 +61,3 @@ class ByteLevelBPEEncoder(PublishedEncoder):
         return [
             b"" if self._is_special(i) else bytes(map(_BYTES.__getitem__, token)) for i, token in enumerate(self.tokens)
         ]
-
-    def _is_special(self, i):
-        return i <= UNK_ID or self.tokens[i] in self.special_ids
-
-    def _sentencepiece_model(self, merges):
-        """Returns the bytes of a SentencePiece BPE model with the same ids; `merges`: {token: its rank}."""
-        from t2t_lite.text.sentencepiece_proto import ModelProto
-
-        model = ModelProto()
-        kind, spec, rule = ModelProto.SentencePiece, model.trainer_spec, model.normalizer_spec
-        for i, token in enumerate(self.tokens):
-            if self._is_special(i):  # the blank keeps its name apart from all words
-                model.pieces.add(piece=f" {i}", type=kind.UNKNOWN if i == UNK_ID else kind.CONTROL)
-            else:
-                model.pieces.add(piece=token, score=-float(merges.get(token, 0)), type=kind.NORMAL)
-        spec.model_type, spec.vocab_size = spec.BPE, len(self.tokens)
-        spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD_ID, EOS_ID, UNK_ID, -1
-        spec.pad_piece, spec.eos_piece, spec.unk_piece = (f" {i}" for i in (PAD_ID, EOS_ID, UNK_ID))
-        rule.add_dummy_prefix = rule.remove_extra_whitespaces = rule.escape_whitespaces = False
-        return model.SerializeToString(deterministic=True)

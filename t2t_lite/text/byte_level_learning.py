@@ -9,7 +9,7 @@ import json
 
 from t2t_lite import files
 from t2t_lite.text import subwords
-from t2t_lite.text.byte_level_files import files_of
+from t2t_lite.text.bpe_files import files_of
 from t2t_lite.text.byte_level_words import BYTE_ORDER, CHARACTERS, spelled, split
 from t2t_lite.text.word_counts import count_words
 

@@ -1,43 +1,48 @@
-"""The kinds of vocabulary files of pieces, which the ends of their names tell apart.
+"""The kinds of vocabulary files of pieces, which the ends of their names tell apart; the tokens tell the two of BPE.
 
 | in a data folder | kind | published as |
 |---|---|---|
 | `….model`, `….vocab` | SentencePiece | `….model` |
 | `….subwords` | tensor2tensor's subwords | `….subwords` |
-| `…-vocab.json`, `…-merges.txt` | byte-level BPE | `vocab.json` and `merges.txt`, `encoder.json` and `vocab.bpe` |
+| `…-vocab.json`, `…-merges.txt` | BPE of bytes or words | `vocab.json`, `merges.txt`; `encoder.json`, `vocab.bpe` |
 | `…-vocab.txt`, at times `…-tokenizer_config.json` | WordPiece | `vocab.txt`, `tokenizer_config.json` |
 """
 
 from t2t_lite import files
-from t2t_lite.text import byte_level_files, subwords, wordpiece
+from t2t_lite.text import bpe_files, subwords, wordpiece
 from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.subword_text_encoder import ENDING as SUBWORDS
 from t2t_lite.text.subword_text_encoder import SubwordTextEncoder, read_pieces
 from t2t_lite.text.vocabulary import SentencePieceEncoder
+from t2t_lite.text.word_bpe import WordBPEEncoder
 
 BYTE_LEVEL_BPE = "-vocab.json"
 WORDPIECE = f"-{wordpiece.ENDING}"
 SENTENCEPIECE = ".model"
-ENCODERS = {
+_ENCODERS = {
     SENTENCEPIECE: SentencePieceEncoder,
     SUBWORDS: SubwordTextEncoder,
     BYTE_LEVEL_BPE: ByteLevelBPEEncoder,
     WORDPIECE: wordpiece.WordPieceEncoder,
 }
+OF_PIECES = (*_ENCODERS.values(), WordBPEEncoder)  # classes of encoders
 
 
 def ending_of(path):
     """Returns the ending that a vocabulary has in a data folder; of an unknown name SentencePiece's."""
     if path.endswith(SUBWORDS):
         return SUBWORDS
-    if path.endswith(tuple(byte_level_files.ENDINGS)):
+    if path.endswith(tuple(bpe_files.ENDINGS)):
         return BYTE_LEVEL_BPE
     return WORDPIECE if path.endswith(wordpiece.ENDING) else SENTENCEPIECE
 
 
 def open_encoder(path):
     """Returns the TextEncoder of a vocabulary file. Raises `UserError` if it is damaged or of another kind."""
-    return ENCODERS[ending_of(path)](path)
+    ending = ending_of(path)
+    if ending == BYTE_LEVEL_BPE and bpe_files.marks_word_ends(path):
+        return WordBPEEncoder(path)
+    return _ENCODERS[ending](path)
 
 
 def files_of(path):
@@ -46,7 +51,7 @@ def files_of(path):
     if ending == SENTENCEPIECE:
         return [path, path.removesuffix(ending) + ".vocab"]
     if ending == BYTE_LEVEL_BPE:
-        return list(byte_level_files.files_of(path).values())
+        return list(bpe_files.files_of(path).values())
     config = wordpiece.config_path(path)
     return [path, config] if ending == WORDPIECE and files.exists(config) else [path]
 

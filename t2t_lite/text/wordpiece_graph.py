@@ -17,8 +17,29 @@ def encode(strings, tokens, lower, longest_word):
     Args:
         strings: the texts.
         tokens: list of str by id.
-        lower: whether text is converted to lower case and loses its accents.
+        lower: as of `split`.
         longest_word: characters; longer words are unknown.
+    """
+    words = split(strings, lower)
+    pieces = tensorflow_text.FastWordpieceTokenizer(
+        tokens,
+        token_out_type=tf.int32,
+        unknown_token=tokens[UNK_ID],
+        no_pretokenization=True,
+        max_bytes_per_word=4 * longest_word,
+        support_detokenization=False,
+    )
+    is_long = tf.strings.length(words.flat_values, unit="UTF8_CHAR") > longest_word
+    ids = pieces.tokenize(tf.where(is_long, tokens[UNK_ID], words.flat_values))  # ragged [words, (pieces)]
+    return words.with_flat_values(ids).merge_dims(1, 2)
+
+
+def split(strings, lower):
+    """string [batch] -> string ragged [batch, (words)]: BERT's normalised words and punctuation marks.
+
+    Args:
+        strings: the texts.
+        lower: whether text is converted to lower case and loses its accents.
     """
     changes = normalization(lower).changes()
     changed = tf.constant([*changes], tf.int32)
@@ -32,15 +53,4 @@ def encode(strings, tokens, lower, longest_word):
     either = tf.concat([replacements, tf.RaggedTensor.from_tensor(codes.flat_values[:, None])], 0)
     at = tf.where(is_changed, place, tf.size(changed) + tf.range(tf.size(place)))
     texts = tf.strings.unicode_encode(codes.with_values(tf.gather(either, at)).merge_dims(1, 2), "UTF-8")
-    words = tf.strings.split(texts)  # ragged [batch, (words)]
-    pieces = tensorflow_text.FastWordpieceTokenizer(
-        tokens,
-        token_out_type=tf.int32,
-        unknown_token=tokens[UNK_ID],
-        no_pretokenization=True,
-        max_bytes_per_word=4 * longest_word,
-        support_detokenization=False,
-    )
-    is_long = tf.strings.length(words.flat_values, unit="UTF8_CHAR") > longest_word
-    ids = pieces.tokenize(tf.where(is_long, tokens[UNK_ID], words.flat_values))  # ragged [words, (pieces)]
-    return words.with_flat_values(ids).merge_dims(1, 2)
+    return tf.strings.split(texts)

@@ -1,4 +1,4 @@
-"""Folders of GPT and GPT-2 with random weights and a small vocabulary, written without Hugging Face's package."""
+"""Folders of GPT and GPT-2 with random weights and small vocabularies, written without Hugging Face's package."""
 
 import json
 
@@ -10,10 +10,10 @@ from tests.text.published import write_byte_level
 SIZES = {"n_positions": 24, "n_embd": 16, "n_layer": 2, "n_head": 4}
 
 
-def write_gpt(folder, kind="gpt2", prefix="transformer.", **config):
+def write_gpt(folder, kind="gpt2", prefix="transformer.", write_vocabulary=write_byte_level, **config):
     """Writes a folder; returns (its path, {name: array})."""
     folder.mkdir(parents=True)
-    with open(write_byte_level(folder), encoding="utf-8") as file:
+    with open(write_vocabulary(folder), encoding="utf-8") as file:
         vocab_size = len(json.load(file))
     size, rng = SIZES["n_embd"], np.random.default_rng(5)
     names = {"gpt2": ("wte", "wpe"), "openai-gpt": ("tokens_embed", "positions_embed")}[kind]

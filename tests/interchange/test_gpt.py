@@ -12,6 +12,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
 from tests.interchange.gpt_folders import write_gpt
+from tests.text.published import write_byte_level, write_words
 
 
 def tensors_of(folder):
@@ -19,11 +20,21 @@ def tensors_of(folder):
     return read_tensors(pathlib.Path(path).read_bytes(), path)
 
 
-@pytest.mark.parametrize("kind, prefix", [("gpt2", "transformer."), ("gpt2", ""), ("openai-gpt", "transformer.")])
-def test_in_and_out_again(tmp_path, kind, prefix):
+@pytest.mark.parametrize(
+    "kind, prefix, write_vocabulary",
+    [
+        ("gpt2", "transformer.", write_byte_level),
+        ("gpt2", "", write_byte_level),
+        ("openai-gpt", "transformer.", write_byte_level),
+        ("openai-gpt", "transformer.", write_words),
+    ],
+)
+def test_in_and_out_again(tmp_path, kind, prefix, write_vocabulary):
     """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""
     activation = {"gpt2": {"activation_function": "gelu_pytorch_tanh"}, "openai-gpt": {"afn": "silu"}}[kind]
-    folder, tensors = write_gpt(tmp_path / "theirs", kind, prefix, layer_norm_epsilon=1e-6, **activation)
+    folder, tensors = write_gpt(
+        tmp_path / "theirs", kind, prefix, write_vocabulary, layer_norm_epsilon=1e-6, **activation
+    )
     for number, source in enumerate((folder, str(tmp_path / "0"))):
         run = str(tmp_path / f"run{number}")
         assert import_hugging_face(source, run) == f"{run}/model.ckpt-0"

@@ -12,21 +12,33 @@ import t2t_lite
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.text.vocabulary import EOS_ID
 from tests.interchange.gpt_folders import SIZES, write_gpt
-from tests.text.published import texts
+from tests.text.published import texts, write_byte_level, write_words
 
 PROMPTS = ["", "the", "in the 12", "' s aaa", "I'll sing", "x" * 9]
 NEW = 8
 
 
-@pytest.fixture(scope="module", params=["gpt2", "openai-gpt"])
+VOCABULARIES = {
+    "byte-level": (write_byte_level, transformers.GPT2Tokenizer),
+    "words": (write_words, transformers.OpenAIGPTTokenizer),
+}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[("gpt2", "byte-level"), ("openai-gpt", "byte-level"), ("openai-gpt", "words")],
+    ids=lambda names: "-".join(names),
+)
 def both(request, tmp_path_factory):
     """(our Generator, Hugging Face's model and tokenizer) of one folder that Hugging Face's package has written."""
-    made = tmp_path_factory.mktemp(request.param)
-    folder, _ = write_gpt(made / "vocab", request.param)
+    kind, vocabulary = request.param
+    write, tokenizer_class = VOCABULARIES[vocabulary]
+    made = tmp_path_factory.mktemp(kind)
+    folder, _ = write_gpt(made / "vocab", kind, write_vocabulary=write)
     torch.manual_seed(3)
     size = transformers.AutoConfig.from_pretrained(folder).vocab_size
     config = transformers.AutoConfig.for_model(
-        request.param, **SIZES, vocab_size=size, bos_token_id=size - 1, eos_token_id=size - 1
+        kind, **SIZES, vocab_size=size, bos_token_id=size - 1, eos_token_id=size - 1
     )
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     for name, weight in model.named_parameters():  # no weight is at a value that hides a mistake
@@ -35,7 +47,7 @@ def both(request, tmp_path_factory):
     for name in ("vocab.json", "merges.txt"):
         os.rename(f"{folder}/{name}", made / "theirs" / name)
     import_hugging_face(str(made / "theirs"), str(made / "run"))
-    tokenizer = transformers.GPT2Tokenizer(str(made / "theirs" / "vocab.json"), str(made / "theirs" / "merges.txt"))
+    tokenizer = tokenizer_class(str(made / "theirs" / "vocab.json"), str(made / "theirs" / "merges.txt"))
     return t2t_lite.load(str(made / "run")), model, tokenizer
 
 
@@ -115,4 +127,4 @@ def test_it_goes_back(both, tmp_path):
     for text in texts(60):
         ids = reader(text).input_ids
         assert ids == tokenizer(text).input_ids == published(generator, encoder.encode(text)), text
-        assert reader.decode(ids) == text
+        assert reader.decode(ids) == encoder.decode(encoder.encode(text))

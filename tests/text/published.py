@@ -7,6 +7,8 @@ from t2t_lite.text.byte_level_words import BYTE_ORDER, CHARACTERS
 
 MERGES = ["Ġ t", "h e", "Ġt he", "i n", "in g", "' s", "l l", "Ġ Ġ", "Ġ <", "Ġ< s", "1 2", "a a", "aa a", "å ħ", "Ċ Ċ"]
 BYTE_TOKENS = [CHARACTERS[byte] for byte in BYTE_ORDER]
+WORD_MERGES = ["t h", "th e</w>", "h e", "a a", "aa a</w>", "i n", "in g</w>", "l l</w>", "u n", "東 京</w>"]
+WORD_SYMBOLS = "abcdefghiklmnoprstuxyz東京12!'.<>ς"
 SPECIAL = ["<s>", "<|endoftext|>"]
 PIECES = [
     *("[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "un", "##aff", "##able", "cafe", "##s", "σας"),
@@ -24,6 +26,15 @@ def write_byte_level(folder, merges=MERGES, special=SPECIAL, names=("vocab.json"
     (folder / names[0]).write_text(json.dumps({token: i for i, token in enumerate(tokens)}), encoding="utf-8")
     (folder / names[1]).write_text("".join(f"{line}\n" for line in ["#version: 0.2", *merges]), encoding="utf-8")
     return str(folder / names[0])
+
+
+def write_words(folder, merges=WORD_MERGES, special=("\n</w>",)):
+    """Writes the two files of a vocabulary as the original GPT's, and returns the path of the first."""
+    symbols = [*WORD_SYMBOLS, *(f"{symbol}</w>" for symbol in WORD_SYMBOLS if symbol != "z")]
+    tokens = ["<unk>", *symbols, *(merge.replace(" ", "") for merge in merges), *special]
+    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}), encoding="utf-8")
+    (folder / "merges.txt").write_text("".join(f"{line}\n" for line in ["#version: 0.2", *merges]), encoding="utf-8")
+    return str(folder / "vocab.json")
 
 
 def write_pieces(folder, pieces=PIECES):

@@ -1,4 +1,4 @@
-"""Vocabularies of every kind are told apart by their names, and taken over with all their files."""
+"""Vocabularies of every kind are told apart by names, those of BPE by tokens, and taken over with all their files."""
 
 import pathlib
 
@@ -6,7 +6,12 @@ import pytest
 
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary_files
-from tests.text.published import MERGES, texts, write_byte_level, write_pieces
+from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.subword_text_encoder import SubwordTextEncoder
+from t2t_lite.text.vocabulary import SentencePieceEncoder
+from t2t_lite.text.word_bpe import WordBPEEncoder
+from t2t_lite.text.wordpiece import WordPieceEncoder
+from tests.text.published import MERGES, texts, write_byte_level, write_pieces, write_words
 from tests.text.test_subword_text_encoder import write as write_subwords
 
 
@@ -16,16 +21,17 @@ def write_sentencepiece(folder):
 
 
 KINDS = {
-    ".model": (write_sentencepiece, ["a.model", "a.vocab"]),
-    ".subwords": (write_subwords, ["a.subwords"]),
-    "-vocab.json": (write_byte_level, ["a-vocab.json", "a-merges.txt"]),
-    "-vocab.txt": (write_pieces, ["a-vocab.txt"]),
+    SentencePieceEncoder: (".model", write_sentencepiece, ["a.model", "a.vocab"]),
+    SubwordTextEncoder: (".subwords", write_subwords, ["a.subwords"]),
+    ByteLevelBPEEncoder: ("-vocab.json", write_byte_level, ["a-vocab.json", "a-merges.txt"]),
+    WordBPEEncoder: ("-vocab.json", write_words, ["a-vocab.json", "a-merges.txt"]),
+    WordPieceEncoder: ("-vocab.txt", write_pieces, ["a-vocab.txt"]),
 }
 
 
-@pytest.mark.parametrize("ending", KINDS)
-def test_every_kind(tmp_path, ending):
-    write, names = KINDS[ending]
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_kind(tmp_path, kind):
+    ending, write, names = KINDS[kind]
     source = write(tmp_path)
     assert vocabulary_files.ending_of(source) == ending
     (tmp_path / "data").mkdir()
@@ -34,6 +40,7 @@ def test_every_kind(tmp_path, ending):
     assert sorted(each.name for each in (tmp_path / "data").iterdir()) == sorted(names)
     assert [pathlib.Path(each).name for each in vocabulary_files.files_of(path)] == names
     adopted, given = map(vocabulary_files.open_encoder, (path, source))
+    assert type(adopted) is type(given) is kind
     assert adopted.fingerprint == given.fingerprint and adopted.vocab_size == given.vocab_size
     assert all(adopted.encode(text) == given.encode(text) for text in texts(50))
     for file, content in vocabulary_files.as_adopted(source, path).items():

@@ -1,4 +1,8 @@
-"""Reads the two files of a byte-level BPE vocabulary: its tokens with their ids (JSON), and its merges in order."""
+"""Reads the two files of a BPE vocabulary: its tokens with their ids (JSON), and its merges in order.
+
+Tokens are spelled by the characters that stand for bytes (GPT-2's), or by the characters of lower-case words, whose
+last ones carry `</w>` (the original GPT's).
+"""
 
 import re
 
@@ -7,9 +11,11 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.text.byte_level_words import CHARACTERS
 
+WORD_END = "</w>"
+NEWLINE = "\n</w>"  # of GPT's vocabulary; Transformers' tokenizer gives it to no text, nor does ours
 ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # Hugging Face's names, OpenAI's
 # Names of tokens that no merge builds. fairseq fills its vocabularies up with madeupword0000 and so on.
-_SPECIAL = re.compile(r"<.+>|\[.+\]|madeupword[0-9]{4}", re.DOTALL)
+_SPECIAL = re.compile(rf"<.+>|\[.+\]|madeupword[0-9]{{4}}|{NEWLINE}", re.DOTALL)
 
 
 def files_of(path):
@@ -17,23 +23,32 @@ def files_of(path):
     for ending, other in ENDINGS.items():
         if path.endswith(ending):
             return dict(zip(("vocab.json", "merges.txt"), (path, path.removesuffix(ending) + other), strict=True))
-    raise UserError(
-        f"{path}: not the name of a byte-level vocabulary. Expected one that ends in {' or '.join(ENDINGS)}."
-    )
+    raise UserError(f"{path}: not the name of a BPE vocabulary. Expected one that ends in {' or '.join(ENDINGS)}.")
 
 
-def read_vocabulary(contents, paths):
+def marks_word_ends(path):
+    """Returns whether the tokens of a vocabulary mark the ends of words, and do not spell bytes.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+    ids = _read_ids(files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY), path)
+    return any(token.endswith(WORD_END) for token in ids) and any(character not in ids for character in CHARACTERS)
+
+
+def read_vocabulary(contents, paths, symbols=None):
     """Returns (tokens by id, {token: rank of the merge that builds it}, set of special tokens).
 
     Args:
         contents: {"vocab.json": bytes, "merges.txt": bytes}.
         paths: the same names with the files' paths, for errors.
+        symbols: list of the tokens that merges begin with, whose rank is -1; None: a word's characters.
 
     Raises:
         UserError: the files are not such a vocabulary, or do not belong together.
     """
     vocab_path, merges_path = paths["vocab.json"], paths["merges.txt"]
-    ids = parse_json(contents["vocab.json"], vocab_path, files.MOST_BYTES_OF_A_VOCABULARY, {str: int})
+    ids = _read_ids(contents["vocab.json"], vocab_path)
     tokens = sorted(ids, key=ids.get)
     for i, token in enumerate(tokens):
         if ids[token] != i:
@@ -41,10 +56,12 @@ def read_vocabulary(contents, paths):
                 f"{vocab_path}: the id of {shown(token)} is {ids[token]}, expected {i}: the ids are 0 to "
                 f"{len(tokens) - 1}, each once."
             )
-    lacking = [character for character in CHARACTERS if character not in ids]
+    if symbols is None:
+        symbols = [token for token in tokens if len(token.removesuffix(WORD_END)) == 1 and token != NEWLINE]
+    lacking = [symbol for symbol in symbols if symbol not in ids]
     if lacking:
         raise UserError(f"{vocab_path}: no token {lacking[0]!r}. Expected one for each of the 256 bytes.")
-    merges = Merges()
+    merges = Merges(symbols)
     for number, line in enumerate(_lines(contents["merges.txt"], merges_path), 1):
         if number == 1 and line.startswith("#version"):
             continue
@@ -64,6 +81,10 @@ def read_vocabulary(contents, paths):
     return tokens, merges.ranks, special
 
 
+def _read_ids(content, path):
+    return parse_json(content, path, files.MOST_BYTES_OF_A_VOCABULARY, {str: int})
+
+
 def _lines(content, path):
     try:
         text = content.decode("utf-8")
@@ -75,12 +96,15 @@ def _lines(content, path):
 class Merges:
     """Merges in the order in which they apply, each of which builds a token of its own.
 
+    Args:
+        symbols: iterable of the tokens that merges begin with.
+
     Attributes:
-        ranks: {token: number of its merge}, and -1 for the character of a byte.
+        ranks: {token: number of its merge}, and -1 for a symbol.
     """
 
-    def __init__(self):
-        self.ranks = dict.fromkeys(CHARACTERS, -1)
+    def __init__(self, symbols):
+        self.ranks = dict.fromkeys(symbols, -1)
         self._halves = {}
         self._rank_of_pair = {}
 
@@ -100,7 +124,7 @@ class Merges:
     def _stay_apart(self, left, right):
         """Returns whether the merges so far leave two tokens as they are where one follows the other.
 
-        It undoes what was built later, the left or the right token, until both are bytes. Before that moment no merge
+        It undoes what was built later, the left or the right token, until both are symbols. Before that moment no merge
         may have joined the halves that met there.
         """
         limit = len(self._halves)
