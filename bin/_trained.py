@@ -1,9 +1,12 @@
 """Shared by commands that use a trained model: the flags that name it, and loading it."""
 
 import os
+import re
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
+
+FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
 
 
 def define_flags(flags):
@@ -51,3 +54,25 @@ def find(flags, task="sequence_to_sequence"):
     if flags.hparams:
         check_unchanged(found[0].config, flags.hparams)
     return found
+
+
+def define_features_flags(flags):
+    """Declares the flags that say which hidden states of an encoder are features."""
+    flags.DEFINE_string(
+        "features_layers",
+        "last",
+        "Features of an encoder: first (the embeddings), last, second_to_last, last_four, all, or numbers of layers, "
+        "joined by commas; 0 is the embeddings.",
+    )
+    flags.DEFINE_enum("features_join", None, ["sum", "concat"], "How several layers are joined.")
+    flags.DEFINE_enum(
+        "features_pooling", None, ["mean", "first"], "Of all positions, or the first one's. Default: each position's."
+    )
+
+
+def features_options(flags):
+    """Returns {"layers", "join", "pooling"} of those flags that are given, as `Predictor.features` takes them."""
+    given = {name.removeprefix("features_"): flags[name].value for name in FEATURES_FLAGS if flags[name].present}
+    if re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", given.get("layers", "")):
+        given["layers"] = [int(number) for number in given["layers"].split(",")]
+    return given

@@ -49,6 +49,7 @@ def define_flags(flags):
         COMPUTE_DTYPES,
         "Type of the weights; bfloat16 is half the size, and computes in bfloat16, for servers whose CPU has it.",
     )
+    _trained.define_features_flags(flags)
     flags.DEFINE_string("license", "", "The model's licence, such as CC-BY-4.0, for the README.md in the export.")
     flags.no_effect("as_text", "exports are always written as saved_model.pb", is_bool=True)
     flags.DEFINE_bool("export_as_tfhub", False, "Not supported.")
@@ -60,8 +61,9 @@ def check(flags):
     _trained.check(flags)
     if flags.quantization and flags.format != "ctranslate2":
         raise UserError(f"--quantization={flags.quantization}: only for --format=ctranslate2. Leave it out.")
-    if flags["weights_dtype"].present and flags.format != "saved_model":
-        raise UserError("--weights_dtype: only for --format=saved_model. Leave it out.")
+    of_saved_models = [name for name in ("weights_dtype", *_trained.FEATURES_FLAGS) if flags[name].present]
+    if of_saved_models and flags.format != "saved_model":
+        raise UserError(f"--{of_saved_models[0]}: only for --format=saved_model. Leave it out.")
     if flags.export_as_tfhub:
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 
@@ -88,9 +90,14 @@ def run(flags):
 
     found = _trained.find(flags, task=None)
     by_task.check(found[0].problem, found[0].checkpoint)
-    kept = by_task.SIGNATURES[found[0].problem.task].SETTINGS
+    signatures = by_task.SIGNATURES[found[0].problem.task]
+    kept = signatures.SETTINGS
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
     _check_settings(flags, settings, [*(SEARCH_NAMES[name] for name in kept), "max_input_size"])
+    features = _trained.features_options(flags)
+    if features and not signatures.HAS_FEATURES:
+        name = found[0].problem.full_name
+        raise UserError(f"--features_{next(iter(features))}: a run of {name}, which is no encoder. Leave it out.")
     # In the dtype that the export is to have, whatever this machine is fast in.
     dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
     answerer = by_task.load(found, flags.data_dir, dtype)
@@ -102,7 +109,7 @@ def run(flags):
         folder = os.path.join(folder, flags.format)
     given = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
     card = {"license": flags.license, "command": shlex.join(["t2t-exporter", *given])}
-    kept = {name: getattr(settings.search, name) for name in _SETTINGS.get(flags.format, kept)}
+    kept = {name: getattr(settings.search, name) for name in _SETTINGS.get(flags.format, kept)} | features
     print(_export(flags, answerer, settings.max_input_size, kept, flags.export_dir or folder, card))
 
 

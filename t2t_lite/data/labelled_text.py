@@ -76,8 +76,20 @@ def cut_texts(ids, longest):
     second = tf.maximum(size - first - 2, 0)  # ids of the second one, if there is one
     is_pair = tf.cast(size > first + 1, tf.int64)
     room = longest - 1 - is_pair  # beside the ends
-    # A text that is alone has all the room, of two the first has what the second leaves, and half at least.
-    kept = tf.minimum(first, tf.where(is_pair > 0, tf.maximum(room - second, (room + 1) // 2), room))
-    rest = tf.minimum(second, room - kept)
+    kept, rest = kept_lengths(first, second, room)
     end = tf.constant([EOS_ID], ids.dtype)
     return tf.concat([ids[:kept], end, ids[first + 1 : first + 1 + rest], tf.repeat(end, is_pair)], 0)
+
+
+def kept_lengths(first, second, room):
+    """Returns how many ids of the texts of a pair are kept where there is room for `room`: the longer is cut first.
+
+    Args:
+        first, second: int tensors of one shape, the texts' lengths; second 0: the first text is alone.
+        room: int, or such a tensor.
+    """
+    import tensorflow as tf
+
+    # The first has what the second leaves, and half at least.
+    kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
+    return kept, tf.minimum(second, room - kept)

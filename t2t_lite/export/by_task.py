@@ -2,8 +2,10 @@
 
 Each is called with (Translator, Generator or Predictor; max_input_length; **settings) and has
 
-    SETTINGS            names of the settings that an export keeps
-    NAME, OUTPUT        an example of a model's name on a server, and the main output of `serving_default`
+    SETTINGS            names of the settings of searches that an export keeps
+    HAS_FEATURES        whether it takes the settings of `Predictor.features`
+    NAME                an example of a model's name on a server
+    INPUTS, OUTPUT      the inputs of `serving_default`, and its main output
     HUB_TASK            the task's name on Hugging Face's Hub
     settings            {name: value} of this export
     max_input_length    int, checked
@@ -15,15 +17,20 @@ Each is called with (Translator, Generator or Predictor; max_input_length; **set
 import t2t_lite
 from t2t_lite import tasks
 from t2t_lite.errors import UserError
-from t2t_lite.export.class_signatures import ClassSignatures
+from t2t_lite.export.class_signatures import ClassSignatures, ValueSignatures
 from t2t_lite.export.generation_signatures import GenerationSignatures
+from t2t_lite.export.mask_signatures import MaskSignatures
 from t2t_lite.export.signatures import TextSignatures
+from t2t_lite.export.tag_signatures import TagSignatures
 from t2t_lite.runs.opening import find_run
 
 SIGNATURES = {
     "sequence_to_sequence": TextSignatures,
     "language_model": GenerationSignatures,
     "classification": ClassSignatures,
+    "regression": ValueSignatures,
+    "tagging": TagSignatures,
+    "masked_language_model": MaskSignatures,
 }
 
 

@@ -49,7 +49,8 @@ class GenerationSignatures:
         "beam_size", "alpha", "extra_length", "length_penalty", "ends", "no_repeat_ngram_size", "repetition_penalty",
         "sampling", "temperature", "top_k", "top_p", "seed",
     )  # fmt: skip
-    NAME, OUTPUT, HUB_TASK = "generate", "outputs", "text-generation"
+    HAS_FEATURES = False
+    NAME, INPUTS, OUTPUT, HUB_TASK = "generate", ("inputs",), "outputs", "text-generation"
 
     def __init__(self, generator, max_input_length, **search):
         check_options(search, self.SETTINGS, "export_saved_model")

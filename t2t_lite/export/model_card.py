@@ -24,7 +24,7 @@ TensorFlow Serving:
 
 ```bash
 docker run -p 8501:8501 -v "$PWD/{base}:/models/{name}" -e MODEL_NAME={name} tensorflow/serving
-curl -d '{{"inputs": {{"inputs": ["…"]}}}}' localhost:8501/v1/models/{name}:predict
+curl -d '{{"inputs": {{{columns}}}}}' localhost:8501/v1/models/{name}:predict
 ```
 
 Python, with tensorflow and tensorflow-text alone:
@@ -32,7 +32,7 @@ Python, with tensorflow and tensorflow-text alone:
 ```python
 import tensorflow as tf, tensorflow_text
 serve = tf.saved_model.load("{path}").signatures["serving_default"]
-print(serve(inputs=tf.constant(["…"]))["{output}"])
+print(serve({arguments})["{output}"])
 ```
 """
 
@@ -60,7 +60,14 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
     name = _problem_name(answerer)
     if _has_own_text(problem):
         rows["not in the graph"] = f"what the problem {name} itself does to inputs and outputs: see t2t-decoder"
-    call = _CALL.format(base=base, path=os.path.join(base, version), name=signatures.NAME, output=signatures.OUTPUT)
+    call = _CALL.format(
+        base=base,
+        path=os.path.join(base, version),
+        name=signatures.NAME,
+        columns=", ".join(f'"{name}": ["…"]' for name in signatures.INPUTS),
+        arguments=", ".join(f'{name}=tf.constant(["…"])' for name in signatures.INPUTS),
+        output=signatures.OUTPUT,
+    )
     body = f"## Signatures\n\n{table}\n## To call it\n\n{call}"
     return _card(_head(answerer, "t2t_lite", license), f"{name}, version {version}", rows, command, body)
 

@@ -5,10 +5,12 @@ import typing
 
 import tensorflow as tf
 
+from t2t_lite.data.labelled_text import kept_lengths
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Whitespace as defined by Python's str.isspace, which Translator uses.
-BLANK = r"[\s\v\x1c-\x1f\x{85}\p{Z}]*"
+SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"
+BLANK = SPACE + "*"
 TEXTS = tf.TensorSpec([None], tf.string, name="inputs")
 _LONGEST = 512
 
@@ -44,6 +46,55 @@ def reader(encoder, longest):
         longest: int, of ids with EOS.
     """
     return tf.function(functools.partial(_read, encoder, longest - 1), input_signature=[TEXTS], autograph=False)
+
+
+def row_reader(encode, longest, num_texts):
+    """Returns a function: `num_texts` times string [batch] -> (ids int32 [batch, width], truncated bool [batch]).
+
+    A row of ids has one text or two, each with EOS at its end, then 0. Of two texts the longer is cut first, as
+    `cut_texts` does.
+
+    Args:
+        encode: result of `encoding`.
+        longest: int, of a row's ids with EOS.
+        num_texts: 1 or 2.
+    """
+
+    def read(*texts):
+        rows = tf.size(texts[0])
+        pieces = encode(tf.concat(texts, 0))
+        lengths = tf.cast(pieces.row_lengths(), tf.int32)
+        first, second = lengths[:rows], lengths[rows:] if num_texts > 1 else tf.zeros([rows], tf.int32)
+        kept = kept_lengths(first, second, longest - num_texts)
+        each = tf.concat(kept[:num_texts], 0)
+        sides = tf.RaggedTensor.from_tensor(_with_eos(pieces, each), each + 1)
+        ids = tf.concat([sides[at * rows : (at + 1) * rows] for at in range(num_texts)], 1)
+        return ids.to_tensor(), first + second > tf.add_n(kept)
+
+    return read
+
+
+def as_many(**texts):
+    """{name: string [n]} -> list of these, after checking in the graph that there are as many of each."""
+    (first, expected), *others = texts.items()
+    checks = [
+        tf.debugging.assert_equal(
+            tf.shape(expected), tf.shape(found),
+            f"as many {name} as {first} are expected, one for each; the numbers differ", summarize=1,
+        )
+        for name, found in others
+    ]  # fmt: skip
+    with tf.control_dependencies(checks):
+        return [*map(tf.identity, texts.values())]
+
+
+def encoding(encoder):
+    """Returns a tf.function: string [batch], any bytes -> int32 ragged [batch, (length)]. See `reader`."""
+
+    def encode(texts):
+        return encoder.tf_encode(tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace"))
+
+    return tf.function(encode, input_signature=[TEXTS], autograph=False)
 
 
 def _read(encoder, longest, texts):

@@ -14,7 +14,7 @@ from t2t_lite.decoding.adapters import decodable
 from t2t_lite.decoding.beam_search import beam_search
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
-from t2t_lite.export.reading import TEXTS, blanked, longest_input, reader
+from t2t_lite.export.reading import TEXTS, as_many, blanked, longest_input, reader
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA
 from t2t_lite.search_options import SearchOptions
@@ -52,7 +52,8 @@ class TextSignatures:
     """
 
     SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "ends")
-    NAME, OUTPUT, HUB_TASK = "translate", "outputs", "translation"
+    HAS_FEATURES = False
+    NAME, INPUTS, OUTPUT, HUB_TASK = "translate", ("inputs",), "outputs", "translation"
 
     def __init__(self, translator, max_input_length, **search):
         check_options(search, self.SETTINGS, "export_saved_model")
@@ -179,10 +180,7 @@ class TextSignatures:
         ids in that sum. "token_scores" float32 [batch, longest length] are its terms, padded with 0. No search is run.
         Different numbers of targets and inputs give InvalidArgument, since they cannot be paired.
         """
-        message = "score: as many targets as inputs are expected, one for each; the numbers differ"
-        as_many = tf.debugging.assert_equal(tf.shape(inputs), tf.shape(targets), message, summarize=1)
-        with tf.control_dependencies([as_many]):
-            inputs, targets = tf.identity(inputs), tf.identity(targets)
+        inputs, targets = as_many(inputs=inputs, targets=targets)
         sources, targets = self._read["inputs"](inputs), self._read["targets"](targets)
         scores = scores_of_targets(self._whole_model, sources.ids, targets.ids, targets.lengths + 1)
         return {**scores, "truncated": sources.truncated | targets.truncated}

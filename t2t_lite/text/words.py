@@ -14,5 +14,10 @@ def word_pieces(encoder, words):
     Returns:
         A list of int per word. A word for which the vocabulary has no piece is one unknown id.
     """
-    space = " " if isinstance(encoder, ByteLevelBPEEncoder | ByteTextEncoder) else ""  # part of the word behind it
+    space = space_before(encoder)
     return [list(encoder.encode((space if at else "") + word)) or [UNK_ID] for at, word in enumerate(words)]
+
+
+def space_before(encoder):
+    """Returns what stands before a word inside a sentence when it is encoded alone: " " if its pieces include that."""
+    return " " if isinstance(encoder, ByteLevelBPEEncoder | ByteTextEncoder) else ""

@@ -79,6 +79,24 @@ def answers_of(export, calls, folder):
     return dict(zip([*calls, "loader of version 2"], json.loads(done.stdout), strict=True))
 
 
+def served(export):
+    """Returns a function that calls an export as TensorFlow Serving does, in this process.
+
+    The function: (name of a signature, {input: list of bytes}) -> {output: array}.
+    """
+    with tf.Graph().as_default():
+        session = tf.compat.v1.Session()
+        signatures = tf.compat.v1.saved_model.load(session, ["serve"], export).signature_def
+
+    def call(name, inputs):
+        signature = signatures[name]
+        assert inputs.keys() == signature.inputs.keys()
+        feed = {signature.inputs[key].name: values for key, values in inputs.items()}
+        return session.run({key: tensor.name for key, tensor in signature.outputs.items()}, feed)
+
+    return call
+
+
 def stock_operations(export):
     """Returns the names of all operations of an export, after checking that the stock server has them."""
     proto = saved_model_pb2.SavedModel()
@@ -87,6 +105,7 @@ def stock_operations(export):
     functions = meta.graph_def.library.function
     nodes = [*meta.graph_def.node, *(node for function in functions for node in function.node_def)]
     text_operations = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
+    text_operations |= {"FastWordpieceTokenizeWithOffsets", "TFText>FastWordpieceTokenizeWithOffsets"}
     names = {function.signature.name for function in functions}
     for node in nodes:
         assert not node.op.startswith("Xla"), node.op

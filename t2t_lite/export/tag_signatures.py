@@ -1,0 +1,68 @@
+"""The answers of a tagger's export: the words of sentences, and their tags."""
+
+import tensorflow as tf
+
+from t2t_lite.export.encoder_signatures import EncoderSignatures
+from t2t_lite.export.reading import SPACE
+from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
+from t2t_lite.text.words import space_before
+
+
+class TagSignatures(EncoderSignatures):
+    """Tags of words, which are parted by white space. Of a long sentence only the first words get tags."""
+
+    HUB_TASK, NAME, OUTPUT = "token-classification", "tag", "tags"
+
+    def predict(self, inputs):
+        """string [batch] -> {"words" and "tags" string, "probabilities" float32, [batch, words]; "truncated" bool}.
+
+        Rows are padded with "" and 0. A probability is that of the tag.
+        """
+        words, pieces = self._words(inputs)
+        is_cut = tf.reduce_any(words.with_values(pieces.row_lengths() >= self.max_input_length), 1)
+        pieces = pieces[:, : self.max_input_length - 1]
+        lengths = pieces.row_lengths()
+        starts = tf.cumsum(lengths, exclusive=True)
+        starts = words.with_values(starts) - tf.gather(tf.concat([starts, [0]], 0), words.row_starts())[:, None]
+        is_kept = words.with_values(starts.values + lengths < self.max_input_length)
+        counts = tf.reduce_sum(tf.cast(is_kept, tf.int64), 1)
+        ids = tf.RaggedTensor.from_row_lengths(tf.ragged.boolean_mask(pieces, is_kept.values), counts).merge_dims(1, 2)
+        probabilities = self._predictor.probabilities(_ended(ids))
+        starts, kept = (tf.ragged.boolean_mask(each, is_kept).to_tensor() for each in (starts, words))
+        of_words = tf.gather(probabilities, starts, batch_dims=1)
+        is_there = tf.sequence_mask(counts, tf.shape(kept)[1])
+        tags = tf.gather(tf.constant(self._predictor.labels), tf.argmax(of_words, -1))
+        return {
+            "words": kept,
+            "tags": tf.where(is_there, tags, ""),
+            "probabilities": tf.where(is_there, tf.reduce_max(of_words, -1), 0.0),
+            "truncated": is_cut | (counts < words.row_lengths()),
+        }
+
+    def read_whole(self, inputs):
+        """See `EncoderSignatures`."""
+        words, pieces = self._words(inputs)
+        ids = words.with_values(pieces).merge_dims(1, 2)
+        longest = self.max_input_length - 1
+        return _ended(ids[:, :longest]), ids.row_lengths() > longest
+
+    def described(self):
+        """See `EncoderSignatures`."""
+        outputs = "`words`, `tags` string and `probabilities` float32, [batch, words]"
+        return {"tags": ", ".join(self._predictor.labels)}, outputs
+
+    def _words(self, inputs):
+        """string [batch] -> words, string [batch, (words)], and the pieces of each, int32 [all words, (pieces)]."""
+        texts = tf.strings.unicode_transcode(inputs, "UTF-8", "UTF-8", errors="replace")
+        words = tf.strings.split(tf.strings.regex_replace(texts, f"{SPACE}+", " "))
+        is_first = tf.cast(words.value_rowids(), tf.int32)
+        is_first = tf.concat([tf.fill([tf.minimum(tf.size(is_first), 1)], True), is_first[1:] != is_first[:-1]], 0)
+        pieces = self.encode(tf.where(is_first, "", space_before(self._encoder)) + words.values)
+        is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
+        unknown = tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(is_empty)], UNK_ID), is_empty)
+        return words, tf.concat([pieces, unknown], 1)
+
+
+def _ended(ids):
+    """Ragged int32 [batch, (length)] -> int32 [batch, width]: EOS at the end of each row, then 0."""
+    return tf.concat([ids, tf.fill([ids.nrows(), 1], EOS_ID)], 1).to_tensor()

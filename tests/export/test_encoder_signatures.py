@@ -1,0 +1,235 @@
+"""The exports of encoders, called as a server does: each task's answers, and features."""
+
+import dataclasses
+import pathlib
+import typing
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.data.problem import Problem, Text2ClassProblem
+from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.errors import UserError
+from t2t_lite.export import export_saved_model
+from t2t_lite.models import TransformerEncoder
+from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder
+from t2t_lite.text.real_encoder import RealEncoder
+from t2t_lite.text.subwords import train_sentencepiece
+from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
+from t2t_lite.text.wordpiece import WordPieceEncoder
+from tests.decoding.runs import SENTENCES
+from tests.export.served import HOSTILE, served, stock_operations
+from tests.text.published import write_byte_level, write_pieces
+
+pytestmark = pytest.mark.slow
+
+_LONGEST, _LABELS = 24, ["one", "three", "two"]
+TEXTS = [b"the red house.", b"", b"   ", b"a green tree is old", b"is " * 60, *HOSTILE]
+
+
+class Pairs(Text2ClassProblem):
+    """Three classes of pairs."""
+
+    name, num_texts, num_classes = "pairs", 2, len(_LABELS)
+
+
+class Numbers(Text2ClassProblem):
+    """Numbers of texts."""
+
+    name, task = "numbers", "regression"
+
+
+class Tags(Problem):
+    """Tags of words."""
+
+    name, task = "tags", "tagging"
+
+
+class Masks(Problem):
+    """Masked words."""
+
+    name, task = "masks", "masked_language_model"
+
+
+def sentencepiece(folder):
+    train_sentencepiece(SENTENCES, str(folder / "vocab"), 330, user_defined_symbols=["[MASK]"])
+    return SentencePieceEncoder(str(folder / "vocab.model"))
+
+
+def pairs(predictor, texts):
+    """Expected answers to pairs."""
+    found = predictor.predict(texts)
+    rows = {"labels": [p.label for p in found], "probabilities": [[*p.probabilities.values()] for p in found]}
+    return {**rows, "truncated": [p.truncated for p in found]}
+
+
+def numbers(predictor, texts):
+    """Expected numbers."""
+    found = predictor.predict(texts)
+    return {"values": [p.value for p in found], "truncated": [p.truncated for p in found]}
+
+
+def tags(predictor, texts):
+    """Expected tags."""
+    found = predictor.predict(texts)
+    return {name: [getattr(p, name) for p in found] for name in ("words", "tags", "probabilities")}
+
+
+def masks(predictor, texts):
+    """Expected answers to texts with masks; other texts have none."""
+    found = [predictor.fill_mask([text], top=3)[0] if "[MASK]" in text else [] for text in texts]
+    columns = {"candidates": "token", "probabilities": "probability"}
+    return {name: [[[getattr(c, of) for c in mask] for mask in row] for row in found] for name, of in columns.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What is exported."""
+
+    problem: Problem
+    head: str
+    vocabulary: typing.Callable
+    columns: dict
+    expected: typing.Callable
+    settings: dict
+    card: tuple
+
+
+KINDS = {
+    "pairs": Kind(
+        Pairs(), "class", lambda folder: WordPieceEncoder(write_pieces(folder)),
+        {"first": TEXTS, "second": [*reversed(TEXTS)]}, pairs,
+        {"layers": "last_four", "join": "concat"},
+        ("`first` and `second`, string [batch]", '{"first": ["…"], "second": ["…"]}', "classes | one, three, two"),
+    ),
+    "numbers": Kind(
+        Numbers(), "real", lambda folder: ByteTextEncoder(), {"inputs": TEXTS}, numbers, {"pooling": "first"},
+        ("| numbers | -2 to 5 in training", "`values` float32 [batch]"),
+    ),
+    "tags": Kind(
+        Tags(), "tag", lambda folder: ByteLevelBPEEncoder(write_byte_level(folder)),
+        {"inputs": [*TEXTS, " the\u2003aa's\u0085  the's\u1680".encode(), b"the " * 22]}, tags, {},
+        ('"token-classification"', "| tags | one, three, two", "`words`, `tags` string"),
+    ),
+    "masks": Kind(
+        Masks(), "masked_lm", sentencepiece,
+        {"inputs": [b"the [MASK] house", b"[MASK]", b"  [MASK]  [MASK]", *(text + b" [MASK] is" for text in TEXTS)]},
+        masks, {"top": 3, "layers": [0, 2], "join": "sum", "pooling": "mean"},
+        ('"fill-mask"', "| mask | [MASK]", "`candidates` string", "float32 [batch, n]"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    return KINDS[request.param]
+
+
+@pytest.fixture(scope="module")
+def predictor(kind, tmp_path_factory):
+    """With random weights, which are large, so that answers differ."""
+    inputs = kind.vocabulary(tmp_path_factory.mktemp("vocab"))
+    targets = {"masked_lm": inputs, "real": RealEncoder(-2, 5)}.get(kind.head, ClassLabelEncoder(_LABELS))
+    keras.utils.set_random_seed(2)
+    model = TransformerEncoder(
+        inputs.vocab_size, targets.vocab_size, kind.head, num_layers=3, hidden_size=16, filter_size=32, num_heads=2,
+        max_position=40, initializer_gain=0.4,
+    )  # fmt: skip
+    model.build()
+    return Predictor(model, {"inputs": inputs, "targets": targets}, kind.problem)
+
+
+@pytest.fixture(scope="module")
+def exported(kind, predictor, tmp_path_factory):
+    return export_saved_model(
+        predictor, str(tmp_path_factory.mktemp("export")), max_input_length=_LONGEST, **kind.settings
+    )
+
+
+@pytest.fixture(scope="module")
+def call(exported):
+    return served(exported)
+
+
+def read(rows):
+    """The texts that a graph reads."""
+    return [tf.strings.unicode_transcode(row, "UTF-8", "UTF-8").numpy().decode() for row in rows]
+
+
+def check(found, expected):
+    """A row may be padded, with "" or 0."""
+    if np.ndim(found):
+        assert not np.any(found[len(expected) :])
+        found = found[: len(expected)].tolist()
+    if np.asarray(found).dtype.kind == "f":
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+    else:
+        decoded = np.vectorize(lambda value: value.decode() if isinstance(value, bytes) else value, otypes="O")
+        assert np.array_equal(decoded(np.array(found, object)), np.array(expected, object))
+
+
+def test_it_answers_as_predictor_does(kind, predictor, call):
+    found = call("serving_default", kind.columns)
+    kept = np.flatnonzero(~found["truncated"])
+    assert 10 < len(kept) < len(TEXTS)
+    rows = [[*column] for column in zip(*(read(column) for column in kind.columns.values()), strict=True)]
+    texts = [rows[at] if len(rows[at]) > 1 else rows[at][0] for at in kept]
+    for name, rows in kind.expected(predictor, texts).items():
+        for at, expected in zip(kept, rows, strict=True):
+            check(found[name][at], expected)
+    options = {name: value for name, value in kind.settings.items() if name != "top"}
+    features = call("features", kind.columns)
+    for at, expected in zip(kept, predictor.features(texts, **options), strict=True):
+        values = features["features"][at]
+        if "pooling" not in options:
+            assert features["lengths"][at] == len(expected) and not values[len(expected) :].any()
+            values = values[: len(expected)]
+        np.testing.assert_allclose(values, expected, atol=2e-4)
+
+
+def test_no_row_changes_another(kind, call):
+    for signature in ("predict", "features"):
+        together = call(signature, kind.columns)
+        for at in range(0, len(TEXTS), 3):
+            alone = call(signature, {name: rows[at : at + 1] for name, rows in kind.columns.items()})
+            for name, (value,) in alone.items():
+                row = together[name][at]
+                row = row[: len(value)] if np.ndim(value) else row
+                if np.asarray(value).dtype.kind == "f":
+                    np.testing.assert_allclose(row, value, atol=2e-4)
+                else:
+                    assert np.array_equal(row, value)
+        assert not any(map(len, call(signature, {name: [] for name in kind.columns}).values()))
+
+
+def test_of_stock_operations(exported):
+    stock_operations(exported)
+
+
+def test_its_card(kind, exported):
+    text = pathlib.Path(exported, "README.md").read_text()
+    for words in ("| `serving_default`, `predict` |", "| `features` |", f"{_LONGEST} pieces", *kind.card):
+        assert words in text, words
+
+
+def test_unequal_numbers_of_texts(kind, call):
+    if len(kind.columns) > 1:
+        (first, rows), (second, _) = kind.columns.items()
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"as many {second} as {first} are expected"):
+            call("predict", {first: rows, second: rows[1:]})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_input_length": 1000}, {"layers": "middle"}, {"layers": "all"}, {"pooling": "max"}, {"top": 0}]
+)
+def test_mistakes(kind, predictor, tmp_path, wrong):
+    if "top" in wrong and kind.head != "masked_lm":
+        return
+    with pytest.raises(
+        UserError, match=next(iter(wrong)).replace("layers", "join" if "all" in wrong.values() else "layers")
+    ):
+        export_saved_model(predictor, str(tmp_path / "x"), **wrong)
+    assert not (tmp_path / "x").exists()
