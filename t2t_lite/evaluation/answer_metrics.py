@@ -53,9 +53,13 @@ def _installed(module, package):
         ) from None
 
 
+def _pairs(predicted, expected):
+    return np.transpose([predicted, expected])
+
+
 def _codes(predicted, expected):
     """Returns int [answers, 2], the numbers of the labels in alphabetical order."""
-    return np.unique([predicted, expected], return_inverse=True)[1].reshape(2, -1).T
+    return np.unique(_pairs(predicted, expected), return_inverse=True)[1].reshape(-1, 2)
 
 
 def _is_positive(predicted, expected):
@@ -65,15 +69,14 @@ def _is_positive(predicted, expected):
         raise UserError(
             f"f1_binary: {len(labels)} labels, {shown(', '.join(labels))}. Expected two; for more there is f1_macro."
         )
-    return np.transpose([predicted, expected]) == labels[-1]
+    return _pairs(predicted, expected) == labels[-1]
 
 
-def _correlation(name):
-    """Returns the score of a correlation; that with a constant is 0."""
+def _correlation(correlate):
+    """Returns the score of a correlation, a function of (predicted, expected); that with a constant is 0."""
 
     def score(rows):
-        is_constant = (rows == rows[0]).all(axis=0).any()
-        return 0.0 if is_constant else getattr(_numbers(), name)(rows[:, 0], rows[:, 1]).statistic
+        return 0.0 if (rows == rows[0]).all(axis=0).any() else correlate(*rows.T)
 
     return score
 
@@ -128,11 +131,11 @@ METRICS = {
         "f1_binary": AnswerMetric(
             _is_positive, lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], zero_division=0.0), _labels
         ),
-        "mcc": AnswerMetric(_codes, lambda rows: _labels().matthews_corrcoef(rows[:, 1], rows[:, 0]), _labels),
+        "mcc": AnswerMetric(_codes, _correlation(lambda a, b: _labels().matthews_corrcoef(b, a)), _labels),
     },
     "regression": {
-        "pearson": AnswerMetric(lambda *numbers: np.transpose(numbers), _correlation("pearsonr"), _numbers),
-        "spearman": AnswerMetric(lambda *numbers: np.transpose(numbers), _correlation("spearmanr"), _numbers),
+        "pearson": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().pearsonr(a, b).statistic), _numbers),
+        "spearman": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().spearmanr(a, b).statistic), _numbers),
     },
     "tagging": {
         "token_accuracy": AnswerMetric(_word_counts, _share(0, 1)),

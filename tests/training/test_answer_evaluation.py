@@ -92,7 +92,7 @@ class Asked(Problem):
         return ["wrong_answers", CASES[self.task].metric]
 
 
-@pytest.mark.parametrize("task", ["classification", "regression", "tagging"])
+@pytest.mark.parametrize("task", CASES)
 def test_a_metric_gets_all_answers_of_the_set(task, tmp_path):
     case, draw, path = CASES[task], np.random.default_rng(0), str(tmp_path / "records")
     rows = [[*draw.integers(4, 16, 2), 1, *draw.integers(4, 16, draw.integers(2, 7)), 1] for _ in range(COUNT)]

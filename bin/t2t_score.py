@@ -1,0 +1,57 @@
+"""Scores labels, numbers, tags or answers against those of a labelled file, with confidence intervals.
+
+    t2t-score --task=classification --predictions=dev.out.tsv --reference=dev.tsv
+    t2t-score --task=tagging --predictions=dev.out.conll --reference=dev.conll --baseline=old.out.conll
+    t2t-score --task=spans --predictions=answers.json --reference=dev.json --json
+
+The predictions are as t2t-decoder writes them; the reference is a file that a problem such as classify_own,
+regress_own, tag_own or qa_own is made of. Both are UTF-8, plain or packed (.gz, .bz2, .xz). In brackets are the ends of
+the 95 % confidence interval, by bootstrap resamples of the texts, sentences or questions. --baseline compares with the
+predictions of another system on the same resamples.
+"""
+
+import json
+import sys
+
+from t2t_lite.bin import _app
+
+_TASKS = ("classification", "regression", "tagging", "spans")
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_enum("task", None, _TASKS, "What was predicted: labels, numbers, tags of words, or parts of texts.")
+    flags.DEFINE_path("predictions", None, "File of predictions: columns that begin with the label or number; CoNLL's "
+                      "columns; or a JSON object of ids and answers.")  # fmt: skip
+    flags.DEFINE_path("reference", None, "Labelled file: columns that begin with the label or number; CoNLL's columns; "
+                      "or SQuAD's JSON.")  # fmt: skip
+    flags.DEFINE_path("baseline", None, "Predictions of another system: is the difference more than chance?")
+    flags.DEFINE_list("metrics", "", "Metrics of the task; default: all that mean something for these labels or tags.")
+    flags.DEFINE_integer("resamples", 1000, "How often answers are drawn for the intervals.", 10, 10**6)
+    flags.DEFINE_bool("json", False, "Print one JSON object.")
+
+
+def check(flags):
+    """Raises `UserError` for flags that are missing."""
+    _app.require(flags, "task", "predictions", "reference")
+
+
+def run(flags):
+    """Prints the scores."""
+    from t2t_lite.evaluation import answer_files, answer_report
+
+    reference = answer_files.read_reference(flags.reference, flags.task)
+    names = answer_report.metric_names(flags.task, reference.answers, flags.metrics)
+    predicted = answer_files.read_predictions(flags.predictions, reference)
+    baseline = answer_files.read_predictions(flags.baseline, reference) if flags.baseline else None
+    made = answer_report.make_report(flags.task, names, reference.answers, predicted, baseline, flags.resamples)
+    print(json.dumps(made, indent=1) if flags.json else "\n".join(answer_report.as_text(made)))
+
+
+def main(argv=None):
+    """Runs the command; returns its exit status."""
+    return _app.main("t2t-score", define_flags, run, argv, check=check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

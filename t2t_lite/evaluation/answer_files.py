@@ -1,0 +1,114 @@
+"""Reads answers from files: what t2t-decoder writes for a task, and the labelled files that its problems read."""
+
+import logging
+from typing import NamedTuple
+
+from t2t_lite.corpora.labelled_files import read_conll, read_squad
+from t2t_lite.errors import UserError, counted, located, shown
+from t2t_lite.evaluation.score_files import read_lines
+from t2t_lite.files.safe_json import parse_json
+from t2t_lite.text.real_encoder import as_number
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+class Reference(NamedTuple):
+    """The answers that are expected.
+
+    Attributes:
+        task, path: str.
+        answers: list of a str, a float, a list of tags, or a list of str of which each is right.
+        keys: of tags the words of each sentence, of answers the ids of their questions; else None.
+    """
+
+    task: str
+    path: str
+    answers: list
+    keys: list | None = None
+
+
+def read_reference(path, task):
+    """Reads the answers that are expected.
+
+    Args:
+        path: str, a file of columns divided by tabs whose first one is the label or the number; of tags, CoNLL's
+            columns; of spans, SQuAD's JSON.
+        task: str, in `answer_metrics.METRICS`.
+
+    Raises:
+        UserError: the file is missing, damaged or of another kind.
+    """
+    if task == "tagging":
+        sentences = list(read_conll(path))
+        return Reference(task, path, [s.tags for s in sentences], [s.words for s in sentences])
+    if task == "spans":
+        questions = list(read_squad(path))
+        golds = [[question.context[start:end] for start, end in question.answers] for question in questions]
+        return Reference(task, path, golds, [question.id for question in questions])
+    return Reference(task, path, _first_column(path, task))
+
+
+def read_predictions(path, reference):
+    """Returns the answers that were given, in the order of the reference.
+
+    Args:
+        path: str, a file as `read_reference` reads it, without texts; of spans, a JSON object {id: answer}, the format
+            of SQuAD's official predictions. Questions without an answer count as wrong.
+        reference: `Reference`.
+
+    Raises:
+        UserError: the file is missing, damaged, of another kind, or does not belong to the reference.
+    """
+    if reference.task == "spans":
+        return _spans(path, reference)
+    if reference.task == "tagging":
+        sentences = list(read_conll(path))
+        _check_count(path, len(sentences), reference, "sentence")
+        for sentence, words in zip(sentences, reference.keys, strict=True):
+            if sentence.words != words:
+                raise UserError(
+                    f"{sentence.place}: the words {shown(' '.join(sentence.words))}, where {reference.path} has "
+                    f"{shown(' '.join(words))}. Expected the same words in both files."
+                )
+        return [sentence.tags for sentence in sentences]
+    answers = _first_column(path, reference.task)
+    _check_count(path, len(answers), reference, "line")
+    if reference.task == "classification" and not {*answers} & {*reference.answers}:
+        raise UserError(
+            f"{path}: no line begins with a label of {reference.path}, such as {shown(reference.answers[0])}. Expected "
+            "the label in the first column of both files."
+        )
+    return answers
+
+
+def _first_column(path, task):
+    """Returns the labels or numbers in the first column; blank lines are left out, as by the problems."""
+    cells = [(at, line.split("\t")[0].strip()) for at, line in enumerate(read_lines(path), 1) if line.strip()]
+    if task == "classification":
+        return [cell for _, cell in cells]
+    for at, cell in cells:
+        if as_number(cell) is None:
+            raise UserError(f"{path}, line {at}: found {shown(cell)} in the first column. Expected a number.")
+    return [as_number(cell) for _, cell in cells]
+
+
+def _spans(path, reference):
+    with located(path):
+        answers = parse_json("\n".join(read_lines(path)), path, schema={str: str})
+    missing = [key for key in reference.keys if key not in answers]
+    if len(missing) == len(reference.keys):
+        raise UserError(f"{path}: has no answer to a question of {reference.path}. Expected {{id: answer, …}}.")
+    if missing:
+        _LOGGER.warning(
+            f"{path}: has no answer to {counted(len(missing), 'question')} of {len(reference.keys):,}, such as "
+            f"{shown(missing[0])}. They count as wrong."
+        )
+    return [answers.get(key, "") for key in reference.keys]
+
+
+def _check_count(path, count, reference, unit):
+    if count != len(reference.answers):
+        raise UserError(
+            f"{path} has {counted(count, unit)}, {reference.path} has {len(reference.answers):,}. Expected as many "
+            "predictions as references, in the same order."
+        )

@@ -1,0 +1,117 @@
+"""Scores of answers with confidence intervals, and whether one system is better than another, by the bootstrap."""
+
+import numpy as np
+
+from t2t_lite.errors import UserError, nearest
+from t2t_lite.evaluation.answer_metrics import METRICS
+from t2t_lite.evaluation.entities import are_of_entities
+
+RESAMPLES = 1000  # as sacreBLEU's
+SEED = 12345  # likewise
+_ENDS = (2.5, 97.5)  # percentiles: 95 % of the resamples are between them
+UNITS = {"classification": "text", "regression": "text", "tagging": "sentence", "spans": "question"}
+
+
+def metric_names(task, expected, wanted=()):
+    """Returns the names of the metrics of a task's answers.
+
+    Args:
+        task: str, in `METRICS`.
+        expected: list of answers.
+        wanted: names; none: all that the answers allow (`f1_binary` of two labels, `entity_…` of tags of entities).
+
+    Raises:
+        UserError: a name is unknown or of another task, or needs a package that is not installed.
+    """
+    for name in wanted:
+        if name not in METRICS[task]:
+            near = f"{nearest(name, METRICS[task])} ".lstrip()
+            raise UserError(f"--metrics={name}: unknown for {task}. {near}Expected some of {', '.join(METRICS[task])}.")
+    is_binary = task == "classification" and len(set(expected)) == 2
+    has_entities = task == "tagging" and are_of_entities({tag for tags in expected for tag in tags})
+    left_out = {"f1_binary": not is_binary} | {name: not has_entities for name in METRICS[task] if "entity" in name}
+    names = wanted or [name for name in METRICS[task] if not left_out.get(name)]
+    for name in names:
+        METRICS[task][name].check()
+    return list(names)
+
+
+def make_report(task, names, expected, predicted, baseline=None, resamples=RESAMPLES):
+    """Scores answers, and compares them with those of another system if there are any.
+
+    The answers are drawn again, with replacement, and scored, alike for all metrics and both systems (Efron 1979;
+    Koehn 2004). Of sentences with tags, and of questions, whole ones are drawn.
+
+    Args:
+        task: str, in `METRICS`.
+        names: list of str, of its metrics.
+        expected, predicted: lists of answers.
+        baseline: list of answers of another system, or None.
+        resamples: int, how often answers are drawn.
+
+    Returns:
+        {"task", "answers", "resamples", "seed", "metrics": {name: {"score", "interval"}}}, an interval being [low,
+        high]. With a baseline there are also "baseline" and "baseline_interval", the "difference" and its
+        "difference_interval", and the "p_value": the probability of a difference at least as large between equally good
+        systems.
+    """
+    systems = [predicted] if baseline is None else [predicted, baseline]
+    metrics = [METRICS[task][name] for name in names]
+    rows = [[metric.rows(answers, expected) for answers in systems] for metric in metrics]
+
+    def scores(at):
+        return [[m.score(of_one[at]) for of_one in of_all] for m, of_all in zip(metrics, rows, strict=True)]
+
+    draw, count = np.random.default_rng(SEED), len(expected)
+    of_all = np.array(scores(slice(None)))
+    samples = np.array(
+        [scores(draw.integers(count, size=count)) for _ in range(RESAMPLES)]
+    )  # [resamples, names, systems]
+    report = {"task": task, "answers": count, "resamples": resamples, "seed": SEED, "metrics": {}}
+    for number, name in enumerate(names):
+        score, sample = of_all[number], samples[:, number]
+        found = {"score": score[0], "interval": _interval(sample[:, 0])}
+        if baseline is not None:
+            differences = sample[:, 0] - sample[:, 1]
+            found["baseline"], found["baseline_interval"] = score[1], _interval(sample[:, 1])
+            found["difference"], found["difference_interval"] = score[0] - score[1], _interval(differences)
+            found["p_value"] = _p_value(score[0] - score[1], differences)
+        report["metrics"][name] = {key: np.asarray(value).tolist() for key, value in found.items()}
+    return report
+
+
+def _interval(sample):
+    return np.percentile(sample, _ENDS)
+
+
+def _p_value(difference, differences):
+    """Returns the share of resamples whose difference is as far from their mean as the real one is from 0.
+
+    As in sacreBLEU, one is added to both counts; systems with the same score have 1.
+    """
+    if difference == 0:
+        return 1.0
+    as_large = np.abs(differences - differences.mean()) >= abs(difference)
+    return (as_large.sum() + 1) / (len(differences) + 1)
+
+
+def as_text(report):
+    """Returns the lines of a report."""
+    width = max(map(len, report["metrics"]))
+    lines = []
+    for name, found in report["metrics"].items():
+        line = f"{name:{width}} = {_shown(found['score'], found['interval'])}"
+        if "baseline" in found:
+            line += (
+                f"  baseline {_shown(found['baseline'], found['baseline_interval'])}"
+                f"  difference {_shown(found['difference'], found['difference_interval'], '+')}"
+                f"  p = {found['p_value']:.3f}"
+            )
+        lines.append(line)
+    count, unit = report["answers"], UNITS[report["task"]]
+    return [*lines, f"{count:,} {unit}{'s' * (count != 1)}; in brackets 95 % of {report['resamples']:,} resamples"]
+
+
+def _shown(score, interval, sign=""):
+    low, high = interval
+    return f"{score:{sign}.4f} [{low:{sign}.4f}, {high:{sign}.4f}]"

@@ -1,0 +1,114 @@
+"""t2t-score on the files of every task."""
+
+import json
+
+import pytest
+
+SQUAD = {
+    "data": [
+        {
+            "paragraphs": [
+                {
+                    "context": "The red fox sees a dog.",
+                    "qas": [
+                        {
+                            "id": "1",
+                            "question": "Who?",
+                            "answers": [{"text": "fox", "answer_start": 8}, {"text": "red fox", "answer_start": 4}],
+                        },
+                        {"id": "2", "question": "Whom?", "answers": [{"text": "a dog", "answer_start": 17}]},
+                    ],
+                }
+            ]
+        }
+    ]
+}
+CONLL = "Kim NNP B-PER\nsleeps VBZ O\n\nAt IN O\nYork NNP B-LOC\nUni NNP I-LOC\n"
+# Task -> (reference, predictions as t2t-decoder writes them, scores worked out by hand).
+FILES = {
+    "classification": (
+        "yes\tone\nno\ttwo\n\nyes\tthree\tand more\nno\tfour\n", "yes\t0.9\nyes\t0.6\nyes\t0.8\nno\t0.7\n",
+        {"accuracy": 3 / 4, "f1_macro": (4 / 5 + 2 / 3) / 2, "f1_binary": 4 / 5, "mcc": 2 / 12**0.5},
+    ),
+    "regression": ("1\ta\n2\tb\n4.0\tc\n", "1\n2.5\n3\n", {"pearson": 0.891042111136306, "spearman": 1.0}),
+    "tagging": (
+        CONLL, "Kim\tB-PER\nsleeps\tO\n\nAt\tO\nYork\tB-LOC\nUni\tO\n\n",
+        {"token_accuracy": 4 / 5, "entity_f1": 1 / 2, "entity_precision": 1 / 2, "entity_recall": 1 / 2},
+    ),
+    "spans": (
+        json.dumps(SQUAD), '{"1": "the red fox",\n "2": "dog sees"}\n',
+        {"exact_match": 1 / 2, "squad_f1": (1 + 2 / 3) / 2},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def score(call_command, tmp_path):
+    """Scores a text of predictions against one of references; `baseline`: a text, too."""
+
+    def score(task, reference, predictions, *flags, baseline=None):
+        given = {"reference": reference, "predictions": predictions, "baseline": baseline}
+        given = {name: text for name, text in given.items() if text is not None}
+        for name, text in given.items():
+            (tmp_path / name).write_text(text)
+        return call_command(
+            "t2t-score", f"--task={task}", "--resamples=10", *(f"--{name}={name}" for name in given), *flags
+        )
+
+    return score
+
+
+@pytest.mark.parametrize("task", FILES)
+def test_scores_of_files(score, task):
+    reference, predictions, expected = FILES[task]
+    result = score(task, reference, predictions, "--json")
+    assert (result.status, result.stderr) == (0, "")
+    metrics = json.loads(result.stdout)["metrics"]
+    assert {name: found["score"] for name, found in metrics.items()} == pytest.approx(expected)
+    lines = score(task, reference, predictions, baseline=predictions).stdout.splitlines()
+    assert len(lines) == 1 + len(expected)
+    for line, (name, value) in zip(lines, expected.items(), strict=False):
+        assert line.split()[:3] == [name, "=", f"{value:.4f}"] and line.endswith("p = 1.000")
+
+
+def test_metrics_that_are_asked_for(score):
+    reference, predictions, _ = FILES["classification"]
+    lines = score("classification", reference, predictions, "--metrics=mcc,accuracy").stdout.splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["mcc", "accuracy"] and len(lines) == 3
+
+
+def test_questions_without_an_answer_count_as_wrong(score):
+    result = score("spans", FILES["spans"][0], '{"1": "fox"}', "--metrics=exact_match")
+    assert result.stdout.startswith("exact_match = 0.5000 ")
+    assert "predictions: has no answer to 1 question of 2, such as '2'. They count as wrong." in result.stderr
+
+
+@pytest.mark.parametrize(
+    "task, changed, words",
+    [
+        ("classification", {"predictions": "yes\n"}, ["predictions has 1 line, reference has 4"]),
+        ("classification", {"predictions": ""}, ["predictions", "empty"]),
+        ("classification", {"predictions": "0.9\n0.8\n0.7\n0.1\n"}, ["begins with a label of reference", "'yes'"]),
+        ("classification", {"flags": ["--metrics=pearson"]}, ["--metrics=pearson", "unknown for classification"]),
+        ("regression", {"predictions": "1\ntwo\n3\n"}, ["predictions, line 2", "'two'", "Expected a number"]),
+        ("regression", {"reference": "a\t1\n"}, ["reference, line 1", "'a'"]),
+        ("tagging", {"predictions": "Kim\tO\n\n"}, ["predictions has 1 sentence, reference has 2"]),
+        ("tagging", {"predictions": "Tim\tO\n\nAt\tO\n\n"}, ["predictions, line 1", "'Tim'", "'Kim sleeps'"]),
+        ("tagging", {"predictions": "Kim\n"}, ["predictions, line 1", "1 column"]),
+        ("spans", {"predictions": '{"3": "fox"}'}, ["predictions", "no answer to a question of reference"]),
+        ("spans", {"predictions": '{"1": 5}'}, ["predictions", "'1'"]),
+        ("spans", {"predictions": "fox\ndog\n"}, ["predictions", "JSON"]),
+        ("spans", {"reference": "{}"}, ["reference", "SQuAD"]),
+    ],
+)  # fmt: skip
+def test_files_that_cannot_be_scored(score, assert_user_error, task, changed, words):
+    reference, predictions, _ = FILES[task]
+    given = {"reference": reference, "predictions": predictions, "flags": [], **changed}
+    assert_user_error(score(task, given["reference"], given["predictions"], *given["flags"]), *words)
+
+
+def test_missing_flags_and_files(call_command, assert_user_error):
+    assert_user_error(call_command("t2t-score", "--task=spans"), "--predictions", "--reference")
+    assert_user_error(call_command("t2t-score", "--task=tags"), "--task=tags", "tagging")
+    given = ("--predictions=a", "--reference=b")
+    assert_user_error(call_command("t2t-score", "--task=regression", *given), "b", "no such file")
