@@ -32,6 +32,9 @@ def define_flags(flags):
     flags.DEFINE_list(
         "languages", [], "Languages of inputs and targets, such as en,de; of hugging_face where its tokenizer has none."
     )
+    flags.DEFINE_string(
+        "problem", "", "Of hugging_face: for an encoder of pairs, classify_pair_own or regress_pair_own."
+    )
     flags.DEFINE_path("output_dir", None, "Folder of the new run; it must not exist yet.")
     flags.DEFINE_string(
         "hparams_set",
@@ -46,6 +49,8 @@ def check(flags):
     _app.require(flags, "from", "path", "output_dir")
     if flags["from"].value == "tensor2tensor":
         _app.require(flags, "vocab", "languages")
+        if flags.problem:
+            raise UserError("--problem: only for --from=hugging_face. Leave it out.")
         if len(flags.vocab) > 2:
             raise UserError(
                 f"--vocab: found {counted(len(flags.vocab), 'file')}. Expected one, or inputs' and targets'."
@@ -62,7 +67,7 @@ def run(flags):
     if flags["from"].value == "hugging_face":
         from t2t_lite.interchange.hugging_face_import import import_hugging_face
 
-        print(import_hugging_face(flags.path, flags.output_dir, languages=flags.languages))
+        print(import_hugging_face(flags.path, flags.output_dir, languages=flags.languages, problem=flags.problem))
         return
     from t2t_lite.interchange.tensor2tensor import import_tensor2tensor
 

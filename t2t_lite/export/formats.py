@@ -194,14 +194,24 @@ def _gpt(config):
     }
 
 
+def _encoder_class(config):
+    if config["embedding_size"] is not None or config["num_hidden_groups"] is not None:
+        return "Albert"
+    if config["num_task_types"]:
+        return "Ernie"
+    return "Roberta" if config["num_segments"] == 1 else "Bert"
+
+
 def _encoder(config):
     """BERT and its relatives; the others' embeddings and masks are those of their sizes."""
-    is_fixed = config["head"] == "masked_lm" and config["num_segments"] == 1  # RoBERTa's head has no other
+    kind = _encoder_class(config)
+    is_fixed = config["head"] == "masked_lm" and kind == "Roberta"  # whose head has no other
     return {
         **dict.fromkeys(("hidden_size", "filter_size", "num_heads", "num_layers", "max_position", "norm_epsilon")),
-        **dict.fromkeys(("position_layout", "head", "first_id")),
+        **dict.fromkeys(("position_layout", "head", "first_id", "embedding_size")),
         "num_segments": None if config["num_segments"] else ("1 or more",),
-        "sentence_classes": (0,) if config["num_segments"] == 1 or config["head"] != "masked_lm" else (0, 2),
+        **({"num_hidden_groups": None} if kind == "Albert" else {"num_task_types": None}),
+        "sentence_classes": (0,) if kind == "Roberta" or config["head"] != "masked_lm" else (0, 2),
         "key_dim": (None, config["hidden_size"] // config["num_heads"]),
         "value_dim": (None, config["hidden_size"] // config["num_heads"]),
         "attention_bias": _EITHER,
@@ -230,5 +240,5 @@ _RULES = {
 _CLASSES = {
     Transformer: lambda config: {"post": "Marian", "pre": "Blenderbot"}[config["norm"]],
     TransformerLM: lambda config: {"post": "OpenAIGPT", "pre": "GPT2"}[config["norm"]],
-    TransformerEncoder: lambda config: "Roberta" if config["num_segments"] == 1 else "Bert",
+    TransformerEncoder: _encoder_class,
 }

@@ -72,7 +72,7 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
     return _card(_head(answerer, "t2t_lite", license), f"{name}, version {version}", rows, command, body)
 
 
-def toolkit_card(answerer, *, title, library, rows, body, license="", command="", hub_task=""):
+def toolkit_card(answerer, *, title, library, rows, body, license="", command=""):
     """Returns the text of README.md in a folder for another toolkit, with the head that Hugging Face's Hub reads.
 
     Args:
@@ -83,10 +83,9 @@ def toolkit_card(answerer, *, title, library, rows, body, license="", command=""
         body: str, Markdown: how to call it.
         license: str, the model's; "": not stated.
         command: str, that made the export; "": none did.
-        hub_task: str, the task's name on the Hub; "": as the signatures of a SavedModel say.
     """
     rows = {**_what_it_is(answerer, license), **rows, "made by": f"t2t_lite {t2t_lite.__version__}"}
-    return _card(_head(answerer, library, license, hub_task), title, rows, command, f"## To call it\n\n{body}")
+    return _card(_head(answerer, library, license), title, rows, command, f"## To call it\n\n{body}")
 
 
 def _card(head, title, rows, command, body):
@@ -97,9 +96,9 @@ def _card(head, title, rows, command, body):
     return "\n\n".join(parts) + "\n"
 
 
-def _head(answerer, library, license, hub_task=""):
+def _head(answerer, library, license):
     """YAML; its texts are written as in JSON, since YAML takes the language `no` for false."""
-    languages, tag = list(dict.fromkeys(_languages(answerer))), hub_task or signatures_of(answerer).HUB_TASK
+    languages, tag = list(dict.fromkeys(_languages(answerer))), signatures_of(answerer).HUB_TASK
     facts = {
         "license": _plain(license) or "unknown",
         **({"language": languages} if languages else {}),

@@ -34,23 +34,24 @@ def export_encoder(predictor, path, *, license="", command=""):
     folders.check_new(path)
     model, encoder = predictor.model, predictor.encoders["inputs"]
     kind, class_name = encoders.kind_of(model), encoders.class_of(model)
-    names = ARCHITECTURES[kind]
-    first_id, published = encoder.special_id(names.first_token), encoder.published_ids
+    names, first_token = ARCHITECTURES[kind], encoders.first_token(encoder)
+    first_id, published = encoder.special_id(first_token), encoder.published_ids
     if -1 in published:
         raise UserError(
             f"{encoder.path}: no token for padding, the end or unknown text. Expected a published encoder's."
         )
     if model.config["first_id"] not in (0, first_id):
-        raise UserError(
-            f"first_id={model.config['first_id']}: expected 0, or {first_id}, the id of {names.first_token}."
-        )
+        raise UserError(f"first_id={model.config['first_id']}: expected 0, or {first_id}, the id of {first_token}.")
     first_position = published[PAD_ID] + 1 if kind == "roberta" else 0
     tensors = named_weights.state(encoders.parts(model, kind, first_position), published)
     if model.config["first_id"] == 0:
         tensors["embeddings.word_embeddings.weight"][published[first_id]] = 0
         if model.masked_ids_head is not None:
-            tensors[names.ids_head[-1]][published[first_id]] = NEVER
-    _scale_numbers(predictor, tensors, names.classes)
+            tensors[names.head.ids[-1]][published[first_id]] = NEVER
+    if kind == "albert" and model.projection is None:
+        tensors[f"{encoders.PROJECTION}.weight"] = np.eye(model.config["hidden_size"], dtype="float32")
+        tensors[f"{encoders.PROJECTION}.bias"] = np.zeros(model.config["hidden_size"], "float32")
+    _scale_numbers(predictor, tensors, names.head.classes)
     card = toolkit_card(
         predictor,
         title="An encoder for Hugging Face Transformers",
@@ -59,12 +60,11 @@ def export_encoder(predictor, path, *, license="", command=""):
         license=license,
         command=command,
         rows={"class": class_name},
-        hub_task=encoders.HUB_TASKS[model.config["head"]],
     )
     contents = {
         **encoder.contents,
         "config.json": _config(predictor, class_name, first_id, first_position),
-        "tokenizer_config.json": _tokenizer_config(predictor, names, first_id),
+        "tokenizer_config.json": _tokenizer_config(predictor, first_id),
         "README.md": card.encode(),
     }
     state = {encoders.with_prefix(name, kind): tensor for name, tensor in tensors.items()}
@@ -103,6 +103,7 @@ def _config(predictor, class_name, first_id, first_position):
         "max_position_embeddings": config["max_position"] + first_position,
         "type_vocab_size": config["num_segments"],
         "layer_norm_eps": config["norm_epsilon"],
+        **_sizes_of_relatives(kind, config),
         **{f"{role}_token_id": published[i] for role, i in ids.items()},
         **({"id2label": numbers, "label2id": {label: int(i) for i, label in numbers.items()}} if labels else {}),
         **({"problem_type": "regression"} if head == "real" else {}),
@@ -111,7 +112,18 @@ def _config(predictor, class_name, first_id, first_position):
     }
 
 
-def _tokenizer_config(predictor, names, first_id):
+def _sizes_of_relatives(kind, config):
+    if kind == "albert":
+        return {
+            "embedding_size": config["embedding_size"] or config["hidden_size"],
+            "num_hidden_groups": config["num_hidden_groups"] or config["num_layers"],
+            "inner_group_num": 1,
+            "classifier_dropout_prob": config["dropout"],
+        }
+    return {"use_task_id": True, "task_type_vocab_size": config["num_task_types"]} if kind == "ernie" else {}
+
+
+def _tokenizer_config(predictor, first_id):
     encoder = predictor.encoders["inputs"]
     roles = {"cls": first_id, "sep": EOS_ID, "pad": PAD_ID, "unk": UNK_ID}
     is_wordpiece = isinstance(encoder, WordPieceEncoder)

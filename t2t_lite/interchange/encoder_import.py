@@ -3,7 +3,8 @@
 import logging
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError, shown
+from t2t_lite.data.span_problem import SpanProblem
+from t2t_lite.errors import UserError
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import encoders, named_weights
 from t2t_lite.interchange.encoders import ARCHITECTURES
@@ -25,15 +26,30 @@ _SCHEMA = {
     **dict.fromkeys(_SIZES, int),
     **{f"{name}?": float for name in _RATES},
     "architectures": [str],
+    **dict.fromkeys(("embedding_size", "num_hidden_groups", "task_type_vocab_size"), int),
+    "use_task_id": bool,
     "layer_norm_eps": float,
     "pad_token_id": int | None,
     "id2label?": {str: str},
     "problem_type?": str | None,
 }
 _OFF = (False, None)
+_USUAL = {
+    "hidden_act": "gelu", "layer_norm_eps": 1e-12, "pad_token_id": 0, "tie_word_embeddings": True, "type_vocab_size": 2,
+    "embedding_size": 128, "num_hidden_groups": 1, "task_type_vocab_size": 3, "use_task_id": False,
+}  # fmt: skip
+_USUAL_OF = {"roberta": {"pad_token_id": 1}, "albert": {"hidden_act": "gelu_new"}}  # where it differs
+_PROBLEMS = {  # by head: the problems that a run may belong to, the usual one first
+    None: ("masked_lm_own",),
+    "masked_lm": ("masked_lm_own",),
+    "class": ("classify_own", "classify_pair_own"),
+    "real": ("regress_own", "regress_pair_own"),
+    "tag": ("tag_own",),
+    "span": ("qa_own",),
+}
 
 
-def import_encoder(path, output_dir):
+def import_encoder(path, output_dir, problem=""):
     """Makes a run from an encoder with its head: masked words, classes, tags, spans or a number.
 
     Logits and hidden states are the same, given the same ids. A body without head becomes a run of masked words whose
@@ -43,6 +59,7 @@ def import_encoder(path, output_dir):
         path: str, a folder of `config.json`, `model.safetensors`, and the vocabulary: `vocab.txt`, or `vocab.json` and
             `merges.txt`, or `tokenizer.json`.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
+        problem: str, the problem that the run belongs to; "": the usual one of the head, of single texts.
 
     Returns:
         The path of the new checkpoint, without suffix.
@@ -52,28 +69,31 @@ def import_encoder(path, output_dir):
         Failure: writing failed; nothing is left behind.
     """
     config, head = _read_config(path)
-    names = ARCHITECTURES[config["model_type"]]
+    kind = config["model_type"]
     weights = _read_weights(path, config)
-    with vocabulary_of(path, names.vocabulary) as vocabulary:
+    problem = _problem_name(path, kind, head, _has_sentences(weights, kind), problem)
+    if head is None:
+        _LOGGER.warning(f"{path}: a model without head: features, and a beginning for training, are all it gives.")
+    with vocabulary_of(path) as vocabulary:
         encoder = open_encoder(vocabulary)
         first_position = _check_vocabulary(path, config, encoder)
-        if head is None:
-            _LOGGER.warning(f"{path}: a model without head: features, and a beginning for training, are all it gives.")
+        hparams = _hparams(config, config["max_position_embeddings"] - first_position)
+        own = {"head": head or "masked_lm", "first_id": encoder.special_id(encoders.first_token(encoder))}
+        own["sentence_classes"] = 2 if problem == ARCHITECTURES[kind].sentence_problem else 0
 
         def fill(model):
-            parts = encoders.parts(model, config["model_type"], first_position, has_head=head is not None)
+            parts = encoders.parts(model, kind, first_position, has_head=head is not None)
             named_weights.fill(parts, weights.take, encoder.published_ids, config["vocab_size"])
             weights.check_all_taken()
 
-        problem, remembered = _problem(config, head, config["max_position_embeddings"] - first_position - 1)
         return write_run_of_one_vocabulary(
             output_dir,
             problem=problem,
             model=TransformerEncoder.REGISTERED_NAME,
-            hparams=_hparams(config, head, first_position, encoder.special_id(names.first_token)),
-            hparams_set=names.hparams_set,
+            hparams=hparams.override_from_dict(own),
+            hparams_set=ARCHITECTURES[kind].hparams_set,
             vocabulary=vocabulary,
-            remembered=remembered,
+            remembered=_remembered(path, config, head, hparams.max_length),
             fill=fill,
         )
 
@@ -82,16 +102,11 @@ def _read_config(folder):
     """Returns (`config.json` with its defaults, our head, or None if it has none). Raises `UserError`."""
     path, said = read_said(folder)
     kind = said["model_type"]
-    usual = {
-        "hidden_act": "gelu",
-        "layer_norm_eps": 1e-12,
-        "pad_token_id": 1 if kind == "roberta" else 0,
-        "tie_word_embeddings": True,
-        "type_vocab_size": 2,
-    }
-    config = {**usual, **said}
+    config = {**_USUAL, **_USUAL_OF.get(kind, {}), **said}
     check_schema(config, _SCHEMA, path)
     check_numbers(path, config, _SIZES, _RATES)
+    if kind == "albert":
+        check_numbers(path, config, {"embedding_size": 2**16, "num_hidden_groups": config["num_hidden_layers"]}, ())
     check_heads(path, config, "num_attention_heads", "hidden_size")
     epsilon = config["layer_norm_eps"]
     check(path, "layer_norm_eps", epsilon, 1e-20 <= epsilon <= 1, "a number from 1e-20 to 1")
@@ -102,6 +117,7 @@ def _read_config(folder):
         "position_embedding_type": ("absolute", None),
         "tie_word_embeddings": (True,) if head == "masked_lm" else (True, False),
         **dict.fromkeys(("is_decoder", "add_cross_attention"), _OFF),
+        "inner_group_num": (1, None),
     }
     check_choices(path, config, choices)
     check(path, "pruned_heads", config.get("pruned_heads"), not config.get("pruned_heads"), "none")
@@ -145,11 +161,21 @@ def _read_weights(folder, config):
         return name
 
     found = read_safetensors(folder, "AutoModel", rename, encoders.UNUSED)
-    found.take("embeddings.word_embeddings.weight", (config["vocab_size"], size))
-    found.take("embeddings.position_embeddings.weight", (config["max_position_embeddings"], size))
-    for number in range(config["num_hidden_layers"]):  # stops at the first missing one
-        found.take(f"encoder.layer.{number}.intermediate.dense.weight", (config["intermediate_size"], size))
+    is_albert = config["model_type"] == "albert"
+    width = config["embedding_size"] if is_albert else size
+    found.take("embeddings.word_embeddings.weight", (config["vocab_size"], width))
+    found.take("embeddings.position_embeddings.weight", (config["max_position_embeddings"], width))
+    names = ARCHITECTURES[config["model_type"]].layer
+    for number in range(config["num_hidden_groups" if is_albert else "num_hidden_layers"]):  # up to a missing one
+        found.take(f"{names.layer.format(number)}.{names.inner}.weight", (config["intermediate_size"], size))
     return found
+
+
+def _has_sentences(weights, kind):
+    names = ARCHITECTURES[kind].head
+    return names.sentence is not None and all(
+        f"{name}.weight" in weights.names for name in (names.sentence, names.sentence_pooler)
+    )
 
 
 def _check_vocabulary(folder, config, encoder):
@@ -170,19 +196,36 @@ def _check_vocabulary(folder, config, encoder):
     return first
 
 
-def _problem(config, head, longest):
-    """Returns (the name of the problem, what it remembers)."""
+def _problem_name(path, kind, head, has_sentences, given):
+    """Returns the name of the problem that the run belongs to. Raises `UserError` if that is not the one `given`."""
+    possible = [name for name in _PROBLEMS[head] if kind != "roberta" or "pair" not in name]
+    if head == "masked_lm" and has_sentences:
+        possible.insert(0, ARCHITECTURES[kind].sentence_problem)
+    if given and given not in possible:
+        why = "" if kind != "roberta" else "; RoBERTa reads two ends between the texts of a pair, here there is one"
+        raise UserError(f"--problem={given}: {path} is a model of {' or '.join(possible)}. Expected that{why}.")
+    return given or possible[0]
+
+
+def _remembered(path, config, head, longest):
+    """Returns what the run's problem stores beside its vocabulary."""
     if head in (None, "masked_lm"):
-        return "masked_lm_own", {"sequence_length": longest, "mask_rate": 0.15, "mask_unit": "token"}
-    if head == "class":
-        return "classify_own", {"class_labels": _labels("config.json", config)}
-    raise UserError(f"config.json: architectures={shown(config['architectures'][0])}: not supported yet.")
+        return {"sequence_length": longest, "mask_rate": 0.15, "mask_unit": "token"}
+    if head == "span":
+        return {"sequence_length": min(SpanProblem.sequence_length, longest), "doc_stride": SpanProblem.doc_stride}
+    if head == "real":
+        return {"label_range": [0.0, 1.0]}  # so that a place in it is the number that the model says
+    return {"class_labels" if head == "class" else "tags": _labels(path, config)}
 
 
-def _hparams(config, head, first_position, first_id):
-    positions = config["max_position_embeddings"] - first_position
-    dropouts = {"layer_prepostprocess_dropout": "hidden_dropout_prob", "attention_dropout": _RATES[1]}
-    hparams = registry.hparams(ARCHITECTURES[config["model_type"]].hparams_set).of_model(TransformerEncoder)
+def _hparams(config, positions):
+    kind = config["model_type"]
+    own = {
+        "layer_prepostprocess_dropout": "hidden_dropout_prob",
+        "attention_dropout": "attention_probs_dropout_prob",
+        **({"embedding_size": "embedding_size", "num_hidden_groups": "num_hidden_groups"} if kind == "albert" else {}),
+    }
+    hparams = registry.hparams(ARCHITECTURES[kind].hparams_set).of_model(TransformerEncoder)
     return hparams.override_from_dict(
         {
             "hidden_size": config["hidden_size"],
@@ -194,8 +237,7 @@ def _hparams(config, head, first_position, first_id):
             "max_position": positions,
             "max_length": positions - 1,
             "num_segments": config["type_vocab_size"],
-            "first_id": first_id,
-            "head": head or "masked_lm",
-            **{ours: float(config[theirs]) for ours, theirs in dropouts.items() if theirs in config},
+            "num_task_types": config["task_type_vocab_size"] if kind == "ernie" and config["use_task_id"] else 0,
+            **{ours: config[theirs] for ours, theirs in own.items() if theirs in config},
         }
     )

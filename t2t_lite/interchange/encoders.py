@@ -1,4 +1,4 @@
-"""The weights of Hugging Face's BERT, RoBERTa and ERNIE: one table of their names, for import and export.
+"""The weights of Hugging Face's BERT, RoBERTa, ALBERT and ERNIE: one table of their names, for import and export.
 
 All are post-norm; their dense kernels are [outputs, inputs]. RoBERTa's positions count from the id of padding + 1.
 """
@@ -12,63 +12,103 @@ from t2t_lite.interchange.named_weights import Part, dense, norm
 # that the class does not have.
 UNUSED = (
     "position_ids", "token_type_ids", "decoder.weight", "decoder.bias", "pooler.dense.weight", "pooler.dense.bias",
-    "seq_relationship.weight", "seq_relationship.bias",
+    "pooler.weight", "pooler.bias", "seq_relationship.weight", "seq_relationship.bias",
+    "sop_classifier.classifier.weight", "sop_classifier.classifier.bias",
 )  # fmt: skip
 ACTIVATIONS = {  # of several names for one of ours the first one is written
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "swish",
     "swish": "swish",
 }  # fmt: skip
+FIRST_TOKENS = ("[CLS]", "<s>")
+PROJECTION = "encoder.embedding_hidden_mapping_in"
 _BODY = ("embeddings.", "encoder.", "pooler.")
+
+
+class LayerNames(NamedTuple):
+    """Names of the parts of a layer; `layer` has a place for its number."""
+
+    layer: str
+    query: str
+    key: str
+    value: str
+    output: str
+    attention_norm: str
+    inner: str
+    outer: str
+    norm: str
+
+
+class HeadNames(NamedTuple):
+    """Names of heads.
+
+    Attributes:
+        ids: of masked ids: its dense layer, its normalization, and its bias.
+        pooler, classes: the two dense layers of the head of classes.
+        sentence_pooler, sentence: likewise of the head of sentences; None: there is none.
+    """
+
+    ids: tuple
+    pooler: str
+    classes: str
+    sentence_pooler: str | None
+    sentence: str | None
 
 
 class Architecture(NamedTuple):
     """What differs between them.
 
     Attributes:
-        prefix: str, of the names of the body's weights, which the files of a model without head do not have.
-        class_prefix: str, with which the names of its classes begin.
-        vocabulary: str, the kind that `vocabulary_of` reads.
+        class_prefix: str, with which the names of its classes begin; in lower case and with a dot also the names of the
+            body's weights, but in the files of a model without head.
         hparams_set: str, the set that its settings for training are taken from.
-        first_token: str, the token before every text.
-        ids_head: names of the head of masked ids: its dense layer, its normalization, and its bias.
-        pooler, classes: names of the two dense layers of the head of classes.
-        sentence: str, name of the second dense layer of the head of sentences; None: there is none.
+        sentence_problem: str, the problem of its pretraining with sentences; None: there is none.
+        layer: LayerNames.
+        head: HeadNames.
     """
 
-    prefix: str
     class_prefix: str
-    vocabulary: str
     hparams_set: str
-    first_token: str
-    ids_head: tuple
-    pooler: str
-    classes: str
-    sentence: str | None
+    sentence_problem: str | None
+    layer: LayerNames
+    head: HeadNames
+
+    @property
+    def prefix(self):
+        """With which the names of the body's weights begin."""
+        return f"{self.class_prefix.lower()}."
 
 
-_BERT_IDS = ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias")
-_BERT_HEADS = (_BERT_IDS, "pooler.dense", "classifier", "cls.seq_relationship")
-_ROBERTA_IDS = ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")
+_BERT_LAYER = LayerNames(
+    "encoder.layer.{}", "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+    "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm",
+)  # fmt: skip
+_ALBERT_LAYER = LayerNames(
+    "encoder.albert_layer_groups.{}.albert_layers.0", "attention.query", "attention.key", "attention.value",
+    "attention.dense", "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm",
+)  # fmt: skip
+_BERT_HEAD = HeadNames(
+    ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias"),
+    "pooler.dense", "classifier", "pooler.dense", "cls.seq_relationship",
+)  # fmt: skip
+_ROBERTA_HEAD = HeadNames(
+    ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"), "classifier.dense", "classifier.out_proj", None, None
+)
+_ALBERT_HEAD = HeadNames(
+    ("predictions.dense", "predictions.LayerNorm", "predictions.bias"),
+    "pooler", "classifier", "pooler", "sop_classifier.classifier",
+)  # fmt: skip
 ARCHITECTURES = {
-    "bert": Architecture("bert.", "Bert", "WordPiece", "bert_base", "[CLS]", *_BERT_HEADS),
-    "roberta": Architecture(
-        "roberta.", "Roberta", "BPE", "roberta_base", "<s>",
-        _ROBERTA_IDS, "classifier.dense", "classifier.out_proj", None,
-    ),
-}  # fmt: skip
+    "bert": Architecture("Bert", "bert_base", "next_sentence_own", _BERT_LAYER, _BERT_HEAD),
+    "roberta": Architecture("Roberta", "roberta_base", None, _BERT_LAYER, _ROBERTA_HEAD),
+    "albert": Architecture("Albert", "albert_base", "sentence_order_own", _ALBERT_LAYER, _ALBERT_HEAD),
+    "ernie": Architecture("Ernie", "ernie_base", "next_sentence_own", _BERT_LAYER, _BERT_HEAD),
+}
 HEADS = {  # ends of the names of their classes -> our head
     "ForPreTraining": "masked_lm",
     "ForMaskedLM": "masked_lm",
     "ForSequenceClassification": "class",
     "ForTokenClassification": "tag",
     "ForQuestionAnswering": "span",
-}
-HUB_TASKS = {
-    "masked_lm": "fill-mask",
-    "class": "text-classification",
-    "real": "text-classification",
-    "tag": "token-classification",
-    "span": "question-answering",
 }
 
 
@@ -95,26 +135,30 @@ def parts(model, kind, first_position=0, has_head=True):
         first_position: int, the rows of the table of positions that RoBERTa does not use.
         has_head: bool, whether there are the weights of what the model predicts.
     """
+    names = ARCHITECTURES[kind].layer
     yield Part("embeddings.word_embeddings.weight", [(model.embedding, "embeddings")], is_by_id=True)
     yield Part("embeddings.position_embeddings.weight", [(model.position, "table")], skipped=first_position)
     yield Part("embeddings.token_type_embeddings.weight", [(model.segment_embedding, "embeddings")])
+    if model.task_embedding is not None:
+        yield Part("embeddings.task_type_embeddings.weight", [(model.task_embedding, "embeddings")])
     yield from norm("embeddings.LayerNorm", model.embedding_norm)
-    for number, layer in enumerate(model.encoder.layers):
-        name, attention = f"encoder.layer.{number}", layer.self_attention
-        for role in ("query", "key", "value"):
-            yield from _linear(f"{name}.attention.self.{role}", getattr(attention.layer, f"{role}_projection"))
-        yield from _linear(f"{name}.attention.output.dense", attention.layer.output_projection)
-        yield from norm(f"{name}.attention.output.LayerNorm", attention.normalization)
-        yield from _linear(f"{name}.intermediate.dense", layer.feed_forward.layer.inner)
-        yield from _linear(f"{name}.output.dense", layer.feed_forward.layer.outer)
-        yield from norm(f"{name}.output.LayerNorm", layer.feed_forward.normalization)
+    if model.projection is not None:
+        yield from _linear(PROJECTION, model.projection)
+    for number, layer in enumerate(dict.fromkeys(model.encoder.layers)):  # those of a group are one
+        name, attention = names.layer.format(number), layer.self_attention
+        for role in ("query", "key", "value", "output"):
+            yield from _linear(f"{name}.{getattr(names, role)}", getattr(attention.layer, f"{role}_projection"))
+        yield from norm(f"{name}.{names.attention_norm}", attention.normalization)
+        yield from _linear(f"{name}.{names.inner}", layer.feed_forward.layer.inner)
+        yield from _linear(f"{name}.{names.outer}", layer.feed_forward.layer.outer)
+        yield from norm(f"{name}.{names.norm}", layer.feed_forward.normalization)
     if has_head:
-        yield from _head(model, ARCHITECTURES[kind])
+        yield from _head(model, ARCHITECTURES[kind].head)
 
 
 def _head(model, names):
     if model.masked_ids_head is not None:
-        dense_name, norm_name, bias = names.ids_head
+        dense_name, norm_name, bias = names.ids
         yield from _linear(dense_name, model.masked_ids_head.dense)
         yield from norm(norm_name, model.masked_ids_head.norm)
         yield Part(bias, [(model.embedding, "bias")], is_by_id=True)
@@ -126,13 +170,20 @@ def _head(model, names):
         yield from _linear(names.pooler, model.class_head.pooler)
         yield from _linear(names.classes, model.class_head.dense)
     if model.sentence_head is not None:
-        yield from _linear(names.pooler, model.sentence_head.pooler)
+        yield from _linear(names.sentence_pooler, model.sentence_head.pooler)
         yield from _linear(names.sentence, model.sentence_head.dense)
 
 
 def with_prefix(name, kind):
     """Returns the whole name of a Part."""
     return ARCHITECTURES[kind].prefix + name if name.startswith(_BODY) else name
+
+
+def first_token(encoder):
+    """Returns the name of the token that stands before every text. Raises `UserError` if there is none."""
+    name = next((token for token in FIRST_TOKENS if token in encoder.special_ids), FIRST_TOKENS[0])
+    encoder.special_id(name)
+    return name
 
 
 def _linear(name, layer):

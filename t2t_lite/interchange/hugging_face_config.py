@@ -13,6 +13,8 @@ CLASSES = {
     "openai-gpt": "OpenAIGPTLMHeadModel",
     "bert": "BertForMaskedLM or another",
     "roberta": "RobertaForMaskedLM or another",
+    "albert": "AlbertForMaskedLM or another",
+    "ernie": "ErnieForMaskedLM or another",
 }
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 # Far beyond any Transformer. The exact numbers are checked by the shapes of the weights.

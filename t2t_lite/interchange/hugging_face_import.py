@@ -8,13 +8,13 @@ from t2t_lite import files
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.files.folders import check_new
-from t2t_lite.interchange import blenderbot, encoder_import, gpt, gpt_import, marian, marian_vocabulary
+from t2t_lite.interchange import blenderbot, encoder_import, encoders, gpt, gpt_import, marian, marian_vocabulary
 from t2t_lite.interchange.hugging_face_config import ACTIVATIONS, read_config, read_said, read_tokenizer_config
 from t2t_lite.interchange.hugging_face_weights import MarianWeights
 from t2t_lite.interchange.imported_run import write_imported_run
 
 
-def import_hugging_face(path, output_dir, *, languages=()):
+def import_hugging_face(path, output_dir, *, languages=(), problem=""):
     """Makes a run from a Marian, a Blenderbot as `export_hugging_face` writes it, a GPT, or a BERT and its relatives.
 
     GPT and GPT-2 become language models: see `t2t_lite.interchange.gpt_import`, and BERT and its relatives encoders:
@@ -30,6 +30,7 @@ def import_hugging_face(path, output_dir, *, languages=()):
             `tokenizer_config.json`. Embeddings, softmax and vocabulary may be shared or not.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
         languages: (of inputs, of targets), such as ("en", "de"); default: those in the tokenizer's configuration.
+        problem: str, for encoders of pairs "classify_pair_own" or "regress_pair_own"; "": the usual one.
 
     Returns:
         The path of the new checkpoint, without suffix.
@@ -44,10 +45,14 @@ def import_hugging_face(path, output_dir, *, languages=()):
     """
     check_new(output_dir)
     kind = read_said(path)[1]["model_type"]
-    if kind not in ("marian", "blenderbot"):
-        if languages:
-            raise UserError(f"--languages: only for models that translate. Leave it out for model_type {kind}.")
-        return (gpt_import.import_gpt if kind in gpt.ARCHITECTURES else encoder_import.import_encoder)(path, output_dir)
+    if kind not in ("marian", "blenderbot") and languages:
+        raise UserError(f"--languages: only for models that translate. Leave it out for model_type {kind}.")
+    if kind in encoders.ARCHITECTURES:
+        return encoder_import.import_encoder(path, output_dir, problem)
+    if problem:
+        raise UserError(f"--problem: only for encoders. Leave it out for model_type {kind}.")
+    if kind in gpt.ARCHITECTURES:
+        return gpt_import.import_gpt(path, output_dir)
     config = read_config(path)
     tokenizer = read_tokenizer_config(path)
     languages = languages or (tokenizer.get("source_lang"), tokenizer.get("target_lang"))

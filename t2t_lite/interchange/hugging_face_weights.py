@@ -24,11 +24,15 @@ class HuggingFaceWeights:
         path: str, of the file, for errors.
         tensors: {name: array}.
         unused: tuple of str, endings of the names of those that nothing needs.
+
+    Attributes:
+        names: set of str, the names of all tensors.
     """
 
     def __init__(self, path, tensors, unused):
         self.path = path
         self._tensors = tensors
+        self.names = set(tensors)
         self._left = {name for name in tensors if not name.endswith(unused)}
 
     def take(self, name, shape):

@@ -10,38 +10,39 @@ from t2t_lite.errors import UserError
 
 _FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
 _WHOLE = "tokenizer.json"
-_SCHEMA = {"model": {"type": str, "vocab": dict, "merges?": list}}
+_SCHEMA = {"model": {"type": str, "vocab": dict | list, "merges?": list}}
 
 
 @contextlib.contextmanager
-def vocabulary_of(folder, kind):
+def vocabulary_of(folder):
     """Yields the path of the vocabulary's main file, which exists inside the block.
 
     Transformers 5 writes `tokenizer.json` alone, which holds what `vocab.txt`, or `vocab.json` and `merges.txt`, held.
 
     Args:
         folder: str.
-        kind: "WordPiece" or "BPE".
 
     Raises:
         UserError: the folder has neither, or another kind of vocabulary.
     """
-    names = _FILES[kind]
-    missing = [name for name in names if not files.exists(os.path.join(folder, name))]
+    for names in _FILES.values():
+        if files.exists(os.path.join(folder, names[0])):
+            yield os.path.join(folder, names[0])
+            return
     whole = os.path.join(folder, _WHOLE)
-    if not missing or not files.exists(whole):
-        yield os.path.join(folder, names[0])
-        return
+    if not files.exists(whole):
+        expected = " or ".join([*(" and ".join(names) for names in _FILES.values()), _WHOLE])
+        raise UserError(f"{folder}: holds no vocabulary. Expected {expected}.")
     model = files.read_json(whole, _SCHEMA)["model"]
-    if model["type"] != kind:
-        raise UserError(f"{whole}: a vocabulary of the kind {model['type']}, and no {missing[0]}. Expected {kind}.")
+    if model["type"] not in _FILES:
+        raise UserError(f"{whole}: a vocabulary of the kind {model['type']}. Expected {' or '.join(_FILES)}.")
     with tempfile.TemporaryDirectory() as made:
-        for name, content in zip(names, _contents(model), strict=False):
+        for name, content in zip(_FILES[model["type"]], _contents(model), strict=True):
             files.write_bytes(os.path.join(made, name), content.encode())
         config = os.path.join(folder, "tokenizer_config.json")
         if files.exists(config):
             files.write_bytes(os.path.join(made, "tokenizer_config.json"), files.read_bytes(config))
-        yield os.path.join(made, names[0])
+        yield os.path.join(made, _FILES[model["type"]][0])
 
 
 def _contents(model):

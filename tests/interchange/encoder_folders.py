@@ -1,6 +1,7 @@
 """Folders of BERT and its relatives with random weights and small vocabularies, made without Hugging Face's package."""
 
 import json
+import re
 
 import numpy as np
 
@@ -9,10 +10,8 @@ from tests.text.published import PIECES, write_byte_level, write_pieces
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
 POSITIONS = 24
-CLASSES = {
-    "bert": ("BertForMaskedLM", "BertForPreTraining", "BertForSequenceClassification", "BertModel"),
-    "roberta": ("RobertaForMaskedLM", "RobertaForSequenceClassification"),
-}
+_HEADS = ("MaskedLM", "SequenceClassification", "TokenClassification")
+CLASSES = [f"{kind}For{head}" for kind in ("Bert", "Roberta", "Albert", "Ernie") for head in _HEADS]
 LABELS = ["red", "green", "blue"]
 _SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
@@ -22,13 +21,13 @@ def write_encoder(folder, class_name, prefix=True, rename=str, **config):
 
     Args:
         folder: Path, which does not exist yet.
-        class_name: str, of `CLASSES`.
+        class_name: str, of `CLASSES`, or the model without head, such as "BertModel".
         prefix: bool, whether the names of the body have their prefix.
         rename: function of a name, that it is stored under.
         **config: of `config.json`, beside or instead of the usual settings.
     """
     folder.mkdir(parents=True)
-    kind = next(kind for kind, names in CLASSES.items() if class_name in names)
+    kind = re.match("[A-Z][a-z]+", class_name)[0].lower()
     if kind == "roberta":
         with open(write_byte_level(folder, special=_SPECIAL), encoding="utf-8") as file:
             vocab = json.load(file)
@@ -37,13 +36,17 @@ def write_encoder(folder, class_name, prefix=True, rename=str, **config):
     else:
         write_pieces(folder)
         more, positions = {"vocab_size": len(PIECES), "pad_token_id": 0, "type_vocab_size": 2}, POSITIONS
+    if kind == "albert":
+        more |= {"embedding_size": 8, "num_hidden_groups": 2, "num_hidden_layers": 4, "hidden_act": "gelu_new"}
+    elif kind == "ernie":
+        more |= {"use_task_id": True, "task_type_vocab_size": 3}
     said = {"model_type": kind, "architectures": [class_name], "max_position_embeddings": positions, **SIZES, **more}
-    if class_name.endswith("SequenceClassification"):
+    if class_name.endswith("Classification"):
         said["id2label"] = {str(i): label for i, label in enumerate(LABELS)}
     said |= config
     rng = np.random.default_rng(5)
     body = f"{kind}." if prefix else ""
-    shapes = {**{body + n: s for n, s in _body(said).items()}, **_head(class_name, kind, body, said)}
+    shapes = {**{body + n: s for n, s in _body(kind, said).items()}, **_head(class_name, kind, body, said)}
     tensors = {name: rng.normal(scale=0.3, size=shape).astype("float32") for name, shape in shapes.items()}
     if kind == "roberta":  # rows that no text uses
         tensors[f"{body}embeddings.position_embeddings.weight"][: positions - POSITIONS] = 0
@@ -52,11 +55,22 @@ def write_encoder(folder, class_name, prefix=True, rename=str, **config):
     return str(folder), tensors
 
 
-def _body(said):
+def _body(kind, said):
     size, inner = said["hidden_size"], said["intermediate_size"]
+    width = said.get("embedding_size", size)
     tables = {"word": "vocab_size", "position": "max_position_embeddings", "token_type": "type_vocab_size"}
-    shapes = {f"embeddings.{name}_embeddings.weight": (said[count], size) for name, count in tables.items()}
-    shapes |= _norm("embeddings.LayerNorm", size)
+    tables |= {"task_type": "task_type_vocab_size"} if kind == "ernie" else {}
+    shapes = {f"embeddings.{name}_embeddings.weight": (said[count], width) for name, count in tables.items()}
+    shapes |= _norm("embeddings.LayerNorm", width)
+    if kind == "albert":
+        shapes |= _linear("encoder.embedding_hidden_mapping_in", width, size)
+        for number in range(said["num_hidden_groups"]):
+            layer = f"encoder.albert_layer_groups.{number}.albert_layers.0"
+            for role in ("query", "key", "value", "dense"):
+                shapes |= _linear(f"{layer}.attention.{role}", size, size)
+            shapes |= _linear(f"{layer}.ffn", size, inner) | _linear(f"{layer}.ffn_output", inner, size)
+            shapes |= _norm(f"{layer}.attention.LayerNorm", size) | _norm(f"{layer}.full_layer_layer_norm", size)
+        return shapes
     for number in range(said["num_hidden_layers"]):
         layer = f"encoder.layer.{number}"
         for role in ("query", "key", "value"):
@@ -70,22 +84,21 @@ def _body(said):
 
 def _head(class_name, kind, body, said):
     size, end = said["hidden_size"], class_name.partition("For")[2]
-    bias = (said["vocab_size"],)
-    if end in ("MaskedLM", "PreTraining") and kind == "roberta":
-        return _linear("lm_head.dense", size, size) | _norm("lm_head.layer_norm", size) | {"lm_head.bias": bias}
+    width, bias = said.get("embedding_size", size), (said["vocab_size"],)
+    pooler = f"{body}pooler" if kind == "albert" else f"{body}pooler.dense"
     if end in ("MaskedLM", "PreTraining"):
-        head = "cls.predictions"
-        shapes = _linear(f"{head}.transform.dense", size, size) | _norm(f"{head}.transform.LayerNorm", size)
-        shapes |= {f"{head}.bias": bias}
+        ids, dense, norm = {
+            "roberta": ("lm_head", "dense", "layer_norm"),
+            "albert": ("predictions", "dense", "LayerNorm"),
+        }.get(kind, ("cls.predictions", "transform.dense", "transform.LayerNorm"))
+        shapes = _linear(f"{ids}.{dense}", size, width) | _norm(f"{ids}.{norm}", width) | {f"{ids}.bias": bias}
         if end == "PreTraining":
-            shapes |= _linear(f"{body}pooler.dense", size, size) | _linear("cls.seq_relationship", size, 2)
+            sentence = "sop_classifier.classifier" if kind == "albert" else "cls.seq_relationship"
+            shapes |= _linear(pooler, size, size) | _linear(sentence, size, 2)
         return shapes
     if end == "SequenceClassification":
-        count = len(said["id2label"])
-        names = (
-            ("classifier.dense", "classifier.out_proj") if kind == "roberta" else (f"{body}pooler.dense", "classifier")
-        )
-        return _linear(names[0], size, size) | _linear(names[1], size, count)
+        names = ("classifier.dense", "classifier.out_proj") if kind == "roberta" else (pooler, "classifier")
+        return _linear(names[0], size, size) | _linear(names[1], size, len(said["id2label"]))
     if end == "TokenClassification":
         return _linear("classifier", size, len(said["id2label"]))
     return _linear("qa_outputs", size, 2) if end else {}

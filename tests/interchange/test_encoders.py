@@ -14,10 +14,9 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
-from tests.interchange.encoder_folders import LABELS, POSITIONS, write_encoder
+from tests.interchange.encoder_folders import CLASSES, LABELS, POSITIONS, write_encoder
 from tests.text.published import PIECES
 
-HEADED = ["BertForMaskedLM", "BertForSequenceClassification", "RobertaForMaskedLM", "RobertaForSequenceClassification"]
 OLD = {".weight": ".gamma", ".bias": ".beta"}
 
 
@@ -30,7 +29,7 @@ def config_of(folder):
     return json.loads(pathlib.Path(folder, "config.json").read_text())
 
 
-@pytest.mark.parametrize("class_name", HEADED)
+@pytest.mark.parametrize("class_name", CLASSES)
 def test_in_and_out_again(tmp_path, class_name):
     """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""
     source = {"layer_norm_eps": 1e-6, "hidden_dropout_prob": 0.2}
@@ -88,6 +87,36 @@ def test_what_a_run_of_it_answers(tmp_path):
     predictor = t2t_lite.load(str(tmp_path / "masks_run"))
     assert len(predictor.fill_mask(["the <mask> in"], top=3)[0][0]) == 3
     assert predictor.max_input_length == POSITIONS - 1
+
+
+def test_one_label_is_a_number(tmp_path):
+    """What the model says, in and out, also that of a model which has learned numbers of another range."""
+    folder, tensors = write_encoder(tmp_path / "theirs", "BertForSequenceClassification", id2label={"0": "LABEL_0"})
+    for number, problem in enumerate(("", "regress_pair_own")):
+        run = str(tmp_path / f"run{number}")
+        import_hugging_face(folder, run, problem=problem)
+        predictor = t2t_lite.load(run)
+        assert predictor.problem.name == (problem or "regress_own")
+        export_hugging_face(predictor, str(tmp_path / str(number)))
+        for name, array in tensors_of(tmp_path / str(number)).items():
+            np.testing.assert_array_equal(array, tensors[name], err_msg=name)
+    before = predictor.predict([("the cafe", "un")])[0].value
+    predictor.encoders["targets"].lowest, predictor.encoders["targets"].highest = 2.0, 5.0
+    export_hugging_face(predictor, str(tmp_path / "wide"))
+    import_hugging_face(str(tmp_path / "wide"), str(tmp_path / "again"), problem="regress_pair_own")
+    after = t2t_lite.load(str(tmp_path / "again")).predict([("the cafe", "un")])[0].value
+    assert after == pytest.approx(2 + 3 * before, abs=1e-5)
+
+
+def test_problems_of_pairs(tmp_path):
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForSequenceClassification")
+    import_hugging_face(folder, str(tmp_path / "run"), problem="classify_pair_own")
+    assert t2t_lite.load(str(tmp_path / "run")).predict([("the", "cafe")])[0].label in LABELS
+    for kind, message in (("Bert", "classify_own or classify_pair_own"), ("Roberta", "reads two ends")):
+        folder, _ = write_encoder(tmp_path / kind, f"{kind}ForSequenceClassification")
+        problem = "regress_pair_own" if kind == "Bert" else "classify_pair_own"
+        with pytest.raises(UserError, match=message):
+            import_hugging_face(folder, str(tmp_path / "no"), problem=problem)
 
 
 def test_a_body_alone_gives_features(tmp_path, caplog):

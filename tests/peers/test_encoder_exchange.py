@@ -1,6 +1,7 @@
 """BERT and its relatives against Hugging Face's classes, there and back: ids, hidden states, logits, weights."""
 
 import pathlib
+import re
 
 import keras
 import numpy as np
@@ -10,13 +11,12 @@ import transformers
 
 import t2t_lite
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from tests.interchange.encoder_folders import LABELS, POSITIONS, write_encoder
+from tests.interchange.encoder_folders import CLASSES, POSITIONS, write_encoder
 from tests.text.published import texts
 
-CLASSES = [
-    "BertForMaskedLM", "BertForSequenceClassification", "RobertaForMaskedLM", "RobertaForSequenceClassification",
-]  # fmt: skip
-TEXTS = [text for text in texts(60) if 0 < len(text) <= 12][:20]
+INPUTS = np.array([[7, 8, 9, 1, 10, 11, 1, 0, 0], [12, 13, 1, 14, 1, 0, 0, 0, 0], [20, 21, 22, 23, 24, 25, 26, 27, 1]])
+SEGMENTS = np.array([[0, 0, 0, 0, 0, 1, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1, 0, 0, 0, 0], [0] * 10])
+TARGETS = np.array([[7, 0, 9, 0, 0, 3, 0, 0, 0], [0] * 9, [0, 0, 0, 0, 0, 0, 5, 0, 0]])
 
 
 @pytest.fixture(scope="module", params=CLASSES)
@@ -32,15 +32,12 @@ def both(request, tmp_path_factory):
         torch.nn.init.normal_(weight, mean=float(is_scale), std=0.3)
     folder = str(made / "theirs")
     model.save_pretrained(folder)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(ours, do_lower_case=True)
+    kind = transformers.RobertaTokenizer if "Roberta" in request.param else transformers.BertTokenizer
+    tokenizer = kind.from_pretrained(ours)
     tokenizer.save_pretrained(folder)
     assert not pathlib.Path(folder, "vocab.txt").exists()  # tokenizer.json holds it
     import_hugging_face(folder, str(made / "run"))
     return t2t_lite.load(str(made / "run")), model, tokenizer
-
-
-def read(tokenizer, text):
-    return tokenizer(text, return_tensors="pt", split_special_tokens=True)
 
 
 def test_ids(both):
@@ -53,27 +50,41 @@ def test_ids(both):
 
 
 def test_hidden_states_and_logits(both):
-    predictor, model, tokenizer = both
-    encoder, config = predictor.encoders["inputs"], predictor.model.config
-    assert len(TEXTS) == 20
-    for text in TEXTS:
-        batch = read(tokenizer, text)
-        if batch["input_ids"].shape[1] > POSITIONS:
-            continue
-        with torch.inference_mode():
-            found = model(**batch, output_hidden_states=True)
-        inputs = np.array([[*encoder.encode(text), 1]])
-        states = predictor.model.encode(inputs, return_hidden_states=True)["states"]
-        for ours, theirs in zip(states, found.hidden_states, strict=True):
-            np.testing.assert_allclose(ours, theirs.numpy(), atol=1e-4)
-        if config["head"] == "class":
-            row = predictor.predict([text])[0].probabilities
-            assert list(row) == LABELS
-            np.testing.assert_allclose(list(row.values()), torch.softmax(found.logits[0], -1).numpy(), atol=1e-5)
-            continue
-        logits = keras.ops.convert_to_numpy(predictor.model({"inputs": inputs, "targets": inputs}))
-        published = encoder.published_ids
-        np.testing.assert_allclose(logits, found.logits[0, 1:].numpy()[:, published], atol=1e-4)
+    """Of a batch of texts and pairs of unequal lengths; of their padding nothing is compared."""
+    predictor, peer, _ = both
+    model, published = predictor.model, np.array(predictor.encoders["inputs"].published_ids)
+    mask = np.pad(INPUTS != 0, ((0, 0), (1, 0)), constant_values=True)
+    rows = published[np.pad(INPUTS, ((0, 0), (1, 0)), constant_values=model.config["first_id"])]
+    batch = {"input_ids": torch.tensor(rows), "attention_mask": torch.tensor(mask.astype("int64"))}
+    if model.config["num_segments"] > 1:
+        batch["token_type_ids"] = torch.tensor(SEGMENTS)
+    with torch.inference_mode():
+        found = peer(**batch, output_hidden_states=True)
+    states = model.encode(INPUTS, return_hidden_states=True)["states"]
+    for ours, theirs in zip(states, found.hidden_states, strict=True):
+        np.testing.assert_allclose(ours * mask[..., None], theirs.numpy() * mask[..., None], atol=1e-4)
+    batch = {name: np.ones((3, 2)[:rank], "int32") for name, rank in model.features.items()}
+    outputs = model(
+        {**batch, "inputs": INPUTS, "targets": TARGETS}
+        if model.config["head"] in ("masked_lm", "tag")
+        else {**batch, "inputs": INPUTS}
+    )
+    outputs = outputs if isinstance(outputs, dict) else {"targets": outputs}
+    logits, visible = keras.ops.convert_to_numpy(outputs["targets"]), mask[:, 1:]
+    if model.config["head"] == "masked_lm":
+        expected = found.prediction_logits if "prediction_logits" in found else found.logits
+        np.testing.assert_allclose(logits, expected.numpy()[:, 1:][TARGETS != 0][:, published], atol=1e-4)
+    elif model.config["head"] == "span":
+        expected = np.stack([found.start_logits.numpy(), found.end_logits.numpy()], 1)[:, :, 1:]
+        np.testing.assert_allclose(logits[:, :, 1:] * visible[:, None], expected * visible[:, None], atol=1e-4)
+    elif model.config["head"] == "tag":
+        expected = found.logits.numpy()[:, 1:]
+        np.testing.assert_allclose(logits[..., 1:] * visible[..., None], expected * visible[..., None], atol=1e-4)
+    else:
+        np.testing.assert_allclose(logits[:, -found.logits.shape[1] :], found.logits.numpy(), atol=1e-4)
+    if "sentence" in outputs:
+        expected = found["sop_logits" if "sop_logits" in found else "seq_relationship_logits"]
+        np.testing.assert_allclose(outputs["sentence"][:, 1:], expected.numpy(), atol=1e-4)
 
 
 def test_it_goes_back(both, tmp_path):
@@ -87,9 +98,7 @@ def test_it_goes_back(both, tmp_path):
     for name in before:
         start = unused if "position_embeddings" in name and unused else None
         assert torch.equal(before[name][start:], after[name][start:]), name
-    auto = (
-        transformers.AutoModelForMaskedLM if predictor.labels == [] else transformers.AutoModelForSequenceClassification
-    )
+    auto = getattr(transformers, re.sub("^[A-Z][a-z]+", "AutoModel", type(model).__name__))
     assert type(auto.from_pretrained(folder)) is type(model)
     assert again.config.id2label == model.config.id2label
     reader = transformers.AutoTokenizer.from_pretrained(folder)
