@@ -1,8 +1,8 @@
 """Sets of language models for `--hparams_set`: GPT and GPT-2, tensor2tensor's, and this package's own.
 
 GPT's sizes and dropout are those of its published models, optimizer and learning rate those of Radford et al. 2018,
-section 4.1; GPT-2's authors did not publish theirs. All matrices begin as N(0, 0.02); GPT-2's smaller initial values of
-the projections into the residual stream are not copied. tensor2tensor's are those of its
+section 4.1; GPT-2's authors did not publish theirs. All matrices begin as N(0, 0.02), those of
+GPT-2 whose products are added to the residual stream as N(0, 0.02/√(2N)). tensor2tensor's are those of its
 models/research/attention_lm.py and models/transformer.py.
 """
 
@@ -53,9 +53,11 @@ def gpt():
 @register_hparams
 def gpt2_small():
     """GPT-2 (Radford et al. 2019), the smallest: pre-norm, 1,024 positions; trained here as GPT."""
-    return _changed(
+    hparams = _changed(
         gpt(), layer_preprocess_sequence="n", layer_postprocess_sequence="da", max_position=1024, max_length=1024
     )
+    hparams.add_hparam("scale_residuals", True)
+    return hparams
 
 
 @register_hparams

@@ -46,6 +46,22 @@ def exact_sequence_accuracy(outputs, references):
     return sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(outputs)
 
 
+def check_features(problem, predicted):
+    """Raises `UserError` if a metric of a problem is of a feature that the model does not predict.
+
+    Args:
+        problem: Problem.
+        predicted: names of the features whose logits the model returns.
+    """
+    for name in problem.eval_metrics():
+        feature = registry.metric(name).feature
+        if feature not in predicted:
+            raise UserError(
+                f"metric {name}: is of {feature!r}, which the model does not predict. It predicts "
+                f"{', '.join(predicted)}. Change eval_metrics of {problem.name}, or the metric's feature."
+            )
+
+
 def lower_is_better(name):
     """Returns whether a metric of evaluations is better the lower it is."""
     return registry.is_loss(name) or registry.metric(name).lower_is_better

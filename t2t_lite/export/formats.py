@@ -182,7 +182,7 @@ def _gpt(config):
     is_pre = config["norm"] == "pre"
     return {
         **dict.fromkeys(("hidden_size", "num_heads", "num_layers", "max_position", "norm", "norm_epsilon")),
-        **dict.fromkeys(("position_layout", "unused_ids")),
+        **dict.fromkeys(("position_layout", "unused_ids", "scale_residuals")),
         "filter_size": None if is_pre else (4 * size,),
         "key_dim": (None, head_size),
         "value_dim": (None, head_size),

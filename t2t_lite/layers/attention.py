@@ -6,7 +6,7 @@ from keras import ops
 from t2t_lite.layers.cache import add_to_cache, cached_parts, step_position
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.keras_names import GLOROT, check_initializers, initializer_config, own_initializer
+from t2t_lite.layers.keras_names import GLOROT, check_initializers, dense_initializers, initializer_config
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.rotary import rotated
 
@@ -29,6 +29,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         use_bias: bool, biases in the four projections; the paper's equations have none.
         rotary: bool, whether queries and keys of self-attention have rotary positions: see `rotated`.
         kernel_initializer, bias_initializer: of the projections: see `keras.layers.Dense`.
+        output_initializer: of the last projection's kernel; None: kernel_initializer.
 
     Example:
         >>> layer = MultiHeadAttention(num_heads=2)
@@ -50,19 +51,24 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         rotary=False,
         kernel_initializer=GLOROT,
         bias_initializer="zeros",
+        output_initializer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
         check_sizes(num_heads=num_heads, key_dim=key_dim, value_dim=value_dim)
         check_rates(dropout=dropout)
-        check_initializers(kernel_initializer=kernel_initializer, bias_initializer=bias_initializer)
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim
         self.dropout_rate = dropout
         self.use_bias = use_bias
         self.rotary = rotary
-        self.initializers = {"kernel_initializer": kernel_initializer, "bias_initializer": bias_initializer}
+        self.initializers = {
+            "kernel_initializer": kernel_initializer,
+            "bias_initializer": bias_initializer,
+            "output_initializer": output_initializer,
+        }
+        check_initializers(**self.initializers)
         self.supports_masking = True
 
     def build(self, query_shape, value_shape=None, key_shape=None):
@@ -88,7 +94,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
 
     def _add_projection(self, role, input_size, output_size):
-        own = {name: own_initializer(identifier) for name, identifier in self.initializers.items()}
+        own = dense_initializers(self.initializers, role == "output")
         dense = keras.layers.Dense(
             output_size, use_bias=self.use_bias, dtype=self.dtype_policy, name=f"{role}_projection", **own
         )

@@ -11,8 +11,8 @@ from t2t_lite.layers.keras_names import (
     activation_config,
     activation_function,
     check_initializers,
+    dense_initializers,
     initializer_config,
-    own_initializer,
 )
 
 
@@ -27,6 +27,7 @@ class FeedForward(keras.layers.Layer):
             "swish" (x σ(x), Marian's and so OPUS-MT's), "swiglu" (swish(xW₁) · xV, Shazeer 2020: a third matrix),
             another name of `keras.activations`, or a function.
         kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
+        output_initializer: of the last dense layer's kernel; None: kernel_initializer.
 
     Raises:
         ValueError: `filter_size` is not positive, the rate is outside [0, 1), or activation or initializer is unknown.
@@ -39,17 +40,22 @@ class FeedForward(keras.layers.Layer):
         activation="relu",
         kernel_initializer=GLOROT,
         bias_initializer="zeros",
+        output_initializer=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
         check_sizes(filter_size=filter_size)
         check_rates(dropout=dropout)
-        check_initializers(kernel_initializer=kernel_initializer, bias_initializer=bias_initializer)
         self.filter_size = filter_size
         self.dropout_rate = dropout
         self.activation = activation
         self.activate = activation_function(activation)
-        self.initializers = {"kernel_initializer": kernel_initializer, "bias_initializer": bias_initializer}
+        self.initializers = {
+            "kernel_initializer": kernel_initializer,
+            "bias_initializer": bias_initializer,
+            "output_initializer": output_initializer,
+        }
+        check_initializers(**self.initializers)
         self.supports_masking = True
 
     def build(self, input_shape):
@@ -59,7 +65,7 @@ class FeedForward(keras.layers.Layer):
         if self.activation == GATED:
             sizes["gate"] = (hidden_size, self.filter_size)
         for name, (inputs, outputs) in sizes.items():
-            own = {role: own_initializer(identifier) for role, identifier in self.initializers.items()}
+            own = dense_initializers(self.initializers, name == "outer")
             dense = keras.layers.Dense(outputs, dtype=self.dtype_policy, name=name, **own)
             dense.build((None, inputs))
             setattr(self, name, dense)

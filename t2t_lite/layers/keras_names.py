@@ -80,6 +80,20 @@ def own_initializer(identifier):
     return identifier
 
 
+def dense_initializers(initializers, is_output):
+    """Returns the arguments of one `keras.layers.Dense` of a sub-layer.
+
+    Args:
+        initializers: {name: identifier} with "kernel_initializer", "bias_initializer" and "output_initializer".
+        is_output: bool, whether the dense layer makes the sub-layer's output.
+    """
+    kernel = (is_output and initializers["output_initializer"]) or initializers["kernel_initializer"]
+    return {
+        "kernel_initializer": own_initializer(kernel),
+        "bias_initializer": own_initializer(initializers["bias_initializer"]),
+    }
+
+
 def initializer_config(identifier):
     """Returns what `get_config` says of an initializer."""
     if identifier is None or isinstance(identifier, str | dict):

@@ -12,7 +12,7 @@ from t2t_lite.layers.keras_names import GLOROT, activation_config, initializer_c
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.residual import Residual
 
-_INITIALIZERS = ("kernel_initializer", "bias_initializer")
+_INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
 _SUB_LAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
@@ -34,6 +34,7 @@ class _TransformerLayer(OutputsOnRequest, keras.layers.Layer):
         activation="relu",
         kernel_initializer=GLOROT,
         bias_initializer="zeros",
+        output_initializer=None,
         self_attention=None,
         feed_forward=None,
         cross_attention=None,
@@ -123,6 +124,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         attention_bias: bool, biases in the attention's projections.
         activation: "relu", "gelu", "swish", "swiglu", or another activation that `FeedForward` takes.
         kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
+        output_initializer: of the kernels that make the sub-layers' outputs; None: kernel_initializer.
         self_attention: a layer called as `MultiHeadAttention` is, instead of the short form's.
         feed_forward: a layer called with [B, S, hidden] and `training`, instead of the short form's.
 

@@ -43,6 +43,8 @@ class TransformerLM(TransformerModel):
             inputs included (tensor2tensor); or "end", the embedding of id 1 where there are no inputs (GPT-2, whose
             prompts are read without it).
         unused_ids: list of int, ids that are never predicted. Imported models have no padding or unknown token.
+        scale_residuals: bool, whether the initial values of the two matrices of each layer whose products are added to
+            the residual stream are smaller by sqrt(2 num_layers) (GPT-2).
 
     Raises:
         ValueError: an argument is out of its range; the message has its name and value.
@@ -54,6 +56,7 @@ class TransformerLM(TransformerModel):
     """
 
     features = types.MappingProxyType({"targets": 2})
+    joins_inputs = True  # one row of positions is for inputs and targets together
     HPARAMS: ClassVar = {
         "begin": setting(
             "zero", choices=_BEGINS, argument="begin", fixed=True,
@@ -61,6 +64,10 @@ class TransformerLM(TransformerModel):
         ),
         "unused_ids": setting(
             [], argument="unused_ids", fixed=True, meaning="Ids that are never predicted, for imported models."
+        ),
+        "scale_residuals": setting(
+            False, argument="scale_residuals",
+            meaning="Whether what is added to the residual stream begins smaller, by the square root of 2 N (GPT-2).",
         ),
     }  # fmt: skip
 
@@ -96,6 +103,7 @@ class TransformerLM(TransformerModel):
         bias_initializer="zeros",
         begin="zero",
         unused_ids=(),
+        scale_residuals=False,
         **kwargs,
     ):
         config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
@@ -109,7 +117,8 @@ class TransformerLM(TransformerModel):
         if begin not in _BEGINS:
             raise ValueError(f"`begin` must be one of {', '.join(_BEGINS)}: received begin={begin!r}.")
         if begin == "zero" and position in ("rotary", "none"):
-            # Every normalisation of a zero vector multiplies the gradient by norm_epsilon^-0.5, until it overflows.
+            # Where a normalisation reads the zero vector, its variance is 0, and it multiplies the gradient by
+            # norm_epsilon^-0.5: 1000 for 1e-6. All 2 N + 1 of them (post-norm: 2 N) do so, until float32 overflows.
             raise ValueError(
                 f"`begin` must be end with position={position}, which adds nothing to the zero vector: received "
                 "begin=zero."

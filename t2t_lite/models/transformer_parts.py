@@ -14,10 +14,11 @@ from t2t_lite.layers.self_attention import make_self_attention, self_attention_c
 from t2t_lite.models.sequence_model import SequenceModel
 
 _POSITIONS = ("sinusoidal", "learned", "rotary", "none")
-_ATTENTION_OPTIONS = ("num_heads", "key_dim", "value_dim", "kernel_initializer", "bias_initializer")
+_INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
+_ATTENTION_OPTIONS = ("num_heads", "key_dim", "value_dim", *_INITIALIZERS)
 _LAYER_OPTIONS = (
     "num_heads", "filter_size", "key_dim", "value_dim", "dropout", "attention_dropout", "relu_dropout", "norm",
-    "norm_epsilon", "attention_bias", "activation", "kernel_initializer", "bias_initializer",
+    "norm_epsilon", "attention_bias", "activation", *_INITIALIZERS,
 )  # fmt: skip
 
 
@@ -75,7 +76,7 @@ class TransformerModel(SequenceModel):
             attends_to_memory: bool, whether the decoder's layers have cross-attention.
             num_groups: int, groups of neighbouring layers that share their weights; None: no layers share any.
         """
-        c = dict(self.config)
+        c = {**self.config, "output_initializer": self._output_initializer(num_layers)}
         c["kernel_initializer"] = c["kernel_initializer"] or matrix_initializer(c["initializer"], c["initializer_gain"])
         options = {option: c[option] for option in _ATTENTION_OPTIONS}
         options |= {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
@@ -90,6 +91,15 @@ class TransformerModel(SequenceModel):
             layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
         layers = [layers[i * len(layers) // num_layers] for i in range(num_layers)]
         return TransformerStack(layers, c["recompute_grad"], dtype=self.dtype_policy, name=name)
+
+    def _output_initializer(self, num_layers):
+        """Returns the initializer of what is added to the residual stream; None: that of all matrices."""
+        c = self.config
+        if not c.get("scale_residuals") or c["kernel_initializer"]:
+            return None
+        scale = (2 * num_layers) ** -0.5
+        is_variance = c["initializer"].endswith("unit_scaling")
+        return matrix_initializer(c["initializer"], c["initializer_gain"] * (scale**2 if is_variance else scale))
 
     def make_final_norm(self, name):
         """Returns the normalisation after a stack of pre-norm layers, or None."""

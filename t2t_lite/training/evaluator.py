@@ -16,6 +16,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.answers import Answers
 from t2t_lite.evaluation.language import text_metrics
+from t2t_lite.evaluation.metrics import check_features
 from t2t_lite.models.outputs import labels_of, named_outputs
 from t2t_lite.tasks import task_of
 from t2t_lite.training.objectives import objective_sums
@@ -137,16 +138,12 @@ class Evaluator:
         outputs = self.model(batch, training=False)
         batch = {**batch, "targets": scored}
         (logits, _), objective = named_outputs(outputs), objective_sums(outputs, batch)
+        check_features(self.problem, logits)
         metrics = {}
         for name, metric in self._metrics.items():
             feature = metric.feature
             if metric.of != "logits":
                 continue
-            if feature not in logits:
-                raise UserError(
-                    f"metric {name}: is of {feature!r}, which the model does not predict. It predicts "
-                    f"{', '.join(logits)}. Change eval_metrics of {self.problem.name}, or the metric's feature."
-                )
             labels = labels_of(logits[feature], batch[feature])
             metrics[name] = metric(logits[feature], tf.reshape(labels, tf.shape(logits[feature])[:-1]))
         counts = {feature: tf.math.count_nonzero(ids) for feature, ids in batch.items()}

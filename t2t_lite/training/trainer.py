@@ -192,7 +192,7 @@ class Trainer:
             self.trained = build_model(self._config)
             self._optimizer = make_optimizer(self.hparams, train_steps)
             self._optimizer.build(self.trained.trainable_variables)
-        check_lengths(self.trained, self._data.max_length)
+        check_lengths(self.trained, self._data.max_length, self._data.problem.features)
         if self.evaluation:
             check_metrics(self.trained, self._data.problem, self.hparams, self.evaluation)
         hparams = self.hparams.override_from_dict({"gradient_accumulation_steps": self._accumulation})

@@ -74,14 +74,25 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
     )  # fmt: skip
 
 
-def check_lengths(model, max_length):
+def check_lengths(model, max_length, features):
     """Raises `UserError` unless a model has positions for rows of `max_length` ids; 0: rows of any length.
 
-    Its limit is its `max_length`, None or left out where it has none.
+    Its limit is its `max_length`, None or left out where it has none. A model that `joins_inputs` needs positions for
+    inputs and targets together, each of up to `max_length` ids.
+
+    Args:
+        model: keras.Model.
+        max_length: int, ids of one feature.
+        features: names of a batch's features.
     """
     limit = getattr(model, "max_length", None)
-    if limit is not None and not 0 < max_length <= limit:
+    if limit is None:
+        return
+    is_joined = getattr(model, "joins_inputs", False) and "inputs" in features
+    most = limit // 2 if is_joined else limit
+    if not 0 < max_length <= most:
+        where = f"{limit:,} ids{', of inputs and targets together' if is_joined else ''}"
         raise UserError(
-            f"max_length={max_length}: the model's table of positions has room for {limit:,} ids. Expected a "
-            "max_length from 1 to that: lower it, or raise max_position."
+            f"max_length={max_length}: the model's table of positions has room for {where}. Expected a max_length from "
+            f"1 to {most:,}: lower it, or raise max_position."
         )

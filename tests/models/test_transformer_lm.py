@@ -5,6 +5,7 @@ import math
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 from t2t_lite import registry
@@ -12,6 +13,7 @@ from t2t_lite.decoding.searcher import Searcher
 from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerLM
 from t2t_lite.models.describe import shapes_only
+from t2t_lite.models.transformer_parts import normalized
 from t2t_lite.search_options import SearchOptions
 from tests.layers.kinds import MUSIC, RELATIVE_VALUES, RESTRICTED
 
@@ -127,6 +129,23 @@ def test_what_is_read_first():
         np.testing.assert_allclose(logits_of(model, np.array([[5, 6]], "int32"))[:, 0], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("norm, num_layers, norms", [("pre", 1, 3), ("post", 1, 2), ("post", 2, 4)])
+def test_why_the_first_vector_must_not_stay_zero(norm, num_layers, norms):
+    """Without positions it meets every normalisation as zero, and its gradient grows as ε^(-norms / 2)."""
+    sizes = []
+    for epsilon in (1e-6, 1e-8):
+        keras.utils.set_random_seed(1)
+        options = {"norm": norm, "num_layers": num_layers, "norm_epsilon": epsilon, "activation": "gelu"}
+        model = TransformerLM(**{**SMALL, **options}, dropout=0.0, position="none", begin="end")
+        model.build()
+        x = tf.zeros((1, 1, 16))
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            output = normalized(model.decoder(x), model.decoder_norm)
+        sizes.append(np.linalg.norm(tape.gradient(output, x, tf.random.stateless_normal((1, 1, 16), [1, 2]))))
+    assert np.log10(sizes[1] / sizes[0]) == pytest.approx(norms, abs=0.01) and sizes[0] > 1e5
+
+
 def test_unused_ids_have_no_probability():
     model = TransformerLM(**SMALL, unused_ids=[0, 2])
     probabilities = ops.convert_to_numpy(ops.softmax(model({"targets": padded(TARGETS)})))
@@ -180,6 +199,23 @@ def test_bad_arguments_are_named(argument, text):
 def test_published_models_have_their_sizes(name, vocab_size, parameters):
     model = shapes_only(TransformerLM, registry.hparams(name), vocab_size)
     assert sum(math.prod(w.shape) for w in model.trainable_weights) == parameters
+
+
+@pytest.mark.parametrize("initializer, gain", [("normal", 0.02), ("uniform_unit_scaling", 1.0)])
+def test_what_is_added_to_the_residual_stream_can_begin_smaller(initializer, gain):
+    """By the square root of 2 N (Radford et al. 2019, section 2.3): of 8 layers by 4."""
+    sizes = {"hidden_size": 64, "filter_size": 64, "num_heads": 2, "num_layers": 8}
+    model = TransformerLM(20, **sizes, initializer=initializer, initializer_gain=gain, scale_residuals=True)
+    model.build()
+    for layer in model.decoder.layers:
+        attention, network = layer.self_attention.layer, layer.feed_forward.layer
+        of_inner = np.std(network.inner.kernel)
+        for dense, factor in (
+            (attention.query_projection, 1), (attention.value_projection, 1), (attention.output_projection, 0.25),
+            (network.outer, 0.25),
+        ):  # fmt: skip
+            assert np.std(dense.kernel) == pytest.approx(factor * of_inner, rel=0.1), dense.name
+    assert registry.hparams("gpt2_medium").scale_residuals and "scale_residuals" not in registry.hparams("gpt").values()
 
 
 @pytest.mark.parametrize("name", ["attention_lm_small", "transformer_tall_pretrain_lm", "transformer_lm_tiny"])

@@ -5,6 +5,7 @@ import types
 import pytest
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.runs.log import RunLog
@@ -170,6 +171,24 @@ def test_metrics_that_a_run_will_not_have_are_refused(given, words):
 )
 def test_metrics_that_it_will_have_are_not(given):
     check(**given)
+
+
+@registry.register_metric(feature="inputs")
+def monitored_inputs(logits, labels):
+    return tf.reduce_sum(logits), tf.size(labels)
+
+
+@registry.register_metric(feature="label")
+def monitored_label(logits, labels):
+    return tf.reduce_sum(logits), tf.size(labels)
+
+
+def test_a_metric_of_a_feature_that_the_model_does_not_predict_is_refused_before_it_trains(monkeypatch):
+    monkeypatch.setattr(Problem, "eval_metrics", lambda self: ["token_accuracy", "monitored_inputs"])
+    check()
+    monkeypatch.setattr(Problem, "eval_metrics", lambda self: ["monitored_label"])
+    with pytest.raises(UserError, match=r"metric monitored_label: is of 'label', .* predicts targets, inputs"):
+        check()
 
 
 def test_translations_are_files_of_a_line_each(tmp_path):

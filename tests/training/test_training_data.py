@@ -87,9 +87,13 @@ def test_a_model_has_positions_for_the_longest_rows():
     language_model = TransformerLM(20, num_layers=1, **sizes)
     encoder = TransformerEncoder(20, 3, head="class", num_layers=1, **sizes)  # a position comes before the ids
     for model, longest in ((language_model, 6), (encoder, 5)):
-        check_lengths(model, longest)
+        check_lengths(model, longest, ["targets"])
         for max_length in (longest + 1, 0):
             with pytest.raises(UserError, match=f"max_length={max_length}: .* has room for {longest} ids"):
-                check_lengths(model, max_length)
-    check_lengths(TransformerLM(20, num_layers=1, **{**sizes, "position": "none", "begin": "end"}), 10**6)
-    check_lengths(keras.Model(), 0)
+                check_lengths(model, max_length, ["targets"])
+    check_lengths(language_model, 3, ["inputs", "targets"])
+    with pytest.raises(UserError, match=r"room for 6 ids, of inputs and targets together. Expected .* from 1 to 3:"):
+        check_lengths(language_model, 4, ["inputs", "targets"])
+    check_lengths(encoder, 5, ["inputs", "targets"])
+    check_lengths(TransformerLM(20, num_layers=1, **{**sizes, "position": "none", "begin": "end"}), 10**6, ["targets"])
+    check_lengths(keras.Model(), 0, ["targets"])
