@@ -83,13 +83,14 @@ class Window(NamedTuple):
         ids: list of int.
         before: int, the ids before the context.
         spans: list of (start, end), the characters of the whole context that each id of the part stands for.
-        is_first, is_last: bool, whether the part is the context's first or last one.
+        start: int, ids of the context before the part.
+        is_last: bool, whether the part is the context's last one.
     """
 
     ids: list
     before: int
     spans: list
-    is_first: bool
+    start: int
     is_last: bool
 
     def at(self, start, end):
@@ -101,7 +102,7 @@ class Window(NamedTuple):
         if not inside:
             return None
         first, last = inside[0], inside[-1]
-        begins_before = first == 0 and self.spans[0][0] > start and not self.is_first
+        begins_before = first == 0 and self.spans[0][0] > start and self.start > 0
         ends_behind = last == len(self.spans) - 1 and self.spans[last][1] < end and not self.is_last
         return None if begins_before or ends_behind else (self.before + first + 1, self.before + last + 1)
 
@@ -126,7 +127,7 @@ def windows(encoder, question, context, longest, stride):
     last = max(0, len(ids) - room)
     starts = [*range(0, last, min(stride, room)), last]  # the last window is full, too
     return [
-        Window([*asked, *ids[at : at + room], EOS_ID], len(asked), spans[at : at + room], at == 0, at == last)
+        Window([*asked, *ids[at : at + room], EOS_ID], len(asked), spans[at : at + room], at, at == last)
         for at in starts
     ]
 

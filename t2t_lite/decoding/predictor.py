@@ -10,6 +10,7 @@ from t2t_lite.backend import check_tensorflow
 from t2t_lite.data.masking import mask_of
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.hidden_states import features_of
+from t2t_lite.decoding.span_reader import SpanReader
 from t2t_lite.decoding.tag_reader import TagReader
 from t2t_lite.decoding.text_readers import ClassReader, MaskReader, Reading, ValueReader
 from t2t_lite.decoding.texts import check_list, check_text
@@ -22,6 +23,7 @@ _READERS = {
     "classification": ClassReader,
     "regression": ValueReader,
     "tagging": TagReader,
+    "spans": SpanReader,
     "masked_language_model": MaskReader,
 }
 _IDS = tf.TensorSpec([None, None], tf.int32)
@@ -40,17 +42,17 @@ class Predictor:
     Attributes:
         task: str, the problem's.
         labels: list of str, the classes or tags; [] where there are none.
+        num_texts: int, the texts of a row.
         max_input_length: int, the most ids of a row.
-        probabilities: tf.function, int32 [B, S] -> float32: of classes [B, C], of tags [B, S, C], which
-            are probabilities; of numbers [B, 1], their places between the lowest and the highest one.
+        probabilities: tf.function, int32 [B, S] -> float32: the probabilities of classes [B, C], or of tags [B, S, C];
+            of numbers [B, 1], their places between the lowest and the highest one; of answers [B, 2, 1 + S], the logits
+            of the first and of the last position.
 
     Example:
         >>> predictor = t2t_lite.Predictor.load("train/sentiment")                # doctest: +SKIP
         >>> predictor.predict(["What a film!"])[0].label                          # doctest: +SKIP
         'positive'
     """
-
-    search_history = None  # no answer depends on what was answered before: see `Searcher.history`
 
     def __init__(self, model, encoders, problem):
         check_tensorflow("Predictor")
@@ -60,9 +62,11 @@ class Predictor:
         self.problem = problem
         self.task = problem.task
         self.runs = []
+        self.search_history = {}  # no answer depends on what was answered before: see `Searcher.history`
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
         self._reader = _READERS[self.task](problem, encoders)
         self.labels = list(self._reader.labels)
+        self.num_texts = self._reader.num_texts
         self.probabilities = tf.function(self._traced, input_signature=[_IDS], autograph=False)
         self._traced_features = {}  # what is chosen -> function
 
@@ -95,8 +99,8 @@ class Predictor:
         """Answers for texts.
 
         Args:
-            texts: list of str; for a problem of pairs of (str, str); for tags of str or of lists of words. Or of what
-                `read` returns.
+            texts: list of str; for a problem of pairs of (str, str), for one of questions of (question, context); for
+                tags of str or of lists of words. Or of what `read` returns.
             batch_size: int, rows per pass.
             max_length: int, the most ids of a row; None: `max_input_length`.
             n_best: int, the hypotheses of an answer.
@@ -104,7 +108,8 @@ class Predictor:
 
         Returns:
             For each text, in order, what the problem's task asks for: a `Prediction` (.label, .probabilities), a
-            `Tagging` (.words, .tags) or a `Value`. Texts do not influence one another.
+            `Tagging` (.words, .tags), an `Answer` (.text, .start, .end) or a `Value`. Texts do not influence one
+            another.
 
         Raises:
             UserError: a number out of range, a text that the vocabulary cannot encode, or the task is another one.

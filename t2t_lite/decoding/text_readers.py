@@ -26,6 +26,9 @@ class Reading:
     truncated: bool = False
     source: object = None
 
+    def __len__(self):
+        return sum(map(len, self.rows))
+
 
 class TextReader:
     """Reads texts, or pairs of texts. Subclasses say what a task's logits mean.
@@ -36,15 +39,17 @@ class TextReader:
 
     Attributes:
         labels: list of str, the classes or tags, if there are such.
+        num_texts: int, the texts of a row, unless the problem says it.
     """
 
     labels = ()
+    num_texts = 1
 
     def __init__(self, problem, encoders):
         self.problem = problem
         self.encoder = encoders["inputs"]
         self.encoders = encoders
-        self.num_texts = getattr(problem, "num_texts", 1)
+        self.num_texts = getattr(problem, "num_texts", self.num_texts)
 
     def whole(self, text, longest):
         """Returns the Reading of a text in one row.
@@ -56,17 +61,21 @@ class TextReader:
         Raises:
             UserError: another number of texts, or the vocabulary cannot encode one.
         """
-        texts = text if isinstance(text, tuple) else (text,)
-        if len(texts) != self.num_texts:
-            raise UserError(
-                f"{counted(len(texts), 'text')}. Expected {self.num_texts}, as {self.problem.full_name} has in a row."
-            )
-        ids = [i for text in texts for i in (*self.encoder.encode(self.problem.input_text(text)), EOS_ID)]
+        ids = [i for text in self.texts(text) for i in (*self.encoder.encode(self.problem.input_text(text)), EOS_ID)]
         if len(ids) <= longest:
             return Reading([ids])
         return Reading([cut_texts(tf.constant(ids), longest).numpy().tolist()], True)
 
     read = whole  # for an answer
+
+    def texts(self, text):
+        """Returns the tuple of a row's texts. Raises `UserError` for another number of them than the problem has."""
+        texts = text if isinstance(text, tuple) else (text,)
+        if len(texts) != self.num_texts:
+            raise UserError(
+                f"{counted(len(texts), 'text')}. Expected {self.num_texts}, as {self.problem.full_name} has in a row."
+            )
+        return texts
 
     def scores(self, logits):
         """Returns what the logits of a batch say, in a graph, as `answer` wants it."""
@@ -115,7 +124,11 @@ class ValueReader(TextReader):
 
 
 class MaskReader(TextReader):
-    """Masked words. A text in which nothing is masked is read as a whole, and only for features."""
+    """Masked words. Texts in which nothing is masked, and pairs, are read as a whole, and only for features."""
+
+    def texts(self, text):
+        """Returns a text, or a pair, as a tuple. Raises `UserError` for another number of texts."""
+        return text if isinstance(text, tuple) and len(text) == 2 else super().texts(text)
 
     def read(self, text, longest):
         """Returns the Reading of a text with masks.
@@ -124,6 +137,7 @@ class MaskReader(TextReader):
             UserError: there is no mask, or the text is too long.
         """
         mask_id, mask = mask_of(self.encoder)
+        (text,) = super().texts(text)
         before, *others = text.split(mask)
         if not others:
             raise UserError(f"there is no {mask} in it. Expected one where something is to be guessed.")

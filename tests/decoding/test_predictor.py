@@ -7,6 +7,7 @@ import tensorflow as tf
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
+from t2t_lite.tasks import TASKS
 from t2t_lite.text.real_encoder import RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
 
@@ -124,6 +125,12 @@ def test_every_word_gets_the_tag_at_its_first_piece_in_however_many_parts():
     assert found.probabilities == pytest.approx([np.exp(5) / (np.exp(5) + 2)] * 5)
     assert made.predict(["12 3", ""]) == made.predict([["12", "3"], []])
     assert made.predict([""])[0].tags == []
+
+
+@pytest.mark.parametrize("task", [name for name, task in TASKS.items() if task.answered_by == "Predictor"])
+def test_every_task_of_the_table_is_answered(task):
+    made = Predictor(Parity(), {"inputs": TextEncoder(50), "targets": Labels()}, Texts(task))
+    assert made.task == task
 
 
 def test_mistakes():

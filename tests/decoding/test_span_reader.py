@@ -1,0 +1,83 @@
+"""Answers to questions: which part of a context is chosen, in however many windows the context is read."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.data.problem import SpanProblem
+from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.errors import UserError
+from t2t_lite.evaluation.answers import best_spans, span_scores
+from t2t_lite.text.position_encoder import PositionEncoder
+from t2t_lite.text.vocabulary import TextEncoder
+
+FIRST, LAST = 42, 43  # the ids of 40 and 41, and of these the model is sure
+WORDS = " ".join(map(str, range(10, 40)))
+
+
+def sure(batch, training):
+    logits = tf.stack([4.0 * tf.cast(batch["inputs"] == i, tf.float32) for i in (FIRST, LAST)], 1)
+    return tf.pad(logits, [[0, 0], [0, 0], [1, 0]])
+
+
+def of_ids(batch, training):
+    """Logits without meaning, which depend on the ids alone."""
+    logits = tf.stack([tf.math.sin(k * tf.cast(batch["inputs"], tf.float32)) for k in (3, 7)], 1)
+    return tf.pad(logits, [[0, 0], [0, 0], [1, 0]])
+
+
+class Questions(SpanProblem):
+    def __init__(self, longest, stride):
+        super().__init__()
+        self.sequence_length, self.doc_stride = longest, stride
+
+
+def predictor(model, longest=383, stride=128):
+    encoders = {"inputs": TextEncoder(50), "targets": PositionEncoder(longest)}
+    return Predictor(model, encoders, Questions(longest, stride))
+
+
+@pytest.mark.parametrize("longest, stride", [(383, 128), (12, 4), (9, 1), (8, 100)])
+@pytest.mark.parametrize("place", [0, 1, 17, 30])
+def test_the_answer_does_not_depend_on_the_windows(longest, stride, place):
+    words = WORDS.split()
+    context = "  ".join([*words[:place], "40", "7", "41", *words[place:]])
+    (found,) = predictor(sure, longest, stride).predict([("40 3", context)])
+    assert (found.text, context[found.start : found.end]) == ("40  7  41",) * 2
+    assert found.hypotheses[0].text == found.text and not found.truncated
+    assert [one.probability for one in found.hypotheses] == sorted(
+        (one.probability for one in found.hypotheses), reverse=True
+    )
+
+
+def test_of_one_window_it_is_what_evaluations_choose():
+    made = predictor(of_ids)
+    question, context = "1 2 3", WORDS
+    (reading,) = [made.read((question, context))]
+    inputs = tf.constant(reading.rows)
+    logits = of_ids({"inputs": inputs}, training=False)
+    first, last = best_spans(logits, inputs)[0].numpy() - 1 - 4  # after the question and its end
+    (found,) = made.predict([(question, context)], n_best=1000)
+    assert found.text == " ".join(context.split()[first : last + 1])
+    assert sum(one.probability for one in found.hypotheses) == pytest.approx(1)
+    scores = span_scores(logits, inputs)[0].numpy()
+    expected = np.exp(scores[scores > -100])
+    assert [one.probability for one in found.hypotheses] == pytest.approx(sorted(expected / expected.sum())[::-1])
+
+
+def test_a_longer_part_than_answers_have_is_none():
+    context = "40 " + " ".join(["7"] * 30) + " 41"
+    (found,) = predictor(sure).predict([("1", context)])
+    assert found.text.split() in (["40", *["7"] * n] for n in range(30)) or found.text.endswith("41")
+    assert len(found.text.split()) <= 30
+
+
+def test_questions_that_are_too_long_and_contexts_without_a_word():
+    made = predictor(sure)
+    long, blank = made.predict([("1 " * 65, "40 41"), ("1", "")])
+    assert long.truncated and long.text == "40 41"
+    assert (blank.text, blank.start, blank.end, blank.hypotheses) == ("", 0, 0, ())
+    with pytest.raises(UserError, match=r"^text 1: 1 text\. Expected 2"):
+        made.predict(["1"])
+    with pytest.raises(UserError, match=r"^text 1: .* leave no room"):
+        predictor(sure, longest=5).predict([("1 2 3", "4 5")])
