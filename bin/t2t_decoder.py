@@ -1,4 +1,6 @@
-"""Translates a file, standard input, a problem's records, or what you type, with a trained model; or continues texts.
+"""Translates a file, standard input, a problem's records, or what you type, with a trained model.
+
+A language model continues texts, and an encoder says of them what it was trained for: labels, tags, answers.
 
     t2t-decoder --output_dir=train --decode_from_file=test.en --decode_to_file=test.de
     t2t-decoder --output_dir=train < test.en > test.de
@@ -6,6 +8,7 @@
     t2t-decoder --output_dir=train --problem=translate_own --data_dir=data      # its dev records
     t2t-decoder --output_dir=train --score_file=pairs.tsv --decode_to_file=losses
     t2t-decoder --output_dir=train --tune --decode_from_file=dev.en --decode_reference=dev.de
+    t2t-decoder --output_dir=encoder --decode_from_file=texts --features_file=features.npz
 
 Every line of input gives one line of output, in order; an empty line stays empty. Results go to the file or to standard
 output, progress to standard error. A command that was killed resumes where it stopped when it is run again.
@@ -20,7 +23,7 @@ from t2t_lite import streams
 from t2t_lite.bin import _app, _trained
 from t2t_lite.decoding.decode_hparams import DEFAULT_GRID, HELP, DecodeHParams
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS
+from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, JOINS, LOGICAL_CPUS, POOLINGS, SHARDS
 
 _LOGGER = logging.getLogger("t2t_lite")
 _INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
@@ -55,6 +58,12 @@ def define_flags(flags):
     flags.DEFINE_string("tune", "", "Try beam_size=1,4,8;alpha=0,0.6,1 (or another such grid) on a dev set: "
                         "--decode_from_file and --decode_reference, or the problem's records.")  # fmt: skip
     flags.values["tune"].boolean = True  # --tune alone is the grid above
+    flags.DEFINE_path("features_file", "", "Where to write an encoder's hidden states of --decode_from_file, as .npz.")
+    flags.DEFINE_string("features_layers", "last", "Of which layers: first (the embeddings), last, second_to_last, "
+                        "last_four, all, or numbers joined by commas, of which 0 is the embeddings.")  # fmt: skip
+    flags.DEFINE_enum("features_join", None, JOINS, "How several layers become one array.")
+    flags.DEFINE_enum("features_pooling", None, POOLINGS, "One vector for each line: the mean of all positions, or the "
+                      "first one. Default: every position.")  # fmt: skip
     flags.DEFINE_bool("eval_use_test_set", False, "Of the problem's records, take the test ones.")
     flags.DEFINE_bool("keep_timestamp", False, "Give the output file the checkpoint's time.")
     flags.DEFINE_integer("decode_shards", 1, "Commands that share the input; this one has part --worker_id.",
@@ -93,12 +102,21 @@ def check(flags):
         shared = flags.decode_shards > 1 or "shards" in flags.decode_hparams
         if path and path != "-" and "://" not in path and not os.path.exists(path) and not shared:
             raise UserError(f"--{name}={path}: no such file. Check the path.")
+    _check_features(flags)
     if flags.worker_id >= flags.decode_shards:
         raise UserError(f"--worker_id={flags.worker_id}: expected less than --decode_shards={flags.decode_shards}.")
 
 
+def _check_features(flags):
+    lost = [f"--{name}" for name in ("features_layers", "features_join", "features_pooling") if flags[name].present]
+    if lost and not flags.features_file:
+        raise UserError(f"{', '.join(lost)}: only of features. Add --features_file, or leave out.")
+    if flags.features_file and (flags.decode_from_file in ("", "-") or flags.decode_to_file):
+        raise UserError("--features_file: needs --decode_from_file, a file, and no --decode_to_file.")
+
+
 def run(flags):
-    """Translates, or continues texts."""
+    """Does what the flags ask for."""
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding import decode_files, decode_records, tuning
 
@@ -110,6 +128,11 @@ def run(flags):
         decode_files.interact(job)
     elif flags.score_file:
         decode_files.score_file(job, flags.score_file, output or "-")
+    elif flags.features_file:
+        from t2t_lite.decoding.feature_files import write_features
+
+        how = flags.features_layers, flags.features_join, flags.features_pooling
+        write_features(job, flags.decode_from_file, flags.features_file, *how)
     elif flags.decode_from_file not in ("", "-"):
         decode_files.translate_file(job, flags.decode_from_file, output, flags.decode_reference, flags.prefix_file)
     elif not flags.decode_from_file and _wants_records(flags):

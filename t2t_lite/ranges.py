@@ -75,6 +75,7 @@ EXTRA_LENGTH = Range(0, 10_000)
 NEW_TOKENS = Range(1, 10_000)
 GIGABYTES = Range(most=10**6, above=0)
 GPUS = Range(0, 1024)
+JOINS, POOLINGS = ("sum", "concat"), ("mean", "first")  # of hidden states
 LOGICAL_CPUS = Range(0, 64)  # each is a replica with its own part of the graph
 LOSS_SCALE = Range(1, 2**24)  # more than any gradient in float16 needs; the bound of NVIDIA's Apex, too
 MINUTES = Range(0, 10**7)  # 19 years
@@ -85,7 +86,7 @@ CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
 MASK_RATE = Range(0.001, 0.999)
-MASK_UNITS = ("token", "word", "ngram", "phrase")  # what a masked language model guesses as a whole
+MASK_UNITS = ("token", "word", "ngram")  # what a masked language model guesses as a whole
 METRIC_MOVE = Range(0, 10**6)
 SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text, or from a row's start to that of the next one
 SHARE = Range(most=1, above=0)

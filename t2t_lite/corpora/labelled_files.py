@@ -43,11 +43,15 @@ class Sentence(NamedTuple):
     place: str
 
 
-def read_conll(path):
+def read_conll(path, with_tags=True):
     """Yields the `Sentence`s of a file of columns: the word is the first one, its tag the last one.
 
     Columns are divided by tabs, or by blanks where there is no tab. A blank line ends a sentence; lines of -DOCSTART-
     (CoNLL-2003) are left out.
+
+    Args:
+        path: path of the file, which may be compressed.
+        with_tags: bool, whether a word needs a tag; without, a column of words is enough.
 
     Raises:
         UserError: as `plain_text.read_lines`, or a word has no tag, or a line has not as many columns as the first.
@@ -63,7 +67,7 @@ def read_conll(path):
         if cells[0] == "-DOCSTART-":
             continue
         where = f"{path}, line {number}"
-        expected = expected or max(2, len(cells))
+        expected = expected or max(1 + with_tags, len(cells))
         if len(cells) != expected or not (cells[0] and cells[-1]):
             raise UserError(
                 f"{where}: found {counted(len(cells), 'column')}{'' if all(cells) else ', one of them blank'}. "
@@ -98,8 +102,12 @@ class Question(NamedTuple):
         return self.answers[texts.index(max(texts, key=texts.count))]
 
 
-def read_squad(path):
+def read_squad(path, with_answers=True):
     """Yields the `Question`s of a file in the format of SQuAD 1.1 (Rajpurkar et al. 2016).
+
+    Args:
+        path: path of the file, which may be compressed.
+        with_answers: bool, whether a question needs an answer; without, none is read.
 
     Raises:
         UserError: as `plain_text.read_text`, or it is no such JSON, a question has no answer (SQuAD 2.0), or an answer
@@ -118,10 +126,12 @@ def read_squad(path):
         try:
             context, questions = paragraph["context"], paragraph["qas"]
             for found in questions:
+                if not all(isinstance(text, str) for text in (context, found["id"], found["question"])):
+                    raise _not_squad(path)
                 place = f"{path}, question {shown(found['id'])}"
-                answers = [(answer["answer_start"], answer["text"]) for answer in found["answers"]]
-                spans = [_span(context, start, text, place) for start, text in answers]
-                if not spans:
+                answers = found["answers"] if with_answers else ()
+                spans = [_span(context, answer["answer_start"], answer["text"], place) for answer in answers]
+                if with_answers and not spans:
                     raise UserError(f"{place}: has no answer. Expected one at least, a part of the context.")
                 yield Question(found["id"], found["question"], context, spans, place)
         except (TypeError, KeyError):

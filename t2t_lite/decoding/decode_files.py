@@ -20,6 +20,7 @@ from t2t_lite.files.resumable import ResumableFiles
 from t2t_lite.ranges import typed_value
 
 _INTERACTIVE_HELP = "INTERACTIVE MODE: type a sentence, ns=<n> (samples), dl=<n> (extra length of outputs) or q (quit)."
+_PREDICTING_HELP = "INTERACTIVE MODE: type a text, or two with a tab between them, or q (quit)."
 _MANY_BATCHES = 8  # so that the last one, which is searched alone, is a small part
 
 
@@ -29,7 +30,7 @@ class Lines:
 
     Attributes:
         name: str, where the lines come from, for messages.
-        lines: list of str.
+        lines: list of str, or of what else `LinePredictor` takes.
         path: str, the output; - is standard output.
         first: int, the number of the first line.
         prefixes: list of str, or None.
@@ -58,7 +59,7 @@ def translate_file(job, source, output="", reference="", prefixes=""):
     path = job.settings.shard_name(output or job.default_name(source))
     job.check_files({"--decode_to_file": path, "--alignments_file": job.settings.shard_name(job.alignments_file)})
     errors = LineErrors(job.on_error)
-    lines, name, first = part_of_file(source, job.settings, errors)
+    lines, name, first = part_of_file(source, job.settings, errors, job.reader(source))
     task = Lines(name, lines, path, first)
     for flag, keep, path in (("decode_reference", "references", reference), ("prefix_file", "prefixes", prefixes)):
         if path:
@@ -77,10 +78,11 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 def searches_many_batches(job, num_lines):
     """Returns whether a job mostly runs uncompiled searches side by side, which gain from one thread each.
 
-    Searches of single sentences and samples are compiled, and a compiled search uses all threads by itself.
+    Predictions are no searches. Searches of single sentences and samples are compiled, and a compiled search uses all
+    threads by itself.
     """
     options = job.settings.search_options()
-    if options.batch_size == 1 or options.sampling or job.mbr or len(job.devices) > 1:
+    if job.predicts or options.batch_size == 1 or options.sampling or job.mbr or len(job.devices) > 1:
         return False
     return num_lines >= _MANY_BATCHES * options.batch_size
 
@@ -94,10 +96,10 @@ def translate_lines(job, task, errors):
         prefixes = task.prefixes and task.prefixes[start : start + len(chunk)]
         outputs, translations = job.outputs(lines_of, chunk, task.first + start, prefixes, on_progress)
         texts = [outputs] + ([[found.alignment for found in translations]] if job.alignments_file else [])
-        return texts, sum(len(found.hypotheses[0].ids) + 1 for found in translations if found.text)
+        return texts, sum(found.tokens for found in translations)
 
     paths = [task.path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
-    outputs = _write(job, paths, task, make)
+    outputs = _write(job, paths, task, make, "predicting" if job.predicts else "translating")
     errors.done()
     if task.references is not None:
         # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
@@ -136,12 +138,15 @@ def score_file(job, source, output="-"):
     errors.done()
 
 
-def part_of_file(path, settings, errors):
-    """Returns this shard's lines of a file, the name of the file they are in, and the number of the first one."""
+def part_of_file(path, settings, errors, read=text_files.input_lines):
+    """Returns this shard's lines of a file, the name of the file they are in, and the number of the first one.
+
+    `read` is `text_files.input_lines`, or a function like it.
+    """
     part = settings.shard_name(path)
     if part != path and files.exists(part):
-        return text_files.input_lines(part, settings.delimiter, errors), part, 1
-    lines = text_files.input_lines(path, settings.delimiter, errors)
+        return read(part, settings.delimiter, errors), part, 1
+    lines = read(path, settings.delimiter, errors)
     begin, end = settings.shard_range(len(lines))
     return lines[begin:end], path, begin + 1
 
@@ -166,7 +171,7 @@ def _digest(value):
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
-def _write(job, paths, task, make, title="translating"):
+def _write(job, paths, task, make, title):
     """Computes and writes the outputs of all lines, chunk by chunk.
 
     Args:
@@ -264,10 +269,10 @@ def translate_stdin(job, output="-"):
 def interact(job):
     """Reads lines until q or the end of input. Results go to stdout, everything else to stderr (or the prompt)."""
     job.translator  # noqa: B018  (load it before prompting the user)
-    print(_INTERACTIVE_HELP, file=sys.stderr)
+    print(_PREDICTING_HELP if job.predicts else _INTERACTIVE_HELP, file=sys.stderr)
     for line in streams.typed_lines("> ", LONGEST_LINE):
         try:
-            changed = _changed(job.settings, line)
+            changed = None if job.predicts else _changed(job.settings, line)
             if changed is None:
                 _answer(job, line)
             else:
@@ -305,4 +310,4 @@ def _answer(job, line):
         print()
         return
     (output,), _ = job.outputs(lines_of, [line])
-    print(output if job.n_best_format == "json" else output.replace("\t", "\n"), flush=True)
+    print(output if job.n_best_format == "json" or job.predicts else output.replace("\t", "\n"), flush=True)

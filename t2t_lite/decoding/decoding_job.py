@@ -7,12 +7,15 @@ import os
 from typing import ClassVar
 
 from t2t_lite import files, tasks
-from t2t_lite.decoding import text_files
+from t2t_lite.assignments import parse_assignments
+from t2t_lite.decoding import prediction_files, text_files
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.decode_hparams import DecodeHParams
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.line_generation import LineGenerator
+from t2t_lite.decoding.line_prediction import LinePredictor, settings_of
 from t2t_lite.decoding.line_translation import LineTranslator
+from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.decoding.translator_pool import TranslatorPool
 from t2t_lite.errors import UserError
@@ -56,22 +59,37 @@ def check_task(found, flags):
         flags: {name: value} of t2t-decoder.
 
     Raises:
-        UserError: it neither translates nor generates, or a flag is about translations, and it generates.
+        UserError: no class of this package answers with it, or a flag or setting is about another kind of model.
     """
-    if found.problem.task != Generator.task:
+    predicts = _is_of_predictor(found)
+    if flags["features_file"] and not predicts:
+        raise UserError(f"--features_file: only of encoders, and {found.checkpoint} is none. Leave it out.")
+    if not predicts and found.problem.task != Generator.task:
         tasks.check_task(found.problem, Translator.task, found.checkpoint)
         return
-    lost = [f"--{name}" for name in _OF_TRANSLATIONS if flags[name]]
+    what, lines = ("an encoder", "texts") if predicts else ("a language model", "prompts")
+    lost = [f"--{name}" for name in (*_OF_TRANSLATIONS, *["score_file"] * predicts) if flags[name]]
     if lost:
         raise UserError(
-            f"{', '.join(lost)}: only of translations, and {found.checkpoint} is a language model. Leave "
+            f"{', '.join(lost)}: only of translations, and {found.checkpoint} is {what}. Leave "
             f"{'it' if len(lost) == 1 else 'them'} out."
         )
     if flags["problem"] and flags["data_dir"] and not any(flags[name] for name in _OF_LINES):
         raise UserError(
-            "--data_dir: a language model's records are evaluated by t2t-eval, not decoded. Name a file of prompts, "
+            f"--data_dir: {what}'s records are evaluated by t2t-eval, not decoded. Name a file of {lines}, "
             "--decode_from_file (- is standard input)."
         )
+    if predicts:
+        known = settings_of(found.problem.task)
+        given = parse_assignments(flags["decode_hparams"], "--decode_hparams")
+        if lost := [name for name in given if name not in known]:
+            raise UserError(
+                f"--decode_hparams: {', '.join(lost)}: no effect on predictions. Expected some of {', '.join(known)}."
+            )
+
+
+def _is_of_predictor(found):
+    return tasks.task_of(found.problem).answered_by == "Predictor"
 
 
 @dataclasses.dataclass
@@ -111,8 +129,8 @@ class DecodingJob:
 
     @functools.cached_property
     def translator(self):
-        """The Translator or Generator, or a TranslatorPool of them over the devices; loaded on first use."""
-        load = (Generator if self.generates else Translator).load
+        """The Translator, Generator or Predictor, or a TranslatorPool over the devices; loaded on first use."""
+        load = (Predictor if self.predicts else Generator if self.generates else Translator).load
         if len(self.devices) > 1:
             load = functools.partial(TranslatorPool.load, self.devices, load)
         return load(self.found, self.data_dir, usable_dtype(self.compute_dtype))
@@ -121,6 +139,11 @@ class DecodingJob:
     def generates(self):
         """Whether a language model continues the lines."""
         return self.found[0].problem.task == Generator.task
+
+    @property
+    def predicts(self):
+        """Whether an encoder says something of the lines."""
+        return _is_of_predictor(self.found[0])
 
     @property
     def config(self):
@@ -144,56 +167,70 @@ class DecodingJob:
         job.translator = self.translator
         return job
 
+    def reader(self, path):
+        """Returns the function that reads a file to decode: `text_files.input_lines`, or one like it."""
+        return prediction_files.reader(path, self.found[0].problem.task)
+
     def line_translator(self, name, errors):
-        """Returns the LineTranslator or LineGenerator; `name` says where the lines come from."""
+        """Returns the LineTranslator, LineGenerator or LinePredictor; `name` says where the lines come from."""
         token_scores = self.n_best_format == "json"
+        options = {"long_input": self.long_input, "on_error": errors}
+        if self.predicts:
+            return LinePredictor(self.translator, self.settings, name, as_json=self.n_best_format == "json", **options)
         if self.generates:
-            options = {"long_input": self.long_input, "on_error": errors, "token_scores": token_scores}
-            return LineGenerator(self.translator, self.settings, name, **options)
+            return LineGenerator(self.translator, self.settings, name, token_scores=token_scores, **options)
         return LineTranslator(
             self.translator,
             self.settings,
             name,
-            long_input=self.long_input,
-            on_error=errors,
             utility=self.mbr,
             token_scores=token_scores,
             alignments=bool(self.alignments_file),
+            **options,
         )
 
     def outputs(self, lines_of, lines, first=1, prefixes=None, on_progress=None):
         """Translates lines, and warns about truncated or split ones.
 
         Args:
-            lines_of: LineTranslator.
+            lines_of: LineTranslator, LineGenerator or LinePredictor.
             lines, first, prefixes, on_progress: as in its `translate`.
 
         Returns:
-            (output lines, a list of str without line ends; list of `LineTranslation`).
+            (output lines, a list of str without line ends; list of `LineTranslation`, or of `LinePrediction`).
         """
         translations = lines_of.translate(lines, first, prefixes, on_progress)
         numbered = list(enumerate(translations, first))
-        cut = [str(number) for number, found in numbered if found.truncated]
         split = [f"{number} ({found.parts} parts)" for number, found in numbered if found.parts > 1]
-        for what, named in ((lines_of.cut, cut), ("split, being longer than", split)):
-            if named:
-                shown = ", ".join(named[:_MANY]) + (f", … ({len(named):,} lines)" if len(named) > _MANY else "")
-                _LOGGER.warning(f"{lines_of.name}: {what} {lines_of.limit:,} pieces: line {shown}")
+        self.warn_of_long(lines_of, lines_of.cut, [number for number, found in numbered if found.truncated])
+        self.warn_of_long(lines_of, "split, being longer than", split)
         texts = []
         for (number, translation), line in zip(numbered, lines, strict=True):
-            if self.n_best_format == "json":
+            if self.predicts:
+                texts.append(lines_of.output(number, line, translation))
+            elif self.n_best_format == "json":
                 texts.append(text_files.json_line(number, line or "", translation))
             else:
                 texts.append(text_files.output_line(translation, self.settings))
             if self.settings.log_results:
-                _LOGGER.info(f"INPUT: {text_files.as_field(line or '')}\nOUTPUT: {texts[-1]}")
+                _LOGGER.info(f"INPUT: {text_files.as_field(str(line or ''))}\nOUTPUT: {texts[-1]}")
         return texts, translations
 
+    def warn_of_long(self, lines_of, what, numbers):
+        """Warns of what was done with the lines of some numbers, being too long, if there are any."""
+        if numbers:
+            more = f", … ({len(numbers):,} lines)" if len(numbers) > _MANY else ""
+            shown = ", ".join(map(str, numbers[:_MANY])) + more
+            _LOGGER.warning(f"{lines_of.name}: {what} {lines_of.limit:,} pieces: line {shown}")
+
     def default_name(self, path):
-        """tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`."""
+        """tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.
+
+        Predictions are made without a beam, and have none in their name.
+        """
         names = [self.config["model"], self.config["hparams_set"], self.config["problem"]]
-        beam = f"beam{self.settings.search.beam_size}.alpha{self.settings.search.alpha}"
-        return ".".join([path, *filter(None, names), beam, "decodes"])
+        beam = [] if self.predicts else [f"beam{self.settings.search.beam_size}.alpha{self.settings.search.alpha}"]
+        return ".".join([path, *filter(None, names), *beam, "decodes"])
 
     def take_time(self, path):
         """Gives a file the time of the checkpoint, or of the newest of several."""

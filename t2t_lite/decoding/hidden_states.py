@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, counted
+from t2t_lite.ranges import JOINS, POOLINGS
 
 # Which of the states, the embeddings' and then each layer's, a word means.
 LAYERS = {
@@ -12,7 +13,6 @@ LAYERS = {
     "last_four": lambda count: [*range(max(1, count - 4), count)],
     "all": lambda count: [*range(1, count)],
 }
-JOINS, POOLINGS = ("sum", "concat"), ("mean", "first")
 
 
 def features_of(model, layers="last", join=None, pooling=None):

@@ -31,6 +31,7 @@ class LineTranslation:
     alignment: str | None = None
 
     text = property(lambda self: self.hypotheses[0].text)
+    tokens = property(lambda self: len(self.hypotheses[0].ids) + 1 if self.text else 0)  # ids of the output
 
 
 class LineTranslator:

@@ -90,7 +90,12 @@ def json_line(number, line, translation):
         }
         for hypothesis in translation.hypotheses
     ]
-    return _NOT_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(found, ensure_ascii=False))
+    return json_text(found)
+
+
+def json_text(value):
+    """Returns a value as JSON that is one line for every program."""
+    return _NOT_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 @contextlib.contextmanager

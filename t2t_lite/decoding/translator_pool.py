@@ -1,4 +1,4 @@
-"""Several translators or generators, one per device, that share the work of a call."""
+"""Several translators, generators or predictors, one per device, that share the work of a call."""
 
 import concurrent.futures
 
@@ -6,13 +6,13 @@ import tensorflow as tf
 
 
 class TranslatorPool:
-    """Has the attributes of `Translator` or `Generator`, and their methods that take lists of texts.
+    """Has the attributes of `Translator`, `Generator` or `Predictor`, and their methods that take lists of texts.
 
     Sentences are distributed by length, so that all devices have about the same work. The distribution does not depend
     on the speed of the devices.
 
     Args:
-        translators: list of (device name, Translator or Generator with its weights on that device).
+        translators: list of (device name, Translator, Generator or Predictor with its weights on that device).
     """
 
     def __init__(self, translators):
@@ -56,6 +56,18 @@ class TranslatorPool:
     def score(self, texts, *targets):
         """See `Translator.score` and `Generator.score`."""
         return self._deal("score", texts, dict(zip(["targets"], targets, strict=False)))
+
+    def predict(self, texts, **options):
+        """See `Predictor.predict`."""
+        return self._deal("predict", texts, options)
+
+    def fill_mask(self, texts, **options):
+        """See `Predictor.fill_mask`."""
+        return self._deal("fill_mask", texts, options)
+
+    def features(self, texts, **options):
+        """See `Predictor.features`."""
+        return self._deal("features", texts, options)
 
     def _deal(self, method, texts, options):
         """Calls the method of each translator with its share of the texts and of options that are lists."""

@@ -35,20 +35,34 @@ def make_language_model_run(folder, steps=(100,), seed=0, vocab_size=300, **hpar
     return _make(problem, "transformer_lm", folder, steps, seed, {"pos": "emb", "max_position": 32} | hparams)
 
 
+def make_encoder_run(folder, name, text, steps=(100,), seed=0, **arguments):
+    """The same of an encoder, of a problem with one file; large weights make different answers to different texts."""
+    (folder / "data").mkdir(parents=True)
+    path = folder / "text"
+    path.write_text(text, encoding="utf-8")
+    problem = registry.problem(name)
+    problem.configure(train_files=[str(path)], dev_files=[str(path)], **{"vocab_size": 300} | arguments)
+    sizes = {"num_hidden_layers": 2, "max_position": 25, "initializer_gain": 0.5}
+    return _make(problem, "transformer_encoder", folder, steps, seed, sizes)
+
+
 def _make(problem, model, folder, steps, seed, hparams):
     data, output_dir = folder / "data", folder / "run"
     problem.generate_data(str(data), str(folder))
     encoders = problem.get_feature_encoders(str(data))
     settings = {"num_hidden_layers": 1, "hidden_size": 16, "filter_size": 32, "num_heads": 2} | hparams
+    hparams_set = "bert_tiny" if model == "transformer_encoder" else f"{model}_tiny"
+    known = registry.hparams(hparams_set).of_model(registry.model(model))
+    is_one = encoders["targets"] is encoders.get("inputs", encoders["targets"])
     config = {
         "problem": problem.name,
         "model": model,
-        "hparams_set": f"{model}_tiny",
-        "vocab_size": encoders["targets"].vocab_size,
-        "target_vocab_size": None,
+        "hparams_set": hparams_set,
+        "vocab_size": encoders["targets" if is_one else "inputs"].vocab_size,
+        "target_vocab_size": None if is_one else encoders["targets"].vocab_size,
         "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
         "usr_dir": "",
-        "hparams": registry.hparams(f"{model}_tiny").override_from_dict(settings).values(),
+        "hparams": problem.model_hparams(known.override_from_dict(settings)).values(),
     }
     output_dir.mkdir()
     write_run_config(str(output_dir), config)

@@ -16,10 +16,12 @@ from t2t_lite.decoding.decode_hparams import DecodeHParams
         ("batch_size=4", {}, 32, True),
         ("batch_size=1", {}, 1000, False),  # compiled
         ("sampling_method=random", {}, 1000, False),  # compiled
+        ("", {"predicts": True}, 1000, False),
         ("", {"mbr": "chrf"}, 1000, False),  # samples
         ("", {"devices": ["CPU:0", "CPU:1"]}, 1000, False),
     ],
 )
 def test_only_many_uncompiled_batches_are_searched_with_a_thread_each(settings, job, lines, expected):
-    job = types.SimpleNamespace(**{"settings": DecodeHParams.parse(settings), "mbr": None, "devices": [], **job})
+    usual = {"settings": DecodeHParams.parse(settings), "predicts": False, "mbr": None, "devices": []}
+    job = types.SimpleNamespace(**{**usual, **job})
     assert searches_many_batches(job, lines) is expected
