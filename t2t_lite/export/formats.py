@@ -228,7 +228,7 @@ def _vocabulary(model):
         return BPEEncoder, "byte-level or GPT's BPE"
     if hugging_face_class(model) == "Roberta":
         return ByteLevelBPEEncoder, "byte-level BPE"
-    return WordPieceEncoder, "WordPiece"
+    return (WordPieceEncoder, SentencePieceEncoder), "WordPiece or ALBERT"
 
 
 # By model: the rules of each format, and the names of classes there.

@@ -5,11 +5,12 @@ import numpy as np
 from t2t_lite.errors import UserError
 from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
-from t2t_lite.interchange import encoders, named_weights
+from t2t_lite.interchange import albert_vocabulary, encoders, named_weights
 from t2t_lite.interchange.encoders import ARCHITECTURES
 from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
 from t2t_lite.interchange.marian import NEVER
-from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.interchange.published_vocabulary import published
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncoder
 from t2t_lite.text.wordpiece import WordPieceEncoder
 
 
@@ -32,22 +33,22 @@ def export_encoder(predictor, path, *, license="", command=""):
         UserError: the vocabulary lacks a token, or the model reads another one first.
     """
     folders.check_new(path)
-    model, encoder = predictor.model, predictor.encoders["inputs"]
+    model, vocabulary = predictor.model, published(predictor.encoders["inputs"])
     kind, class_name = encoders.kind_of(model), encoders.class_of(model)
-    names, first_token = ARCHITECTURES[kind], encoders.first_token(encoder)
-    first_id, published = encoder.special_id(first_token), encoder.published_ids
-    if -1 in published:
+    names, first_token, ids = ARCHITECTURES[kind], vocabulary.first_token, vocabulary.ids
+    first_id = vocabulary.special_ids[first_token]
+    if -1 in ids:
         raise UserError(
-            f"{encoder.path}: no token for padding, the end or unknown text. Expected a published encoder's."
+            f"{vocabulary.path}: no token for padding, the end or unknown text. Expected a published encoder's."
         )
     if model.config["first_id"] not in (0, first_id):
         raise UserError(f"first_id={model.config['first_id']}: expected 0, or {first_id}, the id of {first_token}.")
-    first_position = published[PAD_ID] + 1 if kind == "roberta" else 0
-    tensors = named_weights.state(encoders.parts(model, kind, first_position), published)
+    first_position = ids[PAD_ID] + 1 if kind == "roberta" else 0
+    tensors = named_weights.state(encoders.parts(model, kind, first_position), ids)
     if model.config["first_id"] == 0:
-        tensors["embeddings.word_embeddings.weight"][published[first_id]] = 0
+        tensors["embeddings.word_embeddings.weight"][ids[first_id]] = 0
         if model.masked_ids_head is not None:
-            tensors[names.head.ids[-1]][published[first_id]] = NEVER
+            tensors[names.head.ids[-1]][ids[first_id]] = NEVER
     if kind == "albert" and model.projection is None:
         tensors[f"{encoders.PROJECTION}.weight"] = np.eye(model.config["hidden_size"], dtype="float32")
         tensors[f"{encoders.PROJECTION}.bias"] = np.zeros(model.config["hidden_size"], "float32")
@@ -62,9 +63,9 @@ def export_encoder(predictor, path, *, license="", command=""):
         rows={"class": class_name},
     )
     contents = {
-        **encoder.contents,
-        "config.json": _config(predictor, class_name, first_id, first_position),
-        "tokenizer_config.json": _tokenizer_config(predictor, first_id),
+        **vocabulary.contents,
+        "config.json": _config(predictor, class_name, vocabulary, first_position),
+        "tokenizer_config.json": _tokenizer_config(predictor, vocabulary),
         "README.md": card.encode(),
     }
     state = {encoders.with_prefix(name, kind): tensor for name, tensor in tensors.items()}
@@ -81,18 +82,17 @@ def _scale_numbers(predictor, tensors, name):
     tensors[f"{name}.bias"] = tensors[f"{name}.bias"] * width + np.float32(numbers.lowest)
 
 
-def _config(predictor, class_name, first_id, first_position):
-    model, encoder = predictor.model, predictor.encoders["inputs"]
-    kind, config, published = encoders.kind_of(model), model.config, encoder.published_ids
+def _config(predictor, class_name, vocabulary, first_position):
+    kind, config = encoders.kind_of(predictor.model), predictor.model.config
     theirs = {ours: name for name, ours in reversed(encoders.ACTIVATIONS.items())}
     head = config["head"]
     labels = {"class": predictor.labels, "tag": predictor.labels, "real": ["LABEL_0"]}.get(head)
     numbers = {str(i): label for i, label in enumerate(labels or ())}
-    ids = {"pad": PAD_ID, **({"bos": first_id, "eos": EOS_ID} if kind == "roberta" else {})}
+    roles = {"pad": PAD_ID, "bos": vocabulary.special_ids[vocabulary.first_token], "eos": EOS_ID}
     return {
         "architectures": [class_name],
         "model_type": kind,
-        "vocab_size": len(published),
+        "vocab_size": len(vocabulary.ids),
         "hidden_size": config["hidden_size"],
         "num_hidden_layers": config["num_layers"],
         "num_attention_heads": config["num_heads"],
@@ -104,7 +104,7 @@ def _config(predictor, class_name, first_id, first_position):
         "type_vocab_size": config["num_segments"],
         "layer_norm_eps": config["norm_epsilon"],
         **_sizes_of_relatives(kind, config),
-        **{f"{role}_token_id": published[i] for role, i in ids.items()},
+        **{f"{role}_token_id": vocabulary.ids[i] for role, i in roles.items() if role == "pad" or kind in _ENDED},
         **({"id2label": numbers, "label2id": {label: int(i) for i, label in numbers.items()}} if labels else {}),
         **({"problem_type": "regression"} if head == "real" else {}),
         "tie_word_embeddings": True,
@@ -123,22 +123,33 @@ def _sizes_of_relatives(kind, config):
     return {"use_task_id": True, "task_type_vocab_size": config["num_task_types"]} if kind == "ernie" else {}
 
 
-def _tokenizer_config(predictor, first_id):
+def _tokenizer_config(predictor, vocabulary):
     encoder = predictor.encoders["inputs"]
-    roles = {"cls": first_id, "sep": EOS_ID, "pad": PAD_ID, "unk": UNK_ID}
-    is_wordpiece = isinstance(encoder, WordPieceEncoder)
-    mask = [token for token in encoder.special_ids if token in ("[MASK]", "<mask>")]
+    mask = [token for token in vocabulary.special_ids if token in ("[MASK]", "<mask>")]
     return {
-        "tokenizer_class": "BertTokenizer" if is_wordpiece else "RobertaTokenizer",
-        **({"do_lower_case": encoder.lower} if is_wordpiece else {"add_prefix_space": False}),
-        **{f"{role}_token": encoder.tokens[i] for role, i in roles.items()},
-        **({} if is_wordpiece else {"bos_token": encoder.tokens[first_id], "eos_token": encoder.tokens[EOS_ID]}),
+        **_tokenizer(encoder, vocabulary.first_token),
         **({"mask_token": mask[0]} if mask else {}),
         "model_max_length": predictor.model.config["max_position"],
         "clean_up_tokenization_spaces": False,
     }
 
 
+def _tokenizer(encoder, first):
+    """Returns the part that is of one kind of vocabulary."""
+    if isinstance(encoder, SentencePieceEncoder):  # its clean-up is in the rules of the model already
+        kind = {"tokenizer_class": "AlbertTokenizer", "do_lower_case": False, "keep_accents": True}
+        tokens = albert_vocabulary.RESERVED
+    else:
+        is_wordpiece = isinstance(encoder, WordPieceEncoder)
+        kind = {"tokenizer_class": "BertTokenizer", "do_lower_case": encoder.lower}
+        kind = kind if is_wordpiece else {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False}
+        tokens = encoder.tokens[PAD_ID : UNK_ID + 1]
+    pad, end, unknown = tokens
+    ends = {} if kind["tokenizer_class"] == "BertTokenizer" else {"bos_token": first, "eos_token": end}
+    return {**kind, "cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown, **ends}
+
+
+_ENDED = ("roberta", "albert")  # whose config.json has the ids of the beginning and the end
 _USE = """```bash
 pip install transformers torch
 ```

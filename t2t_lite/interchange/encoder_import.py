@@ -14,7 +14,6 @@ from t2t_lite.interchange.imported_run import write_run_of_one_vocabulary
 from t2t_lite.interchange.published_vocabulary import vocabulary_of
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.text.vocabulary import PAD_ID
-from t2t_lite.text.vocabulary_files import open_encoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SIZES = {
@@ -57,7 +56,7 @@ def import_encoder(path, output_dir, problem=""):
 
     Args:
         path: str, a folder of `config.json`, `model.safetensors`, and the vocabulary: `vocab.txt`, or `vocab.json` and
-            `merges.txt`, or `tokenizer.json`.
+            `merges.txt`, or `spiece.model`, or `tokenizer.json`.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
         problem: str, the problem that the run belongs to; "": the usual one of the head, of single texts.
 
@@ -75,15 +74,14 @@ def import_encoder(path, output_dir, problem=""):
     if head is None:
         _LOGGER.warning(f"{path}: a model without head: features, and a beginning for training, are all it gives.")
     with vocabulary_of(path) as vocabulary:
-        encoder = open_encoder(vocabulary)
-        first_position = _check_vocabulary(path, config, encoder)
+        first_position = _check_vocabulary(path, config, vocabulary)
         hparams = _hparams(config, config["max_position_embeddings"] - first_position)
-        own = {"head": head or "masked_lm", "first_id": encoder.special_id(encoders.first_token(encoder))}
+        own = {"head": head or "masked_lm", "first_id": vocabulary.special_ids[vocabulary.first_token]}
         own["sentence_classes"] = 2 if problem == ARCHITECTURES[kind].sentence_problem else 0
 
         def fill(model):
             parts = encoders.parts(model, kind, first_position, has_head=head is not None)
-            named_weights.fill(parts, weights.take, encoder.published_ids, config["vocab_size"])
+            named_weights.fill(parts, weights.take, vocabulary.ids, config["vocab_size"])
             weights.check_all_taken()
 
         return write_run_of_one_vocabulary(
@@ -92,7 +90,7 @@ def import_encoder(path, output_dir, problem=""):
             model=TransformerEncoder.REGISTERED_NAME,
             hparams=hparams.override_from_dict(own),
             hparams_set=ARCHITECTURES[kind].hparams_set,
-            vocabulary=vocabulary,
+            vocabulary=vocabulary.path,
             remembered=_remembered(path, config, head, hparams.max_length),
             fill=fill,
         )
@@ -178,14 +176,14 @@ def _has_sentences(weights, kind):
     )
 
 
-def _check_vocabulary(folder, config, encoder):
+def _check_vocabulary(folder, config, vocabulary):
     """Returns the number of rows of the table of positions that are not used. Raises `UserError`."""
-    path, published = f"{folder}/config.json", encoder.published_ids
+    path, published = f"{folder}/config.json", vocabulary.ids
     count, size = len(published), config["vocab_size"]
     if -1 in published:
         lacking = ("padding", "end", "unknown text")[published.index(-1)]
-        raise UserError(f"{encoder.path}: no token for {lacking}. Expected the vocabulary of the model.")
-    check(path, "vocab_size", size, size >= count, f"the {count:,} tokens of {encoder.path}")
+        raise UserError(f"{vocabulary.path}: no token for {lacking}. Expected the vocabulary of the model.")
+    check(path, "vocab_size", size, size >= count, f"the {count:,} tokens of {vocabulary.path}")
     if size > count:
         _LOGGER.warning(f"{path}: vocab_size={size:,}, but {count:,} tokens: the ids beyond them are left out.")
     padding = config["pad_token_id"]

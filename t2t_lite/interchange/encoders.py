@@ -19,7 +19,6 @@ ACTIVATIONS = {  # of several names for one of ours the first one is written
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "swish",
     "swish": "swish",
 }  # fmt: skip
-FIRST_TOKENS = ("[CLS]", "<s>")
 PROJECTION = "encoder.embedding_hidden_mapping_in"
 _BODY = ("embeddings.", "encoder.", "pooler.")
 
@@ -177,13 +176,6 @@ def _head(model, names):
 def with_prefix(name, kind):
     """Returns the whole name of a Part."""
     return ARCHITECTURES[kind].prefix + name if name.startswith(_BODY) else name
-
-
-def first_token(encoder):
-    """Returns the name of the token that stands before every text. Raises `UserError` if there is none."""
-    name = next((token for token in FIRST_TOKENS if token in encoder.special_ids), FIRST_TOKENS[0])
-    encoder.special_id(name)
-    return name
 
 
 def _linear(name, layer):

@@ -1,21 +1,57 @@
-"""The vocabulary of a Hugging Face folder, in the files that `vocabulary_files` knows."""
+"""The vocabulary of a Hugging Face folder, in the files that `vocabulary_files` knows, and the other way round."""
 
 import contextlib
 import json
 import os
 import tempfile
+from typing import NamedTuple
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
+from t2t_lite.interchange import albert_vocabulary
+from t2t_lite.text.vocabulary import SentencePieceEncoder
+from t2t_lite.text.vocabulary_files import open_encoder
 
 _FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
-_WHOLE = "tokenizer.json"
+_WHOLE, _CONFIG = "tokenizer.json", "tokenizer_config.json"
 _SCHEMA = {"model": {"type": str, "vocab": dict | list, "merges?": list}}
+_ALBERT_SCHEMA = {"do_lower_case?": bool, "keep_accents?": bool}
+_FIRST = ("[CLS]", "<s>")
+
+
+class Published(NamedTuple):
+    """A vocabulary whose tokens are numbered otherwise there.
+
+    Attributes:
+        path: str, of our main file.
+        ids: list of int by our id: the id there, or -1 for an id that only we have.
+        special_ids: {token: our id}.
+        contents: {name of a file there: bytes}.
+    """
+
+    path: str
+    ids: list
+    special_ids: dict
+    contents: dict
+
+    @property
+    def first_token(self):
+        """The token that stands before every text. Raises `UserError` if there is none."""
+        if found := [token for token in _FIRST if token in self.special_ids]:
+            return found[0]
+        raise UserError(f"{self.path}: no special token {' or '.join(_FIRST)}. Expected the vocabulary of an encoder.")
+
+
+def published(encoder):
+    """Returns the Published of a TextEncoder. Raises `UserError` if no folder there can hold it."""
+    if isinstance(encoder, SentencePieceEncoder):
+        return Published(encoder.path, *albert_vocabulary.published(encoder))
+    return Published(encoder.path, encoder.published_ids, encoder.special_ids, encoder.contents)
 
 
 @contextlib.contextmanager
 def vocabulary_of(folder):
-    """Yields the path of the vocabulary's main file, which exists inside the block.
+    """Yields the Published of a folder, whose file exists inside the block.
 
     Transformers 5 writes `tokenizer.json` alone, which holds what `vocab.txt`, or `vocab.json` and `merges.txt`, held.
 
@@ -23,26 +59,38 @@ def vocabulary_of(folder):
         folder: str.
 
     Raises:
-        UserError: the folder has neither, or another kind of vocabulary.
+        UserError: there is no vocabulary, or one of another kind.
     """
+    sentencepiece, whole = (os.path.join(folder, name) for name in (albert_vocabulary.FILE, _WHOLE))
     for names in _FILES.values():
         if files.exists(os.path.join(folder, names[0])):
-            yield os.path.join(folder, names[0])
+            yield published(open_encoder(os.path.join(folder, names[0])))
             return
-    whole = os.path.join(folder, _WHOLE)
-    if not files.exists(whole):
-        expected = " or ".join([*(" and ".join(names) for names in _FILES.values()), _WHOLE])
-        raise UserError(f"{folder}: holds no vocabulary. Expected {expected}.")
-    model = files.read_json(whole, _SCHEMA)["model"]
-    if model["type"] not in _FILES:
-        raise UserError(f"{whole}: a vocabulary of the kind {model['type']}. Expected {' or '.join(_FILES)}.")
     with tempfile.TemporaryDirectory() as made:
+        if files.exists(sentencepiece):
+            yield _of_albert(folder, sentencepiece, os.path.join(made, "vocab.model"))
+            return
+        if not files.exists(whole):
+            expected = ["vocab.txt", "vocab.json and merges.txt", albert_vocabulary.FILE, _WHOLE]
+            raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(expected[:-1])} or {expected[-1]}.")
+        model = files.read_json(whole, _SCHEMA)["model"]
+        if model["type"] not in _FILES:
+            raise UserError(f"{whole}: a vocabulary of the kind {model['type']}. Expected {' or '.join(_FILES)}.")
         for name, content in zip(_FILES[model["type"]], _contents(model), strict=True):
             files.write_bytes(os.path.join(made, name), content.encode())
-        config = os.path.join(folder, "tokenizer_config.json")
-        if files.exists(config):
-            files.write_bytes(os.path.join(made, "tokenizer_config.json"), files.read_bytes(config))
-        yield os.path.join(made, _FILES[model["type"]][0])
+        if files.exists(os.path.join(folder, _CONFIG)):
+            files.write_bytes(os.path.join(made, _CONFIG), files.read_bytes(os.path.join(folder, _CONFIG)))
+        yield published(open_encoder(os.path.join(made, _FILES[model["type"]][0])))
+
+
+def _of_albert(folder, path, made):
+    config = os.path.join(folder, _CONFIG)
+    said = files.read_json(config, _ALBERT_SCHEMA) if files.exists(config) else {}
+    model, ids = albert_vocabulary.adopted(
+        files.read_bytes(path), path, said.get("do_lower_case", True), said.get("keep_accents", False)
+    )
+    files.write_bytes(made, model)
+    return published(SentencePieceEncoder(made))._replace(path=made, ids=ids)
 
 
 def _contents(model):

@@ -1,9 +1,11 @@
 """Folders of BERT and its relatives with random weights and small vocabularies, made without Hugging Face's package."""
 
+import io
 import json
 import re
 
 import numpy as np
+import sentencepiece
 
 from t2t_lite.interchange.safetensors_file import write_tensors
 from tests.text.published import PIECES, write_byte_level, write_pieces
@@ -34,8 +36,10 @@ def write_encoder(folder, class_name, prefix=True, rename=str, **config):
         more = {"vocab_size": len(vocab), "pad_token_id": vocab["<pad>"], "type_vocab_size": 1}
         positions = POSITIONS + vocab["<pad>"] + 1
     else:
-        write_pieces(folder)
-        more, positions = {"vocab_size": len(PIECES), "pad_token_id": 0, "type_vocab_size": 2}, POSITIONS
+        size = write_sentencepiece(folder) if kind == "albert" else len(PIECES)
+        more, positions = {"vocab_size": size, "pad_token_id": 0, "type_vocab_size": 2}, POSITIONS
+        if kind != "albert":
+            write_pieces(folder)
     if kind == "albert":
         more |= {"embedding_size": 8, "num_hidden_groups": 2, "num_hidden_layers": 4, "hidden_act": "gelu_new"}
     elif kind == "ernie":
@@ -53,6 +57,26 @@ def write_encoder(folder, class_name, prefix=True, rename=str, **config):
     write_tensors(str(folder / "model.safetensors"), {rename(name): tensor for name, tensor in tensors.items()})
     (folder / "config.json").write_text(json.dumps(said))
     return str(folder), tensors
+
+
+def write_sentencepiece(folder):
+    """Writes an ALBERT's spiece.model; returns the number of its pieces."""
+    words = ["the", "un", "cafe", "naive", "sing", "in", "12", "東", "red"]
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=(" ".join(words[at % 9 :] + words[: at % 7]) for at in range(100)),
+        model_writer=model,
+        vocab_size=40,
+        hard_vocab_limit=False,
+        pad_id=0,
+        unk_id=1,
+        bos_id=-1,
+        eos_id=-1,
+        control_symbols=["[CLS]", "[SEP]", "[MASK]"],
+        minloglevel=2,
+    )
+    (folder / "spiece.model").write_bytes(model.getvalue())
+    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
 
 
 def _body(kind, said):

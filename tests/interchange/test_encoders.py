@@ -45,7 +45,8 @@ def test_in_and_out_again(tmp_path, class_name):
     for name in {"vocab.txt", "vocab.json", "merges.txt"} & set(os.listdir(folder)):
         assert (tmp_path / "1" / name).read_bytes() == pathlib.Path(folder, name).read_bytes()
     assert config_of(folder).items() <= config_of(tmp_path / "1").items()
-    for name in ("model.safetensors", "config.json", "tokenizer_config.json"):
+    vocabulary = {"spiece.model"} & set(os.listdir(folder))
+    for name in ("model.safetensors", "config.json", "tokenizer_config.json", *vocabulary):
         assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
     card = (tmp_path / "1" / "README.md").read_text()
     assert class_name in card and "MIT" in card
@@ -167,6 +168,30 @@ def test_tokenizer_json_alone(tmp_path):
             t2t_lite.load(str(tmp_path / f"{kind}_{name}")).encoders["inputs"] for name in ("run", "again")
         )
         assert before.tokens == after.tokens and before.encode("the cafe 12") == after.encode("the cafe 12")
+
+
+def test_an_albert_cleans_texts_up(tmp_path):
+    """As its tokenizer does: quotation marks, accents, case. The second time the model's own rules do all of it."""
+    folder, _ = write_encoder(tmp_path / "theirs", "AlbertForMaskedLM")
+    import_hugging_face(folder, str(tmp_path / "run"))
+    predictor = t2t_lite.load(str(tmp_path / "run"))
+    export_hugging_face(predictor, str(tmp_path / "out"))
+    import_hugging_face(str(tmp_path / "out"), str(tmp_path / "again"))
+    for encoder in (predictor.encoders["inputs"], t2t_lite.load(str(tmp_path / "again")).encoders["inputs"]):
+        for text, same in (
+            ("Cafe\u0301 NA\u00cfVE", "cafe naive"),
+            ("``the''", '"the"'),
+            ("\uff11\u2461\u3000in", "12 in"),
+        ):
+            assert encoder.encode(text) == encoder.encode(same) and encoder.encode(same), text
+        assert encoder.tf_encode(["Caf\u00e9"]).to_list() == [encoder.encode("cafe")]
+    config = pathlib.Path(folder, "tokenizer_config.json")
+    config.write_text(json.dumps({"do_lower_case": False}))
+    import_hugging_face(folder, str(tmp_path / "cased"))
+    encoder = t2t_lite.load(str(tmp_path / "cased")).encoders["inputs"]
+    assert encoder.encode("Caf\u00e9") != encoder.encode("caf\u00e9") == encoder.encode("cafe")
+    config.write_text(json.dumps({"do_lower_case": True, "keep_accents": True}))
+    refused(folder, tmp_path / "x", "keep_accents=True")
 
 
 def test_a_vector_of_zeros_before_the_text(tmp_path):

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shutil
 
 import keras
 import numpy as np
@@ -11,6 +12,7 @@ import transformers
 
 import t2t_lite
 from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.interchange.published_vocabulary import published
 from tests.interchange.encoder_folders import CLASSES, POSITIONS, write_encoder
 from tests.text.published import texts
 
@@ -32,27 +34,34 @@ def both(request, tmp_path_factory):
         torch.nn.init.normal_(weight, mean=float(is_scale), std=0.3)
     folder = str(made / "theirs")
     model.save_pretrained(folder)
-    kind = transformers.RobertaTokenizer if "Roberta" in request.param else transformers.BertTokenizer
-    tokenizer = kind.from_pretrained(ours)
-    tokenizer.save_pretrained(folder)
-    assert not pathlib.Path(folder, "vocab.txt").exists()  # tokenizer.json holds it
+    kind = {"R": "Roberta", "A": "Albert"}.get(request.param[0], "Bert")
+    tokenizer = getattr(transformers, f"{kind}Tokenizer").from_pretrained(ours)
+    if kind == "Albert":
+        shutil.copy(f"{ours}/spiece.model", folder)
+    else:
+        tokenizer.save_pretrained(folder)
+        assert not pathlib.Path(folder, "vocab.txt").exists()  # tokenizer.json holds it
     import_hugging_face(folder, str(made / "run"))
     return t2t_lite.load(str(made / "run")), model, tokenizer
 
 
+def published_ids(predictor):
+    return published(predictor.encoders["inputs"]).ids
+
+
 def test_ids(both):
     predictor, _, tokenizer = both
-    encoder = predictor.encoders["inputs"]
-    first = encoder.published_ids[predictor.model.config["first_id"]]
+    encoder, ids = predictor.encoders["inputs"], published_ids(predictor)
+    first = ids[predictor.model.config["first_id"]]
     for text in texts(300):
         theirs = tokenizer(text, split_special_tokens=True).input_ids
-        assert theirs == [first, *(encoder.published_ids[i] for i in [*encoder.encode(text), 1])], text
+        assert theirs == [first, *(ids[i] for i in [*encoder.encode(text), 1])], text
 
 
 def test_hidden_states_and_logits(both):
     """Of a batch of texts and pairs of unequal lengths; of their padding nothing is compared."""
     predictor, peer, _ = both
-    model, published = predictor.model, np.array(predictor.encoders["inputs"].published_ids)
+    model, published = predictor.model, np.array(published_ids(predictor))
     mask = np.pad(INPUTS != 0, ((0, 0), (1, 0)), constant_values=True)
     rows = published[np.pad(INPUTS, ((0, 0), (1, 0)), constant_values=model.config["first_id"])]
     batch = {"input_ids": torch.tensor(rows), "attention_mask": torch.tensor(mask.astype("int64"))}

@@ -1,0 +1,119 @@
+"""ALBERT's vocabulary, a SentencePiece model behind a clean-up of text, as a SentencePiece model with our ids.
+
+Transformers replaces quotation marks, takes accents away and makes letters small before SentencePiece sees a text. Here
+all of it is in the model's own rules, so that exports have it in the graph, too.
+"""
+
+import os
+import tempfile
+import unicodedata
+
+from t2t_lite import files
+from t2t_lite.errors import UserError
+from t2t_lite.text.subwords import parse_sentencepiece, train_bpe, with_usual_ids
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+
+FILE = "spiece.model"
+# In the order that its tokenizer expects.
+_SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+RESERVED = ("<pad>", "[SEP]", "<unk>")  # our first ids
+_QUOTES = {"``": '"', "''": '"'}
+_BORDER = "|"
+_CHUNK = 2**14
+
+
+def adopted(model, path, lower, keep_accents):
+    """Returns (the bytes of a SentencePiece model with our ids, list of int by our id: the id there).
+
+    Args:
+        model: bytes of the published one.
+        path: str, its name, for errors.
+        lower, keep_accents: bool, `do_lower_case` and `keep_accents` of its tokenizer.
+
+    Raises:
+        UserError: not a SentencePiece model with these special tokens, or a clean-up that is not supported.
+    """
+    proto = parse_sentencepiece(model, path)
+    control = {piece.piece for piece in proto.pieces if piece.type == proto.SentencePiece.CONTROL}
+    if missing := [token for token in ("<pad>", "[CLS]", "[SEP]") if token not in control]:
+        raise UserError(f"{path}: no special token {missing[0]}. Expected the vocabulary of an ALBERT.")
+    if lower and keep_accents:
+        raise UserError(f"{path}: do_lower_case=True with keep_accents=True. Expected one of them.")
+    theirs = {piece.piece: i for i, piece in enumerate(proto.pieces)}
+    proto.trainer_spec.pad_piece, proto.trainer_spec.eos_piece = "<pad>", "[SEP]"
+    if not keep_accents:
+        proto.normalizer_spec.precompiled_charsmap = _compiled(_rules(proto, lower))
+    made = with_usual_ids(proto.SerializeToString(deterministic=True), path)
+    return made, [theirs[piece.piece] for piece in parse_sentencepiece(made, path).pieces]
+
+
+def published(encoder):
+    """Returns (list of int by our id: the id there, {name: our id} of special tokens, {name of a file: bytes}).
+
+    Args:
+        encoder: SentencePieceEncoder of a model that `adopted` made.
+
+    Raises:
+        UserError: its model is another one.
+    """
+    proto = parse_sentencepiece(files.read_bytes(encoder.path), encoder.path)
+    pieces = [piece.piece for piece in proto.pieces]
+    missing = [token for token in _SPECIAL if token not in pieces]
+    if missing or proto.trainer_spec.model_type != proto.trainer_spec.UNIGRAM or pieces[EOS_ID] != "[SEP]":
+        raise UserError(
+            f"{encoder.path}: {f'no {missing[0]}' if missing else 'not an ALBERT vocabulary'}: SentencePiece in "
+            "Transformers is for vocabularies that came from there. Expected one of these, WordPiece or byte-level BPE."
+        )
+    order = [pieces.index(token) for token in _SPECIAL]
+    order += [i for i in range(len(pieces)) if i not in order]
+    ids = [0] * len(order)
+    for theirs, ours in enumerate(order):
+        ids[ours] = theirs
+    kept = [proto.SentencePiece.FromString(proto.pieces[i].SerializeToString()) for i in order]
+    del proto.pieces[:]
+    proto.pieces.extend(kept)
+    spec = proto.trainer_spec
+    spec.pad_id, spec.unk_id, spec.eos_id, spec.bos_id = ids[PAD_ID], ids[UNK_ID], -1, -1
+    special = {token: pieces.index(token) for token in _SPECIAL}
+    return ids, special, {FILE: proto.SerializeToString(deterministic=True)}
+
+
+def _rules(proto, lower):
+    """Returns {text: what becomes of it} of the clean-up and the model's own rules, where they change anything."""
+    import sentencepiece
+
+    spec = proto.normalizer_spec
+    plain = type(proto).FromString(proto.SerializeToString())
+    for name in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
+        setattr(plain.normalizer_spec, name, False)
+    spec.remove_extra_whitespaces = True  # they are, before it sees the text
+    normalizer = sentencepiece.SentencePieceProcessor(model_proto=plain.SerializeToString())
+    codes = [*range(1, 0xD800), *range(0xE000, 0x30000), *range(0xE0000, 0xE0200)]  # elsewhere nothing changes
+    characters = [chr(code) for code in codes if chr(code) != _BORDER]
+    found = {}
+    for start in range(0, len(characters), _CHUNK):
+        chunk = characters[start : start + _CHUNK]
+        cleaned = normalizer.normalize(_BORDER.join(_clean(character, lower) for character in chunk)).split(_BORDER)
+        found.update(zip(chunk, cleaned, strict=True))
+    found = {text: "".join(" " if c.isspace() else c for c in became) for text, became in found.items()} | _QUOTES
+    return {text: became for text, became in found.items() if text != became}
+
+
+def _clean(character, lower):
+    parts = [part for part in unicodedata.normalize("NFKD", character) if unicodedata.category(part)[0] != "M"]
+    return "".join(part.lower() if lower else part for part in parts).replace(_BORDER, "")
+
+
+def _compiled(rules):
+    """Returns rules in the form that SentencePiece's models hold; its trainer alone can make it."""
+    from t2t_lite.text.sentencepiece_proto import ModelProto
+
+    def hexadecimal(text):
+        return " ".join(f"{ord(character):X}" for character in text)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rules.tsv")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"{hexadecimal(text)}\t{hexadecimal(became)}\n" for text, became in sorted(rules.items()))
+        model = train_bpe({"ab": 2}, vocab_size=6, hard_vocab_limit=False, normalization_rule_tsv=path)
+    return ModelProto.FromString(model).normalizer_spec.precompiled_charsmap
