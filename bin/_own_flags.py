@@ -5,7 +5,7 @@ from t2t_lite.ranges import MASK_RATE, MASK_UNITS, PAIRS, SEQUENCE_LENGTH, VOCAB
 OWN_FLAGS = (
     "train_files", "dev_files", "test_files", "languages", "corpus_weights", "filters", "held_out", "vocab_size",
     "target_vocab_size", "vocab_type", "vocab_from", "user_defined_symbols", "max_samples_for_vocab", "sequence_length",
-    "doc_stride", "mask_rate", "mask_unit",
+    "doc_stride", "mask_rate", "mask_unit", "phrase_file",
 )  # fmt: skip
 
 
@@ -15,7 +15,8 @@ def define_own_flags(flags):
         "train_files",
         [],
         "translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz) or a .tsv: a.en,a.de,b.tsv. "
-        "parsing_english_own: one file of bracketed trees. languagemodel_own, masked_lm_own: texts. classify_own, "
+        "parsing_english_own: one file of bracketed trees. languagemodel_own, masked_lm_own: texts; next_sentence_own, "
+        "sentence_order_own: a sentence per line, a blank line between documents. classify_own, "
         "classify_pair_own, regress_own, regress_pair_own: lines of label<TAB>text, label<TAB>first<TAB>second. "
         "tag_own: CoNLL's columns. qa_own: SQuAD's JSON.",
     )
@@ -74,7 +75,8 @@ def define_own_flags(flags):
     flags.DEFINE_integer(
         "sequence_length",
         None,
-        "languagemodel_own, masked_lm_own, qa_own: ids in a row; 1024, 511 and 383 when left out.",
+        "languagemodel_own, masked_lm_own, next_sentence_own, sentence_order_own, qa_own: ids in a row; 1024, 511 and, "
+        "of qa_own, 383 when left out.",
         limits=SEQUENCE_LENGTH,
     )
     flags.DEFINE_integer(
@@ -90,5 +92,6 @@ def define_own_flags(flags):
         "mask_unit",
         None,
         list(MASK_UNITS),
-        "masked_lm_own: what is masked as a whole. Default: word.",
+        "masked_lm_own: what is masked as a whole; phrase: see --phrase_file. Default: word.",
     )
+    flags.DEFINE_path("phrase_file", None, "With --mask_unit=phrase: a text with a phrase per line.")

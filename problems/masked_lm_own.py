@@ -9,6 +9,7 @@ batch is read, so that each epoch has other masks (RoBERTa's dynamic masking).
 import types
 
 from t2t_lite import registry
+from t2t_lite.corpora import plain_text
 from t2t_lite.data.problem import VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.problems.languagemodel_own import LanguagemodelOwn
@@ -31,6 +32,7 @@ class MaskedLmOwn(LanguagemodelOwn):
             **LanguagemodelOwn._CONFIG,
             "mask_rate": lambda rate: isinstance(rate, float) and rate in MASK_RATE,
             "mask_unit": lambda unit: unit in MASK_UNITS,
+            "phrases": lambda phrases: phrases is None or all(isinstance(phrase, str) for phrase in phrases),
         }
     )
 
@@ -46,6 +48,7 @@ class MaskedLmOwn(LanguagemodelOwn):
         max_samples_for_vocab=None,
         mask_rate=None,
         mask_unit=None,
+        phrase_file=None,
     ):
         """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
 
@@ -54,7 +57,8 @@ class MaskedLmOwn(LanguagemodelOwn):
             vocab_size, vocab_type, vocab_from, max_samples_for_vocab: see `OwnVocabulary.vocabulary_config`. A
                 vocabulary that is learned is SentencePiece's; one that is given has to have [MASK] or <mask>.
             mask_rate: float, the share of ids that a model has to guess; None: 0.15.
-            mask_unit: "token", "word" or "ngram", what is masked as a whole; None: word.
+            mask_unit: "token", "word", "ngram" or "phrase", what is masked as a whole; None: word.
+            phrase_file: path of a text with a phrase per line, for "phrase".
 
         Raises:
             UserError: a flag is missing, malformed or contradicts another, or a file does not exist.
@@ -68,7 +72,18 @@ class MaskedLmOwn(LanguagemodelOwn):
             )
         rate = typed_value("--mask_rate", 0.15 if mask_rate is None else mask_rate, float, MASK_RATE)
         unit = typed_value("--mask_unit", mask_unit or "word", str, Choices(MASK_UNITS))
-        self.remember({**self.config, "mask_rate": rate, "mask_unit": unit})
+        if (unit == "phrase") != bool(phrase_file):
+            found = f"and --phrase_file={phrase_file}" if phrase_file else "without --phrase_file"
+            raise UserError(
+                f"--mask_unit={unit} {found}: expected --mask_unit=phrase --phrase_file=FILE, with a phrase per line, "
+                "or neither."
+            )
+        phrases = None
+        if phrase_file:
+            phrases = sorted({plain_text.clean(line) for line in plain_text.read_lines(phrase_file)} - {""})
+            if not phrases:
+                raise UserError(f"--phrase_file={phrase_file}: all its lines are blank. Expected a phrase per line.")
+        self.remember({**self.config, "mask_rate": rate, "mask_unit": unit, "phrases": phrases})
 
     @property
     def additional_reserved_tokens(self):
@@ -80,7 +95,8 @@ class MaskedLmOwn(LanguagemodelOwn):
         from t2t_lite.data.masking import masking_of
 
         encoder = super().feature_encoders(data_dir)["targets"]
-        self.masking = masking_of(encoder, self.config["mask_rate"], self.config["mask_unit"])
+        c = self.config
+        self.masking = masking_of(encoder, c["mask_rate"], c["mask_unit"], c.get("phrases") or ())
         return {"inputs": encoder, "targets": encoder}
 
     def corrupt(self, batch, seeds):

@@ -86,7 +86,7 @@ CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
 MASK_RATE = Range(0.001, 0.999)
-MASK_UNITS = ("token", "word", "ngram")  # what a masked language model guesses as a whole
+MASK_UNITS = ("token", "word", "ngram", "phrase")  # what a masked language model guesses as a whole
 METRIC_MOVE = Range(0, 10**6)
 SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text, or from a row's start to that of the next one
 SHARE = Range(most=1, above=0)

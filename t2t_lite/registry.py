@@ -38,6 +38,7 @@ _BUILT_IN = {
         "t2t_lite.problems.published_labels",
         "t2t_lite.problems.qa_own",
         "t2t_lite.problems.regress_own",
+        "t2t_lite.problems.sentence_pretraining_own",
         "t2t_lite.problems.tag_own",
         "t2t_lite.problems.translate_own",
         "t2t_lite.problems.translate_wmt",

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
 from t2t_lite.random_numbers import uniform_numbers
 from t2t_lite.ranges import MASK_RATE, MASK_UNITS
 from t2t_lite.text.vocabulary import EOS_ID
@@ -17,6 +17,7 @@ from t2t_lite.text.vocabulary import EOS_ID
 # How much of what is to be guessed the model sees as the mask, as another id, and as it is.
 _SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
 LONGEST_NGRAM = 3
+LONGEST_PHRASE = 16  # ids
 _MASKS = ("[MASK]", "<mask>")  # BERT's and RoBERTa's
 _SPECIAL = re.compile(r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]|<(pad|s|/s|unk|mask|unused_?\d*)>|<\|endoftext\|>")
 _SEPARATE = "\u2581"  # begins a word in SentencePiece's vocabularies
@@ -24,7 +25,10 @@ _SEPARATE = "\u2581"  # begins a word in SentencePiece's vocabularies
 
 def mask_of(encoder):
     """Returns (id, piece) of a vocabulary's mask. Raises `UserError` if it has none."""
-    pieces = encoder.pieces(range(encoder.vocab_size))
+    return _mask_in(encoder.pieces(range(encoder.vocab_size)))
+
+
+def _mask_in(pieces):
     found = [(pieces.index(mask), mask) for mask in _MASKS if mask in pieces]
     if not found:
         raise UserError(
@@ -34,23 +38,33 @@ def mask_of(encoder):
     return found[0]
 
 
-def masking_of(encoder, rate, unit):
+def masking_of(encoder, rate, unit, phrases=()):
     """Returns the Masking of a vocabulary.
 
     Args:
         encoder: TextEncoder of SentencePiece's pieces, or of a published vocabulary (WordPiece, byte-level BPE).
         rate, unit: see `Masking`.
+        phrases: list of str, which are found wherever they stand between the borders of words.
 
     Raises:
-        UserError: the vocabulary has no mask.
+        UserError: the vocabulary has no mask, or no phrase is made of its pieces.
     """
-    mask_id, _ = mask_of(encoder)
     pieces = encoder.pieces(range(encoder.vocab_size))
+    mask_id, _ = _mask_in(pieces)
+    ordinary = np.array([i > EOS_ID and not _SPECIAL.fullmatch(piece) for i, piece in enumerate(pieces)])
+    # At the beginning of a text and within it.
+    encoded = {tuple(encoder.encode(before + phrase)) for phrase in phrases for before in ("", " ")}
+    known = sorted(ids for ids in encoded if ids and len(ids) <= LONGEST_PHRASE and ordinary[list(ids)].all())
+    if phrases and not known:
+        raise UserError(
+            f"None of the {len(phrases):,} phrases has 1 to {LONGEST_PHRASE} pieces of the vocabulary, such as "
+            f"{shown(phrases[0])}. Expected phrases of the text, one per line."
+        )
     is_wordpiece = any(piece.startswith("##") for piece in pieces)
     begins = any(piece.startswith(_SEPARATE) for piece in pieces)
     return Masking(
         mask_id,
-        np.array([i > EOS_ID and not _SPECIAL.fullmatch(piece) for i, piece in enumerate(pieces)]),
+        ordinary,
         np.array(
             [
                 piece.startswith("##") if is_wordpiece else not piece.startswith(_SEPARATE if begins else "\u0120")
@@ -59,6 +73,7 @@ def masking_of(encoder, rate, unit):
         ),
         rate,
         unit,
+        known,
     )
 
 
@@ -71,8 +86,10 @@ class Masking:
         ordinary: bool [V], the ids that may be masked and that may replace others: no padding, end or other special id.
         continues: bool [V], the ids that continue the word of the id before them.
         rate: float, the share of a row's ordinary ids that are to be guessed; at least one id of a row is.
-        unit: what is masked as a whole: "token", "word", or "ngram", one to three words in a row, n of them with a
-            probability in proportion to 1/n (Lan et al. 2020, "ALBERT", section 3.1).
+        unit: what is masked as a whole: "token", "word"; "ngram", one to three words in a row, n of them with a
+            probability in proportion to 1/n (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase of a list,
+            and a word where there is none (Sun et al. 2019, "ERNIE").
+        phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Those that overlap in a row are one.
 
     Raises:
         UserError: the rate is not between 0 and 1, the unit is unknown, or the vocabulary has no ordinary id.
@@ -83,6 +100,7 @@ class Masking:
     continues: np.ndarray
     rate: float = 0.15
     unit: str = "token"
+    phrases: tuple = ()
 
     def __post_init__(self):
         if self.rate not in MASK_RATE:
@@ -121,6 +139,8 @@ class Masking:
             return tf.ones_like(maskable)
         follows = maskable & tf.pad(maskable, [[0, 0], [1, 0]])[:, :-1]
         words = ~(follows & tf.gather(tf.constant(self.continues), ids))
+        if self.unit == "phrase":
+            return words & ~_inside(ids, words, self.phrases)
         return words if self.unit == "word" else _ngram_starts(words, follows, random)
 
 
@@ -144,6 +164,53 @@ def _chosen(starts, maskable, random, rate):
     rank = tf.argsort(order, axis=1)
     taken_before = tf.cast(tf.gather(rank, start, batch_dims=1), tf.float32)
     return maskable & (taken_before < tf.maximum(wanted, 1))
+
+
+def _inside(ids, words, phrases):
+    """Returns bool [B, T]: what belongs to a phrase that begins before.
+
+    Args:
+        ids: int32 [B, T].
+        words: bool [B, T], where a word begins; phrases begin and end there.
+        phrases: sequence of sequences of ids.
+    """
+    ends = tf.pad(words, [[0, 0], [0, LONGEST_PHRASE]], constant_values=True)
+    ids = tf.pad(tf.cast(ids, tf.int64), [[0, 0], [0, LONGEST_PHRASE]])
+    length = tf.shape(words)[1]
+    inside = tf.zeros_like(words)
+    for n in sorted({len(phrase) for phrase in phrases} - {0, 1}):
+        known = np.unique([_number(phrase) for phrase in phrases if len(phrase) == n])
+        number = _number([ids[:, k : k + length] for k in range(n)])
+        place = tf.minimum(tf.searchsorted(known, tf.reshape(number, [-1])), len(known) - 1)
+        found = words & ends[:, n : n + length] & (tf.reshape(tf.gather(known, place), tf.shape(number)) == number)
+        for k in range(1, n):
+            inside |= tf.pad(found, [[0, 0], [k, 0]])[:, :length]
+    return inside
+
+
+def _number(ids):
+    """Returns an int64 that stands for some ids; that of others is the same in one case of 2^64."""
+    total = np.zeros([], np.int64)
+    with np.errstate(over="ignore"):
+        for each in ids:
+            total = total * np.int64(6364136223846793005) + (each + np.int64(1442695040888963407))
+    return total
+
+
+def one_of(first, second, seeds):
+    """Draws one of two rows, each with the same probability.
+
+    Args:
+        first, second: int32 [B, T] and [B, S], padded with 0.
+        seeds: int32 [B, 2].
+
+    Returns:
+        (int32 [B, max(T, S)], int32 [B]: 1 for the first row, 2 for the second).
+    """
+    width = tf.maximum(tf.shape(first)[1], tf.shape(second)[1])
+    first, second = (tf.pad(rows, [[0, 0], [0, width - tf.shape(rows)[1]]]) for rows in (first, second))
+    is_first = uniform_numbers(seeds, 3, 1)[:, 2, 0, 0] < 0.5  # `Masking` has drawn the other two
+    return tf.where(is_first[:, None], first, second), tf.where(is_first, 1, 2)
 
 
 def _ngram_starts(words, follows, random):

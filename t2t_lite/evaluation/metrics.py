@@ -20,6 +20,7 @@ def token_accuracy(logits, labels):
 
 registry.register_metric("token_accuracy")(token_accuracy)
 registry.register_metric("accuracy")(token_accuracy)  # of classes, one label per example
+registry.register_metric("sentence_accuracy", feature="sentence")(token_accuracy)  # see sentence_pretraining_own
 
 for _task in answer_metrics.METRICS.values():
     for _name in _task.keys() - {"accuracy", "token_accuracy"}:  # these are counted in the graph

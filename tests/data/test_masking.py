@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data.masking import LONGEST_NGRAM, Masking
+from t2t_lite.data.masking import LONGEST_NGRAM, Masking, masking_of, one_of
 from t2t_lite.errors import UserError
 
 V, MASK, SPECIAL = 50, 3, (0, 1, 2, 3)
@@ -82,10 +82,64 @@ def test_eight_in_ten_are_masked_and_one_in_ten_is_another_ordinary_id(batch):
     assert ORDINARY[others].all() and len(set(others)) == ORDINARY.sum()
 
 
-@pytest.mark.parametrize("unit", ["token", "word", "ngram"])
+PHRASES = ((5, 6, 30), (6, 30, 7), (8, 9), (31, 8), (10,))
+
+
+def test_phrases_are_masked_as_a_whole():
+    random = np.random.RandomState(3)
+    ids = random.choice([*range(4, 11), 30, 1], (3000, 16))
+    seeds = tf.constant(random.randint(0, 2**31, (3000, 2)), tf.int32)
+    _, targets = make(unit="phrase", rate=0.2, phrases=PHRASES)(tf.constant(ids, tf.int32), seeds)
+    chosen, joined = targets.numpy() != 0, 0
+    for row, masked in zip(ids, chosen, strict=True):
+        words = [at for at, i in enumerate(row) if not (CONTINUES[i] and at and row[at - 1] > 3)]
+        borders = {*words, len(row)}
+        for phrase in PHRASES:
+            for start in words:
+                end = start + len(phrase)
+                if end in borders and tuple(row[start:end]) == phrase:
+                    borders -= {*range(start + 1, end)}
+                    joined += len(phrase) > 1
+        units = np.split(masked, sorted(borders - {0, len(row)}))
+        assert all(len({*unit}) == 1 for unit in units), "a phrase is masked in part"
+        longest = max(map(len, units))
+        assert masked.sum() <= max(1, round(0.2 * (row > 3).sum())) + longest - 1, "more than phrases are joined"
+    assert joined > 300
+
+
+class Words:
+    """A vocabulary of whole words."""
+
+    words = ("<pad>", "</s>", "<unk>", "[MASK]", "\u2581new", "\u2581york", "\u2581old")
+    vocab_size = len(words)
+
+    def pieces(self, ids):
+        return [self.words[i] for i in ids]
+
+    def encode(self, text):
+        return [self.words.index(f"\u2581{w}") if f"\u2581{w}" in self.words else 2 for w in text.split()]
+
+
+def test_phrases_of_other_pieces_than_the_vocabularys_are_left_out():
+    assert masking_of(Words(), 0.2, "phrase", ["new york", "new jersey"]).phrases == [(4, 5)]
+    with pytest.raises(UserError, match="None of the 1 phrases has 1 to 16 pieces of the vocabulary, such as 'jersey'"):
+        masking_of(Words(), 0.2, "phrase", ["jersey"])
+
+
+def test_one_of_two_rows_is_drawn_by_the_seed(batch):
+    ids, seeds = batch
+    other = tf.ones([ROWS, 3], tf.int32)
+    found, number = (tensor.numpy() for tensor in one_of(ids, other, seeds))
+    assert found.shape == (ROWS, LENGTH) and 0.4 < (number == 1).mean() < 0.6
+    wide = np.pad(other, [[0, 0], [0, LENGTH - 3]])
+    np.testing.assert_array_equal(found, np.where((number == 1)[:, None], ids, wide))
+    np.testing.assert_array_equal(one_of(ids[5:6], other[5:6], seeds[5:6])[1], number[5:6])
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "ngram", "phrase"])
 def test_masks_depend_on_the_seed_and_the_row_alone(batch, unit):
     ids, seeds = batch
-    masking = make(unit=unit)
+    masking = make(unit=unit, phrases=PHRASES)
     shown, targets = masking(ids, seeds)
     wider, _ = masking(tf.pad(ids, [[0, 0], [0, 9]]), seeds)
     alone = [masking(ids[row : row + 1], seeds[row : row + 1])[1][0] for row in range(3)]

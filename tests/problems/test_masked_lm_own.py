@@ -51,6 +51,24 @@ def test_what_is_masked_is_to_be_guessed_and_the_rest_is_the_text(folder):
     assert (chosen[:, 1:] == chosen[:, :-1])[both].all(), "a word is masked in part"
 
 
+def test_phrases_of_a_file_are_masked_as_a_whole(folder, tmp_path):
+    (tmp_path / "phrases.txt").write_text("green bottles\n\non the wall\n")
+    problem = registry.problem("masked_lm_own")
+    paths = {"train_files": [f"{folder}/a.txt"], "dev_files": [f"{folder}/a.txt"], "vocab_from": [folder]}
+    problem.configure(**paths, sequence_length=24, mask_unit="phrase", phrase_file=str(tmp_path / "phrases.txt"))
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    encoder = registry.problem("masked_lm_own").get_feature_encoders(str(tmp_path))["inputs"]
+    phrase, seen = encoder.encode("green bottles"), 0
+    for inputs, targets in rows(str(tmp_path), "eval"):
+        ids = [t or i for i, t in zip(inputs, targets, strict=True)]
+        for at in range(len(ids) - len(phrase) + 1):
+            if ids[at : at + len(phrase)] == phrase:
+                masked = [t != 0 for t in targets[at : at + len(phrase)]]
+                assert len({*masked}) == 1
+                seen += masked[0]
+    assert seen
+
+
 @pytest.mark.slow
 def test_an_evaluation_has_the_same_masks_in_any_batches_and_each_epoch_of_training_has_others(folder):
     evaluations = [rows(folder, "eval", f"batch_size={size}") for size in (64, 500)]
@@ -70,7 +88,9 @@ def test_an_evaluation_has_the_same_masks_in_any_batches_and_each_epoch_of_train
     [
         ({"mask_rate": 0.0}, "--mask_rate=0.0: expected"),
         ({"mask_rate": 1.0}, "--mask_rate=1.0: expected"),
-        ({"mask_unit": "phrase"}, "--mask_unit='?phrase'?: expected.* token, word, ngram"),
+        ({"mask_unit": "phrases"}, "--mask_unit='?phrases'?: expected.* token, word, ngram, phrase"),
+        ({"mask_unit": "phrase"}, "--mask_unit=phrase without --phrase_file: expected"),
+        ({"phrase_file": "p.txt"}, "--mask_unit=word and --phrase_file=p.txt: expected"),
         ({"vocab_type": "byte_level_bpe"}, "--vocab_type=byte_level_bpe: such a vocabulary is learned without"),
         ({"dev_files": []}, "masked_lm_own: missing --dev_files"),
     ],

@@ -1,4 +1,4 @@
-"""Runs of an encoder: masked ids on eight replicas, an exact resume, and a classifier that goes on from it."""
+"""Runs of an encoder: pretraining on eight replicas, an exact resume, and a classifier that goes on from it."""
 
 import random
 
@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import t2t_lite
 from t2t_lite import registry
-from tests.training.runs import assert_same, state, trainer
+from tests.training.runs import assert_same, log, state, trainer
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +31,10 @@ def data(tmp_path_factory):
     text.generate_data(str(folder / "text"), str(folder))
     labelled.configure([str(folder / "a.tsv")], [str(folder / "a.tsv")], vocab_from=[str(folder / "text")])
     labelled.generate_data(str(folder / "labelled"), str(folder))
+    ordered = registry.problem("sentence_order_own")
+    files = [str(folder / "a.txt")]
+    ordered.configure(files, files, sequence_length=31, vocab_from=[str(folder / "text")], mask_unit="ngram")
+    ordered.generate_data(str(folder / "ordered"), str(folder))
     return folder
 
 
@@ -45,12 +49,21 @@ def masked(data, output_dir, rate=0.001, hparams="", **settings):
     )
 
 
+def ordered(data, output_dir, hparams="", **settings):
+    """A run of masked ids and the order of sentences, whose two layers share their weights, as ALBERT's do."""
+    two = SIZES.replace("num_hidden_layers=1", "num_hidden_layers=2")
+    sizes = f"{two},embedding_size=8,max_position=64,learning_rate_schedule=constant{hparams}"
+    named = {"problem": "sentence_order_own", "hparams_set": "albert_base", "model": "transformer"}
+    return trainer(str(data / "ordered"), output_dir, sizes, **named, **settings)
+
+
 def test_eight_replicas_are_eight_batches_of_one_and_a_run_in_parts_is_that_in_one(data, tmp_path):
-    masked(data, tmp_path / "eight", logical_cpus=8).train(6)
-    masked(data, tmp_path / "parts", logical_cpus=8).train(3)
-    masked(data, tmp_path / "parts", logical_cpus=8).train(6)
+    ordered(data, tmp_path / "eight", logical_cpus=8).train(6)
+    ordered(data, tmp_path / "parts", logical_cpus=8).train(3)
+    ordered(data, tmp_path / "parts", logical_cpus=8).train(6)
     assert_same(state(tmp_path / "parts", 6), state(tmp_path / "eight", 6))
-    masked(data, tmp_path / "one", hparams=",gradient_accumulation_steps=8").train(6)
+    assert log(tmp_path / "parts", "progress")[-1]["loss_sentence"] > 0
+    ordered(data, tmp_path / "one", hparams=",gradient_accumulation_steps=8").train(6)
     before, eight, one = (state(tmp_path / name, step) for name, step in (("eight", 3), ("eight", 6), ("one", 6)))
     names = [name for name in eight if name.startswith("model/") and eight[name].dtype == "float32"]
     moved = tf.linalg.global_norm([eight[name] - before[name] for name in names])

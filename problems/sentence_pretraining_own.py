@@ -1,0 +1,159 @@
+"""`next_sentence_own`, `sentence_order_own`: masked words, and how two texts of a row belong together (BERT, ALBERT).
+
+    t2t-datagen --problem=next_sentence_own --train_files=a.txt --dev_files=b.txt --vocab_size=8000 --data_dir=D
+
+A line of a file is a sentence, or any part of a text that stays whole; a blank line ends a document. A record is a row
+of two texts, `targets`, and the row that it may be exchanged for, `other`; which of the two a model sees is drawn anew
+whenever a batch is read. `sentence` tells them apart: 1 is the text as it was written, 2 the other row.
+"""
+
+import functools
+import itertools
+import random
+import types
+
+from t2t_lite import registry
+from t2t_lite.data.problem import ChoppedTextProblem
+from t2t_lite.errors import UserError
+from t2t_lite.problems.masked_lm_own import MaskedLmOwn
+from t2t_lite.text.vocabulary import EOS_ID
+
+_SHORTER = 0.1  # share of the rows that are of any length, as in BERT's and ALBERT's programs
+_SHORTEST_ROW = 4  # two texts of one id, each with its end
+
+
+class _SentencePretrainingOwn(MaskedLmOwn):
+    """Documents of sentences given to `configure`. A subclass says what `others` are."""
+
+    features = types.MappingProxyType({"inputs": 2, "targets": 2, "sentence": 1})
+    record_features = ("targets", "other")
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Checks that a row has room for two texts; then as other problems of text files."""
+        if self.sequence_length < _SHORTEST_ROW:
+            raise UserError(
+                f"--sequence_length={self.sequence_length}: too few ids for two texts. Expected {_SHORTEST_ROW} or "
+                "more."
+            )
+        super().prepare_generation(data_dir, tmp_dir)
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"targets": a line, "begins": whether a document begins there}."""
+        for file in self.generate_documents(data_dir, tmp_dir, dataset_split):
+            begins = True
+            for line in file:
+                if line := line.strip():
+                    yield {"targets": line, "begins": begins}
+                begins = not line
+
+    def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields and counts all samples, each a text of its own."""
+        return super(ChoppedTextProblem, self).nonblank_samples(data_dir, tmp_dir, dataset_split)
+
+    def sample_encoder(self, data_dir):
+        """Returns the function of samples that follow each other that returns their rows."""
+        encoder = self.feature_encoders(data_dir)["targets"]
+        return functools.partial(_records, encoder, self.sequence_length, type(self).others)
+
+    def model_hparams(self, hparams):
+        """See `Problem.model_hparams`."""
+        hparams = super().model_hparams(hparams)
+        return hparams.override_from_dict({"sentence_classes": 2}) if "sentence_classes" in hparams else hparams
+
+    def eval_metrics(self):
+        """Returns the names of the metrics of both tasks."""
+        return [*super().eval_metrics(), "sentence_accuracy"]
+
+    def corrupt(self, batch, seeds):
+        """Returns one of the two rows, masked, and which one it is."""
+        from t2t_lite.data.masking import one_of
+
+        rows, number = one_of(batch["targets"], batch["other"], seeds)
+        return {**super().corrupt({"targets": rows}, seeds), "sentence": number}
+
+
+@registry.register_problem
+class SentenceOrderOwn(_SentencePretrainingOwn):
+    """The other row has the same two texts in the other order (Lan et al. 2020, "ALBERT", section 3.1)."""
+
+    @staticmethod
+    def others(documents, number, place, room, draw):
+        """Returns the texts of the other row."""
+        start, border, end = place
+        return documents[number][border:end], documents[number][start:border]
+
+
+@registry.register_problem
+class NextSentenceOwn(_SentencePretrainingOwn):
+    """The other row has the same first text, and a second one from elsewhere (Devlin et al. 2019, "BERT", 3.1)."""
+
+    @staticmethod
+    def others(documents, number, place, room, draw):
+        """Returns the texts of the other row; None for the second one if there is nothing else to take.
+
+        Args:
+            documents: list of documents, each a list of sentences, each a list of ids.
+            number: int, the row's document.
+            place: (start, border, end), where the first text begins, the second one begins, and ends.
+            room: int, ids of both texts together.
+            draw: random.Random.
+        """
+        start, border, end = place
+        first = documents[number][start:border]
+        room -= sum(map(len, first))
+        if len(documents) > 1:
+            other = draw.randrange(len(documents) - 1)
+            sentences = documents[other + (other >= number)]
+            places = range(len(sentences))
+        else:
+            sentences = documents[number]
+            places = [at for at in range(len(sentences)) if not start <= at <= end]
+        whole = [at for at in places if len(sentences[at]) <= room]
+        return first, _fitting(sentences[draw.choice(whole or places) :], room) if places else None
+
+
+def _records(encoder, length, others, samples):
+    """Returns {"targets", "other"} of every row; a sentence that is left over at the end of a document is left out."""
+    documents, longest, found = [], length // 2 - 1, []  # so that any two sentences fit
+    for sample in samples:
+        if sample["begins"] or not documents:
+            documents.append([])
+        ids = encoder.encode(" " + sample["targets"])  # as it would stand inside of a text
+        documents[-1] += [ids[at : at + longest] for at in range(0, len(ids), longest)]
+    documents = [document for document in documents if document]  # some text has no ids
+    for number, document in enumerate(documents):
+        draw = random.Random(repr(document))
+        for place, room in _places(document, length - 2, draw):
+            start, border, end = place
+            other = others(documents, number, place, room, draw)
+            if other[1] is not None:
+                found.append({"targets": _row(document[start:border], document[border:end]), "other": _row(*other)})
+    return found
+
+
+def _places(sentences, longest, draw):
+    """Yields ((start, border, end), room) of rows: two sentences or more each, of at most `room` ids if possible."""
+    start, size, room = 0, 0, _room(longest, draw)
+    for end, sentence in enumerate([*sentences, None]):
+        if end - start >= 2 and (sentence is None or size + len(sentence) > room):
+            yield (start, draw.randrange(start + 1, end), end), max(room, size)
+            start, size, room = end, 0, _room(longest, draw)
+        size += len(sentence or ())
+
+
+def _room(longest, draw):
+    return draw.randint(2, longest) if draw.random() < _SHORTER else longest
+
+
+def _fitting(sentences, room):
+    """Returns the sentences at the beginning that fit into so many ids; of the first one at least a part."""
+    found = [sentences[0][:room]]
+    for sentence in sentences[1:]:
+        if sum(map(len, found)) + len(sentence) > room:
+            break
+        found.append(sentence)
+    return found
+
+
+def _row(first, second):
+    return [*itertools.chain(*first), EOS_ID, *itertools.chain(*second), EOS_ID]
