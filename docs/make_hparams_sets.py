@@ -5,7 +5,7 @@ import pathlib
 from t2t_lite import registry, tensor2tensor_names
 from t2t_lite.config import HParams
 from t2t_lite.decoding.decode_hparams import decode_settings
-from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm
+from t2t_lite.hparams import lstm_lm, transformer, transformer_encoder, transformer_lm
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import settings_of
 
@@ -38,7 +38,7 @@ HEAD = (
 def table():
     """Returns the table in Markdown: the sets in the order of hparams/transformer.py, then any others."""
     rank = {name: i for i, name in enumerate(vars(transformer))}
-    others = {*sets_of(transformer_lm), *sets_of(transformer_encoder)}
+    others = {name for module in (lstm_lm, transformer_lm, transformer_encoder) for name in sets_of(module)}
     names = sorted(set(registry.list_hparams()) - others, key=lambda n: (rank.get(n, len(rank)), n))
     return lines([HEAD, ("---", *["--:"] * (len(HEAD) - 1)), *map(row, names)])
 

@@ -12,12 +12,14 @@ import sys
 
 _MODULES = {
     "t2t_lite.layers": (
-        "Dropout", "FeedForward", "LayerNormalization", "LearnedPositionEmbedding", "LeftRelativeAttention",
+        "Dropout", "FeedForward", "LSTMStack", "LayerMix", "LayerNormalization", "LearnedPositionEmbedding",
+        "LeftRelativeAttention",
         "MultiHeadAttention", "RelativeAttention", "Residual", "RestrictedAttention", "SinusoidalPositionEmbedding",
         "TokenEmbedding", "TransformerDecoderLayer", "TransformerEncoderLayer", "TransformerStack",
     ),
     "t2t_lite.layers.dropout": ("ScopedSeed",),
     "t2t_lite.layers.encoder_heads": ("ClassHead", "MaskedIdsHead", "SpanHead"),
+    "t2t_lite.models.lstm_lm": ("LSTMLanguageModel",),
     "t2t_lite.models.transformer": ("Transformer",),
     "t2t_lite.models.transformer_encoder": ("TransformerEncoder",),
     "t2t_lite.models.transformer_lm": ("TransformerLM",),

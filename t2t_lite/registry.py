@@ -17,11 +17,13 @@ from t2t_lite.errors import UnknownName, UserError, nearest, shown
 
 _BUILT_IN = {
     "models": [
+        "t2t_lite.models.lstm_lm",
         "t2t_lite.models.transformer",
         "t2t_lite.models.transformer_encoder",
         "t2t_lite.models.transformer_lm",
     ],
     "hparams": [
+        "t2t_lite.hparams.lstm_lm",
         "t2t_lite.hparams.transformer",
         "t2t_lite.hparams.transformer_encoder",
         "t2t_lite.hparams.transformer_lm",

@@ -31,7 +31,7 @@ TASKS = {
     "tagging": Task("Predictor", ("token_accuracy",), "transformer_encoder", "tag"),
     "spans": Task("Predictor", ("exact_match", "squad_f1"), "transformer_encoder", "span"),
     "regression": Task("Predictor", (), "transformer_encoder", "real", has_perplexity=False),
-    "language_model": Task("Generator", ("token_accuracy",), "transformer_lm"),
+    "language_model": Task("Generator", ("token_accuracy",), "transformer_lm", "lm"),
     "masked_language_model": Task("Predictor", ("token_accuracy",), "transformer_encoder", "masked_lm"),
 }
 

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.models.attention_weights import attention_weights
+from t2t_lite.models.outputs import named_outputs
 
 _LOGGER = logging.getLogger("t2t_lite")
 _INTERFACE = ("encode", "init_cache", "decode_step")
@@ -27,6 +28,8 @@ def decodable(model):
 
 class FullPass:
     """Adapts a plain model, `model({"inputs", "targets"}) -> logits [B, T, V]`, to the interface of `beam_search`.
+
+    Of a model that predicts several features, the targets are decoded.
 
     The model shifts targets right itself, as in training: logits at position i depend only on the targets before i.
     """
@@ -54,8 +57,8 @@ class FullPass:
         targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i was given target i - 1
         targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]
         inputs = tf.repeat(cache["fixed"], tf.shape(given)[1], axis=0)  # [B*K, S]
-        logits = self.model({"inputs": inputs, "targets": targets}, training=False)
-        return tf.gather(logits, position, axis=1), cache | {"beams": given}
+        logits, _ = named_outputs(self.model({"inputs": inputs, "targets": targets}, training=False))
+        return tf.gather(logits["targets"], position, axis=1), cache | {"beams": given}
 
 
 class Ensemble:

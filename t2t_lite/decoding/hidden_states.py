@@ -1,5 +1,7 @@
 """Hidden states of an encoder as features for other models (Devlin et al. 2019, "BERT", section 5.3)."""
 
+import inspect
+
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, counted
@@ -19,7 +21,7 @@ def features_of(model, layers="last", join=None, pooling=None):
     """Returns a function of ids, which can be traced.
 
     Args:
-        model: an encoder, such as `TransformerEncoder`.
+        model: an encoder, such as `TransformerEncoder` or `LSTMLanguageModel`.
         layers, join, pooling: see `Predictor.features`.
 
     Returns:
@@ -29,7 +31,8 @@ def features_of(model, layers="last", join=None, pooling=None):
     Raises:
         UserError: an argument that means nothing, or a model that tells no hidden states.
     """
-    if not hasattr(model, "ids_logits"):
+    encode = getattr(model, "encode", None)
+    if encode is None or "return_hidden_states" not in inspect.signature(encode).parameters:
         raise UserError(f"features: a {type(model).__name__} tells no hidden states. Expected an encoder.")
     count = 1 + model.config["num_layers"]
     wanted = LAYERS[layers](count) if layers in [*LAYERS] else layers

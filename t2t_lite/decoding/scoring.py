@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.searcher import plan_batches
+from t2t_lite.models.outputs import named_outputs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +79,7 @@ def token_log_probs(model):
 def log_probs_of_targets(model, inputs, targets):
     """int32 [B, S] or None, int32 [B, T] -> float32 [B, T], log-probabilities (nats) of targets; not of padding."""
     features = {"targets": targets} | ({} if inputs is None else {"inputs": inputs})
-    logits = tf.cast(model(features, training=False), tf.float32)
+    logits = tf.cast(named_outputs(model(features, training=False))[0]["targets"], tf.float32)
     return tf.gather(logits, targets, axis=2, batch_dims=2) - tf.reduce_logsumexp(logits, -1)
 
 

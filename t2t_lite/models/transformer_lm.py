@@ -182,7 +182,7 @@ class TransformerLM(TransformerModel):
             row, lengths = ops.concatenate([begin, targets], axis=1), None
         else:
             prompts, lengths = self._prompts(ops.cast(features["inputs"], targets.dtype))
-            row = _joined(prompts, lengths, targets)
+            row = join_prompts(prompts, lengths, targets)
         x = self.decoder_dropout(self._embedded(row[:, :-1]), training=training)
         output = self.decoder(x, training=training, **options)
         x, *rest = output if isinstance(output, tuple) else (output,)
@@ -296,7 +296,7 @@ class TransformerLM(TransformerModel):
         }  # fmt: skip
 
 
-def _joined(prompts, lengths, targets):
+def join_prompts(prompts, lengths, targets):
     """Returns rows of a prompt's ids [B, P], `lengths` [B] of them, and then the targets' [B, T]: [B, P + T]."""
     row = ops.concatenate([prompts, targets], axis=1)
     width, lengths = ops.shape(row)[1], lengths[:, None]

@@ -1,0 +1,51 @@
+"""LSTM layers on top of one another, in one direction (Hochreiter and Schmidhuber, 1997)."""
+
+import keras
+
+from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.dropout import Dropout
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class LSTMStack(keras.layers.Layer):
+    """Reads vectors from left to right; from the second layer on, the input is added to the output, as in ELMo.
+
+    Args:
+        num_layers: int.
+        size: int, of the cells, the outputs, and the inputs if there are several layers.
+        dropout: float, of each layer's input.
+    """
+
+    def __init__(self, num_layers, size, dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        check_sizes(num_layers=num_layers, size=size)
+        self.options = {"num_layers": num_layers, "size": size, "dropout": dropout}
+        own = {"dtype": self.dtype_policy}
+        numbers = range(num_layers)
+        self.dropouts = [Dropout(dropout, name=f"dropout_{i}", **own) for i in numbers]
+        self.layers = [keras.layers.LSTM(size, return_sequences=True, name=f"{self.name}_{i}", **own) for i in numbers]
+
+    def build(self, input_shape):
+        """Creates the weights for [B, T, n]."""
+        for layer in self.layers:
+            layer.build(input_shape)
+            input_shape = (*input_shape[:-1], self.options["size"])
+
+    def call(self, inputs, training=None):
+        """[B, T, n] -> a list with each layer's output, [B, T, size].
+
+        Padding on the right needs no mask: what comes later does not change an output.
+        """
+        found = []
+        for layer, dropout in zip(self.layers, self.dropouts, strict=True):
+            output = layer(dropout(found[-1] if found else inputs, training=training))
+            found.append(output + found[-1] if found else output)
+        return found
+
+    def compute_output_shape(self, input_shape):
+        """Returns the shapes of the layers' outputs."""
+        return [(*input_shape[:-1], self.options["size"])] * self.options["num_layers"]
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), **self.options}
