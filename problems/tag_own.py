@@ -13,6 +13,7 @@ from t2t_lite import registry
 from t2t_lite.corpora.labelled_files import read_conll
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem
 from t2t_lite.errors import UserError, shown
+from t2t_lite.evaluation.entities import are_of_entities
 from t2t_lite.problems.labelled_own import LabelledOwn, are_labels, remembered
 
 
@@ -27,6 +28,11 @@ class TagOwn(LabelledOwn, Text2TagProblem):
     def tags(self, data_dir):
         """Returns the tags, sorted."""
         return self.read_config(data_dir)["tags"]
+
+    def eval_metrics(self):
+        """Returns those of all tags, and entity_f1 of tags such as B-PER and O."""
+        tags = (self._config or {}).get("tags")
+        return [*super().eval_metrics(), *(["entity_f1"] if tags and are_of_entities(tags) else [])]
 
     def find_labels(self):
         """See `LabelledOwn.find_labels`."""

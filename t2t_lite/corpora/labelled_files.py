@@ -1,6 +1,7 @@
 """Files of labelled text: columns divided by tabs, CoNLL's columns, and SQuAD's JSON."""
 
 import json
+import re
 from typing import NamedTuple
 
 from t2t_lite.corpora import plain_text
@@ -46,7 +47,7 @@ class Sentence(NamedTuple):
 def read_conll(path, with_tags=True):
     """Yields the `Sentence`s of a file of columns: the word is the first one, its tag the last one.
 
-    Columns are divided by tabs, or by blanks where there is no tab. A blank line ends a sentence; lines of -DOCSTART-
+    Columns are divided by tabs, or by spaces where there is no tab. A blank line ends a sentence; lines of -DOCSTART-
     (CoNLL-2003) are left out.
 
     Args:
@@ -63,7 +64,8 @@ def read_conll(path, with_tags=True):
                 yield Sentence(words, tags, place)
                 words, tags = [], []
             continue
-        cells = [plain_text.clean(cell) for cell in line.split("\t")] if "\t" in line else line.split()
+        parts = line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
+        cells = [plain_text.clean(part) for part in parts]
         if cells[0] == "-DOCSTART-":
             continue
         where = f"{path}, line {number}"

@@ -45,8 +45,11 @@ class RealEncoder:
         return self.lowest + float(place) * (self.highest - self.lowest)
 
     def decode(self, ids):
-        """Returns the number of an id, or of a list of one id, as text of 6 digits; "" for padding."""
-        return " ".join(f"{self.value((i - 1) / (self.STEPS - 1)):.6g}" for i in np.ravel(ids) if i)
+        """Returns the number of an id, or of a list of one id, as text; "" for padding."""
+        step = (self.highest - self.lowest) / (self.STEPS - 1)
+        digits = max(0, math.floor(-math.log10(step)))  # 4.3, not 4.29998, which is no more exact
+        numbers = (round(self.value((i - 1) / (self.STEPS - 1)), digits) for i in np.ravel(ids) if i)
+        return " ".join(f"{number:g}" for number in numbers)
 
     def pieces(self, ids):
         """Returns the number of every id, and `<pad>` for 0."""

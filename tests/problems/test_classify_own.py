@@ -109,6 +109,12 @@ def test_bad_files_are_refused_and_nothing_is_written(contents, message, tmp_pat
     assert not [path for path in (tmp_path / "data").glob("*") if "tfrecord" in path.name or "vocab" in path.name]
 
 
+def test_classes_that_evaluations_cannot_see_are_warned_of(tmp_path, caplog):
+    dev = "odd\tone\n"
+    generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=SINGLE, dev=dev))
+    assert f"--dev_files: {tmp_path}/dev.tsv: no example of 'even', so that evaluations say nothing" in caplog.text
+
+
 def test_missing_files_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"classify_pair_own: missing --dev_files.*label<TAB>first<TAB>second"):
         registry.problem("classify_pair_own").configure(**files_of(tmp_path, train=PAIRS))

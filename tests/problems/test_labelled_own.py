@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.corpora.labelled_files import read_conll
+from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
 from t2t_lite.data.span_problem import windows
 from t2t_lite.data.text_tag_problem import cut_words
 from t2t_lite.errors import UserError
@@ -58,6 +59,7 @@ def test_tags_stand_at_the_first_pieces_of_words(tmp_path):
     problem = registry.problem("tag_own")
     encoders = problem.get_feature_encoders(str(tmp_path))
     assert encoders["targets"].class_labels == ["B-X", "O"]
+    assert problem.eval_metrics() == ["token_accuracy", "entity_f1"]
     for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
         rows = rows_of(problem, tmp_path, split)
         assert len(rows) == 40
@@ -67,6 +69,44 @@ def test_tags_stand_at_the_first_pieces_of_words(tmp_path):
             starts = [piece.startswith("\u2581") for piece in pieces]
             assert [target > 0 for target in row["targets"]] == starts
             assert encoders["targets"].decode(row["targets"]) == "O B-X O"
+
+
+def test_tags_that_are_no_entities_have_no_such_metric():
+    problem = registry.problem("tag_own")
+    assert problem.eval_metrics() == ["token_accuracy"]
+    problem.remember({"tags": ["NN", "O"]})
+    assert problem.eval_metrics() == ["token_accuracy"]
+
+
+def test_a_column_may_hold_any_character_but_a_blank(tmp_path):
+    path = tmp_path / "a.conll"
+    path.write_bytes(
+        "\ufeff10\u00a0000 N\r\n\u6771\u4eac\u200b \x07 N\r\n \t \r\n".encode() + b"x" * 100_000 + b"\tN\tO"
+    )
+    with pytest.raises(UserError, match=r"a\.conll, line 2: found 3 columns, one of them blank"):
+        list(read_conll(str(path)))
+    path.write_bytes(path.read_bytes().replace(b" \x07", b"").replace(b"\tN", b""))
+    first, second = read_conll(str(path))
+    assert first.words == ["10\u00a0000", "\u6771\u4eac\u200b"] and first.tags == ["N", "N"]
+    assert second == (["x" * 100_000], ["O"], f"{path}, line 4")
+
+
+def test_as_many_tags_as_words_are_expected(tmp_path):
+    class Short(Text2TagProblem):
+        name = "short"
+        is_generate_per_split = True
+        vocab_type = VocabType.CHARACTER
+
+        def tags(self, data_dir):
+            return ["A", "B"]
+
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield {"inputs": ["a", "b"], "targets": ["A"]}
+
+    with pytest.raises(
+        UserError, match=r"short: generate_samples gave 2 words with the tags \['A'\]. Expected as many"
+    ):
+        Short().generate_data(str(tmp_path), str(tmp_path))
 
 
 @pytest.mark.parametrize(

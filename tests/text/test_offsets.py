@@ -98,6 +98,8 @@ def test_numbers():
     assert encoder.value(0.5) == 3.0 and encoder.decode([2**16]) == "5" and encoder.pieces([0, 1]) == ["<pad>", "1"]
     for number in (1.234, 4.9):
         assert float(encoder.decode(encoder.encode(number))) == pytest.approx(number, abs=4 / 2**16)
+    assert RealEncoder(1, 5).decode(RealEncoder(1, 5).encode("4.3")) == "4.3"
+    assert RealEncoder(0, 1e6).decode([2**16]) == "1e+06" and RealEncoder(0, 1e-6).decode([2**16]) == "1e-06"
     for wrong in ("five", "nan", "inf", 5.1, None):
         with pytest.raises(UserError, match="expected a number from 1 to 5"):
             encoder.encode(wrong)
