@@ -229,6 +229,9 @@ class HParams:
     random_seed: int = setting(429459, limits=SEED, meaning="Seed of initial weights, order of the data and dropout.")
 
     # Evaluation during training.
+    eval_metrics: str = setting(
+        "", meaning="Metrics beside those of the problem, with / between them, such as f1_macro/mcc."
+    )
     eval_decode_examples: int = setting(
         200, limits=COUNT, meaning="Dev sentences that each evaluation translates; 0: none."
     )

@@ -47,14 +47,15 @@ def exact_sequence_accuracy(outputs, references):
     return sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(outputs)
 
 
-def check_features(problem, predicted):
-    """Raises `UserError` if a metric of a problem is of a feature that the model does not predict.
+def check_features(problem, names, predicted):
+    """Raises `UserError` if a metric is of a feature that the model does not predict.
 
     Args:
         problem: Problem.
+        names: names of metrics, see `own_metrics`.
         predicted: names of the features whose logits the model returns.
     """
-    for name in problem.eval_metrics():
+    for name in names:
         feature = registry.metric(name).feature
         if feature not in predicted:
             raise UserError(
@@ -77,6 +78,11 @@ def metrics_of(line):
     }
 
 
+def own_metrics(problem, hparams):
+    """Returns the names of a problem's metrics, and of those that the hyperparameter `eval_metrics` adds."""
+    return list(dict.fromkeys([*problem.eval_metrics(), *filter(None, hparams.eval_metrics.split("/"))]))
+
+
 def metric_names(problem, hparams):
     """Returns the names of the metrics of a run's evaluations, a tuple of str; that of real outputs is last.
 
@@ -84,14 +90,14 @@ def metric_names(problem, hparams):
 
     Args:
         problem: Problem.
-        hparams: HParams: without eval_decode_examples no outputs are made.
+        hparams: HParams: eval_metrics is used; without eval_decode_examples no outputs are made.
 
     Raises:
-        UserError: the problem names a metric that is not registered, or is not of that kind.
+        UserError: a metric is not registered, is not of that kind or of another task, or its package is not installed.
     """
     of_outputs = [problem.eval_decode_metric] if problem.eval_decode_metric else []
     for names, where, kinds in (
-        (problem.eval_metrics(), "eval_metrics", ("logits", "answers")),
+        (own_metrics(problem, hparams), "eval_metrics", ("logits", "answers")),
         (of_outputs, "eval_decode_metric", ("texts", "ids")),
     ):
         for name in names:
@@ -106,4 +112,4 @@ def metric_names(problem, hparams):
                 check_answers(problem)
                 answer_metrics.check(name, problem.task)
     losses = ("loss", "perplexity") if task_of(problem).has_perplexity else ("loss",)
-    return (*losses, *problem.eval_metrics(), *(of_outputs if hparams.eval_decode_examples > 0 else []))
+    return (*losses, *own_metrics(problem, hparams), *(of_outputs if hparams.eval_decode_examples > 0 else []))

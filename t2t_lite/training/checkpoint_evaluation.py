@@ -24,7 +24,7 @@ _POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
 FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
 _NAMES = {DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test", DatasetSplit.TRAIN: "train"}
 # Hyperparameters that may differ between evaluation and training.
-_FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha")
+_FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_metrics")
 
 
 class CheckpointEvaluation:
@@ -149,7 +149,7 @@ class CheckpointEvaluation:
         run = _readable(open_run, path, self._data_dir)
         self._settings = {
             "eval_steps": self._eval_steps,
-            **{name: hparams.get(name) for name in _FREE},
+            **{name: hparams.get(name) for name in _FREE if hparams.get(name) != ""},
             **(self._search or {}),
             **({"eval_stride": self._eval_stride} if self._eval_stride else {}),
         }

@@ -16,7 +16,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.answers import Answers
 from t2t_lite.evaluation.language import text_metrics
-from t2t_lite.evaluation.metrics import check_features
+from t2t_lite.evaluation.metrics import check_features, own_metrics
 from t2t_lite.models.outputs import labels_of, named_outputs
 from t2t_lite.tasks import task_of
 from t2t_lite.training.objectives import objective_sums
@@ -51,7 +51,7 @@ class Evaluator:
         model: keras.Model.
         problem: Problem, which names the metrics.
         encoders: {feature: encoder}.
-        hparams: HParams: batch_size, eval_decode_examples, eval_beam_size, eval_alpha are used.
+        hparams: HParams: batch_size, eval_metrics, eval_decode_examples, eval_beam_size, eval_alpha are used.
         paths: list of str, the records.
         max_batches: int, teacher-forced batches, longest sentences first; 0: all.
         search: dict of `SearchOptions` for the outputs, which override those of hparams and problem.
@@ -79,7 +79,7 @@ class Evaluator:
             self._batches = sliding_batches(problem, hparams, paths, encoders, stride)
         else:
             self._batches = batching.evaluation_batches(problem, hparams, paths, encoders)
-        self._metrics = {name: registry.metric(name) for name in problem.eval_metrics()}
+        self._metrics = {name: registry.metric(name) for name in own_metrics(problem, hparams)}
         of_answers = any(metric.of == "answers" for metric in self._metrics.values())
         self._answers = Answers(problem, encoders) if of_answers else None
         self._sample = []
@@ -138,7 +138,7 @@ class Evaluator:
         outputs = self.model(batch, training=False)
         batch = {**batch, "targets": scored}
         (logits, _), objective = named_outputs(outputs), objective_sums(outputs, batch)
-        check_features(self.problem, logits)
+        check_features(self.problem, self._metrics, logits)
         metrics = {}
         for name, metric in self._metrics.items():
             feature = metric.feature

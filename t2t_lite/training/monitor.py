@@ -8,7 +8,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.errors import UserError, nearest
 from t2t_lite.evaluation import language
-from t2t_lite.evaluation.metrics import check_features, lower_is_better, metric_names, metrics_of
+from t2t_lite.evaluation.metrics import check_features, lower_is_better, metric_names, metrics_of, own_metrics
 from t2t_lite.files import write_bytes
 from t2t_lite.runs.log import lineage
 from t2t_lite.training.evaluator import evaluate_and_log
@@ -101,12 +101,13 @@ def check_metrics(model, problem, hparams, settings):
     names, rule, best = metric_names(problem, hparams), settings.early_stopping, settings.best_checkpoint_metric
     if problem.task == "language_model":
         names += language.NAMES
-    is_of_targets = all(registry.metric(name).feature == "targets" for name in problem.eval_metrics())
+    own = own_metrics(problem, hparams)
+    is_of_targets = all(registry.metric(name).feature == "targets" for name in own)
     if not is_of_targets or not {rule.metric if rule.steps else "loss", best or "none"} <= {*names, "none"}:
         further = further_losses(model, problem.features)
         names += further
         others = [name.removeprefix("loss_") for name in further if name.startswith("loss_")]
-        check_features(problem, ["targets", *others])
+        check_features(problem, own, ["targets", *others])
     check_early_stopping(rule, names)
     if best not in (*names, None, "none"):
         raise UserError(

@@ -135,3 +135,10 @@ def test_metrics_of_answers_are_known_before_training(monkeypatch):
     problem.task = "sequence_to_sequence"
     with pytest.raises(UserError, match="a metric of answers, which its task, sequence_to_sequence, does not have"):
         metric_names(problem, HPARAMS)
+
+
+def test_a_hyperparameter_adds_metrics_to_those_of_the_problem():
+    problem, hparams = Asked("tagging"), HPARAMS.override_from_dict({"eval_metrics": "entity_recall/entity_f1"})
+    assert metric_names(problem, hparams) == ("loss", "perplexity", "wrong_answers", "entity_f1", "entity_recall")
+    with pytest.raises(UserError, match=r"eval_metrics: metrics: 'entity_fl' is not registered\. Nearest: entity_f1"):
+        metric_names(problem, HPARAMS.override_from_dict({"eval_metrics": "entity_fl"}))

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.runs.log import RunLog
@@ -129,7 +130,7 @@ def several_outputs(batch, training):
 
 
 def check(examples=5, **settings):
-    hparams, problem = types.SimpleNamespace(eval_decode_examples=examples), Problem()
+    hparams, problem = HParams(eval_decode_examples=examples), Problem()
     problem.eval_decode_metric = "bleu"
     check_metrics(several_outputs, problem, hparams, EvaluationSettings(**settings))
 
