@@ -16,6 +16,8 @@ class Task:
         model: str, name of the model that `--model=transformer` means.
         head: str, the `head` of a model that has several; None: the task knows no such model.
         has_perplexity: bool, whether the loss is a mean in nats, whose exponential is shown.
+        sparse_targets: bool, whether `targets` stand at the positions of the inputs, and 0 is no padding but a position
+            where nothing is predicted.
     """
 
     answered_by: str
@@ -23,16 +25,19 @@ class Task:
     model: str = "transformer"
     head: str | None = None
     has_perplexity: bool = True
+    sparse_targets: bool = False
 
 
 TASKS = {
     "sequence_to_sequence": Task("Translator", ("token_accuracy",)),
     "classification": Task("Predictor", ("accuracy",), "transformer_encoder", "class"),
-    "tagging": Task("Predictor", ("token_accuracy",), "transformer_encoder", "tag"),
+    "tagging": Task("Predictor", ("token_accuracy",), "transformer_encoder", "tag", sparse_targets=True),
     "spans": Task("Predictor", ("exact_match", "squad_f1"), "transformer_encoder", "span"),
     "regression": Task("Predictor", (), "transformer_encoder", "real", has_perplexity=False),
     "language_model": Task("Generator", ("token_accuracy",), "transformer_lm", "lm"),
-    "masked_language_model": Task("Predictor", ("token_accuracy",), "transformer_encoder", "masked_lm"),
+    "masked_language_model": Task(
+        "Predictor", ("token_accuracy",), "transformer_encoder", "masked_lm", sparse_targets=True
+    ),
 }
 
 

@@ -95,8 +95,8 @@ class TrainingLoop:
         data = self.data.paths, self.data.problem.record_features
         feed = Feed(self.iterator, int(self.batches_read), self.train_step, *data)
         read = sentences_read(lineage(self.log.read()), step, int(self.batches_read))
-        has_perplexity = task_of(self.data.problem).has_perplexity
-        self._progress = Progress(self.log, train_steps, feed, self.data.examples, read, has_perplexity)
+        task = task_of(self.data.problem)
+        self._progress = Progress(self.log, train_steps, feed, self.data.examples, read, task)
         is_due = step >= train_steps or (step > 0 and step % self.when.local_eval_frequency == 0)
         self._metrics, self._why = self.monitor.catch_up(step, is_due), self.monitor.reason_to_stop()
         if step >= train_steps or self._why:

@@ -13,6 +13,7 @@ import tensorflow as tf
 from t2t_lite.console import clock
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import counted
+from t2t_lite.tasks import TASKS
 
 _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 24  # characters
@@ -88,19 +89,19 @@ class Progress:
         feed: Feed, which knows how long steps have waited for their batches.
         examples: int, number of training examples: an epoch has this many sentences.
         sentences: int, number of sentences read before.
-        has_perplexity: bool, see `Task`.
+        task: Task, what the loss and the targets are.
 
     Attributes:
         sentences: int, number of sentences read so far.
     """
 
-    def __init__(self, log, train_steps, feed, examples=1, sentences=0, has_perplexity=True):
+    def __init__(self, log, train_steps, feed, examples=1, sentences=0, task=TASKS["sequence_to_sequence"]):
         self._log = log
         self._train_steps = train_steps
         self._feed = feed
         self._examples = examples
         self.sentences = sentences
-        self._has_perplexity = has_perplexity
+        self._task = task
         self._terminal = sys.stderr.isatty()
         self._reset()
         self._pace = None  # seconds per step, over the last windows
@@ -151,14 +152,14 @@ class Progress:
         values = {
             "epochs": self.epochs,
             "loss": loss,
-            **({"perplexity": math.exp(min(loss, 80.0))} if self._has_perplexity else {}),
+            **({"perplexity": math.exp(min(loss, 80.0))} if self._task.has_perplexity else {}),
             "objective": self._means("objective")["targets"],
             **others,
             "learning_rate": float(learning_rate),
             "target_tokens_per_second": sum(timed) / seconds,
             "target_tokens_per_step": sum(self._target_tokens) / len(self._window),
             "sentences_per_step": (self.sentences - self._sentences_before) / len(self._window),
-            "padding": 1.0 - self._counts.total() / max(self._cells, 1),
+            "padding": 1.0 - self._tokens() / max(self._cells, 1),
             "gradient_norm": last["gradient_norm"],
             "skipped_steps": int(sum(metrics["skipped"] for metrics in self._window)),
             **({"loss_scale": last["loss_scale"]} if "loss_scale" in last else {}),
@@ -172,6 +173,11 @@ class Progress:
         self._log.scalars(step, values)
         self._reset()
 
+    def _tokens(self):
+        """Returns the number of ids of the window that are no padding."""
+        unpredicted = self._counts["inputs"] - self._counts["targets"] if self._task.sparse_targets else 0
+        return self._counts.total() + unpredicted
+
     def _means(self, name):
         """Returns {feature: mean per id}, over the window's steps, of the sums that have this name."""
         sums = {f: sum(metrics[name][f] for metrics in self._window) for f in self._window[0][name]}
@@ -182,7 +188,7 @@ class Progress:
         loss = f"nats (perplexity {v['perplexity']:.2f})" if "perplexity" in v else "squared error"
         return (
             f"step {step:,}/{self._train_steps:,}  epoch {v['epochs']:.2f}  "
-            f"loss {v['loss']:.{3 if self._has_perplexity else 5}f} {loss}  "
+            f"loss {v['loss']:.{3 if self._task.has_perplexity else 5}f} {loss}  "
             f"objective {v['objective']:.3f}  "
             f"{''.join(f'{name} {value:.3f}  ' for name, value in others.items())}lr {v['learning_rate']:.2e}  "
             f"{v['target_tokens_per_second']:,.0f} target tokens/s  padding {100 * v['padding']:.1f}%  "

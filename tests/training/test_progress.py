@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.runs.log import RunLog
+from t2t_lite.tasks import TASKS
 from t2t_lite.training import progress as progress_module
 from t2t_lite.training.feed import StepBatches
 from t2t_lite.training.progress import Progress, fetch, sentences_read
@@ -44,12 +45,20 @@ def lines(folder):
 
 
 def test_a_squared_error_has_no_perplexity(tmp_path, clock, caplog):
-    progress = Progress(RunLog(str(tmp_path)), 10, feed(), has_perplexity=False)
+    progress = Progress(RunLog(str(tmp_path)), 10, feed(), task=TASKS["regression"])
     clock.now += 2.0
     progress.add(batches((2, 4)), result(2.0, 2.0, 5.0))
     with caplog.at_level("INFO"):
         progress.flush(1, 0.1)
     assert "perplexity" not in lines(tmp_path)[0] and "nats" not in caplog.text and "squared error" in caplog.text
+
+
+def test_positions_without_a_mask_are_no_padding(tmp_path):
+    ids = np.array([[5, 6, 7, 1], [5, 1, 0, 0]])
+    progress = Progress(RunLog(str(tmp_path)), 10, feed(), task=TASKS["masked_language_model"])
+    progress.add(StepBatches([{"inputs": ids, "targets": np.where(ids == 6, ids, 0)}], 0), result(2.0, 2.0))
+    progress.flush(1, 0.1)
+    assert lines(tmp_path)[0]["padding"] == 2 / 8
 
 
 def test_a_line_is_of_the_steps_since_the_last_one(tmp_path, clock):
