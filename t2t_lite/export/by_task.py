@@ -21,6 +21,7 @@ from t2t_lite.export.class_signatures import ClassSignatures, ValueSignatures
 from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.export.mask_signatures import MaskSignatures
 from t2t_lite.export.signatures import TextSignatures
+from t2t_lite.export.span_signatures import SpanSignatures
 from t2t_lite.export.tag_signatures import TagSignatures
 from t2t_lite.runs.opening import find_run
 
@@ -30,6 +31,7 @@ SIGNATURES = {
     "classification": ClassSignatures,
     "regression": ValueSignatures,
     "tagging": TagSignatures,
+    "spans": SpanSignatures,
     "masked_language_model": MaskSignatures,
 }
 

@@ -46,7 +46,7 @@ class EncoderSignatures:
         self._features = None
         if hasattr(predictor.model, "ids_logits") or [layers, join, pooling] != ["last", None, None]:
             self._features = features_of(predictor.model, layers, join, pooling)
-        self.encode = encoding(self._encoder)
+        self._encoding = encoding(self._encoder)
         self._rows = row_reader(self.encode, self.max_input_length, len(self.INPUTS))
 
     def functions(self):
@@ -61,7 +61,7 @@ class EncoderSignatures:
 
         Unequal numbers of texts give InvalidArgument, since they cannot be paired.
         """
-        ids, truncated = self.read(*self._checked(texts))
+        ids, truncated = self.read(*self.checked(*texts))
         return {**self.answers(ids), "truncated": truncated}
 
     def read(self, *texts):
@@ -71,6 +71,10 @@ class EncoderSignatures:
     def read_whole(self, *texts):
         """As `read`, what `Predictor.features` reads."""
         return self._rows(*texts)
+
+    def encode(self, texts):
+        """string [batch], any bytes -> int32 ragged [batch, (length)]."""
+        return self._encoding(texts)
 
     def answers(self, ids):
         """int32 [batch, width] -> {name: tensor [batch, …]}."""
@@ -82,7 +86,7 @@ class EncoderSignatures:
         Positions are those of `Predictor.features`; "lengths" int32 [batch] are their numbers, and behind them there is
         0. With pooling features are [batch, n], and there are no lengths.
         """
-        ids, truncated = self.read_whole(*self._checked(texts))
+        ids, truncated = self.read_whole(*self.checked(*texts))
         found = {"features": self._features(ids), "truncated": truncated}
         lengths = 1 + tf.math.count_nonzero(ids, 1, dtype=tf.int32)
         return found if self.settings["pooling"] else {**found, "lengths": lengths}
@@ -114,5 +118,6 @@ class EncoderSignatures:
         """Returns ({title: text}, the outputs of `predict` in Markdown) for the model card."""
         raise NotImplementedError
 
-    def _checked(self, texts):
+    def checked(self, *texts):
+        """Returns texts, string [batch] each, after checking in the graph that there are as many of each input."""
         return as_many(**dict(zip(self.INPUTS, texts, strict=True)))

@@ -331,6 +331,10 @@ class SentencePieceEncoder(TextEncoder):
         """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; the same ids as `encode`."""
         return self._tokenizer.tokenize(strings)
 
+    def tf_encode_with_offsets(self, strings):
+        """As `tf_encode`, and the bytes where each piece starts and ends, int64 ragged [batch, (length)] each."""
+        return self._tokenizer.tokenize_with_offsets(strings)
+
     def tf_decode(self, ids):
         """In a graph: int32 [batch, length] -> string [batch]; the first EOS and all behind it, and all 0, left out."""
         import tensorflow as tf

@@ -20,7 +20,33 @@ def encode(strings, tokens, lower, longest_word):
         lower: as of `split`.
         longest_word: characters; longer words are unknown.
     """
-    words = split(strings, lower)
+    return _spelled(split(strings, lower), tokens, longest_word)[0]
+
+
+def encode_with_offsets(strings, tokens, lower, longest_word):
+    """As `encode`, and which characters the pieces stand for.
+
+    Returns:
+        (ids; int64 [all ids], the first characters; likewise the last ones, plus one). Characters are counted through
+        all strings.
+    """
+    parts = _normalized(strings, lower)
+    ids, sizes = _spelled(_words(parts), tokens, longest_word)
+    # Which character each one of the normalized text comes from; what becomes of none belongs to the one before it.
+    each = parts.values  # ragged [all characters, (normalized characters)]
+    origins = each.value_rowids()
+    kept = tf.where(each.row_lengths() > 0)[:, 0]
+    following = tf.gather(tf.concat([kept, [each.nrows()]], 0), tf.searchsorted(kept, origins, side="right"))
+    of_row = tf.gather(parts.row_limits(), tf.gather(parts.value_rowids(), origins))
+    is_last = tf.range(tf.size(origins, tf.int64)) + 1 == tf.gather(each.row_limits(), origins)
+    ends = tf.where(is_last, tf.minimum(following, of_row), origins + 1)
+    starts, ends = (tf.boolean_mask(places, each.values != ord(" ")) for places in (origins, ends))
+    borders = tf.cumsum(sizes)
+    return ids, tf.gather(starts, borders - sizes), tf.gather(ends, borders - 1)
+
+
+def _spelled(words, tokens, longest_word):
+    """Returns the ids of words, int32 ragged [batch, (length)], and the characters of each, int64 [all ids]."""
     pieces = tensorflow_text.FastWordpieceTokenizer(
         tokens,
         token_out_type=tf.int32,
@@ -29,9 +55,11 @@ def encode(strings, tokens, lower, longest_word):
         max_bytes_per_word=4 * longest_word,
         support_detokenization=False,
     )
-    is_long = tf.strings.length(words.flat_values, unit="UTF8_CHAR") > longest_word
-    ids = pieces.tokenize(tf.where(is_long, tokens[UNK_ID], words.flat_values))  # ragged [words, (pieces)]
-    return words.with_flat_values(ids).merge_dims(1, 2)
+    lengths = tf.strings.length(words.flat_values, unit="UTF8_CHAR")
+    ids = pieces.tokenize(tf.where(lengths > longest_word, tokens[UNK_ID], words.flat_values))  # [words, (pieces)]
+    sizes = tf.gather(tf.constant([len(token.removeprefix("##")) for token in tokens]), ids.values)
+    sizes = tf.where(ids.values == UNK_ID, tf.gather(lengths, ids.value_rowids()), sizes)
+    return words.with_flat_values(ids).merge_dims(1, 2), tf.cast(sizes, tf.int64)
 
 
 def split(strings, lower):
@@ -41,6 +69,15 @@ def split(strings, lower):
         strings: the texts.
         lower: whether text is converted to lower case and loses its accents.
     """
+    return _words(_normalized(strings, lower))
+
+
+def _words(parts):
+    return tf.strings.split(tf.strings.unicode_encode(parts.merge_dims(1, 2), "UTF-8"))
+
+
+def _normalized(strings, lower):
+    """string [batch] -> int32 ragged [batch, (characters), (characters of the normalized text)]."""
     changes = normalization(lower).changes()
     changed = tf.constant([*changes], tf.int32)
     replacements = tf.ragged.constant(
@@ -52,5 +89,4 @@ def split(strings, lower):
     # Code points, not strings: to join a string per character would pad every row to the longest one.
     either = tf.concat([replacements, tf.RaggedTensor.from_tensor(codes.flat_values[:, None])], 0)
     at = tf.where(is_changed, place, tf.size(changed) + tf.range(tf.size(place)))
-    texts = tf.strings.unicode_encode(codes.with_values(tf.gather(either, at)).merge_dims(1, 2), "UTF-8")
-    return tf.strings.split(texts)
+    return codes.with_values(tf.gather(either, at))

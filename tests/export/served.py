@@ -105,7 +105,7 @@ def stock_operations(export):
     functions = meta.graph_def.library.function
     nodes = [*meta.graph_def.node, *(node for function in functions for node in function.node_def)]
     text_operations = {"SentencepieceOp", "SentencepieceTokenizeOp", "SentencepieceDetokenizeOp"}
-    text_operations |= {"FastWordpieceTokenizeWithOffsets", "TFText>FastWordpieceTokenizeWithOffsets"}
+    text_operations |= {"SentencepieceTokenizeWithOffsetsOp", "FastWordpieceTokenizeWithOffsets"}
     names = {function.signature.name for function in functions}
     for node in nodes:
         assert not node.op.startswith("Xla"), node.op

@@ -48,6 +48,12 @@ class Tags(Problem):
     name, task = "tags", "tagging"
 
 
+class Spans(Problem):
+    """Answers to questions, of long contexts in windows."""
+
+    name, task, sequence_length, doc_stride = "spans", "spans", 20, 4
+
+
 class Masks(Problem):
     """Masked words."""
 
@@ -76,6 +82,13 @@ def tags(predictor, texts):
     """Expected tags."""
     found = predictor.predict(texts)
     return {name: [getattr(p, name) for p in found] for name in ("words", "tags", "probabilities")}
+
+
+def spans(predictor, texts):
+    """Expected answers to questions."""
+    found = predictor.predict(texts)
+    columns = {"answers": "text", "starts": "start", "ends": "end", "probabilities": "probability"}
+    return {name: [getattr(answer, of) for answer in found] for name, of in columns.items()}
 
 
 def masks(predictor, texts):
@@ -113,6 +126,11 @@ KINDS = {
         Tags(), "tag", lambda folder: ByteLevelBPEEncoder(write_byte_level(folder)),
         {"inputs": [*TEXTS, " the\u2003aa's\u0085  the's\u1680".encode(), b"the " * 22]}, tags, {},
         ('"token-classification"', "| tags | one, three, two", "`words`, `tags` string"),
+    ),
+    "spans": Kind(
+        Spans(), "span", sentencepiece,
+        {"question": [b"the old house?", b"", b"is it the red"] * 7, "context": TEXTS}, spans, {},
+        ('"question-answering"', "`question` and `context`", "`answers` string, `starts` and `ends` int32"),
     ),
     "masks": Kind(
         Masks(), "masked_lm", sentencepiece,
@@ -223,7 +241,7 @@ def test_unequal_numbers_of_texts(kind, call):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_input_length": 1000}, {"layers": "middle"}, {"layers": "all"}, {"pooling": "max"}, {"top": 0}]
+    "wrong", [{"max_input_length": 100_000}, {"layers": "middle"}, {"layers": "all"}, {"pooling": "max"}, {"top": 0}]
 )
 def test_mistakes(kind, predictor, tmp_path, wrong):
     if "top" in wrong and kind.head != "masked_lm":

@@ -1,0 +1,89 @@
+"""Where in texts the pieces of their encodings stand, inside a TensorFlow graph: the same as `offsets`."""
+
+import functools
+
+import tensorflow as tf
+
+from t2t_lite.text import wordpiece_graph
+from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
+from t2t_lite.text.wordpiece import LONGEST_WORD, WordPieceEncoder
+
+_SPACES = [code for code in range(0x3001) if chr(code).isspace()]
+
+
+def has_offsets(encoder):
+    """Whether `encode_with_offsets` knows a vocabulary's kind."""
+    return _encoded.dispatch(type(encoder)) is not _encoded.dispatch(object)
+
+
+def encode_with_offsets(encoder, texts):
+    """Encodes texts, and says which of their characters each piece stands for.
+
+    Args:
+        encoder: TextEncoder of which `has_offsets`.
+        texts: string [batch], valid UTF-8.
+
+    Returns:
+        (ids, int32 ragged [batch, (length)]; starts and ends, int64 [all ids], characters of each id's own text). White
+        space around a piece is not counted: see `offsets.encode_with_offsets`. Where a SentencePiece vocabulary makes
+        several characters of one (ﬁ, ½), and a piece has the first of them and what is before, the end may be that
+        character's start.
+    """
+    codes = tf.strings.unicode_decode(texts, "UTF-8")
+    ids, starts, ends = _encoded(encoder, texts)
+    is_space = tf.reduce_any(codes.flat_values[:, None] == tf.constant(_SPACES), 1)
+    solid = tf.where(~is_space)[:, 0]
+    after = tf.gather(tf.concat([solid, [tf.size(is_space, tf.int64)]], 0), tf.searchsorted(solid, starts))
+    starts = tf.minimum(after, ends)
+    before = tf.gather(tf.concat([[-1], solid], 0), tf.searchsorted(solid, ends))  # the last one that is no space
+    ends = tf.maximum(starts, before + 1)
+    first = tf.gather(codes.row_starts(), ids.value_rowids())
+    return ids, starts - first, ends - first
+
+
+@functools.singledispatch
+def _encoded(encoder, texts):
+    """Returns ids, and characters counted through all texts, with white space."""
+    raise NotImplementedError(type(encoder).__name__)
+
+
+@_encoded.register
+def _(encoder: ByteTextEncoder, texts):
+    ids = encoder.tf_encode(texts)
+    return ids, *_of_bytes(tf.ones_like(ids.values, tf.int64), texts)
+
+
+@_encoded.register
+def _(encoder: ByteLevelBPEEncoder, texts):
+    ids = encoder.tf_encode(texts)
+    sizes = tf.constant([len(piece) for piece in encoder.piece_bytes], tf.int64)
+    return ids, *_of_bytes(tf.gather(sizes, ids.values), texts)
+
+
+@_encoded.register
+def _(encoder: SentencePieceEncoder, texts):
+    ids, starts, ends = encoder.tf_encode_with_offsets(texts)
+    sizes = tf.cast(tf.strings.length(texts), tf.int64)
+    first = tf.gather(tf.cumsum(sizes, exclusive=True), ids.value_rowids())
+    before = tf.concat([[0], _characters(texts)], 0)
+    starts, ends = (tf.gather(before, first + each.values) for each in (starts, ends))
+    # Of the pieces that come from one character, only the last one has a length.
+    return ids, starts, tf.where(starts == ends, starts + 1, ends)
+
+
+@_encoded.register
+def _(encoder: WordPieceEncoder, texts):
+    return wordpiece_graph.encode_with_offsets(texts, encoder.tokens, encoder.lower, LONGEST_WORD)
+
+
+def _of_bytes(sizes, texts):
+    """Returns the first and the last character, plus one, of pieces of so many bytes that follow one another."""
+    characters, borders = _characters(texts), tf.cumsum(sizes)
+    return tf.gather(characters, borders - sizes) - 1, tf.gather(characters, borders - 1)
+
+
+def _characters(texts):
+    """Returns int64 [bytes of all texts]: how many characters have begun up to each byte, itself counted."""
+    read = tf.cast(tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8), tf.int32)
+    return tf.cumsum(tf.cast(tf.bitwise.bitwise_and(read, 0xC0) != 0x80, tf.int64))
