@@ -5,6 +5,7 @@ import re
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
+from t2t_lite.ranges import JOINS, POOLINGS
 
 FEATURES_FLAGS = ("features_layers", "features_join", "features_pooling")
 
@@ -58,21 +59,16 @@ def find(flags, task="sequence_to_sequence"):
 
 def define_features_flags(flags):
     """Declares the flags that say which hidden states of an encoder are features."""
-    flags.DEFINE_string(
-        "features_layers",
-        "last",
-        "Features of an encoder: first (the embeddings), last, second_to_last, last_four, all, or numbers of layers, "
-        "joined by commas; 0 is the embeddings.",
-    )
-    flags.DEFINE_enum("features_join", None, ["sum", "concat"], "How several layers are joined.")
-    flags.DEFINE_enum(
-        "features_pooling", None, ["mean", "first"], "Of all positions, or the first one's. Default: each position's."
-    )
+    flags.DEFINE_string("features_layers", "last", "Of which layers: first (the embeddings), last, second_to_last, "
+                        "last_four, all, or numbers joined by commas, of which 0 is the embeddings.")  # fmt: skip
+    flags.DEFINE_enum("features_join", None, JOINS, "How several layers become one array.")
+    flags.DEFINE_enum("features_pooling", None, POOLINGS, "One vector for each text: the mean of all positions, or the "
+                      "first one. Default: every position.")  # fmt: skip
 
 
 def features_options(flags):
     """Returns {"layers", "join", "pooling"} of those flags that are given, as `Predictor.features` takes them."""
     given = {name.removeprefix("features_"): flags[name].value for name in FEATURES_FLAGS if flags[name].present}
     if re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4})*", given.get("layers", "")):
-        given["layers"] = [int(number) for number in given["layers"].split(",")]
+        given["layers"] = tuple(map(int, given["layers"].split(",")))
     return given

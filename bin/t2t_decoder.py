@@ -23,7 +23,7 @@ from t2t_lite import streams
 from t2t_lite.bin import _app, _trained
 from t2t_lite.decoding.decode_hparams import DEFAULT_GRID, HELP, DecodeHParams
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, JOINS, LOGICAL_CPUS, POOLINGS, SHARDS
+from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS
 
 _LOGGER = logging.getLogger("t2t_lite")
 _INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
@@ -59,11 +59,7 @@ def define_flags(flags):
                         "--decode_from_file and --decode_reference, or the problem's records.")  # fmt: skip
     flags.values["tune"].boolean = True  # --tune alone is the grid above
     flags.DEFINE_path("features_file", "", "Where to write an encoder's hidden states of --decode_from_file, as .npz.")
-    flags.DEFINE_string("features_layers", "last", "Of which layers: first (the embeddings), last, second_to_last, "
-                        "last_four, all, or numbers joined by commas, of which 0 is the embeddings.")  # fmt: skip
-    flags.DEFINE_enum("features_join", None, JOINS, "How several layers become one array.")
-    flags.DEFINE_enum("features_pooling", None, POOLINGS, "One vector for each line: the mean of all positions, or the "
-                      "first one. Default: every position.")  # fmt: skip
+    _trained.define_features_flags(flags)
     flags.DEFINE_bool("eval_use_test_set", False, "Of the problem's records, take the test ones.")
     flags.DEFINE_bool("keep_timestamp", False, "Give the output file the checkpoint's time.")
     flags.DEFINE_integer("decode_shards", 1, "Commands that share the input; this one has part --worker_id.",
@@ -108,7 +104,7 @@ def check(flags):
 
 
 def _check_features(flags):
-    lost = [f"--{name}" for name in ("features_layers", "features_join", "features_pooling") if flags[name].present]
+    lost = [f"--{name}" for name in _trained.FEATURES_FLAGS if flags[name].present]
     if lost and not flags.features_file:
         raise UserError(f"{', '.join(lost)}: only of features. Add --features_file, or leave out.")
     if flags.features_file and (flags.decode_from_file in ("", "-") or flags.decode_to_file):
@@ -131,8 +127,7 @@ def run(flags):
     elif flags.features_file:
         from t2t_lite.decoding.feature_files import write_features
 
-        how = flags.features_layers, flags.features_join, flags.features_pooling
-        write_features(job, flags.decode_from_file, flags.features_file, *how)
+        write_features(job, flags.decode_from_file, flags.features_file, **_trained.features_options(flags))
     elif flags.decode_from_file not in ("", "-"):
         decode_files.translate_file(job, flags.decode_from_file, output, flags.decode_reference, flags.prefix_file)
     elif not flags.decode_from_file and _wants_records(flags):

@@ -17,7 +17,7 @@ from t2t_lite.text.vocabulary import EOS_ID
 _POSITIONS = 2**14  # that are computed before they are written: 200 MB of four layers of 768
 
 
-def write_features(job, source, path, layers="last", join=None, pooling=None):
+def write_features(job, source, path, pooling=None, **options):
     """Writes the hidden states of the lines of a file.
 
     The arrays are "features", float32 [lines, n] with `pooling`, else [positions of all lines, n] and "lengths", int64
@@ -26,17 +26,14 @@ def write_features(job, source, path, layers="last", join=None, pooling=None):
     Args:
         job: DecodingJob.
         source, path: paths of the lines and of the output.
-        layers: a word that `Predictor.features` takes, or numbers, joined by commas.
-        join, pooling: see `Predictor.features`.
+        pooling, **options: see `Predictor.features`.
 
     Raises:
         UserError: as `Predictor.features`; or a file is missing, or a line cannot be read.
     """
     path = job.settings.shard_name(path)
     job.check_files({"--features_file": path})
-    numbers = layers.split(",")
-    options = {"layers": tuple(map(int, numbers)) if all(map(str.isdecimal, numbers)) else layers}
-    options |= {"join": join, "pooling": pooling}
+    options["pooling"] = pooling
     errors = LineErrors(job.on_error)
     lines, name, first = part_of_file(source, job.settings, errors, job.reader(source))
     lines_of = job.line_translator(name, errors)

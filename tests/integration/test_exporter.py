@@ -2,13 +2,15 @@ import json
 import os
 import shlex
 
+import numpy as np
 import pytest
 import tensorflow as tf
 import yaml
 
+import t2t_lite
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import saved_model
-from tests.decoding.runs import make_run
+from tests.decoding.runs import SENTENCES, make_encoder_run, make_run
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,25 @@ def test_exports_the_newest_checkpoint_with_its_settings(call_command, made, tmp
     assert found["truncated"].numpy().tolist() == [False, True]
     again = call_command("t2t-decoder", "--output_dir=export", "--decode_from_file=in", "--decode_to_file=out")
     assert again.status == 0 and (tmp_path / "out").read_text() == "".join(f"{t.text}\n" for t in opened)
+
+
+@pytest.mark.slow
+def test_an_encoder_with_features(call_command, tmp_path):
+    lines = "\n".join(f"{at % 3}\t{text}\t{text[:9]}" for at, text in enumerate(SENTENCES))
+    run = make_encoder_run(tmp_path, "regress_pair_own", lines)
+    features = ["--features_layers=0,2", "--features_join=sum", "--features_pooling=mean"]
+    result = call_command("t2t-exporter", f"--output_dir={run}", "--export_dir=export", *features)
+    assert (result.status, result.stdout) == (0, "export/1\n")
+    pairs = [("the red house", "old"), ("is", "a green tree")]
+    predictor = t2t_lite.load(str(tmp_path / "export"))
+    expected = t2t_lite.load(str(run)).predict(pairs)
+    assert predictor.predict(pairs) == expected
+    signatures = tf.saved_model.load(str(tmp_path / "export" / "1")).signatures
+    inputs = dict(zip(("first", "second"), map(tf.constant, zip(*pairs, strict=True)), strict=True))
+    values = signatures["predict"](**inputs)["values"].numpy()
+    assert values == pytest.approx([answer.value for answer in expected], abs=1e-5)
+    states = predictor.features(pairs, layers=[0, 2], join="sum", pooling="mean")
+    assert signatures["features"](**inputs)["features"].numpy() == pytest.approx(np.array(states), abs=1e-5)
 
 
 def test_by_default_beside_the_checkpoint(call_command, made, monkeypatch):
@@ -111,6 +132,8 @@ def test_all_that_a_format_does_not_have_is_said_at_once(call_command, assert_us
         (["--quantization=int8"], ["--quantization", "--format=ctranslate2"]),
         (["--format=ctranslate2", "--quantization=int4"], ["--quantization", "int8, int16"]),
         (["--format=ctranslate2", "--export_dir=file"], ["file", "is a file"]),
+        (["--features_join=sum"], ["--features_join: a run of translate_own, which is no encoder"]),
+        (["--format=hugging_face", "--features_join=sum"], ["--features_join", "--format=saved_model"]),
         (["--format=hugging_face", "--weights_dtype=bfloat16"], ["--weights_dtype", "--format=saved_model"]),
     ],
 )
