@@ -9,6 +9,7 @@ from t2t_lite.bin import t2t_importer
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import saved_model
 from tests.export.old_models import WORDS, OldModel
+from tests.interchange.encoder_folders import write_encoder
 from tests.interchange.gpt_folders import write_gpt
 
 
@@ -106,6 +107,21 @@ def test_mistakes(made, call_command, assert_user_error, tmp_path, flags, words)
     args = {flag.split("=")[0]: flag for flag in [*usual, *flags]}
     assert_user_error(call_command("t2t-importer", *args.values()), *words)
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_an_encoder(call_command, assert_user_error, tmp_path):
+    """A classifier of pairs goes in and out again; --problem belongs to encoders of Hugging Face alone."""
+    write_encoder(tmp_path / "theirs", "BertForSequenceClassification")
+    importer = ["t2t-importer", "--from=hugging_face", "--path=theirs"]
+    assert call_command(*importer, "--problem=classify_pair_own", "--output_dir=run").stdout == "run/model.ckpt-0\n"
+    back = call_command("t2t-exporter", "--output_dir=run", "--format=hugging_face", "--export_dir=back")
+    assert back.stdout == "back\n", back
+    for name in ("model.safetensors", "vocab.txt"):
+        assert (tmp_path / "back" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()
+    other = call_command(*importer, "--problem=tag_own", "--output_dir=x")
+    assert_user_error(other, "--problem=tag_own", "classify_own or classify_pair_own")
+    ours = ["--from=tensor2tensor", "--path=x", "--vocab=x", "--languages=a,b", "--output_dir=y", "--problem=tag_own"]
+    assert_user_error(call_command("t2t-importer", *ours), "--problem", "Leave it out")
 
 
 def test_a_language_model(call_command, assert_user_error, tmp_path, monkeypatch):

@@ -90,6 +90,20 @@ def test_what_a_run_of_it_answers(tmp_path):
     assert predictor.max_input_length == POSITIONS - 1
 
 
+def test_the_head_of_sentences_is_found_by_its_weights(tmp_path):
+    """bert-base-uncased says that it is a BertForMaskedLM, and has the other head, too; it may be left out."""
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForPreTraining")
+    path = pathlib.Path(folder, "config.json")
+    path.write_text(json.dumps(config_of(folder) | {"architectures": ["BertForMaskedLM"]}))
+    for problem, count in (("", 2), ("masked_lm_own", 0)):
+        run = str(tmp_path / f"run{count}")
+        import_hugging_face(folder, run, problem=problem)
+        predictor = t2t_lite.load(run)
+        assert predictor.problem.name == (problem or "next_sentence_own")
+        assert predictor.model.config["sentence_classes"] == count
+        assert len(predictor.fill_mask(["the [MASK]"], top=3)[0][0]) == 3
+
+
 def test_one_label_is_a_number(tmp_path):
     """What the model says, in and out, also that of a model which has learned numbers of another range."""
     folder, tensors = write_encoder(tmp_path / "theirs", "BertForSequenceClassification", id2label={"0": "LABEL_0"})
