@@ -125,6 +125,9 @@ def test_every_word_gets_the_tag_at_its_first_piece_in_however_many_parts():
     assert found.probabilities == pytest.approx([np.exp(5) / (np.exp(5) + 2)] * 5)
     assert made.predict(["12 3", ""]) == made.predict([["12", "3"], []])
     assert made.predict([""])[0].tags == []
+    told = []
+    made.predict([found.words, "12 3"], batch_size=1, on_progress=told.append)
+    assert sum(told) == 2 and len(told) == 4, "texts, though there are more rows"
 
 
 @pytest.mark.parametrize("task", [name for name, task in TASKS.items() if task.answered_by == "Predictor"])

@@ -5,11 +5,12 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.data.problem import SpanProblem
+from t2t_lite.data.span_problem import windows
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.answers import best_spans, span_scores
 from t2t_lite.text.position_encoder import PositionEncoder
-from t2t_lite.text.vocabulary import TextEncoder
+from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 FIRST, LAST = 42, 43  # the ids of 40 and 41, and of these the model is sure
 WORDS = " ".join(map(str, range(10, 40)))
@@ -26,14 +27,21 @@ def of_ids(batch, training):
     return tf.pad(logits, [[0, 0], [0, 0], [1, 0]])
 
 
+def of_windows(batch, training):
+    """The same, and of the sum of a row's ids."""
+    ids = tf.cast(batch["inputs"], tf.float32)
+    logits = tf.stack([tf.math.sin(k * (ids + tf.reduce_sum(ids, -1, keepdims=True))) for k in (3, 7)], 1)
+    return tf.pad(logits, [[0, 0], [0, 0], [1, 0]])
+
+
 class Questions(SpanProblem):
     def __init__(self, longest, stride):
         super().__init__()
         self.sequence_length, self.doc_stride = longest, stride
 
 
-def predictor(model, longest=383, stride=128):
-    encoders = {"inputs": TextEncoder(50), "targets": PositionEncoder(longest)}
+def predictor(model, longest=383, stride=128, encoder=None):
+    encoders = {"inputs": encoder or TextEncoder(50), "targets": PositionEncoder(longest)}
     return Predictor(model, encoders, Questions(longest, stride))
 
 
@@ -63,6 +71,27 @@ def test_of_one_window_it_is_what_evaluations_choose():
     scores = span_scores(logits, inputs)[0].numpy()
     expected = np.exp(scores[scores > -100])
     assert [one.probability for one in found.hypotheses] == pytest.approx(sorted(expected / expected.sum())[::-1])
+
+
+@pytest.mark.parametrize("encoder", [TextEncoder(50), ByteTextEncoder()], ids=["numbers", "characters"])
+def test_each_part_of_a_context_counts_in_its_best_window(encoder):
+    """Against every span of every window, with logits that differ between windows; none begins or ends in a space."""
+    made = predictor(of_windows, longest=14, stride=3, encoder=encoder)
+    context = "1 22 3 14 5 6  17 8 9 10 11 12 13 4"
+    expected = {}
+    for window in windows(encoder, "1 2", context, 14, 3):
+        inputs = tf.constant([window.ids])
+        scores = span_scores(of_windows({"inputs": inputs}, False), inputs)[0].numpy()
+        for first, last in zip(*np.nonzero(scores > -100), strict=True):
+            pieces = window.spans[first - window.before], window.spans[last - window.before]
+            if all(a < b for a, b in pieces):
+                key = pieces[0][0], pieces[1][1]
+                expected[key] = max(expected.get(key, -np.inf), scores[first, last])
+    (found,) = made.predict([("1 2", context)], n_best=1000)
+    total = sum(map(np.exp, expected.values()))
+    probabilities = {(one.start, one.end): one.probability for one in found.hypotheses}
+    assert probabilities == pytest.approx({key: np.exp(score) / total for key, score in expected.items()})
+    assert all(one.text and one.text == one.text.strip() for one in found.hypotheses)
 
 
 def test_a_longer_part_than_answers_have_is_none():

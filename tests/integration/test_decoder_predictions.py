@@ -126,17 +126,19 @@ def test_a_file_and_standard_input_give_what_predictor_says(decode, call_command
 
 
 @pytest.mark.slow
-def test_columns_give_columns(decode, runs, tmp_path):
+def test_columns_give_columns(decode, call_command, runs, tmp_path):
     lines = [line.split() for line in LINES["tag_own"] if line]
     (tmp_path / "in.conll").write_text("\n\n".join("\n".join(f"{word}\tX" for word in words) for words in lines))
     decode("tag_own", "--decode_from_file=in.conll", "--decode_to_file=out")
     predictor = runs("tag_own")[1]
     assert (tmp_path / "out").read_text() == "".join(shown(one) + "\n" for one in predictor.predict(lines))
     assert [one.words for one in read_conll(str(tmp_path / "out"))] == lines
+    scored = call_command("t2t-score", "--task=tagging", "--predictions=out", "--reference=in.conll", "--resamples=10")
+    assert scored.status == 0, scored.stderr
 
 
 @pytest.mark.slow
-def test_squads_questions_give_its_official_predictions(decode, runs, tmp_path):
+def test_squads_questions_give_its_official_predictions(decode, call_command, runs, tmp_path):
     """In shards too, each of which is an object of its own; questions need no answers."""
     questions = {"one": "Which house?", 'a "quoted" id': "Was it\nnew?", "3": "?", "4": "der das"}
     (tmp_path / "in.json").write_text(squad(questions, answers=()))
@@ -145,6 +147,9 @@ def test_squads_questions_give_its_official_predictions(decode, runs, tmp_path):
     found = runs("qa_own")[1].predict([(text, CONTEXT) for text in questions.values()])
     expected = {name: one.text for name, one in zip(questions, found, strict=True)}
     assert json.loads((tmp_path / "out").read_text()) == expected
+    (tmp_path / "gold.json").write_text(squad(questions))
+    flagged = "--predictions=out", "--reference=gold.json", "--resamples=10"
+    assert call_command("t2t-score", "--task=spans", *flagged).status == 0
     for worker in (0, 1):
         decode(*flags, "--decode_to_file=part", "--decode_shards=2", f"--worker_id={worker}")
     parts = [json.loads((tmp_path / f"part00{worker}").read_text()) for worker in (0, 1)]
