@@ -26,6 +26,7 @@ class Problem:
         random_seed: seed of generation; the same seed gives the same files.
         max_cases: maximum number of examples per split, 0: no limit.
         num_workers: number of processes that encode; it does not affect the files.
+        targets_are_places: whether targets belong to positions of the inputs, which so may not be segmented anew.
         cuts_rows: whether `preprocess_example` cuts examples to `max_length`, so that none is left out.
         beam_options: options {"runner": …} of an Apache Beam pipeline for generation; None: generate on this machine.
     """
@@ -34,6 +35,7 @@ class Problem:
     random_seed = 429459
     max_cases = 0
     num_workers = 1
+    targets_are_places = False
     cuts_rows = False
     beam_options = None
     vocab_type = None

@@ -206,6 +206,11 @@ def _resampled(encoders):
 
 def _resampler(problem, hparams, encoders, limits):
     """Returns a function of (number, pool) that segments a pool anew, into at most `limits` ids by feature."""
+    if problem.targets_are_places:
+        raise UserError(
+            f"bpe_dropout={hparams.bpe_dropout}: the targets of {problem.full_name} belong to the pieces of records. "
+            "Expected 0."
+        )
     dropouts = {name: BpeDropout(encoders[name], hparams.bpe_dropout) for name in _resampled(encoders)}
 
     def sample(name, pool_number, ids, lengths):

@@ -31,6 +31,7 @@ class SpanProblem(Text2TextProblem):
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     task = "spans"
     eval_decode_metric = None
+    targets_are_places = True
     sequence_length = 383  # with the position before the row BERT's 384
     doc_stride = DOC_STRIDE
 

@@ -21,6 +21,7 @@ class Text2TagProblem(Text2TextProblem):
     text_features = ("inputs",)
     task = "tagging"
     eval_decode_metric = None
+    targets_are_places = True
     cuts_rows = True
 
     def tags(self, data_dir):

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.errors import UserError
 from t2t_lite.training.training_data import open_training_data
 from tests.training.runs import assert_same, state, trainer
 
@@ -85,6 +86,15 @@ def test_it_is_learned(name, data, tmp_path):
     assert metrics["loss"] < (0.05 if name == "regress_own" else 0.01)  # the variance of the numbers is 0.14
     assert ("perplexity" in metrics) == (name != "regress_own")
     assert metrics.get("token_accuracy", 1) == metrics.get("exact_match", 1) == 1
+
+
+def test_texts_are_not_segmented_anew_where_targets_belong_to_pieces(name, data):
+    hparams = registry.hparams("bert_tiny").parse("bpe_dropout=0.1,batch_size=64,max_length=40")
+    if name == "regress_own":
+        assert open_training_data(name, hparams, str(data)).examples == 200
+        return
+    with pytest.raises(UserError, match=rf"bpe_dropout=0\.1: the targets of {name} belong to the pieces"):
+        open_training_data(name, hparams, str(data))
 
 
 def test_what_is_cut_to_the_longest_row_is_counted(name, data):
