@@ -101,6 +101,13 @@ def test_answers_come_back_from_the_pieces_that_overlap_them(encoder):
         assert text[overlapping[0][0] : overlapping[-1][1]] == answer
 
 
+def test_what_becomes_of_one_character_stands_for_it(encoder):
+    """Of "ﬃ" NFKC makes three letters, and its bytes are three pieces."""
+    _, spans = encode_with_offsets(encoder, "ﬃ")
+    assert [span for span in spans if span != (0, 1)] in ([], [(0, 0)])  # a space of SentencePiece's before it
+    assert (0, 1) in spans
+
+
 def test_words_one_by_one_are_the_sentence(encoder):
     for text in SENTENCES:
         words = text.split()
