@@ -24,6 +24,7 @@ _MODULES = {
     "t2t_lite.models.transformer_encoder": ("TransformerEncoder",),
     "t2t_lite.models.transformer_lm": ("TransformerLM",),
     "t2t_lite.training.adafactor": ("Adafactor",),
+    "t2t_lite.training.lamb": ("Lamb",),
     "t2t_lite.training.losses": ("MaskedAccuracy", "SmoothedCrossEntropy"),
     "t2t_lite.training.optimizers": ("Adam",),
     "t2t_lite.training.schedules": ("ProductSchedule",),

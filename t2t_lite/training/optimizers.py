@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from t2t_lite.training.adafactor import Adafactor
+from t2t_lite.training.lamb import Lamb
 from t2t_lite.training.schedules import ProductSchedule
 
 _LAYER = re.compile(r"(?:^|/)(\w+)/\1_(\d+)/")  # such as transformer/encoder/encoder_3/…
@@ -70,7 +71,7 @@ OPTIMIZERS = {
     "adam": _adam,
     "true_adam": _adam,
     "adam_w": _adam,
-    "lamb": lambda hparams, **options: _adam(hparams, keras.optimizers.Lamb, **options),
+    "lamb": lambda hparams, **options: _adam(hparams, Lamb, decay=hparams.weight_decay, **options),
     "adafactor": _adafactor,
     "sgd": lambda hparams, **options: keras.optimizers.SGD(**options),
 }
@@ -89,8 +90,9 @@ def make_optimizer(hparams, train_steps):
     average = {"use_ema": True, "ema_momentum": hparams.ema_decay} if hparams.ema_decay else {}
     rate = ProductSchedule(hparams, train_steps)
     optimizer = OPTIMIZERS[hparams.optimizer](hparams, learning_rate=rate, **average)
-    if hparams.weight_decay or hparams.learning_rate_layer_decay != 1 or hparams.unfreeze_steps:
-        set_rates(optimizer, hparams.learning_rate_layer_decay, hparams.weight_decay, hparams.unfreeze_steps)
+    decay = 0.0 if hparams.optimizer == "lamb" else hparams.weight_decay  # LAMB's is a part of its update
+    if decay or hparams.learning_rate_layer_decay != 1 or hparams.unfreeze_steps:
+        set_rates(optimizer, hparams.learning_rate_layer_decay, decay, hparams.unfreeze_steps)
     return optimizer
 
 
