@@ -1,4 +1,4 @@
-"""A client of TensorFlow Serving for exported translation models: addresses, certificates, retries, batches.
+"""A client of TensorFlow Serving for exported models: addresses, certificates, retries, batches.
 
     client = open_client("localhost:8500", Servable("translate"))
     [answer.text for answer in client.translate(["Hello world.", "How are you?"])]
@@ -204,16 +204,12 @@ class Client:
         """
         check_options(others, ("alpha", "extra_length", "batch_size", "on_progress"), "translate")
         texts = check_texts(texts)
-        if not isinstance(batch_size, int) or batch_size < 1:
-            raise UserError(f"batch_size={shown(batch_size)}: expected a whole number from 1.")
         if (alpha is None) != (extra_length is None):
             raise UserError("alpha and extra_length: expected both or neither; the export's own are not known here.")
         options = {} if alpha is None else {"alpha": float(alpha), "extra_length": int(extra_length)}
         signature = "with_options" if options else "serving_default"
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         answers = [None] * len(texts)
-        for start in range(0, len(order), batch_size):
-            places = order[start : start + batch_size]
+        for places in _batches(texts, batch_size):
             inputs = {"inputs": [texts[i] for i in places]}
             # One value per text, because a server that batches requests does not accept scalars.
             inputs |= {name: [value] * len(places) for name, value in options.items()}
@@ -222,6 +218,42 @@ class Client:
                 answers[i] = answer
             if on_progress:
                 on_progress(len(places))
+        return answers
+
+    def predict(self, inputs, *, signature="serving_default", batch_size=32):
+        """Calls a signature of an export that does not translate, such as an encoder's: see docs/serving.md.
+
+        Args:
+            inputs: {name: list of str}, as many of each.
+            signature: str.
+            batch_size: as `translate`.
+
+        Returns:
+            A list of {name of the output: value}, one for each text. A value that is a list may be padded.
+
+        Raises:
+            ServerError: there was no answer after all retries.
+            Failure: an answer is not one for each text.
+            UserError, TypeError: the inputs are no lists of equally many str.
+        """
+        inputs = {name: check_texts(texts, name) for name, texts in inputs.items()}
+        if len({*map(len, inputs.values())}) != 1:
+            numbers = ", ".join(f"{len(texts)} {name}" for name, texts in inputs.items())
+            raise UserError(f"inputs: {numbers or 'none'}. Expected lists of equally many texts.")
+        joined = ["".join(row) for row in zip(*inputs.values(), strict=True)]
+        answers = [None] * len(joined)
+        for places in _batches(joined, batch_size):
+            some = {name: [texts[i] for i in places] for name, texts in inputs.items()}
+            found = self._retrying(lambda some=some: self.transport.predict(signature, some))
+            if wrong := [
+                name for name, rows in found.items() if not isinstance(rows, list) or len(rows) != len(places)
+            ]:
+                raise Failure(
+                    f"{self.transport.address}: {self.transport.servable}: {wrong[0]} is not a list of "
+                    f"{counted(len(places), 'answer')}. Expected one for each text."
+                )
+            for at, i in enumerate(places):
+                answers[i] = {name: rows[at] for name, rows in found.items()}
         return answers
 
     def status(self):
@@ -259,6 +291,15 @@ class Client:
             raise Failure(f"{where}: a score is not finite: the model is damaged. Export it from another checkpoint.")
         texts = map(valid_unicode, found["outputs"])
         return [Answer(*row) for row in zip(texts, found["scores"], found["truncated"], strict=True)]
+
+
+def _batches(texts, batch_size):
+    """Yields lists of places in a list; texts of similar length go together."""
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise UserError(f"batch_size={shown(batch_size)}: expected a whole number from 1.")
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
 
 
 def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retries=3):

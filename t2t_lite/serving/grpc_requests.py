@@ -96,10 +96,13 @@ class GrpcTransport:
 
 
 def _as_list(tensor):
-    values = tf.make_ndarray(tensor).tolist()
-    if tensor.dtype == tf.string.as_datatype_enum and isinstance(values, list):
-        return [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values]
-    return values
+    return _as_texts(tf.make_ndarray(tensor).tolist())
+
+
+def _as_texts(values):
+    if isinstance(values, list):
+        return [*map(_as_texts, values)]
+    return values.decode("utf-8", "replace") if isinstance(values, bytes) else values
 
 
 def _read(path):

@@ -138,7 +138,7 @@ class _Signature:
         self._name, self.inputs, self._function, self._requests = name, inputs, function, requests
 
     def __call__(self, inputs):
-        self._requests.append((self._name, len(inputs["inputs"])))
+        self._requests.append((self._name, len(next(iter(inputs.values())))))
         return self._function(inputs)
 
 

@@ -14,6 +14,7 @@ from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
 from t2t_lite.models import TransformerEncoder
+from t2t_lite.serving.client import Servable, open_client
 from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.real_encoder import RealEncoder
@@ -22,6 +23,7 @@ from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
 from t2t_lite.text.wordpiece import WordPieceEncoder
 from tests.decoding.runs import SENTENCES
 from tests.export.served import HOSTILE, served, stock_operations
+from tests.export.serving_double import ServingDouble
 from tests.text.published import write_byte_level, write_pieces
 
 pytestmark = pytest.mark.slow
@@ -225,6 +227,20 @@ def test_no_row_changes_another(kind, call):
 
 def test_of_stock_operations(exported):
     stock_operations(exported)
+
+
+def test_through_a_server(kind, call, exported):
+    columns = {name: rows[:5] for name, rows in kind.columns.items()}
+    texts = {name: read(rows) for name, rows in columns.items()}
+    with ServingDouble({"model": {1: exported}}) as double:
+        for address in (double.grpc, f"http://{double.rest}"):
+            client = open_client(address, Servable("model"))
+            for signature in ("serving_default", "features"):
+                found = client.predict(texts, signature=signature, batch_size=2)
+                for name, rows in call(signature, columns).items():
+                    for answer, row in zip(found, rows, strict=True):
+                        check(row, answer[name])
+            client.close()
 
 
 def test_its_card(kind, exported):

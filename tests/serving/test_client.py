@@ -129,6 +129,18 @@ WRONG = {
 }
 
 
+def test_answers_of_encoders():
+    found = {"outputs": {"labels": ["A", "B"], "probabilities": [[0.9, 0.1], [0.2, 0.8]]}}
+    with answering(http_answer(found)) as server:
+        assert client(server).predict({"first": ["aa", "b"], "second": ["", "c"]}) == [
+            {"labels": "A", "probabilities": [0.9, 0.1]},
+            {"labels": "B", "probabilities": [0.2, 0.8]},
+        ]
+    for wrong in ({"outputs": {"labels": ["A"]}}, {"outputs": {"labels": "AB"}}, {"outputs": None}):
+        with answering(http_answer(wrong)) as server, pytest.raises(Failure, match="not a list of 2 answers"):
+            client(server).predict({"inputs": ["aa", "b"]})
+
+
 @pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
 def test_an_answer_of_the_wrong_shape(content):
     with answering(http_answer(content)) as server, pytest.raises(Failure) as raised:
@@ -242,6 +254,12 @@ def test_what_is_no_list_of_texts():
     with pytest.raises(UserError, match="batch_size=0"):
         asked.translate(["a"], batch_size=0)
     assert asked.translate([]) == []
+    for wrong, message in (({}, "inputs: none"), ({"a": ["x"], "b": []}, "inputs: 1 a, 0 b")):
+        with pytest.raises(UserError, match=message):
+            asked.predict(wrong)
+    with pytest.raises(TypeError, match="`first`, item 0: must be str"):
+        asked.predict({"first": [1]})
+    assert asked.predict({"first": [], "second": []}) == []
 
 
 WITHOUT = """
