@@ -46,6 +46,7 @@ def assumed_lengths(model, hparams):
 def forward_flops(model, lengths):
     """Counts the matrix products of a forward pass.
 
+    Layers that stand in a stack several times count each time; the softmax counts for the model's `predicted_share`.
     Every matrix weight costs 2 operations for each element and position of its own side, attention 2 · h · d_k · n for
     a position's scores and 2 · h · d_v · n for its weighted sums over n positions. Masked positions count, as they are
     computed. Restricted attention counts the min(r, n) positions that are seen (paper, table 1); its blocks compute up
@@ -69,7 +70,7 @@ def forward_flops(model, lengths):
                 flops["inputs"] += memory
     if model.softmax is not None:
         matrices = [w.shape for w in model.softmax.weights if len(w.shape) > 1]
-        flops["targets"] = flops.get("targets", 0) + 2 * sum(map(math.prod, matrices))
+        flops[[*flops][-1]] += 2 * model.predicted_share * sum(map(math.prod, matrices))
     return Flops(flops)
 
 
@@ -118,7 +119,7 @@ def training_memory(model, hparams, lengths):
                   residual connection, per position: (8 + a) d for its normalisation, and the mask
                   a final normalisation: (8 + a) d; a sum of embedding and position: a · d, and the mask
                 with recompute_grad: a · d per layer, for what goes into it, and one whole layer
-    logits      12 bytes for each target token and id: the logits, their softmax, their gradient
+    logits      12 bytes for each predicted token and id: the logits, their softmax, their gradient
 
     Args:
         model: SequenceModel with `stacks`, with or without values.
@@ -128,7 +129,7 @@ def training_memory(model, hparams, lengths):
     Returns:
         dict of "weights", "gradients", "optimizer", "activations" and "logits": int, bytes.
     """
-    weights = sum(math.prod(w.shape) for w in model.trainable_weights)
+    weights, share = sum(math.prod(w.shape) for w in model.trainable_weights), model.predicted_share
     tied = any(layer is model.softmax for layer in model.token_embeddings().values())
     embedding = math.prod(model.softmax.embeddings.shape) if tied else 0
     compute, hidden_size = 4 if model.compute_dtype == "float32" else 2, hparams.hidden_size
@@ -148,7 +149,7 @@ def training_memory(model, hparams, lengths):
         "gradients": 4 * (weights * (2 if hparams.gradient_accumulation_steps > 1 else 1) + embedding),
         "optimizer": _optimizer_memory(model, hparams),
         "activations": hparams.batch_size * kept,
-        "logits": hparams.batch_size * 12 * (0 if model.softmax is None else model.softmax.vocab_size),
+        "logits": 0 if model.softmax is None else round(hparams.batch_size * share * 12 * model.softmax.vocab_size),
     }
 
 

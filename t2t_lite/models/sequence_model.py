@@ -29,11 +29,13 @@ class SequenceModel(keras.Model):
         vocab_size, target_vocab_size: int, ids of the inputs and of the targets, which a subclass sets.
         config: dict of the constructor's arguments, of which hyperparameters can be made; None: they can't.
         softmax: `TokenEmbedding` that makes the logits of "targets"; None: something else makes them.
+        predicted_share: float, the share of positions that it makes logits of, for estimates of cost.
     """
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     config = None
     softmax = None
+    predicted_share = 1.0
 
     def stacks(self):
         """Returns {feature: `TransformerStack`}, of the features over whose positions a stack runs.

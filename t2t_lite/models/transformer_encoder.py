@@ -70,6 +70,8 @@ class TransformerEncoder(TransformerModel):
         (3, 4)
     """
 
+    predicted_share = 0.15  # of masked ids, as many as BERT's
+
     HPARAMS: ClassVar = {
         "head": setting(
             "masked_lm", choices=tuple(HEADS), argument="head", fixed=True,

@@ -217,6 +217,21 @@ def test_parts_add_up(changes):
         assert len(part.names) == depth
 
 
+def test_layers_that_share_weights_count_each_time_and_only_masked_positions_have_logits():
+    model_class = registry.model("transformer_encoder")
+    own, shared = (SMALL.of_model(model_class).parse(f"num_hidden_layers=6,num_hidden_groups={g}") for g in (0, 2))
+    one, two = (describe(shapes_only(model_class, hparams, VOCAB), hparams) for hparams in (own, shared))
+    assert two.flops == one.flops
+    assert {name for name in one.memory if one.memory[name] == two.memory[name]} == {"activations", "logits"}
+    (layers,) = [part for part in two.parts if "encoder_0" in part.names]
+    assert (layers.names, layers.calls) == (("encoder_0", "encoder_1"), 3)
+    assert one.parameters - two.parameters == 4 * layers.parameters
+    assert "encoder_0 … encoder_1, each, run 3 times" in two.text()
+    longer = describe(shapes_only(model_class, own, 2 * VOCAB), own)
+    assert longer.flops.per_token["inputs"] - one.flops.per_token["inputs"] == pytest.approx(0.15 * 2 * VOCAB * 32)
+    assert longer.memory["logits"] == 2 * one.memory["logits"] == round(0.15 * own.batch_size * 12 * 2 * VOCAB)
+
+
 @pytest.mark.parametrize(
     ("name", "paper", "counted"), [("transformer_base_v1", 3.3e18, 9.5e17), ("transformer_big_v1", 2.3e19, 9.6e18)]
 )
