@@ -61,6 +61,10 @@ class SpanProblem(Text2TextProblem):
                 self.removed["answers that no window holds"] += 1
             yield from examples
 
+    def max_length(self, model_hparams):
+        """Returns `sequence_length`, whatever the hyperparameters say."""
+        return self.sequence_length
+
     def generation_settings(self):
         """Returns the settings of text problems, and those of windows."""
         rows = {"sequence_length": self.sequence_length, "doc_stride": self.doc_stride}

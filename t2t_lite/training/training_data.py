@@ -94,5 +94,5 @@ def check_lengths(model, max_length, features):
         where = f"{limit:,} ids{', of inputs and targets together' if is_joined else ''}"
         raise UserError(
             f"max_length={max_length}: the model's table of positions has room for {where}. Expected a max_length from "
-            f"1 to {most:,}: lower it, or raise max_position."
+            f"1 to {most:,}: lower it (or t2t-datagen's --sequence_length, where rows have one), or raise max_position."
         )

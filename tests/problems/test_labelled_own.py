@@ -131,6 +131,7 @@ def test_answers_are_the_positions_of_their_pieces(tmp_path):
     generated("qa_own", tmp_path, vocab_size=310, sequence_length=80, doc_stride=20, **arguments)
     problem = registry.problem("qa_own")
     encoders = problem.get_feature_encoders(str(tmp_path))
+    assert problem.max_length(registry.hparams("bert_tiny").parse("max_length=9")) == 80, "no row is left out"
     assert (problem.sequence_length, problem.doc_stride, encoders["targets"].vocab_size) == (80, 20, 81)
     rows = rows_of(problem, tmp_path)
     assert len(rows) >= 30 and max(len(row["inputs"]) for row in rows) <= 80
