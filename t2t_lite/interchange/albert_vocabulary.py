@@ -4,12 +4,15 @@ Transformers replaces quotation marks, takes accents away and makes letters smal
 all of it is in the model's own rules, so that exports have it in the graph, too.
 """
 
+import base64
 import os
 import tempfile
 import unicodedata
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
+from t2t_lite.files.safe_json import check_schema
+from t2t_lite.text.sentencepiece_proto import ModelProto
 from t2t_lite.text.subwords import parse_sentencepiece, train_bpe, with_usual_ids
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
@@ -18,6 +21,11 @@ FILE = "spiece.model"
 _SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 RESERVED = ("<pad>", "[SEP]", "<unk>")  # our first ids
 _QUOTES = {"``": '"', "''": '"'}
+_SCHEMA = {
+    "model": {"vocab": [list], "unk_id": int},
+    "added_tokens": [{"id": int, "special": bool}],
+    "normalizer": {"normalizers": [{"type": str}]},
+}
 _BORDER = "|"
 _CHUNK = 2**14
 
@@ -45,6 +53,37 @@ def adopted(model, path, lower, keep_accents):
         proto.normalizer_spec.precompiled_charsmap = _compiled(_rules(proto, lower))
     made = with_usual_ids(proto.SerializeToString(deterministic=True), path)
     return made, [theirs[piece.piece] for piece in parse_sentencepiece(made, path).pieces]
+
+
+def of_tokenizer_json(said, path):
+    """Returns the bytes of the published SentencePiece model that a `tokenizer.json` of the kind Unigram was made of.
+
+    Args:
+        said: dict, its contents.
+        path: str, its name, for errors.
+
+    Raises:
+        UserError: it lacks something, or has something else.
+    """
+    check_schema(said, _SCHEMA, path)
+    proto = ModelProto()
+    kind, spec, vocab = ModelProto.SentencePiece, proto.trainer_spec, said["model"]["vocab"]
+    special = {token["id"] for token in said["added_tokens"] if token["special"]}
+    for i, pair in enumerate(vocab):
+        if [type(value) in (str, int, float) for value in pair] != [True, True] or not isinstance(pair[0], str):
+            raise UserError(f"{path}: entry {i} of the vocabulary: expected a piece and its score.")
+        of_what = kind.UNKNOWN if i == said["model"]["unk_id"] else kind.CONTROL if i in special else kind.NORMAL
+        proto.pieces.add(piece=pair[0], score=float(pair[1]), type=of_what)
+    spec.model_type, spec.vocab_size, spec.unk_id = spec.UNIGRAM, len(vocab), said["model"]["unk_id"]
+    spec.bos_id = spec.eos_id = spec.pad_id = -1
+    spec.unk_piece = vocab[spec.unk_id][0] if 0 <= spec.unk_id < len(vocab) else ""
+    rules = [rule for rule in said["normalizer"]["normalizers"] if rule["type"] == "Precompiled"]
+    try:
+        charsmap = base64.b64decode(rules[0].get("precompiled_charsmap", ""), validate=True) if rules else b""
+    except (ValueError, TypeError):
+        raise UserError(f"{path}: precompiled_charsmap is not base64. Copy the file again.") from None
+    proto.normalizer_spec.precompiled_charsmap = charsmap
+    return proto.SerializeToString(deterministic=True)
 
 
 def published(encoder):
@@ -106,7 +145,6 @@ def _clean(character, lower):
 
 def _compiled(rules):
     """Returns rules in the form that SentencePiece's models hold; its trainer alone can make it."""
-    from t2t_lite.text.sentencepiece_proto import ModelProto
 
     def hexadecimal(text):
         return " ".join(f"{ord(character):X}" for character in text)

@@ -136,16 +136,16 @@ def _tokenizer_config(predictor, vocabulary):
 
 def _tokenizer(encoder, first):
     """Returns the part that is of one kind of vocabulary."""
-    if isinstance(encoder, SentencePieceEncoder):  # its clean-up is in the rules of the model already
+    tokens = encoder.pieces([PAD_ID, EOS_ID, UNK_ID])
+    if isinstance(encoder, WordPieceEncoder):
+        kind = {"tokenizer_class": "BertTokenizer", "do_lower_case": encoder.lower}
+    elif isinstance(encoder, SentencePieceEncoder):  # its clean-up is in the rules of the model already
         kind = {"tokenizer_class": "AlbertTokenizer", "do_lower_case": False, "keep_accents": True}
         tokens = albert_vocabulary.RESERVED
     else:
-        is_wordpiece = isinstance(encoder, WordPieceEncoder)
-        kind = {"tokenizer_class": "BertTokenizer", "do_lower_case": encoder.lower}
-        kind = kind if is_wordpiece else {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False}
-        tokens = encoder.tokens[PAD_ID : UNK_ID + 1]
+        kind = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False}
     pad, end, unknown = tokens
-    ends = {} if kind["tokenizer_class"] == "BertTokenizer" else {"bos_token": first, "eos_token": end}
+    ends = {} if isinstance(encoder, WordPieceEncoder) else {"bos_token": first, "eos_token": end}
     return {**kind, "cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown, **ends}
 
 

@@ -13,6 +13,7 @@ from t2t_lite.text.vocabulary import SentencePieceEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 
 _FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
+_UNIGRAM = "Unigram"
 _WHOLE, _CONFIG = "tokenizer.json", "tokenizer_config.json"
 _SCHEMA = {"model": {"type": str, "vocab": dict | list, "merges?": list}}
 _ALBERT_SCHEMA = {"do_lower_case?": bool, "keep_accents?": bool}
@@ -53,7 +54,7 @@ def published(encoder):
 def vocabulary_of(folder):
     """Yields the Published of a folder, whose file exists inside the block.
 
-    Transformers 5 writes `tokenizer.json` alone, which holds what `vocab.txt`, or `vocab.json` and `merges.txt`, held.
+    Transformers 5 writes `tokenizer.json` alone, which holds what the other files held.
 
     Args:
         folder: str.
@@ -68,14 +69,20 @@ def vocabulary_of(folder):
             return
     with tempfile.TemporaryDirectory() as made:
         if files.exists(sentencepiece):
-            yield _of_albert(folder, sentencepiece, os.path.join(made, "vocab.model"))
+            yield _of_albert(folder, files.read_bytes(sentencepiece), sentencepiece, made)
             return
         if not files.exists(whole):
             expected = ["vocab.txt", "vocab.json and merges.txt", albert_vocabulary.FILE, _WHOLE]
             raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(expected[:-1])} or {expected[-1]}.")
-        model = files.read_json(whole, _SCHEMA)["model"]
+        said = files.read_json(whole, _SCHEMA)
+        model = said["model"]
+        if model["type"] == _UNIGRAM:
+            yield _of_albert(folder, albert_vocabulary.of_tokenizer_json(said, whole), whole, made)
+            return
         if model["type"] not in _FILES:
-            raise UserError(f"{whole}: a vocabulary of the kind {model['type']}. Expected {' or '.join(_FILES)}.")
+            raise UserError(
+                f"{whole}: a vocabulary of the kind {model['type']}. Expected {', '.join(_FILES)} or {_UNIGRAM}."
+            )
         for name, content in zip(_FILES[model["type"]], _contents(model), strict=True):
             files.write_bytes(os.path.join(made, name), content.encode())
         if files.exists(os.path.join(folder, _CONFIG)):
@@ -83,14 +90,15 @@ def vocabulary_of(folder):
         yield published(open_encoder(os.path.join(made, _FILES[model["type"]][0])))
 
 
-def _of_albert(folder, path, made):
+def _of_albert(folder, model, path, made):
+    """Writes the model into the folder `made`; returns its Published."""
     config = os.path.join(folder, _CONFIG)
     said = files.read_json(config, _ALBERT_SCHEMA) if files.exists(config) else {}
-    model, ids = albert_vocabulary.adopted(
-        files.read_bytes(path), path, said.get("do_lower_case", True), said.get("keep_accents", False)
+    adopted, ids = albert_vocabulary.adopted(
+        model, path, said.get("do_lower_case", True), said.get("keep_accents", False)
     )
-    files.write_bytes(made, model)
-    return published(SentencePieceEncoder(made))._replace(path=made, ids=ids)
+    files.write_bytes(os.path.join(made, "vocab.model"), adopted)
+    return published(SentencePieceEncoder(os.path.join(made, "vocab.model")))._replace(ids=ids)
 
 
 def _contents(model):

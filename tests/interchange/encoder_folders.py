@@ -12,7 +12,7 @@ from tests.text.published import PIECES, write_byte_level, write_pieces
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
 POSITIONS = 24
-_HEADS = ("MaskedLM", "PreTraining", "SequenceClassification", "TokenClassification")
+_HEADS = ("MaskedLM", "PreTraining", "SequenceClassification", "TokenClassification", "QuestionAnswering")
 CLASSES = [f"{kind}For{head}" for kind in ("Bert", "Roberta", "Albert", "Ernie") for head in _HEADS]
 CLASSES.remove("RobertaForPreTraining")
 LABELS = ["red", "green", "blue"]
