@@ -1,13 +1,14 @@
-"""Runs that are evaluated by whole answers: on two replicas, later by t2t-eval, and as the Predictor answers."""
+"""Runs that are evaluated by whole answers: on two replicas, later by t2t-eval, and of what t2t-decoder writes."""
 
 import json
 import random
 
 import pytest
 
-import t2t_lite
 from t2t_lite import registry
+from t2t_lite.bin import t2t_decoder
 from t2t_lite.evaluation.answer_files import read_predictions, read_reference
+from t2t_lite.evaluation.answer_metrics import METRICS
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.training.best_checkpoint import best_checkpoint
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
@@ -53,15 +54,13 @@ def questions(draw):
     return json.dumps({"data": [{"paragraphs": found}]})
 
 
-def answers_of(problem, predictor, path):
-    """What t2t-decoder writes for a file's inputs."""
-    if problem == "tag_own":
-        sentences = [[line.split("\t")[0] for line in part.splitlines()] for part in path.read_text().split("\n\n")]
-        found = predictor.predict(sentences)
-        return "\n".join("".join(map("{}\t{}\n".format, tagging.words, tagging.tags)) for tagging in found)
-    texts = [line.split("\t")[1] for line in path.read_text().splitlines()]
-    found = predictor.predict(texts)
-    return "".join(f"{one.label if problem == 'classify_own' else one.value}\n" for one in found)
+def inputs_of(problem, path):
+    """The file that t2t-decoder reads: of classes and numbers without their column."""
+    if problem in ("tag_own", "qa_own"):
+        return path
+    texts = path.with_name("texts")
+    texts.write_text("".join(line.partition("\t")[2] for line in path.read_text().splitlines(keepends=True)))
+    return texts
 
 
 @pytest.mark.parametrize(
@@ -74,8 +73,8 @@ def answers_of(problem, predictor, path):
     ],
 )
 def test_a_run_is_evaluated_by_its_answers(problem, task, text, metric, more, tmp_path):
-    draw, data = random.Random(1), tmp_path / "data"
-    paths = {name: tmp_path / f"{name}.txt" for name in ("train", "dev")}
+    draw, data, suffix = random.Random(1), tmp_path / "data", {"tagging": "conll", "spans": "json"}.get(task, "tsv")
+    paths = {name: tmp_path / f"{name}.{suffix}" for name in ("train", "dev")}
     for path in paths.values():
         path.write_text(text(draw))
     made = registry.problem(problem)
@@ -95,9 +94,9 @@ def test_a_run_is_evaluated_by_its_answers(problem, task, text, metric, more, tm
         str(run), str(data), change_hparams=lambda trained: trained.override_from_dict({"batch_size": 100})
     ).newest()
     assert later.keys() == metrics.keys() and later[metric] == pytest.approx(metrics[metric], abs=1e-6)
-    if task == "spans":
-        return  # the answer here is of one window, and as the vocabulary writes it
+    inputs, outputs = inputs_of(problem, paths["dev"]), tmp_path / "answers"
+    given = f"--output_dir={run}", f"--decode_from_file={inputs}", f"--decode_to_file={outputs}"
+    assert t2t_decoder.main([*given]) == 0
     reference = read_reference(str(paths["dev"]), task)
-    (tmp_path / "answers").write_text(answers_of(problem, t2t_lite.load(str(run)), paths["dev"]))
-    predicted = read_predictions(str(tmp_path / "answers"), reference)
-    assert registry.metric(metric)(predicted, reference.answers) == pytest.approx(metrics[metric], abs=1e-3)
+    predicted = read_predictions(str(outputs), reference)
+    assert METRICS[task][metric](predicted, reference.answers) == pytest.approx(metrics[metric], abs=1e-3)
