@@ -111,6 +111,10 @@ class Cola(PublishedTable, Text2ClassProblem):
     label_column, text_columns, has_header = 1, (3,), False
     approx_vocab_size = 2**13
 
+    def eval_metrics(self):
+        """Returns also `mcc`, by which the corpus is scored."""
+        return [*super().eval_metrics(), "mcc"]
+
 
 @register_problem
 class MultiNLI(PublishedTable, TextConcat2ClassProblem):

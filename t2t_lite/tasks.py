@@ -33,7 +33,7 @@ TASKS = {
     "classification": Task("Predictor", ("accuracy",), "transformer_encoder", "class"),
     "tagging": Task("Predictor", ("token_accuracy",), "transformer_encoder", "tag", sparse_targets=True),
     "spans": Task("Predictor", ("exact_match", "squad_f1"), "transformer_encoder", "span"),
-    "regression": Task("Predictor", (), "transformer_encoder", "real", has_perplexity=False),
+    "regression": Task("Predictor", ("pearson", "spearman"), "transformer_encoder", "real", has_perplexity=False),
     "language_model": Task("Generator", ("token_accuracy",), "transformer_lm", "lm"),
     "masked_language_model": Task(
         "Predictor", ("token_accuracy",), "transformer_encoder", "masked_lm", sparse_targets=True
