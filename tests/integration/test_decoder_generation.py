@@ -101,6 +101,7 @@ def test_lines_that_are_too_long(decode, assert_user_error, made, tmp_path):
     [
         (["--mbr=chrf", "--prefix_file=in"], ["--prefix_file, --mbr: only of translations", "Leave them out."]),
         (["--long_input=split"], ["--long_input=split", "truncate"]),
+        (["--features_file=x.npz"], ["--features_file: only of encoders"]),
         (["--decode_hparams=replace_unknown=true"], ["replace_unknown: only of translations"]),
     ],
 )

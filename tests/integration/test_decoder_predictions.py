@@ -191,6 +191,7 @@ def test_devices_and_shards_share_the_lines(decode, tmp_path):
         assert labels == one[0] and probabilities == pytest.approx(one[1], abs=2e-6)
 
 
+@pytest.mark.slow
 def test_json_has_all_probabilities(decode, runs):
     rows = list(
         map(json.loads, decode("classify_own", "--decode_to_file=-", "--n_best_format=json").stdout.split("\n")[:-1])
@@ -274,6 +275,7 @@ def test_records_are_refused(call_command, runs, assert_user_error, tmp_path):
     assert_user_error(result, "an encoder's records are evaluated by t2t-eval")
 
 
+@pytest.mark.slow
 def test_what_is_typed_is_answered(call_command, standard_input, runs):
     folder, predictor = runs("classify_own")
     standard_input(b"the red house\nns=2\n\nq\n")
