@@ -16,6 +16,8 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
 from t2t_lite.text.sentencepiece_proto import ModelProto
+from t2t_lite.text.subwords import train_sentencepiece
+from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.interchange.encoder_folders import CLASSES, LABELS, POSITIONS, write_encoder
 from tests.text.published import PIECES
 
@@ -280,6 +282,28 @@ def test_other_files_that_do_not_fit_are_named(tmp_path):
     refused(folder, tmp_path, f"vocab_size={len(PIECES)}. Expected the {len(PIECES) + 1} tokens")
     os.rename(weights, f"{folder}/pytorch_model.bin")
     refused(folder, tmp_path, "holds pytorch_model.bin")
+
+
+def test_ids_beyond_the_tokens_are_left_out(tmp_path, caplog):
+    """As ERNIE 1.0 has them."""
+    size = len(PIECES) + 3
+    folder, tensors = write_encoder(tmp_path / "theirs", "ErnieForMaskedLM", vocab_size=size)
+    with caplog.at_level(logging.WARNING):
+        import_hugging_face(folder, str(tmp_path / "run"))
+    assert f"vocab_size={size}, but {len(PIECES)} tokens" in caplog.text
+    export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
+    name = "ernie.embeddings.word_embeddings.weight"
+    np.testing.assert_array_equal(tensors_of(tmp_path / "out")[name], tensors[name][: len(PIECES)])
+
+
+def test_a_vocabulary_that_was_learned_here_is_refused(tmp_path):
+    folder, _ = write_encoder(tmp_path / "theirs", "AlbertForMaskedLM")
+    predictor = t2t_lite.load(os.path.dirname(import_hugging_face(folder, str(tmp_path / "run"))))
+    train_sentencepiece(["the cafe"] * 9, str(tmp_path / "own"), 280, user_defined_symbols=["[MASK]"])
+    predictor.encoders["inputs"] = SentencePieceEncoder(str(tmp_path / "own.model"))
+    with pytest.raises(UserError, match=r"own.model: no \[CLS\]: .* Expected one of these, WordPiece"):
+        export_hugging_face(predictor, str(tmp_path / "x"))
+    assert not (tmp_path / "x").exists()
 
 
 def test_options_that_it_does_not_have_are_refused_by_name(tmp_path):
