@@ -131,7 +131,8 @@ KINDS = {
     ),
     "spans": Kind(
         Spans(), "span", sentencepiece,
-        {"question": [b"the old house?", b"", b"is it the red"] * 7, "context": TEXTS}, spans, {},
+        {"question": [b"the old house?", b"", b"is it the red"] * 7, "context": TEXTS}, spans,
+        {"max_input_length": 200},
         ('"question-answering"', "`question` and `context`", "`answers` string, `starts` and `ends` int32"),
     ),
     "masks": Kind(
@@ -164,9 +165,8 @@ def predictor(kind, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def exported(kind, predictor, tmp_path_factory):
-    return export_saved_model(
-        predictor, str(tmp_path_factory.mktemp("export")), max_input_length=_LONGEST, **kind.settings
-    )
+    settings = {"max_input_length": _LONGEST, **kind.settings}
+    return export_saved_model(predictor, str(tmp_path_factory.mktemp("export")), **settings)
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +200,7 @@ def test_it_answers_as_predictor_does(kind, predictor, call):
     for name, rows in kind.expected(predictor, texts).items():
         for at, expected in zip(kept, rows, strict=True):
             check(found[name][at], expected)
-    options = {name: value for name, value in kind.settings.items() if name != "top"}
+    options = {name: value for name, value in kind.settings.items() if name not in ("top", "max_input_length")}
     features = call("features", kind.columns)
     for at, expected in zip(kept, predictor.features(texts, **options), strict=True):
         values = features["features"][at]
@@ -245,7 +245,12 @@ def test_through_a_server(kind, call, exported):
 
 def test_its_card(kind, exported):
     text = pathlib.Path(exported, "README.md").read_text()
-    for words in ("| `serving_default`, `predict` |", "| `features` |", f"{_LONGEST} pieces", *kind.card):
+    for words in (
+        "| `serving_default`, `predict` |",
+        "| `features` |",
+        f"{kind.settings.get('max_input_length', _LONGEST)} pieces",
+        *kind.card,
+    ):
         assert words in text, words
 
 
