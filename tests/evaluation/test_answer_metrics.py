@@ -35,6 +35,7 @@ TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]], [["B-PER", "I-PER", "
         ("entity_f1", [["O", "O"]], [["O", "O"]], 0.0),
         ("exact_match", ["The cat!", "a dog", "fox"], ["cat", ["cat", "dog"], "the red fox"], 2 / 3),
         ("squad_f1", ["The cat!", "red red dog", "bird"], ["cat", ["cat", "red dog"], "fox"], (1 + 4 / 5 + 0) / 3),
+        ("squad_f1", ["a red, red dog"], ["red red fox"], 2 * 2 / (3 + 3)),
     ],
 )
 def test_scores(name, predicted, expected, score):
