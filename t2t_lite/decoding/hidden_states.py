@@ -17,6 +17,12 @@ LAYERS = {
 }
 
 
+def has_hidden_states(model):
+    """Returns whether a model's `encode` returns hidden states on request, as an encoder's does."""
+    encode = getattr(model, "encode", None)
+    return encode is not None and "return_hidden_states" in inspect.signature(encode).parameters
+
+
 def features_of(model, layers="last", join=None, pooling=None):
     """Returns a function of ids, which can be traced.
 
@@ -31,8 +37,7 @@ def features_of(model, layers="last", join=None, pooling=None):
     Raises:
         UserError: an argument that means nothing, or a model that tells no hidden states.
     """
-    encode = getattr(model, "encode", None)
-    if encode is None or "return_hidden_states" not in inspect.signature(encode).parameters:
+    if not has_hidden_states(model):
         raise UserError(f"features: a {type(model).__name__} tells no hidden states. Expected an encoder.")
     count = 1 + model.config["num_layers"]
     wanted = LAYERS[layers](count) if layers in [*LAYERS] else layers

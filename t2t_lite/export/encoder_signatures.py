@@ -5,7 +5,7 @@ They accept any bytes: invalid UTF-8 becomes U+FFFD, and long texts are truncate
 
 import tensorflow as tf
 
-from t2t_lite.decoding.hidden_states import features_of
+from t2t_lite.decoding.hidden_states import features_of, has_hidden_states
 from t2t_lite.export.reading import as_many, encoding, longest_input, row_reader
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import Range, typed_value
@@ -44,7 +44,7 @@ class EncoderSignatures:
         typed_value("max_input_length", self.max_input_length, int, Range(2 * len(self.INPUTS) - 1, most))
         self.settings = {"layers": layers, "join": join, "pooling": pooling}
         self._features = None
-        if hasattr(predictor.model, "ids_logits") or [layers, join, pooling] != ["last", None, None]:
+        if has_hidden_states(predictor.model) or [layers, join, pooling] != ["last", None, None]:
             self._features = features_of(predictor.model, layers, join, pooling)
         self._encoding = encoding(self._encoder)
         self._rows = row_reader(self.encode, self.max_input_length, len(self.INPUTS))

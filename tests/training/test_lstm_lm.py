@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import t2t_lite
 from t2t_lite import registry
+from t2t_lite.export.saved_model import export_saved_model
 from tests.training.runs import assert_same, log, state, trainer
 
 pytestmark = pytest.mark.slow
@@ -80,6 +81,12 @@ def test_a_frozen_language_model_is_read_by_a_classifier(data, language, tmp_pat
     (features,) = predictor.features(["I like snow"], layers="all", join="concat")
     pieces = predictor.encoders["inputs"].encode("I like snow")
     assert features.shape == (1 + len(pieces) + 1, 2 * 2 * 16)
+    path = export_saved_model(predictor, str(tmp_path / "export"), layers="all", join="concat")
+    call = tf.saved_model.load(path).signatures
+    text = tf.constant(["I like snow"])
+    np.testing.assert_allclose(call["features"](inputs=text)["features"][0], features, atol=1e-5)
+    expected = [*predictor.predict(["I like snow"])[0].probabilities.values()]
+    np.testing.assert_allclose(call["predict"](inputs=text)["probabilities"][0], expected, atol=1e-5)
 
 
 def test_it_continues_a_text_and_scores_it(language):
