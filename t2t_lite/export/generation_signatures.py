@@ -4,12 +4,16 @@ They accept any bytes: invalid UTF-8 becomes U+FFFD. Of a long prompt only the e
 scored the beginning. Rows do not influence one another.
 """
 
+import json
+import re
+
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.adapters import decodable
 from t2t_lite.decoding.beam_search import beam_search
 from t2t_lite.decoding.sampling import sample
+from t2t_lite.decoding.stop_strings import stop_table
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.reading import TEXTS, longest_input
@@ -47,7 +51,7 @@ class GenerationSignatures:
 
     SETTINGS = (
         "beam_size", "alpha", "extra_length", "length_penalty", "ends", "no_repeat_ngram_size", "repetition_penalty",
-        "sampling", "temperature", "top_k", "top_p", "seed",
+        "stop", "sampling", "temperature", "top_k", "top_p", "seed",
     )  # fmt: skip
     HAS_FEATURES = False
     NAME, INPUTS, OUTPUT, HUB_TASK = "generate", ("inputs",), "outputs", "text-generation"
@@ -62,6 +66,7 @@ class GenerationSignatures:
         typed_value("max_input_length", self.max_input_length, int, Range(1, most))
         self._model, self._whole_model = decodable(generator.model), generator.model
         self._encoder = generator.encoders["targets"]
+        self._stops = stop_table(self._encoder, self._options.stop, continues=True) if self._options.stop else None
         # One function, since it has the vocabulary's whole file as a constant.
         self._read = tf.function(self._pieces, input_signature=[TEXTS], autograph=False)
         ids, lengths, alphas = (tf.TensorSpec([None] * rank, kind) for rank, kind in _SEARCHED)
@@ -136,6 +141,7 @@ class GenerationSignatures:
             else f"beam {o.beam_size}, alpha {o.alpha:g} ({o.length_penalty}), ends {o.ends}"
         )
         rules = f"no_repeat_ngram_size {o.no_repeat_ngram_size}, repetition_penalty {o.repetition_penalty:g}"
+        rules += f", stop {', '.join(map(json.dumps, o.stop))}" if o.stop else ""
         longest = f"at most {o.extra_length} new pieces; of prompts the last {self.max_input_length} pieces are read"
         option = "`seed` int32" if o.sampling else "`alpha` float32"
         return {"search": f"{how}; {rules}; {longest}"}, _TABLE.format(option=option)
@@ -160,15 +166,16 @@ class GenerationSignatures:
         seeds = tf.stack([tf.cast(column, tf.int32) for column in seeds], 1)
         found = self._continued(prompts, limit, tf.broadcast_to(alpha, tf.shape(lengths)), seeds)
         whole, read = (self._encoder.tf_decode(ids) for ids in (tf.concat([prompts, found["ids"]], 1), prompts))
-        return {"outputs": _without(read, whole), "scores": found["scores"], "truncated": lengths > kept}
+        outputs = _before(_without(read, whole), self._options.stop)
+        return {"outputs": outputs, "scores": found["scores"], "truncated": lengths > kept}
 
     def _search(self, prompts, limit, alpha, seeds):
         """Continues prompts int32 [batch, P]; returns {"ids" int32 [batch, T], "scores" float32 [batch]}."""
         o = self._options
-        rules = {}
+        rules = {} if self._stops is None else {"stops": tf.constant(self._stops)}
         if o.no_repeat_ngram_size or o.repetition_penalty != 1:
             penalty = o.repetition_penalty if o.repetition_penalty != 1 else None
-            rules = {"no_repeat_ngram_size": o.no_repeat_ngram_size, "repetition_penalty": penalty}
+            rules |= {"no_repeat_ngram_size": o.no_repeat_ngram_size, "repetition_penalty": penalty}
             rules["continues_inputs"] = True
         if o.sampling:
             settings = {"temperature": o.temperature, "top_k": o.top_k, "top_p": o.top_p if o.top_p < 1 else None}
@@ -186,6 +193,13 @@ def _dense(pieces):
     """Ragged int32 [batch, (length)] -> [batch, width], padded with 0; at least one column."""
     ids = pieces.to_tensor(0, shape=[None, None])
     return tf.pad(ids, [[0, 0], [0, tf.maximum(0, 1 - tf.shape(ids)[1])]])
+
+
+def _before(texts, stops):
+    """Texts [batch] -> up to the first of the strings that each contains, as `decoding.stop_strings.before_stop`."""
+    if not stops:
+        return texts
+    return tf.strings.regex_replace(texts, f"(?s)(?:{'|'.join(map(re.escape, stops))}).*", "", replace_global=False)
 
 
 def _without(read, whole):

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow
 
 _LONGEST = 15
 _SEARCH = {"beam_size": 3, "alpha": 0.8, "extra_length": 6, "no_repeat_ngram_size": 2, "repetition_penalty": 1.2}
+_SEARCH["stop"] = ["r", "?-"]  # the latter would be no regular expression
 ROWS = [b"the red", b"", b"   ", b"a gre", "Gr\u00fc".encode(), b"the " * 40, *HOSTILE]
 _ALONE = range(0, len(ROWS), 3)
 
@@ -83,6 +84,8 @@ def test_it_generates_as_generator_does(generator, answers, texts):
     found = answers["together"]
     expected = generated(generator, texts)
     assert_same(found, expected)
+    endless = [g.text for g in generated(generator, texts, stop=[])]
+    assert any(stop in text for stop in _SEARCH["stop"] for text in endless), "not a test otherwise"
     assert found["truncated"][:6] == [False] * 5 + [True] and len({*found["outputs"]}) > 4
     assert answers["loader of version 2"]["outputs"] == found["outputs"]
 
@@ -152,7 +155,7 @@ def test_an_export_opens_again(generator, exported, texts):
         assert generated(again, texts[:5]) == generated(generator, texts[:5])
 
 
-@pytest.mark.parametrize("wrong", [{"max_input_length": 24}, {"max_input_length": 0}, {"beam_size": 0}, {"stop": "x"}])
+@pytest.mark.parametrize("wrong", [{"max_input_length": 24}, {"max_input_length": 0}, {"beam_size": 0}, {"stop": ""}])
 def test_mistakes(generator, tmp_path, wrong):
     """Of GPT-2, whose table has 24 positions: one of them is for the continuation."""
     if generator.runs:
