@@ -99,7 +99,10 @@ def test_what_an_export_does_not_have(trained, tmp_path, capsys, given, words):
     assert all(word in error for word in words) and not (tmp_path / "x").exists()
 
 
-def test_what_translates_says_that_it_cannot(trained, capsys):
-    assert run("t2t_decoder", f"--output_dir={trained}", "--decode_from_file=README.md") == 2
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert "a run of sentence_agent, whose task is classification" in error and "t2t_lite.load(path)" in error
+def test_a_file_is_answered_line_by_line(trained, tmp_path):
+    (tmp_path / "texts").write_text("one two\nthree\n")
+    where = (f"--decode_from_file={tmp_path / 'texts'}", f"--decode_to_file={tmp_path / 'labels'}")
+    assert run("t2t_decoder", f"--output_dir={trained}", *where) == 0
+    answers = [line.split("\t") for line in (tmp_path / "labels").read_text().splitlines()]
+    assert len(answers) == 2
+    assert all(label in ("person", "animal") and 0 < float(probability) <= 1 for label, probability in answers)
