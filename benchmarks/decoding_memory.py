@@ -29,7 +29,7 @@ def search(sizes, rows, length, compiled):
     import numpy as np
     import tensorflow as tf
 
-    from t2t_lite.decoding.beam_search import EOS_ID, beam_search
+    from t2t_lite.decoding.search.beam_search import EOS_ID, beam_search
     from t2t_lite.models import Transformer
 
     model = Transformer(vocab_size=VOCAB_SIZE, softmax_bias=True, **sizes)

@@ -100,7 +100,7 @@ def load_export(folder, weights_dtype):
 
 def translation_of(folder, side, weights_dtype):
     """Returns a function of sentences and batch size that gives translations."""
-    from t2t_lite.decoding.searcher import plan_batches
+    from t2t_lite.decoding.search.searcher import plan_batches
     from t2t_lite.decoding.translator import Translator
 
     translator = Translator.load(os.path.join(folder, "run"))

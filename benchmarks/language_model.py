@@ -31,7 +31,7 @@ def our_generation(flags):
     """Returns a function of prompts, an array of ids [batch, prompt]."""
     import tensorflow as tf
 
-    from t2t_lite.decoding.searcher import Searcher
+    from t2t_lite.decoding.search.searcher import Searcher
     from t2t_lite.models.transformer_lm import TransformerLM
     from t2t_lite.search_options import SearchOptions
 

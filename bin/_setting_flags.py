@@ -2,7 +2,7 @@
 
 import typing
 
-from t2t_lite.decoding.decode_hparams import EVALUATION_SETTINGS
+from t2t_lite.decoding.jobs.decode_hparams import EVALUATION_SETTINGS
 from t2t_lite.ranges import MINUTES, Range, settings_of
 
 

@@ -4,7 +4,7 @@ import os
 
 from t2t_lite.bin import _app, _schedules
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
-from t2t_lite.decoding.decode_hparams import evaluation_search
+from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
 from t2t_lite.errors import UserError
 from t2t_lite.pictures import check_picture
 from t2t_lite.ranges import COUNT, GIGABYTES, SEED, SHARE, TERAFLOPS, VOCAB_SIZE

@@ -21,7 +21,7 @@ import sys
 
 from t2t_lite import streams
 from t2t_lite.bin import _app, _trained
-from t2t_lite.decoding.decode_hparams import DEFAULT_GRID, HELP, DecodeHParams
+from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID, HELP, DecodeHParams
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS
 
@@ -114,7 +114,7 @@ def _check_features(flags):
 def run(flags):
     """Does what the flags ask for."""
     from t2t_lite.data.problem import DatasetSplit
-    from t2t_lite.decoding import decode_files, decode_records, tuning
+    from t2t_lite.decoding.jobs import decode_files, decode_records, tuning
 
     job, output = _job(flags), flags.decode_to_file
     split = DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
@@ -125,7 +125,7 @@ def run(flags):
     elif flags.score_file:
         decode_files.score_file(job, flags.score_file, output or "-")
     elif flags.features_file:
-        from t2t_lite.decoding.feature_files import write_features
+        from t2t_lite.decoding.jobs.feature_files import write_features
 
         write_features(job, flags.decode_from_file, flags.features_file, **_trained.features_options(flags))
     elif flags.decode_from_file not in ("", "-"):
@@ -140,7 +140,7 @@ def run(flags):
 
 def _job(flags):
     """Returns the DecodingJob that the flags describe."""
-    from t2t_lite.decoding.decoding_job import DecodingJob, check_task
+    from t2t_lite.decoding.jobs.decoding_job import DecodingJob, check_task
     from t2t_lite.training.distribution import choose_devices
 
     found = _trained.find(flags, task=None)

@@ -54,7 +54,7 @@ def evaluate(flags, *, once=False, on_train_data=False):
         UserError: no checkpoint, no such records, or a flag that contradicts what the run was trained with.
     """
     from t2t_lite.data.problem import DatasetSplit
-    from t2t_lite.decoding.decode_hparams import evaluation_search
+    from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
     from t2t_lite.runs.config import read_run_config
     from t2t_lite.runs.directory import check_names, parse_changes
     from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation

@@ -84,7 +84,7 @@ def _check_settings(flags, settings, fixed):
 
 def run(flags):
     """Exports, and prints where to."""
-    from t2t_lite.decoding.decode_hparams import SEARCH_NAMES, DecodeHParams
+    from t2t_lite.decoding.jobs.decode_hparams import SEARCH_NAMES, DecodeHParams
     from t2t_lite.export import by_task
     from t2t_lite.runs.exported import export_of
 

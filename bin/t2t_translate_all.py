@@ -14,7 +14,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.bin.t2t_bleu import define_score_flags
-from t2t_lite.decoding import decoder_command
+from t2t_lite.decoding.jobs import decoder_command
 from t2t_lite.errors import UserError, counted
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, MINUTES
 from t2t_lite.search_options import SearchOptions
@@ -57,7 +57,7 @@ def check(flags):
 
 def run(flags):
     """Translates, then scores."""
-    from t2t_lite.decoding.checkpoint_translations import CheckpointTranslations
+    from t2t_lite.decoding.jobs.checkpoint_translations import CheckpointTranslations
     from t2t_lite.files import step_files
     from t2t_lite.training.distribution import gpus_as_needed
 

@@ -4,7 +4,7 @@ import pathlib
 
 from t2t_lite import registry, tensor2tensor_names
 from t2t_lite.config import HParams
-from t2t_lite.decoding.decode_hparams import decode_settings
+from t2t_lite.decoding.jobs.decode_hparams import decode_settings
 from t2t_lite.hparams import lstm_lm, transformer, transformer_encoder, transformer_lm
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import settings_of

@@ -18,7 +18,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.problems import own_vocabulary
 from t2t_lite.problems.own_vocabulary import OwnVocabulary
 from t2t_lite.ranges import SEQUENCE_LENGTH, typed_value
-from t2t_lite.text.byte_level_learning import END_TOKEN
+from t2t_lite.text.published.byte_level_learning import END_TOKEN
 
 
 @registry.register_problem

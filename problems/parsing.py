@@ -15,7 +15,7 @@ from t2t_lite.console import Progress
 from t2t_lite.data import own_files
 from t2t_lite.data.own_files import OwnFiles
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
-from t2t_lite.data.text_problem import Text2TextProblem
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError, counted
 from t2t_lite.parsing import tag_alignment, trees
 from t2t_lite.text import subwords, vocabulary

@@ -9,7 +9,7 @@ import logging
 
 from t2t_lite.corpora import source_files
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
-from t2t_lite.data.translate import TranslateProblem
+from t2t_lite.data.text_problems.translate import TranslateProblem
 from t2t_lite.problems.tables import read_table, words
 
 _LOGGER = logging.getLogger("t2t_lite")

@@ -22,8 +22,8 @@ class SearchOptions:
         ends: which of the 2 * beam_size best continuations of a step may finish: "any" (tensor2tensor), or the
             "top" beam_size (Hugging Face, CTranslate2).
         compile: whether to compile the search with XLA; None: once there are enough batches of a shape to pay off.
-        sampling: sample outputs from the model (`t2t_lite.decoding.sampling`) instead of searching; beam_size, alpha
-            and length_penalty then have no effect. Samples are in the order of sampling; a sample's score is its
+        sampling: sample outputs from the model (`t2t_lite.decoding.search.sampling`) instead of searching; beam_size,
+            alpha and length_penalty then have no effect. Samples are in the order of sampling; a sample's score is its
             log-probability.
         temperature: for sampling: logits are divided by it; below 1 it makes probable ids more probable.
         top_k: for sampling: only the ids with the k largest logits are candidates; 0: all.

@@ -9,7 +9,7 @@ import pytest
 from t2t_lite import registry, tensor2tensor_names
 from t2t_lite.bin import t2t_decoder, t2t_exporter, t2t_trainer
 from t2t_lite.config import HParams
-from t2t_lite.decoding.decode_hparams import DecodeHParams, decode_settings
+from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams, decode_settings
 from t2t_lite.errors import UserError
 from t2t_lite.flags import Flags
 

@@ -13,15 +13,15 @@ Your own problem subclasses `Text2TextProblem` and defines `generate_samples`:
 """
 
 from t2t_lite.data.base_problem import Problem
-from t2t_lite.data.chopped_text_problem import ChoppedTextProblem
-from t2t_lite.data.span_problem import SpanProblem
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, VocabType
-from t2t_lite.data.text_class_problem import Text2ClassProblem, TextConcat2ClassProblem
-from t2t_lite.data.text_problem import Text2TextProblem
-from t2t_lite.data.text_real_problem import Text2RealProblem
-from t2t_lite.data.text_self_problem import Text2SelfProblem
-from t2t_lite.data.text_tag_problem import Text2TagProblem
-from t2t_lite.data.translate import TranslateProblem
+from t2t_lite.data.text_problems.chopped_text_problem import ChoppedTextProblem
+from t2t_lite.data.text_problems.span_problem import SpanProblem
+from t2t_lite.data.text_problems.text_class_problem import Text2ClassProblem, TextConcat2ClassProblem
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.data.text_problems.text_real_problem import Text2RealProblem
+from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
+from t2t_lite.data.text_problems.text_tag_problem import Text2TagProblem
+from t2t_lite.data.text_problems.translate import TranslateProblem
 
 __all__ = [
     "FILE_TAGS", "ChoppedTextProblem", "DatasetSplit", "Problem", "SpanProblem", "Text2ClassProblem",

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from t2t_lite.decoding.scoring import GivenTargets, TargetScore, log_probs_of_targets, token_log_probs
-from t2t_lite.decoding.searcher import SearchResult
+from t2t_lite.decoding.search.searcher import SearchResult
 from t2t_lite.decoding.text_model import Hypothesis, TextModel
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, located
@@ -41,8 +41,8 @@ class Generator(TextModel):
     """Continues texts. Create it once and call it often, since it keeps traced and compiled functions.
 
     Args:
-        model: a language model, see `t2t_lite.decoding.beam_search` for the methods it may have. Its inputs are the
-            prompts.
+        model: a language model, see `t2t_lite.decoding.search.beam_search` for the methods it may have. Its inputs are
+            the prompts.
         encoders: {"targets": TextEncoder}.
         hparams: HParams of the model.
         problem: the Problem, or None.

@@ -6,7 +6,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.searcher import plan_batches
+from t2t_lite.decoding.search.searcher import plan_batches
 from t2t_lite.models.outputs import named_outputs
 
 

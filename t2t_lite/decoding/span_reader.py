@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from t2t_lite.data.span_problem import DOC_STRIDE, LONGEST_QUESTION, windows
+from t2t_lite.data.text_problems.span_problem import DOC_STRIDE, LONGEST_QUESTION, windows
 from t2t_lite.decoding.predictions import Answer
 from t2t_lite.decoding.text_readers import Reading, TextReader
 from t2t_lite.evaluation.answers import LONGEST_ANSWER

@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 
 from t2t_lite.backend import check_tensorflow
-from t2t_lite.decoding.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.compute_dtype import usable_dtype
-from t2t_lite.decoding.searcher import Searcher
-from t2t_lite.decoding.stop_strings import before_stop
+from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
+from t2t_lite.decoding.search.searcher import Searcher
+from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.errors import UserError
 from t2t_lite.search_options import SearchOptions
@@ -49,7 +49,7 @@ class TextModel:
     The model's weights are read at every call, so that the trainer can use one with the model in training.
 
     Args:
-        model: a model, see `t2t_lite.decoding.beam_search` for the methods it may have.
+        model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
         encoders: {feature: TextEncoder}; that of "targets" reads the outputs.
         hparams: HParams of the model.
         problem: the Problem, or None.

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data.labelled_text import cut_texts
 from t2t_lite.data.masking import mask_of
+from t2t_lite.data.text_problems.labelled_text import cut_texts
 from t2t_lite.decoding.predictions import Candidate, Prediction, Value
 from t2t_lite.errors import UserError, counted
 from t2t_lite.text.vocabulary import EOS_ID

@@ -5,8 +5,8 @@ import functools
 
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention
-from t2t_lite.decoding.beam_search import EOS_ID
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
+from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.text_model import Hypothesis, TextModel
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, located
@@ -42,7 +42,7 @@ class Translator(TextModel):
     The model's weights are read at every call, so that the trainer can use one with the model in training.
 
     Args:
-        model: a model, see `t2t_lite.decoding.beam_search` for the methods it may have.
+        model: a model, see `t2t_lite.decoding.search.beam_search` for the methods it may have.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
         hparams: HParams of the model.
         problem: the Problem, or None.

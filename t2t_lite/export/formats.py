@@ -10,10 +10,10 @@ from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.ranges import settings_of
-from t2t_lite.text.bpe_encoder import BPEEncoder
-from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.bpe_encoder import BPEEncoder
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
-from t2t_lite.text.wordpiece import WordPieceEncoder
 
 FORMATS = ("saved_model", "ctranslate2", "hugging_face")
 _ACTIVATIONS = ("relu", "gelu", "swish")

@@ -10,10 +10,10 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.adapters import decodable
-from t2t_lite.decoding.beam_search import beam_search
-from t2t_lite.decoding.sampling import sample
-from t2t_lite.decoding.stop_strings import stop_table
+from t2t_lite.decoding.search.adapters import decodable
+from t2t_lite.decoding.search.beam_search import beam_search
+from t2t_lite.decoding.search.sampling import sample
+from t2t_lite.decoding.search.stop_strings import stop_table
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.reading import TEXTS, longest_input

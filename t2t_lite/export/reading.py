@@ -5,7 +5,7 @@ import typing
 
 import tensorflow as tf
 
-from t2t_lite.data.labelled_text import kept_lengths
+from t2t_lite.data.text_problems.labelled_text import kept_lengths
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 # Whitespace as defined by Python's str.isspace, which Translator uses.

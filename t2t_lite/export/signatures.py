@@ -10,8 +10,8 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.adapters import decodable
-from t2t_lite.decoding.beam_search import beam_search
+from t2t_lite.decoding.search.adapters import decodable
+from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.reading import TEXTS, as_many, blanked, longest_input, reader

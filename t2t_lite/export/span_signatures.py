@@ -4,7 +4,7 @@ import functools
 
 import tensorflow as tf
 
-from t2t_lite.data.span_problem import DOC_STRIDE, LONGEST_QUESTION
+from t2t_lite.data.text_problems.span_problem import DOC_STRIDE, LONGEST_QUESTION
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.answers import LONGEST_ANSWER
 from t2t_lite.export.encoder_signatures import EncoderSignatures

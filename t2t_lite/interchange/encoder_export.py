@@ -10,8 +10,8 @@ from t2t_lite.interchange.encoders import ARCHITECTURES
 from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
 from t2t_lite.interchange.marian import NEVER
 from t2t_lite.interchange.published_vocabulary import published
+from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncoder
-from t2t_lite.text.wordpiece import WordPieceEncoder
 
 
 def export_encoder(predictor, path, *, license="", command=""):

@@ -3,7 +3,7 @@
 import logging
 
 from t2t_lite import registry
-from t2t_lite.data.span_problem import SpanProblem
+from t2t_lite.data.text_problems.span_problem import SpanProblem
 from t2t_lite.errors import UserError
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import encoders, named_weights

@@ -6,8 +6,8 @@ from t2t_lite.files import folders
 from t2t_lite.interchange import gpt
 from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
 from t2t_lite.interchange.named_weights import state
+from t2t_lite.text.published.word_bpe import WordBPEEncoder
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
-from t2t_lite.text.word_bpe import WordBPEEncoder
 
 
 def export_gpt(generator, path, *, license="", command=""):

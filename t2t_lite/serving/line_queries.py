@@ -7,8 +7,8 @@ from t2t_lite import streams
 from t2t_lite.assignments import parse_assignments
 from t2t_lite.console import Progress
 from t2t_lite.corpora.plain_text import LONGEST_LINE
-from t2t_lite.decoding import text_files
-from t2t_lite.decoding.decode_hparams import DecodeHParams
+from t2t_lite.decoding.jobs import text_files
+from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
 from t2t_lite.errors import Failure, UserError
 
 _LOGGER = logging.getLogger("t2t_lite")

@@ -4,10 +4,10 @@ import functools
 import itertools
 import re
 
-from t2t_lite.text.bert_normalization import normalization
-from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.bert_normalization import normalization
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
-from t2t_lite.text.wordpiece import WordPieceEncoder
 from t2t_lite.text.words import word_pieces
 
 

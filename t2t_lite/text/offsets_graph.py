@@ -4,10 +4,10 @@ import functools
 
 import tensorflow as tf
 
-from t2t_lite.text import wordpiece_graph
-from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published import wordpiece_graph
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.wordpiece import LONGEST_WORD, WordPieceEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
-from t2t_lite.text.wordpiece import LONGEST_WORD, WordPieceEncoder
 
 _SPACES = [code for code in range(0x3001) if chr(code).isspace()]
 

@@ -9,12 +9,13 @@
 """
 
 from t2t_lite import files
-from t2t_lite.text import bpe_files, subwords, wordpiece
-from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text import subwords
+from t2t_lite.text.published import bpe_files, wordpiece
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.word_bpe import WordBPEEncoder
 from t2t_lite.text.subword_text_encoder import ENDING as SUBWORDS
 from t2t_lite.text.subword_text_encoder import SubwordTextEncoder, read_pieces
 from t2t_lite.text.vocabulary import SentencePieceEncoder
-from t2t_lite.text.word_bpe import WordBPEEncoder
 
 BYTE_LEVEL_BPE = "-vocab.json"
 WORDPIECE = f"-{wordpiece.ENDING}"

@@ -1,6 +1,6 @@
 """The pieces of the words of a sentence, for tags of words."""
 
-from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.vocabulary import UNK_ID, ByteTextEncoder
 
 

@@ -1,6 +1,6 @@
 """Pictures of attention in the style of the paper's figures 3 to 5, of any model that shows its weights."""
 
-from t2t_lite.decoding.beam_search import EOS_ID
+from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, nearest
 from t2t_lite.visualization.attention_heat_maps import draw_grid, draw_heat_maps

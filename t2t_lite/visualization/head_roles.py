@@ -6,9 +6,9 @@ import logging
 import numpy as np
 
 from t2t_lite.console import Progress
-from t2t_lite.decoding.beam_search import EOS_ID
-from t2t_lite.decoding.searcher import plan_batches
-from t2t_lite.decoding.text_files import input_lines
+from t2t_lite.decoding.jobs.text_files import input_lines
+from t2t_lite.decoding.search.beam_search import EOS_ID
+from t2t_lite.decoding.search.searcher import plan_batches
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.models.attention_weights import KINDS, attention_weights
 from t2t_lite.visualization.sentence_attention import text_features, without_text

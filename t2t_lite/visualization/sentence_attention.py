@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from t2t_lite.decoding.alignment import piece_words
-from t2t_lite.decoding.beam_search import EOS_ID
+from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.errors import UserError, located
 from t2t_lite.models.attention_weights import KINDS, attention_weights
 

@@ -8,7 +8,7 @@ import pytest
 from t2t_lite import files
 from t2t_lite.data import sharding
 from t2t_lite.data.problem import DatasetSplit
-from t2t_lite.data.text_problem import Text2TextProblem
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from tests.data import corpus
 from tests.integration.conftest import call_command  # noqa: F401
 

@@ -3,8 +3,8 @@
 import pytest
 
 from t2t_lite.bin import t2t_decoder
-from t2t_lite.decoding import decode_files, decode_records, decoding_job, tuning
-from t2t_lite.decoding.decode_files import Lines, made_from
+from t2t_lite.decoding.jobs import decode_files, decode_records, decoding_job, tuning
+from t2t_lite.decoding.jobs.decode_files import Lines, made_from
 from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import make_run
 

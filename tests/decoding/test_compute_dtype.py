@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.decoding.compute_dtype import usable_dtype
-from t2t_lite.decoding.searcher import Searcher
+from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.runs.weights import named_weights

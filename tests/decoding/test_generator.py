@@ -10,7 +10,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import log_softmax, numpy_search
-from tests.decoding.test_stop_strings import Letters
+from tests.decoding.search.test_stop_strings import Letters
 
 PROMPTS = ["abbac", "", "a", "cabbabdd"]
 NEW = 6

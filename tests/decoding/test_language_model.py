@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from t2t_lite.decoding.searcher import Searcher
+from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.layers import (
     LearnedPositionEmbedding,
     LeftRelativeAttention,

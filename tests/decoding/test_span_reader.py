@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.data.problem import SpanProblem
-from t2t_lite.data.span_problem import windows
+from t2t_lite.data.text_problems.span_problem import windows
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.answers import best_spans, span_scores

@@ -7,8 +7,8 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
-from t2t_lite.decoding.beam_search import beam_search
 from t2t_lite.decoding.minimum_bayes_risk import expected_utilities
+from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer import Transformer

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from t2t_lite.decoding.adapters import Ensemble
+from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_ctranslate2

@@ -15,16 +15,16 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.serving.client import Servable, open_client
-from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.real_encoder import RealEncoder
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
-from t2t_lite.text.wordpiece import WordPieceEncoder
 from tests.decoding.runs import SENTENCES
 from tests.export.served import HOSTILE, served, stock_operations
 from tests.export.serving_double import ServingDouble
-from tests.text.published import write_byte_level, write_pieces
+from tests.text.published_samples import write_byte_level, write_pieces
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from t2t_lite.text.sentencepiece_proto import ModelProto
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.interchange.encoder_folders import CLASSES, LABELS, POSITIONS, write_encoder
-from tests.text.published import PIECES
+from tests.text.published_samples import PIECES
 
 OLD = {".weight": ".gamma", ".bias": ".beta"}
 

@@ -12,7 +12,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
 from tests.interchange.gpt_folders import write_gpt
-from tests.text.published import write_byte_level, write_words
+from tests.text.published_samples import write_byte_level, write_words
 
 
 def tensors_of(folder):

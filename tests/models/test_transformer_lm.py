@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_lite import registry
-from t2t_lite.decoding.searcher import Searcher
+from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerLM
 from t2t_lite.models.describe import shapes_only

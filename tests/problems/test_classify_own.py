@@ -4,8 +4,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data.labelled_text import cut_texts
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.text_problems.labelled_text import cut_texts
 from t2t_lite.errors import UserError
 from tests.data.stored import read_examples
 

@@ -8,8 +8,8 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.corpora.labelled_files import read_conll
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
-from t2t_lite.data.span_problem import windows
-from t2t_lite.data.text_tag_problem import cut_words
+from t2t_lite.data.text_problems.span_problem import windows
+from t2t_lite.data.text_problems.text_tag_problem import cut_words
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.data.stored import read_examples

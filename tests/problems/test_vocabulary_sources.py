@@ -18,7 +18,7 @@ from t2t_lite.text.vocabulary import SentencePieceEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.data import corpus
 from tests.problems.test_translate_own import decoded, generated
-from tests.text import published
+from tests.text import published_samples
 
 PAIRS = list(dict.fromkeys(corpus.sentence_pairs(300)))
 
@@ -82,7 +82,7 @@ def test_a_model_for_each_side(tmp_path, train, models):
     assert list(fingerprints(problem, tmp_path / "d").values()) == expected
 
 
-@pytest.mark.parametrize("write", [published.write_byte_level, published.write_pieces])
+@pytest.mark.parametrize("write", [published_samples.write_byte_level, published_samples.write_pieces])
 def test_a_published_vocabulary(tmp_path, train, write):
     """It is copied with all its files, and a run that was trained with it hands it on."""
     source = write(tmp_path)

@@ -6,12 +6,12 @@ import pytest
 
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary_files
-from t2t_lite.text.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.word_bpe import WordBPEEncoder
+from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.subword_text_encoder import SubwordTextEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
-from t2t_lite.text.word_bpe import WordBPEEncoder
-from t2t_lite.text.wordpiece import WordPieceEncoder
-from tests.text.published import MERGES, texts, write_byte_level, write_pieces, write_words
+from tests.text.published_samples import MERGES, texts, write_byte_level, write_pieces, write_words
 from tests.text.test_subword_text_encoder import write as write_subwords
 
 

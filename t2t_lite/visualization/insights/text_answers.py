@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.beam_search import EOS_ID
 from t2t_lite.decoding.scoring import GivenTargets
+from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.translator import prefix_ids
 from t2t_lite.errors import UserError
 from t2t_lite.files.safe_json import check_schema
@@ -43,7 +43,7 @@ class TextAnswers(Answers):
         Returns:
             {"nodes": [{"id", "parent", "step", "token", "token_id", "log_prob", "score", "kept", "finished"}],
             "hypotheses": [id]}. The first node is the root, each one after its parent;
-            `t2t_lite.decoding.search_tree.Node` says what they mean. Hypotheses are as the search ranks them.
+            `t2t_lite.decoding.search.search_tree.Node` says what they mean. Hypotheses are as the search ranks them.
         """
         text, prefix, options = self.search_of(request)
         source = self.searched(text)

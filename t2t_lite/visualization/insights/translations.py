@@ -3,7 +3,7 @@
 import dataclasses
 import time
 
-from t2t_lite.decoding.beam_search import EOS_ID
+from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.errors import UserError, located
 from t2t_lite.visualization.attention import attend
 from t2t_lite.visualization.insights.answers import checked, shown_attention

@@ -1,0 +1,116 @@
+"""Problems of long texts in rows of one length, for language models (tensor2tensor's text_problems.py)."""
+
+import functools
+import itertools
+import re
+
+from t2t_lite.corpora import plain_text
+from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
+from t2t_lite.text.vocabulary import EOS_ID
+
+_SHORTEST_PIECE, _LONGEST_PIECE = 1000, 1300  # characters; SentencePiece learns from lines of up to 4,192 bytes
+_BETWEEN_WORDS = re.compile(r"(?<=\S) (?=\S)")
+
+
+class ChoppedTextProblem(Text2SelfProblem):
+    """Documents in rows of `sequence_length` ids. Subclasses write that number and the paths of their files.
+
+    The ids of each document are followed by 1, then by those of the next document, without regard to rows. Text is
+    encoded in pieces of about 1,000 characters; only the last row of every 16,384 pieces can have fewer ids. The
+    development and the test set keep the order of the text: their records, one after the other, are its ids.
+
+    Attributes:
+        sequence_length: number of ids in a row.
+        remainder_policy: "pad" keeps rows with fewer ids, "drop" leaves them out.
+    """
+
+    is_generate_per_split = True
+    ordered_splits = (DatasetSplit.EVAL, DatasetSplit.TEST)
+    max_samples_for_vocab = 100_000  # pieces of text
+    remainder_policy = "pad"
+
+    @property
+    def sequence_length(self):
+        """The number of ids in a row."""
+        raise NotImplementedError(f"{type(self).__name__}: write sequence_length.")
+
+    def train_text_filepaths(self, tmp_dir):
+        """Returns the paths of the training files, which may be downloaded first; UTF-8, also compressed."""
+        raise NotImplementedError(f"{type(self).__name__}: write train_text_filepaths, or generate_documents.")
+
+    def dev_text_filepaths(self, tmp_dir):
+        """Returns the paths of the development files."""
+        raise NotImplementedError(f"{type(self).__name__}: write dev_text_filepaths, or generate_documents.")
+
+    def test_text_filepaths(self, tmp_dir):
+        """Returns the paths of the test files; asked for if `dataset_splits` has a test set."""
+        raise NotImplementedError(f"{type(self).__name__}: write test_text_filepaths, or generate_documents.")
+
+    def filepath_to_unicode_strings(self, filepath):
+        """Yields the text of a file, in parts of any length."""
+        return plain_text.read_text(filepath)
+
+    def generate_documents(self, data_dir, tmp_dir, dataset_split):
+        """Yields the documents of a split, each an iterable of strings that follow each other; by default the files."""
+        paths = {
+            DatasetSplit.TRAIN: self.train_text_filepaths,
+            DatasetSplit.EVAL: self.dev_text_filepaths,
+            DatasetSplit.TEST: self.test_text_filepaths,
+        }
+        return map(self.filepath_to_unicode_strings, paths[dataset_split](tmp_dir))
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"targets": a piece of text, "ends": whether its document ends there}."""
+        for document in self.generate_documents(data_dir, tmp_dir, dataset_split):
+            for text, is_last in _pieces(document):
+                yield {"targets": text, "ends": is_last}
+
+    def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields and counts all samples, for blank text belongs to its document."""
+        before = " "
+        for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
+            text, ends = sample["targets"], sample["ends"]
+            self.count_text(text, ends)
+            self.text_counts["words"] -= not (before.isspace() or text[:1].isspace())  # one word in two pieces
+            before = " " if ends else text[-1]
+            yield sample
+
+    def sample_encoder(self, data_dir):
+        """Returns the function of samples that follow each other that returns their rows; see `Text2TextProblem`."""
+        encoder = self.feature_encoders(data_dir)["targets"]
+        return functools.partial(_rows, encoder, self.sequence_length, self.remainder_policy == "pad")
+
+    def generation_settings(self):
+        """Returns the settings of text problems, and those of rows."""
+        rows = {"sequence_length": self.sequence_length, "remainder_policy": self.remainder_policy}
+        return {**super().generation_settings(), **rows}
+
+    def max_length(self, model_hparams):
+        """Returns `sequence_length`, whatever the hyperparameters say."""
+        return self.sequence_length
+
+
+def _pieces(parts):
+    """Yields (text, whether it is the last) of a document given in parts.
+
+    A piece ends before a single space between two words, where every vocabulary gives the same ids as for the whole
+    text; where there is none, after a line end or anywhere.
+    """
+    rest = ""
+    for part in parts:
+        rest += part
+        while len(rest) > _LONGEST_PIECE:
+            found = _BETWEEN_WORDS.search(rest, _SHORTEST_PIECE, _LONGEST_PIECE)
+            end = found.start() if found else rest.rfind("\n", _SHORTEST_PIECE, _LONGEST_PIECE) + 1 or _LONGEST_PIECE
+            yield rest[:end], False
+            rest = rest[end:]
+    if rest:
+        yield rest, True
+
+
+def _rows(encoder, length, keeps_rest, samples):
+    ends = ([], [EOS_ID])
+    ids = list(itertools.chain.from_iterable([*encoder.encode(s["targets"]), *ends[s["ends"]]] for s in samples))
+    stop = len(ids) if keeps_rest else len(ids) // length * length
+    return [{"targets": ids[start : start + length]} for start in range(0, stop, length)]

@@ -1,0 +1,95 @@
+"""What problems of texts with one label each share, be it a class or a number."""
+
+import functools
+import types
+
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.text.vocabulary import EOS_ID
+
+
+class LabelledTextProblem(Text2TextProblem):
+    """One text or several in, a label out. Subclasses write `generate_samples` and `label_ids`.
+
+    Samples have "inputs", a str, or a list of `num_texts` of them. In a row each text ends in 1. A row of more ids than
+    the hyperparameter `max_length` is cut, so that every text gets a label: see `cut_texts`.
+
+    Attributes:
+        num_texts: int, texts in a row of inputs.
+    """
+
+    num_texts = 1
+    features = types.MappingProxyType({"inputs": 2, "targets": 1})
+    text_features = ("inputs",)
+    eval_decode_metric = None
+    cuts_rows = True
+
+    def label_ids(self, data_dir):
+        """Returns the function that gives the id of a sample's label; it must be picklable."""
+        raise NotImplementedError(f"{type(self).__name__}: write label_ids.")
+
+    def texts(self, sample):
+        """See `Text2TextProblem.texts`."""
+        inputs = sample.get("inputs")
+        if self.num_texts == 1:
+            return [inputs]
+        return inputs if isinstance(inputs, list | tuple) and len(inputs) == self.num_texts else [None]
+
+    @property
+    def expected_sample(self):
+        """See `Text2TextProblem.expected_sample`."""
+        return f'"inputs": {"str" if self.num_texts == 1 else f"list of {self.num_texts} str"}, …'
+
+    def sample_encoder(self, data_dir):
+        """See `Text2TextProblem.sample_encoder`."""
+        encoder = self.feature_encoders(data_dir)["inputs"]
+        return functools.partial(_encode, encoder, self.inputs_prefix, self.num_texts, self.label_ids(data_dir))
+
+    def preprocess_example(self, example, mode, hparams):
+        """Cuts the inputs: see `cut_texts`."""
+        return {**example, "inputs": cut_texts(example["inputs"], self.max_length(hparams))}
+
+
+def _encode(encoder, prefix, num_texts, label_id, samples):
+    examples = []
+    for sample in samples:
+        label = label_id(sample)
+        texts = [sample["inputs"]] if num_texts == 1 else sample["inputs"]
+        row = [i for text in texts for i in (*encoder.encode(prefix + text), EOS_ID)]
+        examples.append({"inputs": row, "targets": [label]})
+    return examples
+
+
+def cut_texts(ids, longest):
+    """Cuts a row, in a graph, to at most `longest` ids; of a pair the longer text is cut first, as BERT does.
+
+    Args:
+        ids: int [length], a text or a pair, each ending in 1.
+        longest: int, at least 4.
+
+    Returns:
+        int [at most `longest`], each text ending in 1.
+    """
+    import tensorflow as tf
+
+    size = tf.size(ids, tf.int64)
+    first = tf.concat([tf.where(ids == EOS_ID)[:, 0], [size]], 0)[0]  # where the first text ends
+    second = tf.maximum(size - first - 2, 0)  # ids of the second one, if there is one
+    is_pair = tf.cast(size > first + 1, tf.int64)
+    room = longest - 1 - is_pair  # beside the ends
+    kept, rest = kept_lengths(first, second, room)
+    end = tf.constant([EOS_ID], ids.dtype)
+    return tf.concat([ids[:kept], end, ids[first + 1 : first + 1 + rest], tf.repeat(end, is_pair)], 0)
+
+
+def kept_lengths(first, second, room):
+    """Returns how many ids of the texts of a pair are kept where there is room for `room`: the longer is cut first.
+
+    Args:
+        first, second: int tensors of one shape, the texts' lengths; second 0: the first text is alone.
+        room: int, or such a tensor.
+    """
+    import tensorflow as tf
+
+    # The first has what the second leaves, and half at least.
+    kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
+    return kept, tf.minimum(second, room - kept)

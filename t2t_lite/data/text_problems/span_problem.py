@@ -1,0 +1,143 @@
+"""Problems of questions whose answers are parts of a text (Devlin et al. 2019, "BERT", section 4.2)."""
+
+import functools
+import types
+from typing import NamedTuple
+
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.errors import UserError, shown
+from t2t_lite.text.offsets import encode_with_offsets
+from t2t_lite.text.position_encoder import PositionEncoder
+from t2t_lite.text.vocabulary import EOS_ID
+
+LONGEST_QUESTION = 64  # ids, as in BERT's run_squad.py; what a longer one has beyond them is left out
+DOC_STRIDE = 128
+
+
+class SpanProblem(Text2TextProblem):
+    """A question and its context in, the place of the answer out. Subclasses write `generate_samples`.
+
+    Samples are {"inputs": str, the question, "context": str, "answer": (start, end)}, the characters of the context
+    that are the answer. A context that is too long for one row is read in `windows`, and each window that holds the
+    whole answer is a record: its ids are the `inputs`, and `targets` are the positions, from 1, of the first and the
+    last id that have a character of the answer. Samples without such a window are left out and counted.
+
+    Attributes:
+        sequence_length: int, the most ids of a row.
+        doc_stride: int, ids of the context from the start of a window to that of the next one.
+    """
+
+    text_features = ("inputs",)
+    features = types.MappingProxyType({"inputs": 2, "targets": 2})
+    task = "spans"
+    eval_decode_metric = None
+    targets_are_places = True
+    sequence_length = 383  # with the position before the row BERT's 384
+    doc_stride = DOC_STRIDE
+
+    def texts(self, sample):
+        """See `Text2TextProblem.texts`."""
+        return [sample.get("inputs"), sample.get("context")]
+
+    @property
+    def expected_sample(self):
+        """See `Text2TextProblem.expected_sample`."""
+        return '"inputs": str, "context": str, "answer": (start, end)'
+
+    def feature_encoders(self, data_dir):
+        """Returns the vocabulary of the inputs, and a `PositionEncoder`."""
+        return {**super().feature_encoders(data_dir), "targets": PositionEncoder(self.sequence_length)}
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": ids, "targets": [first, last]} of each window that holds an answer."""
+        encoder = self.feature_encoders(data_dir)["inputs"]
+        for sample in self.nonblank_samples(data_dir, tmp_dir, dataset_split):
+            start, end = _checked_answer(self.name, sample)
+            found = windows(encoder, sample["inputs"], sample["context"], self.sequence_length, self.doc_stride)
+            examples = [
+                {"inputs": window.ids, "targets": list(at)} for window in found if (at := window.at(start, end))
+            ]
+            if not examples:
+                self.removed["answers that no window holds"] += 1
+            yield from examples
+
+    def max_length(self, model_hparams):
+        """Returns `sequence_length`, whatever the hyperparameters say."""
+        return self.sequence_length
+
+    def generation_settings(self):
+        """Returns the settings of text problems, and those of windows."""
+        rows = {"sequence_length": self.sequence_length, "doc_stride": self.doc_stride}
+        return {**super().generation_settings(), **rows}
+
+
+def _checked_answer(name, sample):
+    match sample.get("answer"):
+        case (int(start), int(end)) if 0 <= start < end <= len(sample["context"]):
+            return start, end
+    raise UserError(
+        f"{name}: generate_samples gave the answer {shown(sample.get('answer'))}. Expected (start, end), characters of "
+        f"the context, which has {len(sample['context']):,}."
+    )
+
+
+class Window(NamedTuple):
+    """A row: a question, 1, a part of its context, 1.
+
+    Attributes:
+        ids: list of int.
+        before: int, the ids before the context.
+        spans: list of (start, end), the characters of the whole context that each id of the part stands for.
+        start: int, ids of the context before the part.
+        is_last: bool, whether the part is the context's last one.
+    """
+
+    ids: list
+    before: int
+    spans: list
+    start: int
+    is_last: bool
+
+    def at(self, start, end):
+        """Returns the positions, from 1, of the first and the last id that have characters of [start, end).
+
+        None if there are none, or if the characters go on outside of the window.
+        """
+        inside = [i for i, (a, b) in enumerate(self.spans) if a < end and b > start]
+        if not inside:
+            return None
+        first, last = inside[0], inside[-1]
+        begins_before = first == 0 and self.spans[0][0] > start and self.start > 0
+        ends_behind = last == len(self.spans) - 1 and self.spans[last][1] < end and not self.is_last
+        return None if begins_before or ends_behind else (self.before + first + 1, self.before + last + 1)
+
+
+def windows(encoder, question, context, longest, stride):
+    """Returns the rows in which a question and its context are read, a list of `Window`.
+
+    Args:
+        encoder: TextEncoder.
+        question, context: str.
+        longest: int, the most ids of a row.
+        stride: int, ids from the start of a window to that of the next one; windows leave no gaps.
+
+    Raises:
+        UserError: a row has no room for a context.
+    """
+    asked = [*encoder.encode(question)[:LONGEST_QUESTION], EOS_ID]
+    ids, spans = _encoded(encoder, context)
+    room = longest - len(asked) - 1
+    if room < 1:
+        raise UserError(f"{shown(question)}: its {len(asked)} ids leave no room for a context in {longest}.")
+    last = max(0, len(ids) - room)
+    starts = [*range(0, last, min(stride, room)), last]  # the last window is full, too
+    return [
+        Window([*asked, *ids[at : at + room], EOS_ID], len(asked), spans[at : at + room], at, at == last)
+        for at in starts
+    ]
+
+
+@functools.lru_cache(maxsize=4)
+def _encoded(encoder, context):
+    """See `encode_with_offsets`; questions on one context follow one another."""
+    return encode_with_offsets(encoder, context)

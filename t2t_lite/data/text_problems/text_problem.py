@@ -1,0 +1,305 @@
+"""Text problems: samples are strings, which a vocabulary encodes as ids (tensor2tensor's text_problems.py)."""
+
+import contextlib
+import functools
+import hashlib
+import logging
+import os
+import types
+
+from t2t_lite import files
+from t2t_lite.corpora.reservoir import Reservoir
+from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.splits import DatasetSplit, VocabType
+from t2t_lite.errors import UserError, shown
+from t2t_lite.text import subwords, vocabulary, vocabulary_files
+from t2t_lite.text.published import byte_level_learning
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+class Text2TextProblem(Problem):
+    """Text in, text out. Subclasses write `generate_samples` and `is_generate_per_split`.
+
+    Attributes:
+        text_features: names of the one or two features that are text in the samples and have a vocabulary.
+        vocab_type: VocabType: `SUBWORD` (SentencePiece), `BYTE_LEVEL_BPE`, `CHARACTER` or `TOKEN`.
+        approx_vocab_size: number of pieces in the shared vocabulary.
+        approx_target_vocab_size: number of pieces in the targets' own vocabulary, in which case `approx_vocab_size`
+            applies to the inputs. None: both sides share one vocabulary.
+        vocab_size_is_approximate: whether text that cannot fill these sizes gets the largest possible vocabularies;
+            otherwise this is an error.
+        additional_reserved_tokens: strings that are always one piece; not with `VocabType.BYTE_LEVEL_BPE`.
+        existing_vocabularies: {"inputs": path, "targets": path} of vocabularies to use instead of learning, of any kind
+            that `vocabulary_files` lists; with the same path twice, both sides share a vocabulary.
+        max_samples_for_vocab: number of samples to learn a vocabulary from, sampled uniformly; None: all.
+        use_vocab_from_other_problem: a problem whose vocabulary is used.
+        oov_token: with `VocabType.TOKEN`, the entry that replaces unknown words; None: they are an error.
+        inputs_prefix, targets_prefix: strings that are prepended to each text.
+    """
+
+    text_features = ("inputs", "targets")
+    vocab_type = VocabType.SUBWORD
+    approx_vocab_size = 2**15
+    approx_target_vocab_size = None
+    additional_reserved_tokens = ()
+    existing_vocabularies = types.MappingProxyType({})
+    vocab_size_is_approximate = True
+    max_samples_for_vocab = 2_000_000
+    use_vocab_from_other_problem = None
+    oov_token = None
+    inputs_prefix = ""
+    targets_prefix = ""
+    eval_decode_metric = "bleu"
+
+    @property
+    def is_generate_per_split(self):
+        """True: `generate_samples` is called for every split. False: once, and the stream is dealt over all shards."""
+        raise NotImplementedError(f"{type(self).__name__}: set is_generate_per_split to True or False.")
+
+    @property
+    def dataset_splits(self):
+        """The splits and their numbers of shards."""
+        return [{"split": DatasetSplit.TRAIN, "shards": 100}, {"split": DatasetSplit.EVAL, "shards": 1}]
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {"inputs": str, "targets": str}."""
+        raise NotImplementedError(f"{type(self).__name__}: write generate_samples.")
+
+    @property
+    def vocab_filename(self):
+        """Name of the file of the one vocabulary: `vocab.<problem>.<size>.model` or `vocab.<problem>.tokens`."""
+        if self.use_vocab_from_other_problem:
+            return self.use_vocab_from_other_problem.vocab_filename
+        if self.vocab_type == VocabType.TOKEN:
+            return f"vocab.{self.dataset_filename()}.tokens"
+        return f"vocab.{self.dataset_filename()}.{self.approx_vocab_size}{self._ending(self.text_features[0])}"
+
+    @property
+    def vocab_filenames(self):
+        """{feature: name}: always `vocab_filename`, or `vocab.<problem>.<feature>.<size>.model`."""
+        if self.use_vocab_from_other_problem:
+            return self.use_vocab_from_other_problem.vocab_filenames
+        if not self._has_two_vocabularies:
+            return dict.fromkeys(self.text_features, self.vocab_filename)
+        return {
+            name: f"vocab.{self.dataset_filename()}.{name}.{size}{self._ending(name)}"
+            for name, size in self._vocab_sizes().items()
+        }
+
+    def _vocab_sizes(self):
+        sizes = self.approx_vocab_size, self.approx_target_vocab_size or self.approx_vocab_size
+        return dict(zip(self.text_features, sizes, strict=False))
+
+    def _ending(self, feature):
+        if self.existing_vocabularies:
+            return vocabulary_files.ending_of(self.existing_vocabularies[feature])
+        is_byte_level = self.vocab_type == VocabType.BYTE_LEVEL_BPE
+        return vocabulary_files.BYTE_LEVEL_BPE if is_byte_level else vocabulary_files.SENTENCEPIECE
+
+    @property
+    def _has_two_vocabularies(self):
+        if self.vocab_type in (VocabType.CHARACTER, VocabType.TOKEN):
+            return False
+        if self.existing_vocabularies:
+            return len(set(self.existing_vocabularies.values())) > 1
+        return self.approx_target_vocab_size is not None
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Makes the vocabulary or vocabularies."""
+        self.get_or_create_vocab(data_dir, tmp_dir)
+
+    def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
+        """Returns the encoder of the first text feature, which is usually shared; makes missing vocabularies first.
+
+        They are learned from the training samples, or adopted from `existing_vocabularies`.
+
+        Raises:
+            UserError: the file does not exist and `force_get` is set, the text cannot fill the vocabulary's size, or an
+                existing file differs from the vocabulary to adopt.
+        """
+        if self.vocab_type == VocabType.CHARACTER:
+            return vocabulary.ByteTextEncoder()
+        if self.vocab_type == VocabType.TOKEN:
+            return vocabulary.TokenTextEncoder(os.path.join(data_dir, self.vocab_filename), self.oov_token)
+        return self._subword_encoders(data_dir, tmp_dir, force_get)[self.text_features[0]]
+
+    def _subword_encoders(self, data_dir, tmp_dir, force_get):
+        import tensorflow as tf
+
+        owner = self.use_vocab_from_other_problem or self
+        paths = {side: os.path.join(data_dir, name) for side, name in self.vocab_filenames.items()}
+        missing = {side: path for side, path in paths.items() if not tf.io.gfile.exists(path)}
+        if missing and force_get:
+            raise UserError(
+                f"{next(iter(missing.values()))}: no such vocabulary. Run: t2t-datagen --problem={self.name} "
+                f"--data_dir={data_dir}"
+            )
+        if owner.existing_vocabularies and not force_get:
+            owner._take_over_vocabularies(paths)
+        elif missing:
+            owner._learn_vocabularies(missing, data_dir, tmp_dir)
+        encoders = {path: vocabulary_files.open_encoder(path) for path in set(paths.values())}
+        return {side: encoders[path] for side, path in paths.items()}
+
+    def _take_over_vocabularies(self, paths):
+        import tensorflow as tf
+
+        for path, source in {paths[name]: self.existing_vocabularies[name] for name in paths}.items():
+            adopted = vocabulary_files.as_adopted(source, path)
+            if not tf.io.gfile.exists(path):
+                vocabulary_files.adopt(source, path)
+            elif any(files.read_bytes(file) != content for file, content in adopted.items()):
+                raise UserError(
+                    f"{path}: another vocabulary than {source}, which is to be taken over. Delete it, or choose "
+                    "another --data_dir."
+                )
+
+    def _learn_vocabularies(self, paths, data_dir, tmp_dir):
+        """Learns the vocabularies `paths`, by feature."""
+        if not self._has_two_vocabularies:
+            path = paths[self.text_features[0]]
+            self._learn(lambda: self.generate_text_for_vocab(data_dir, tmp_dir), path, self.approx_vocab_size)
+            return
+        with self._draw_samples(data_dir, tmp_dir) as drawn:
+            for name, path in paths.items():
+                at = self.text_features.index(name)
+                self._learn(lambda at=at: (texts[at] for texts in drawn), path, self._vocab_sizes()[name])
+
+    def _learn(self, lines, path, size):
+        """Learns a vocabulary from the lines that a function returns; the function may be called twice."""
+        _LOGGER.info(f"learning a vocabulary of {size} pieces: {path}")
+        learn = self._learn_byte_level if self.vocab_type == VocabType.BYTE_LEVEL_BPE else self._learn_sentencepiece
+        try:
+            learn(lines(), path, size)
+        except subwords.TooManyPieces as error:
+            if not self.vocab_size_is_approximate:
+                raise
+            _LOGGER.warning(
+                f"{self.name}: its text cannot fill {size} pieces; the vocabulary has the {error.largest} that it can."
+            )
+            learn(lines(), path, error.largest)
+
+    def _learn_sentencepiece(self, lines, path, size):
+        prefix, symbols = path.removesuffix(".model"), self.additional_reserved_tokens
+        subwords.train_sentencepiece(lines, prefix, size, user_defined_symbols=symbols)
+
+    def _learn_byte_level(self, lines, path, size):
+        if self.additional_reserved_tokens:
+            raise UserError(
+                f"{self.name}: additional_reserved_tokens ({', '.join(self.additional_reserved_tokens)}) together with "
+                "byte-level BPE, which has none. Leave out one of the two."
+            )
+        byte_level_learning.learn_byte_level_bpe(lines, path, size)
+
+    def generate_text_for_vocab(self, data_dir, tmp_dir):
+        """Yields the lines to learn a shared vocabulary from: all texts of the samples drawn."""
+        with self._draw_samples(data_dir, tmp_dir) as drawn:
+            for texts in drawn:
+                yield from texts
+
+    def samples_for_vocab(self, data_dir, tmp_dir):
+        """Returns the samples from which `max_samples_for_vocab` are selected: the training samples."""
+        return self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
+
+    @contextlib.contextmanager
+    def _draw_samples(self, data_dir, tmp_dir):
+        with Reservoir(self.max_samples_for_vocab, self.random_seed) as drawn:
+            samples = self.checked_samples(self.samples_for_vocab(data_dir, tmp_dir))
+            drawn.fill(tuple(self.texts(sample)) for sample in samples)
+            _LOGGER.info(f"{self.name}: vocabulary from {len(drawn):,} of {drawn.seen:,} samples")
+            yield drawn
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields {feature: ids}, texts ending in 1; samples with an empty text are left out and counted.
+
+        Unless it is overridden, generation encodes the samples itself, in several processes.
+        """
+        encode = self.sample_encoder(data_dir)
+        for sample in self.nonblank_samples(data_dir, tmp_dir, dataset_split):
+            yield from encode([sample])
+
+    def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
+        """See `Problem.samples_to_encode`: text, unless `generate_encoded_samples` is overridden."""
+        if type(self).generate_encoded_samples is not Text2TextProblem.generate_encoded_samples:
+            return super().samples_to_encode(data_dir, tmp_dir, dataset_split)
+        return self.nonblank_samples(data_dir, tmp_dir, dataset_split), self.sample_encoder(data_dir)
+
+    def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields the checked samples whose texts are not blank; counts the others in `removed`."""
+        for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
+            if all(text.strip() for text in self.texts(sample)):
+                yield sample
+            else:
+                self.removed["empty"] += 1
+
+    def texts(self, sample):
+        """Returns the texts of a sample, those of `text_features`; of what is no sample, something that is no str."""
+        return [sample.get(name) for name in self.text_features]
+
+    @property
+    def expected_sample(self):
+        """What samples look like, for messages."""
+        return ", ".join(f'"{name}": str' for name in self.text_features)
+
+    def checked_samples(self, samples):
+        """Yields samples. Raises `UserError` for one that lacks a text."""
+        for sample in samples:
+            if not (isinstance(sample, dict) and all(isinstance(text, str) for text in self.texts(sample))):
+                raise UserError(
+                    f"{self.name}: generate_samples gave {shown(sample)}. Expected {{{self.expected_sample}}}."
+                )
+            yield sample
+
+    def sample_encoder(self, data_dir):
+        """Returns the function of a list of samples that encodes them as examples; it must be picklable."""
+        prefixes = {name: getattr(self, f"{name}_prefix") for name in self.text_features}
+        return functools.partial(_encode, self.feature_encoders(data_dir), prefixes)
+
+    def feature_encoders(self, data_dir):
+        """Returns the vocabularies in `data_dir`; if both texts share one, it is returned twice.
+
+        Raises:
+            UserError: a vocabulary does not exist.
+        """
+        if len(set(self.vocab_filenames.values())) > 1:
+            return self._subword_encoders(data_dir, None, force_get=True)
+        return dict.fromkeys(self.text_features, self.get_or_create_vocab(data_dir, None, force_get=True))
+
+    def vocabulary_files(self, data_dir):
+        """Returns the paths of the files of the vocabularies in `data_dir`."""
+        if self.vocab_type == VocabType.CHARACTER:
+            return []
+        paths = dict.fromkeys(os.path.join(data_dir, name) for name in self.vocab_filenames.values())
+        if self.vocab_type == VocabType.TOKEN:
+            return list(paths)
+        return [file for path in paths for file in vocabulary_files.files_of(path)]
+
+    def learned_files(self, data_dir):
+        """Returns the vocabularies' files, unless they are the user's or another problem's."""
+        is_own = self.vocab_type != VocabType.TOKEN and not self.use_vocab_from_other_problem
+        return self.vocabulary_files(data_dir) if is_own else []
+
+    def generation_settings(self):
+        """Returns the vocabularies' names and sources; see `Problem.generation_settings`."""
+        if self.vocab_type == VocabType.CHARACTER:
+            return {"vocabulary": None}
+        names = list(dict.fromkeys(self.vocab_filenames.values()))
+        settings = {"vocabulary": names[0] if len(names) == 1 else names}
+        if self.vocab_type == VocabType.TOKEN:
+            return settings
+        owner = self.use_vocab_from_other_problem or self
+        sources = {side: files.read_bytes(path) for side, path in owner.existing_vocabularies.items()}
+        return {
+            **settings,
+            "max_samples_for_vocab": None if sources else owner.max_samples_for_vocab,
+            "additional_reserved_tokens": list(owner.additional_reserved_tokens),
+            "existing_vocabularies": {side: hashlib.sha256(model).hexdigest() for side, model in sources.items()},
+        }
+
+
+def _encode(encoders, prefixes, samples):
+    return [
+        {name: [*encoders[name].encode(prefix + sample[name]), vocabulary.EOS_ID] for name, prefix in prefixes.items()}
+        for sample in samples
+    ]

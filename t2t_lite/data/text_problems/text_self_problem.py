@@ -1,0 +1,32 @@
+"""Problems of text alone, for language models (tensor2tensor's text_problems.py)."""
+
+import types
+
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+
+
+class Text2SelfProblem(Text2TextProblem):
+    """Text that a language model learns. Subclasses write `generate_samples`, as in tensor2tensor.
+
+    Samples are {"targets": str}. Records and batches hold `targets` alone, which end in 1. What is counted of a split's
+    text is in the manifest; evaluations give the loss by word, character and byte with it.
+    """
+
+    features = types.MappingProxyType({"targets": 2})
+    text_features = ("targets",)
+    task = "language_model"
+    eval_decode_metric = None
+
+    def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields and counts the samples that are not blank; see `Text2TextProblem`."""
+        for sample in super().nonblank_samples(data_dir, tmp_dir, dataset_split):
+            self.count_text(sample["targets"], ends=True)
+            yield sample
+
+    def count_text(self, text, ends):
+        """Adds a text to the counts; its end (`ends`, bool) is one word, one character and one byte."""
+        self.text_counts.update(
+            words=len(text.split()) + ends,
+            characters=len(text) + ends,
+            bytes=len(text.encode(errors="surrogatepass")) + ends,
+        )

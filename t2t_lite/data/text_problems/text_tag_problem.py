@@ -1,0 +1,90 @@
+"""Problems with the words of a sentence as input and a tag of each word as target."""
+
+import functools
+
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder
+from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.text.words import word_pieces
+
+
+class Text2TagProblem(Text2TextProblem):
+    """Words in, a tag of each word out. Subclasses write `tags` and `generate_samples`.
+
+    Samples are {"inputs": list of str, "targets": list of as many str}. In records and batches the inputs are the
+    pieces of all words and 1 (`word_pieces`), the targets are aligned with them: the tag's id, from 1, at the first
+    piece of each word and 0 elsewhere. Rows longer than the hyperparameter `max_length` are cut between words: see
+    `cut_words`.
+    """
+
+    text_features = ("inputs",)
+    task = "tagging"
+    eval_decode_metric = None
+    targets_are_places = True
+    cuts_rows = True
+
+    def tags(self, data_dir):
+        """Returns the names of the tags in order, a list of str."""
+        raise NotImplementedError(f"{type(self).__name__}: write tags.")
+
+    def texts(self, sample):
+        """See `Text2TextProblem.texts`: the sentence, of which a vocabulary is learned."""
+        words = sample.get("inputs")
+        is_list = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
+        return [" ".join(words) if is_list else None]
+
+    @property
+    def expected_sample(self):
+        """See `Text2TextProblem.expected_sample`."""
+        return '"inputs": list of str, "targets": list of str'
+
+    def feature_encoders(self, data_dir):
+        """Returns the vocabulary of the inputs, and a `ClassLabelEncoder` of the tags."""
+        return {**super().feature_encoders(data_dir), "targets": ClassLabelEncoder(self.tags(data_dir))}
+
+    def sample_encoder(self, data_dir):
+        """See `Text2TextProblem.sample_encoder`."""
+        return functools.partial(_encode, self.name, self.feature_encoders(data_dir))
+
+    def preprocess_example(self, example, mode, hparams):
+        """Cuts a row: see `cut_words`."""
+        inputs, targets = cut_words(example["inputs"], example["targets"], self.max_length(hparams))
+        return {**example, "inputs": inputs, "targets": targets}
+
+
+def _encode(name, encoders, samples):
+    examples = []
+    for sample in samples:
+        words, tags = sample["inputs"], sample.get("targets")
+        if not isinstance(tags, list | tuple) or len(tags) != len(words):
+            raise UserError(
+                f"{name}: generate_samples gave {counted(len(words), 'word')} with the tags {shown(tags)}. Expected as "
+                "many tags as words."
+            )
+        inputs, targets = [], []
+        for pieces, tag in zip(word_pieces(encoders["inputs"], words), tags, strict=True):
+            inputs += pieces
+            targets += [*encoders["targets"].encode(tag), *[0] * (len(pieces) - 1)]
+        examples.append({"inputs": [*inputs, EOS_ID], "targets": [*targets, 0]})
+    return examples
+
+
+def cut_words(inputs, targets, longest):
+    """Cuts a row, in a graph, to at most `longest` ids; no word is cut, unless it is the only one.
+
+    Args:
+        inputs: int [length], the pieces of words and 1.
+        targets: int [length], not 0 where a word begins.
+        longest: int, at least 2.
+
+    Returns:
+        (inputs, targets), int [at most `longest`]; the inputs end in 1, the targets in 0.
+    """
+    import tensorflow as tf
+
+    ends = tf.concat([tf.where(targets[1:] != 0)[:, 0] + 1, [tf.size(inputs, tf.int64) - 1]], 0)  # of words
+    kept = tf.reduce_max(tf.where(ends < longest, ends, 0))
+    kept = tf.where(kept > 0, kept, longest - 1)
+    end = tf.constant([EOS_ID], inputs.dtype)
+    return tf.concat([inputs[:kept], end], 0), tf.concat([targets[:kept], tf.zeros_like(end)], 0)

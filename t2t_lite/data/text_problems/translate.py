@@ -1,0 +1,103 @@
+"""Problems of sentences in two languages, from published corpora (tensor2tensor's translate.py).
+
+@registry.register_problem
+class TranslateEnxyNews(TranslateProblem):
+    language_pair = ("en", "xy")
+
+    def source_data_files(self, dataset_split):
+        part = "train" if dataset_split == DatasetSplit.TRAIN else "dev"
+        return [["https://example.org/news.tgz", (f"news/{part}.en", f"news/{part}.xy")]]
+"""
+
+import logging
+
+from t2t_lite.console import Progress
+from t2t_lite.corpora import downloads, source_files
+from t2t_lite.data.splits import FILE_TAGS, PREPARED, DatasetSplit
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem
+from t2t_lite.errors import UserError
+
+_LOGGER = logging.getLogger("t2t_lite")
+
+
+class TranslateProblem(Text2TextProblem):
+    """Sentences in two languages, by default from files that `source_data_files` names.
+
+    The files are looked for in `tmp_dir`, as archives or extracted. Otherwise they are read from the
+    tensorflow-datasets set `prepared_dataset`, if it has been prepared, or downloaded to `tmp_dir`.
+
+    Attributes:
+        prepared_dataset: name of a tensorflow-datasets set with the same pairs, such as "wmt14_translate/de-en"; its
+            features have the names in `language_pair`.
+        archive_checksums: {url: (bytes, SHA-256 in hex)} of published archives.
+        datatypes_to_clean: refused if set, because tensor2tensor's cleaner does not exist here.
+    """
+
+    is_generate_per_split = True
+    prepared_dataset = None
+    archive_checksums = None
+    datatypes_to_clean = None
+
+    def source_data_files(self, dataset_split):
+        """Returns the corpora of a split, [[url, members], …], as in tensor2tensor.
+
+        The URL is that of a `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` or `.zip` archive, the name of one in
+        `tmp_dir`, or the URL of a single file. Members are (inputs file, targets file), both `.sgm` or both plain text;
+        ("tsv", inputs column, targets column, file or pattern); or ("tmx", file). All may be compressed (gzip, bzip2,
+        xz).
+        """
+        raise NotImplementedError(f"{type(self).__name__}: write source_data_files, or generate_samples.")
+
+    def vocab_data_files(self):
+        """Returns the corpora that the vocabulary is learned from; the training corpora by default."""
+        return self.source_data_files(DatasetSplit.TRAIN)
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        """Finds or downloads the corpora of all splits and reads the small ones once; then makes the vocabulary."""
+        if self.datatypes_to_clean:
+            raise UserError(f"{self.name}: datatypes_to_clean is not available. Leave it out, or clean the text first.")
+        if self._reads_source_files:
+            for split in (part["split"] for part in self.dataset_splits):
+                sources = self.source_data_files(split)
+                if folder := self._find_prepared(sources, tmp_dir):
+                    _LOGGER.info(f"{self.name}: {FILE_TAGS[split]} from the prepared set {folder}")
+                else:
+                    downloads.provide(sources, tmp_dir, self.archive_checksums)
+            for split in (part["split"] for part in self.dataset_splits):
+                if split != DatasetSplit.TRAIN:  # a mistake in them would be found hours later
+                    for _ in self.generate_samples(data_dir, tmp_dir, split):
+                        pass
+        super().prepare_generation(data_dir, tmp_dir)
+
+    @property
+    def _reads_source_files(self):
+        return type(self).generate_samples is TranslateProblem.generate_samples
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields the pairs of `source_data_files`."""
+        return self._read(self.source_data_files(dataset_split), tmp_dir, dataset_split)
+
+    def samples_for_vocab(self, data_dir, tmp_dir):
+        """Yields the pairs of `vocab_data_files`, or the training samples of a problem without such files."""
+        if not self._reads_source_files:
+            yield from super().samples_for_vocab(data_dir, tmp_dir)
+            return
+        progress = Progress(f"{self.name}: reading for the vocabulary", "pairs")
+        yield from progress.watch(self._read(self.vocab_data_files(), tmp_dir, DatasetSplit.TRAIN))
+        progress.done()
+
+    def _find_prepared(self, sources, tmp_dir):
+        """Returns the folder of the prepared set if it is needed because `tmp_dir` lacks a file of `sources`."""
+        if not self.prepared_dataset or downloads.are_there(sources, tmp_dir):
+            return None
+        splits = [PREPARED[part["split"]] for part in self.dataset_splits]
+        return downloads.find_prepared(self.prepared_dataset, splits, tmp_dir)
+
+    def _read(self, sources, tmp_dir, dataset_split):
+        if folder := self._find_prepared(sources, tmp_dir):
+            yield from downloads.read_prepared(folder, PREPARED[dataset_split], self.language_pair)
+            return
+        if not downloads.are_there(sources, tmp_dir):  # not called by way of `prepare_generation`
+            downloads.provide(sources, tmp_dir, self.archive_checksums)
+        for url, members in sources:
+            yield from source_files.read_members(tmp_dir, members, url)

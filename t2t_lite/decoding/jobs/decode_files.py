@@ -1,0 +1,313 @@
+"""Decoding of a file, in chunks, so that a killed command can resume; of standard input; and of what a user types."""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import sys
+
+import t2t_lite
+from t2t_lite import files, streams
+from t2t_lite.console import Progress
+from t2t_lite.corpora.plain_text import LONGEST_LINE
+from t2t_lite.decoding.jobs import text_files
+from t2t_lite.decoding.jobs.decoding_job import LineErrors
+from t2t_lite.decoding.search.searcher import use_a_thread_per_search
+from t2t_lite.errors import UserError, counted
+from t2t_lite.evaluation.scores import METRICS, corpus_bleu
+from t2t_lite.files.pipes import is_device
+from t2t_lite.files.resumable import ResumableFiles
+from t2t_lite.ranges import typed_value
+
+_INTERACTIVE_HELP = "INTERACTIVE MODE: type a sentence, ns=<n> (samples), dl=<n> (extra length of outputs) or q (quit)."
+_PREDICTING_HELP = "INTERACTIVE MODE: type a text, or two with a tab between them, or q (quit)."
+_MANY_BATCHES = 8  # so that the last one, which is searched alone, is a small part
+
+
+@dataclasses.dataclass
+class Lines:
+    """The lines to translate, and where their translations go.
+
+    Attributes:
+        name: str, where the lines come from, for messages.
+        lines: list of str, or of what else `LinePredictor` takes.
+        path: str, the output; - is standard output.
+        first: int, the number of the first line.
+        prefixes: list of str, or None.
+        references: list of str, from which BLEU is computed at the end, or None.
+    """
+
+    name: str
+    lines: list
+    path: str
+    first: int = 1
+    prefixes: list | None = None
+    references: list | None = None
+
+
+def translate_file(job, source, output="", reference="", prefixes=""):
+    """Translates a file.
+
+    Args:
+        job: DecodingJob.
+        source, output: paths; the output "" gets tensor2tensor's name, beside the source.
+        reference, prefixes: paths of files with as many lines, or "".
+
+    Raises:
+        UserError: a file is missing or has a different number of lines, or a line cannot be translated.
+    """
+    path = job.settings.shard_name(output or job.default_name(source))
+    job.check_files({"--decode_to_file": path, "--alignments_file": job.settings.shard_name(job.alignments_file)})
+    errors = LineErrors(job.on_error)
+    lines, name, first = part_of_file(source, job.settings, errors, job.reader(source))
+    task = Lines(name, lines, path, first)
+    for flag, keep, path in (("decode_reference", "references", reference), ("prefix_file", "prefixes", prefixes)):
+        if path:
+            other, other_name, _ = part_of_file(path, job.settings, None)
+            if len(other) != len(lines):
+                raise UserError(
+                    f"--{flag}={path}: {other_name} has {counted(len(other), 'line')}, {name} has {len(lines):,}. "
+                    "Expected as many."
+                )
+            setattr(task, keep, other)
+    if searches_many_batches(job, len(lines)):
+        use_a_thread_per_search()
+    translate_lines(job, task, errors)
+
+
+def searches_many_batches(job, num_lines):
+    """Returns whether a job mostly runs uncompiled searches side by side, which gain from one thread each.
+
+    Predictions are no searches. Searches of single sentences and samples are compiled, and a compiled search uses all
+    threads by itself.
+    """
+    options = job.settings.search_options()
+    if job.predicts or options.batch_size == 1 or options.sampling or job.mbr or len(job.devices) > 1:
+        return False
+    return num_lines >= _MANY_BATCHES * options.batch_size
+
+
+def translate_lines(job, task, errors):
+    """Translates `Lines` and logs a summary."""
+    lines_of = job.line_translator(task.name, errors)
+    task.lines = lines_of.check_lengths(task.lines, task.first)
+
+    def make(chunk, start, on_progress):
+        prefixes = task.prefixes and task.prefixes[start : start + len(chunk)]
+        outputs, translations = job.outputs(lines_of, chunk, task.first + start, prefixes, on_progress)
+        texts = [outputs] + ([[found.alignment for found in translations]] if job.alignments_file else [])
+        return texts, sum(found.tokens for found in translations)
+
+    paths = [task.path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
+    outputs = _write(job, paths, task, make, "predicting" if job.predicts else "translating")
+    errors.done()
+    if task.references is not None:
+        # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
+        bleu = corpus_bleu([_first_text(job, line) for line in outputs()], task.references)
+        print(f"{METRICS['bleu']} = {bleu}", file=sys.stderr)
+
+
+def score_file(job, source, output="-"):
+    """Writes the mean loss per target piece of each line of a file, which holds an input, a tab and a target.
+
+    Of a language model the lines are texts, and the loss is per piece of them; an empty one has none.
+    """
+    path = job.settings.shard_name(output)
+    job.check_files({"--decode_to_file": path})
+    errors = LineErrors(job.on_error)
+    lines, name, first = part_of_file(source, job.settings, errors)
+    for number, line in enumerate(lines, first):
+        if line.count("\t") != 1 and not job.generates:
+            columns = counted(line.count("\t") + 1, "column")
+            problem = f"{name}, line {number}: {columns}, expected input<TAB>target."
+            lines[number - first] = None if line == "" and job.on_error == "skip" else errors(problem)
+
+    def score_pairs(chunk):
+        pairs = [line.split("\t") for line in chunk if line is not None]
+        scores = iter(job.translator.score(*map(list, zip(*pairs, strict=True))) if pairs else [])
+        return [None if line is None else next(scores) for line in chunk]
+
+    def make(chunk, start, on_progress):
+        found = job.line_translator(name, errors).score(chunk, first + start) if job.generates else score_pairs(chunk)
+        on_progress(len(chunk))
+        counts = [len(score.token_log_probs) if score else 0 for score in found]
+        texts = [f"{score.per_token:.6f}" if count else "" for score, count in zip(found, counts, strict=True)]
+        return [texts], sum(counts)
+
+    _write(job, [path], Lines(name, lines, path, first), make, "scoring")
+    errors.done()
+
+
+def part_of_file(path, settings, errors, read=text_files.input_lines):
+    """Returns this shard's lines of a file, the name of the file they are in, and the number of the first one.
+
+    `read` is `text_files.input_lines`, or a function like it.
+    """
+    part = settings.shard_name(path)
+    if part != path and files.exists(part):
+        return read(part, settings.delimiter, errors), part, 1
+    lines = read(path, settings.delimiter, errors)
+    begin, end = settings.shard_range(len(lines))
+    return lines[begin:end], path, begin + 1
+
+
+def made_from(job, task):
+    """Returns everything that the outputs depend on, under names that suit messages."""
+    asked = ("long_input", "on_error", "n_best_format", "mbr", "devices", "compute_dtype")
+    return {
+        "version": t2t_lite.__version__,
+        # an index holds a checksum of every weight
+        "checkpoint": [
+            hashlib.sha256(files.read_bytes(f"{found.checkpoint}.index")).hexdigest() for found in job.found
+        ],
+        "decode_hparams": {**dataclasses.asdict(job.settings), "log_results": None},
+        "flags": {name: getattr(job, name) for name in asked},
+        "input": _digest(task.lines),
+        "prefixes": _digest(task.prefixes),
+    }
+
+
+def _digest(value):
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+def _write(job, paths, task, make, title):
+    """Computes and writes the outputs of all lines, chunk by chunk.
+
+    Args:
+        job: DecodingJob.
+        paths: list of str.
+        task: Lines.
+        make: function of (lines, index of the first one, on_progress) -> (a list of lines for each path, tokens).
+        title: str, of the progress line.
+
+    Returns:
+        Function that returns the list of lines of the first file.
+    """
+    keeps = task.path == "-" or is_device(task.path)  # it cannot be read back
+    translator, delimiter, kept = job.translator, job.settings.delimiter, []
+    written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, task))
+    chunk = job.chunk * getattr(translator, "count", 1)
+    if written.state is not None:  # decides what is compiled from here on, which affects the last digits of scores
+        _go_on_as(translator, written.state, task.path)
+    progress = Progress(title, "sentences", len(task.lines), written.done)
+    try:
+        for start in range(written.done, len(task.lines), chunk):
+            lines = task.lines[start : start + chunk]
+            end = start + len(lines)
+            texts, tokens = make(lines, start, lambda n, end=end: progress.add(min(n, end - progress.count)))
+            written.write(
+                ["".join(line + delimiter for line in of_file) for of_file in texts],
+                len(lines),
+                translator.search_history,
+            )
+            progress.add(end - progress.count, tokens)
+            kept += texts[0] if keeps else []
+        written.finish()
+    finally:
+        written.close()
+    progress.done()
+    for path in paths:
+        if path != "-":
+            if job.keep_timestamp:
+                job.take_time(path)
+            print(f"written: {path}", file=sys.stderr)
+    return (lambda: kept) if keeps else (lambda: text_files.input_lines(task.path, delimiter))
+
+
+def _go_on_as(translator, history, path):
+    """Gives a translator the search history stored with the unfinished file; a pool has a list of them."""
+    count = getattr(translator, "count", None)
+    if isinstance(history, dict) if count is None else isinstance(history, list) and len(history) == count:
+        translator.search_history = history
+    else:
+        raise UserError(
+            f"{path}: the record of its unfinished part is damaged. Delete {path}.t2t_lite_incomplete.json."
+        )
+
+
+class _ToStandardOutput:
+    """Has the methods of ResumableFiles, but one file is standard output, which cannot be resumed."""
+
+    def __init__(self, paths):
+        self.done, self.state = 0, None
+        self._stack = contextlib.ExitStack()
+        self._writers = [self._stack.enter_context(text_files.output_file(path)) for path in paths]
+
+    def write(self, texts, count, state):
+        for write, text in zip(self._writers, texts, strict=True):
+            write(text)
+        self.done += count
+
+    def finish(self):
+        self._stack.close()
+
+    def close(self):
+        self._stack.__exit__(*sys.exc_info())
+
+
+def _first_text(job, line):
+    """Returns the best output in a written line."""
+    if job.n_best_format == "json":
+        found = json.loads(line)["hypotheses"]
+        return found[0]["text"] if found else ""
+    return line.split("\t")[0]
+
+
+def translate_stdin(job, output="-"):
+    """Translates standard input into `output`; available lines are answered before more are read."""
+    job.check_files({"--decode_to_file": output}, {"standard input": "-"})
+    errors, delimiter = LineErrors(job.on_error), job.settings.delimiter
+    lines_of = job.line_translator("standard input", errors)
+    with text_files.output_file(output) as write:
+        for first, lines in text_files.stdin_lines(delimiter, errors):
+            texts, _ = job.outputs(lines_of, lines, first)
+            write("".join(text + delimiter for text in texts))
+    errors.done()
+
+
+def interact(job):
+    """Reads lines until q or the end of input. Results go to stdout, everything else to stderr (or the prompt)."""
+    job.translator  # noqa: B018  (load it before prompting the user)
+    print(_PREDICTING_HELP if job.predicts else _INTERACTIVE_HELP, file=sys.stderr)
+    for line in streams.typed_lines("> ", LONGEST_LINE):
+        try:
+            changed = None if job.predicts else _changed(job.settings, line)
+            if changed is None:
+                _answer(job, line)
+            else:
+                job = job.with_settings(changed)
+        except UserError as error:
+            print(error, file=sys.stderr)
+
+
+def _changed(settings, line):
+    """Returns the settings after a line such as dl=20, or None for a line to translate."""
+    name, equals, value = line.partition("=")
+    if not equals or name not in ("ns", "dl", "it"):
+        return None
+    if name == "it":
+        if value != "text":
+            raise UserError(f"it={value}: inputs are text.")
+        return settings
+    number = typed_value(name, value, int)
+    if name == "dl":
+        changed = settings.searching(extra_length=number)
+    else:
+        changed = dataclasses.replace(settings, num_samples=number if number > 0 else -1)
+        changed = changed.searching(sampling=number > 0)
+    changed.check(), changed.search_options()
+    return changed
+
+
+def _answer(job, line):
+    lines_of = job.line_translator("input", LineErrors(job.on_error))
+    lines_of.compile = False  # no pause for a compilation
+    plain = not (job.n_best_format == "json" or job.settings.write_beam_scores or job.settings.identity_output)
+    if job.generates and plain and (parts := lines_of.stream(line)):
+        for part in parts:
+            print(part, end="", flush=True)
+        print()
+        return
+    (output,), _ = job.outputs(lines_of, [line])
+    print(output if job.n_best_format == "json" or job.predicts else output.replace("\t", "\n"), flush=True)

@@ -1,0 +1,240 @@
+"""What all ways of decoding share: the model on its devices, the settings, and messages about lines."""
+
+import dataclasses
+import functools
+import logging
+import os
+from typing import ClassVar
+
+from t2t_lite import files, tasks
+from t2t_lite.assignments import parse_assignments
+from t2t_lite.decoding.compute_dtype import usable_dtype
+from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.jobs import prediction_files, text_files
+from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.decoding.jobs.line_generation import LineGenerator
+from t2t_lite.decoding.jobs.line_prediction import LinePredictor, settings_of
+from t2t_lite.decoding.jobs.line_translation import LineTranslator
+from t2t_lite.decoding.jobs.translator_pool import TranslatorPool
+from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.runs.opening import run_files
+
+_LOGGER = logging.getLogger("t2t_lite")
+_MANY = 10  # lines named in one message
+_OF_LINES = ("decode_from_file", "score_file", "decode_interactive")
+_OF_TRANSLATIONS = ("decode_reference", "prefix_file", "alignments_file", "mbr", "tune", "eval_use_test_set")
+
+
+class LineErrors:
+    """Handles lines that cannot be translated: "stop" raises an error, "skip" warns.
+
+    Attributes:
+        count: int, the number of skipped lines.
+    """
+
+    def __init__(self, on_error):
+        self._skip = on_error == "skip"
+        self.count = 0
+
+    def __call__(self, message):
+        """Raises `UserError`, or warns."""
+        if not self._skip:
+            raise UserError(f"{message} (--on_error=skip leaves its output empty.)")
+        self.count += 1
+        _LOGGER.warning(f"{message} Skipped.")
+
+    def done(self):
+        """Logs how many lines were skipped."""
+        if self.count:
+            _LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped: their outputs are empty.")
+
+
+def check_task(found, flags):
+    """Refuses what cannot be done with a run's model.
+
+    Args:
+        found: `runs.opening.Found`.
+        flags: {name: value} of t2t-decoder.
+
+    Raises:
+        UserError: no class of this package answers with it, or a flag or setting is about another kind of model.
+    """
+    predicts = _is_of_predictor(found)
+    if flags["features_file"] and not predicts:
+        raise UserError(f"--features_file: only of encoders, and {found.checkpoint} is none. Leave it out.")
+    if not predicts and found.problem.task != Generator.task:
+        tasks.check_task(found.problem, Translator.task, found.checkpoint)
+        return
+    what, lines = ("an encoder", "texts") if predicts else ("a language model", "prompts")
+    lost = [f"--{name}" for name in (*_OF_TRANSLATIONS, *["score_file"] * predicts) if flags[name]]
+    if lost:
+        raise UserError(
+            f"{', '.join(lost)}: only of translations, and {found.checkpoint} is {what}. Leave "
+            f"{'it' if len(lost) == 1 else 'them'} out."
+        )
+    if flags["problem"] and flags["data_dir"] and not any(flags[name] for name in _OF_LINES):
+        raise UserError(
+            f"--data_dir: {what}'s records are evaluated by t2t-eval, not decoded. Name a file of {lines}, "
+            "--decode_from_file (- is standard input)."
+        )
+    if predicts:
+        known = settings_of(found.problem.task)
+        given = parse_assignments(flags["decode_hparams"], "--decode_hparams")
+        if lost := [name for name in given if name not in known]:
+            raise UserError(
+                f"--decode_hparams: {', '.join(lost)}: no effect on predictions. Expected some of {', '.join(known)}."
+            )
+
+
+def _is_of_predictor(found):
+    return tasks.task_of(found.problem).answered_by == "Predictor"
+
+
+@dataclasses.dataclass
+class DecodingJob:
+    """How lines become outputs.
+
+    Attributes:
+        found: list of `runs.opening.Found`, the model's checkpoint, or several for an ensemble.
+        settings: DecodeHParams.
+        data_dir: path of the vocabulary, if it is not beside the checkpoint; for records, their folder.
+        devices: names of devices that share the lines; with fewer than two, TensorFlow chooses.
+        inputs: {name in messages: path}, files that no output may overwrite.
+        long_input: as in `LineTranslator`.
+        on_error: "stop" or "skip", what to do with a line that cannot be translated.
+        n_best_format: "text" or "json".
+        mbr: None, or the utility function that selects outputs among samples.
+        alignments_file: path of the word alignments; "": none are written.
+        keep_timestamp: bool, whether outputs get the checkpoint's time.
+        compute_dtype: as in `Translator.load`.
+        chunk: int, class attribute: lines that each device translates before they are written. It is large enough for
+            sorting by length, and small enough that little work is lost when the process is killed.
+    """
+
+    found: list
+    settings: DecodeHParams
+    data_dir: str | None = None
+    devices: list = ()
+    inputs: dict = dataclasses.field(default_factory=dict)
+    long_input: str | None = None
+    on_error: str = "stop"
+    n_best_format: str = "text"
+    mbr: str | None = None
+    alignments_file: str = ""
+    keep_timestamp: bool = False
+    compute_dtype: str | None = None
+    chunk: ClassVar = 2000
+
+    @functools.cached_property
+    def translator(self):
+        """The Translator, Generator or Predictor, or a TranslatorPool over the devices; loaded on first use."""
+        load = (Predictor if self.predicts else Generator if self.generates else Translator).load
+        if len(self.devices) > 1:
+            load = functools.partial(TranslatorPool.load, self.devices, load)
+        return load(self.found, self.data_dir, usable_dtype(self.compute_dtype))
+
+    @property
+    def generates(self):
+        """Whether a language model continues the lines."""
+        return self.found[0].problem.task == Generator.task
+
+    @property
+    def predicts(self):
+        """Whether an encoder says something of the lines."""
+        return _is_of_predictor(self.found[0])
+
+    @property
+    def config(self):
+        """The contents of the (first) model's `hparams.json`."""
+        return self.found[0].config
+
+    def check_files(self, outputs, inputs=None):
+        """Raises `UserError` if an output would overwrite an input, a file of the model or another output.
+
+        Args:
+            outputs: {flag: path, or list of paths}, the files to write; "-" is standard output.
+            inputs: further inputs, {name in messages: path, or list of paths}.
+        """
+        parts = {name: [path, self.settings.shard_name(path)] for name, path in self.inputs.items() if path}
+        of_model = [path for found in self.found for path in run_files(os.path.dirname(found.checkpoint))]
+        files.check_outputs(parts | {"the model's": of_model} | (inputs or {}), outputs)
+
+    def with_settings(self, settings):
+        """Returns the same job with other settings; it keeps the loaded translator."""
+        job = dataclasses.replace(self, settings=settings)
+        job.translator = self.translator
+        return job
+
+    def reader(self, path):
+        """Returns the function that reads a file to decode: `text_files.input_lines`, or one like it."""
+        return prediction_files.reader(path, self.found[0].problem.task)
+
+    def line_translator(self, name, errors):
+        """Returns the LineTranslator, LineGenerator or LinePredictor; `name` says where the lines come from."""
+        token_scores = self.n_best_format == "json"
+        options = {"long_input": self.long_input, "on_error": errors}
+        if self.predicts:
+            return LinePredictor(self.translator, self.settings, name, as_json=self.n_best_format == "json", **options)
+        if self.generates:
+            return LineGenerator(self.translator, self.settings, name, token_scores=token_scores, **options)
+        return LineTranslator(
+            self.translator,
+            self.settings,
+            name,
+            utility=self.mbr,
+            token_scores=token_scores,
+            alignments=bool(self.alignments_file),
+            **options,
+        )
+
+    def outputs(self, lines_of, lines, first=1, prefixes=None, on_progress=None):
+        """Translates lines, and warns about truncated or split ones.
+
+        Args:
+            lines_of: LineTranslator, LineGenerator or LinePredictor.
+            lines, first, prefixes, on_progress: as in its `translate`.
+
+        Returns:
+            (output lines, a list of str without line ends; list of `LineTranslation`, or of `LinePrediction`).
+        """
+        translations = lines_of.translate(lines, first, prefixes, on_progress)
+        numbered = list(enumerate(translations, first))
+        split = [f"{number} ({found.parts} parts)" for number, found in numbered if found.parts > 1]
+        self.warn_of_long(lines_of, lines_of.cut, [number for number, found in numbered if found.truncated])
+        self.warn_of_long(lines_of, "split, being longer than", split)
+        texts = []
+        for (number, translation), line in zip(numbered, lines, strict=True):
+            if self.predicts:
+                texts.append(lines_of.output(number, line, translation))
+            elif self.n_best_format == "json":
+                texts.append(text_files.json_line(number, line or "", translation))
+            else:
+                texts.append(text_files.output_line(translation, self.settings))
+            if self.settings.log_results:
+                _LOGGER.info(f"INPUT: {text_files.as_field(str(line or ''))}\nOUTPUT: {texts[-1]}")
+        return texts, translations
+
+    def warn_of_long(self, lines_of, what, numbers):
+        """Warns of what was done with the lines of some numbers, being too long, if there are any."""
+        if numbers:
+            more = f", … ({len(numbers):,} lines)" if len(numbers) > _MANY else ""
+            shown = ", ".join(map(str, numbers[:_MANY])) + more
+            _LOGGER.warning(f"{lines_of.name}: {what} {lines_of.limit:,} pieces: line {shown}")
+
+    def default_name(self, path):
+        """tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.
+
+        Predictions are made without a beam, and have none in their name.
+        """
+        names = [self.config["model"], self.config["hparams_set"], self.config["problem"]]
+        beam = [] if self.predicts else [f"beam{self.settings.search.beam_size}.alpha{self.settings.search.alpha}"]
+        return ".".join([path, *filter(None, names), *beam, "decodes"])
+
+    def take_time(self, path):
+        """Gives a file the time of the checkpoint, or of the newest of several."""
+        paths = [f"{found.checkpoint}.index" for found in self.found]
+        times = [os.path.getmtime(path) for path in paths if os.path.exists(path)]
+        if times and os.path.isfile(path):
+            os.utime(path, (max(times), max(times)))

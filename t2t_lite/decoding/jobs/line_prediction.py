@@ -1,0 +1,219 @@
+"""Labels, numbers, tags, answers and masked words of lines, as `line_translation` translates them."""
+
+import dataclasses
+
+from t2t_lite.decoding.jobs.text_files import as_field, json_text
+from t2t_lite.decoding.predictions import Answer, Prediction, Tagging, Value
+from t2t_lite.decoding.texts import valid_unicode
+from t2t_lite.errors import UserError, counted
+from t2t_lite.ranges import Range, typed_value
+
+_SETTINGS = (
+    "batch_size", "delimiter", "log_results", "max_input_size", "shards", "shard_id", "shards_start_offset",
+    "shard_google_format",
+)  # fmt: skip
+_LONG_INPUT = {"tagging": ("split", "refuse"), "spans": ()}  # of other tasks long texts are cut off, or refused
+_LONG = ("texts that are too long are cut off, not split.", "what is too long is read in parts, and not cut off.")
+_OF_SEVERAL = ("masked_language_model", "spans")  # tasks with several candidates or hypotheses
+_N_BEST = 5
+
+
+def settings_of(task):
+    """Returns the names of the settings of --decode_hparams that say something about a task's predictions."""
+    return (*_SETTINGS, "n_best") if task in _OF_SEVERAL else _SETTINGS
+
+
+@dataclasses.dataclass(frozen=True)
+class LinePrediction:
+    """What is predicted of one line.
+
+    Attributes:
+        answer: what `Predictor.predict` or `fill_mask` returns of it; None: the line is blank, or was skipped.
+        truncated: bool, whether the end of the line was not read.
+        parts: int, in how many parts the line was read.
+        tokens: int, the ids that were read.
+    """
+
+    answer: object = None
+    truncated: bool = False
+    parts: int = 1
+    tokens: int = 0
+
+
+class LinePredictor:
+    """Predicts of lists of lines with one set of settings.
+
+    A line is a str, whose columns are parted by tabs where a row has two texts; or a list of words; or a dict of an
+    "id", a "question" and its "context". The outputs of the latter are one object of JSON together, {id: answer}.
+
+    Args:
+        predictor: Predictor, or an object that has its `predict`, `fill_mask`, `features`, `read`, `problem`,
+            `num_texts` and `max_input_length`.
+        settings: DecodeHParams: n_best, batch_size and max_input_size are used.
+        name: str, where the lines come from, for messages: a file, standard input.
+        long_input: "refuse" lines over the limit, or "truncate" them; None: truncate them. Sentences whose words get
+            tags are refused, or read in parts: "split", or None. Long contexts of questions are always read in parts.
+        on_error: function that gets a message for each line that cannot be read; it raises, or the line is skipped.
+        as_json: bool, whether outputs are lines of JSON.
+
+    Attributes:
+        limit: int, the most ids of a row.
+    """
+
+    cut = "cut off after"
+
+    def __init__(self, predictor, settings, name, *, long_input, on_error, as_json=False):
+        self.predictor = predictor
+        self.name = name
+        self.limit = predictor.max_input_length
+        if settings.max_input_size != -1:
+            self.limit = typed_value("max_input_size", settings.max_input_size, int, Range(4, self.limit))
+        self._task = predictor.problem.task
+        if long_input not in (None, *_LONG_INPUT.get(self._task, ("truncate", "refuse"))):
+            raise UserError(f"--long_input={long_input}: {_LONG[self._task in _LONG_INPUT]} Leave it out.")
+        self._refuses = long_input == "refuse"
+        self._n_best = settings.n_best or _N_BEST
+        self._batch_size = settings.search.batch_size
+        self._on_error = on_error
+        self._as_json = as_json
+        self._ends = ()  # the numbers of an output's first and last line
+
+    def translate(self, lines, first=1, prefixes=None, on_progress=None):
+        """Predicts of lines.
+
+        Args:
+            lines: list of lines; None is one to skip.
+            first: int, the number of the first one, for messages.
+            prefixes: None.
+            on_progress: None, or a function of the number of lines just done.
+
+        Returns:
+            list of `LinePrediction`.
+
+        Raises:
+            UserError: raised by `on_error`, or an option is out of range.
+        """
+        every = self.readings(lines, first)
+        some = [reading for reading in every if reading is not None]
+        options = {"batch_size": self._batch_size, "max_length": self.limit, "on_progress": on_progress}
+        if self._task == "masked_language_model":
+            found = iter(self.predictor.fill_mask(some, top=self._n_best, **options))
+        else:
+            found = iter(self.predictor.predict(some, n_best=self._n_best, **options))
+        return [LinePrediction() if one is None else _predicted(one, next(found)) for one in every]
+
+    def check_lengths(self, lines, first=1):
+        """Reports lines that would be refused to `on_error`; returns the lines, with None in place of those.
+
+        These are all lines of an output, of which the first and the last one may be written in another way.
+        """
+        self._ends = first, first + len(lines) - 1
+        if not self._refuses:
+            return lines
+        every = self.readings(lines, first)
+        return [line if reading or _is_blank(line) else None for reading, line in zip(every, lines, strict=True)]
+
+    def features(self, readings, **options):
+        """Returns `Predictor.features` of each of `readings`; None of None."""
+        some = [reading for reading in readings if reading is not None]
+        found = iter(self.predictor.features(some, batch_size=self._batch_size, **options))
+        return [None if one is None else next(found) for one in readings]
+
+    def output(self, number, line, predicted):
+        """Returns the output of a line, without its end.
+
+        Args:
+            number: int, from 1.
+            line: the line.
+            predicted: LinePrediction.
+        """
+        answer = predicted.answer
+        if self._as_json or isinstance(answer, list):
+            return json_text({"line": number, **_asked(line), **_as_dict(predicted)})
+        if isinstance(line, dict):
+            text = f"{json_text(line['id'])}: {json_text(answer.text if answer else '')}"
+            return ("{" if number == self._ends[0] else " ") + text + ("}" if number == self._ends[1] else ",")
+        match answer:
+            case Prediction():
+                return f"{as_field(answer.label)}\t{answer.probabilities[answer.label]:.6f}"
+            case Value():
+                return f"{answer.value:.6g}"
+            case Answer():
+                return f"{as_field(answer.text)}\t{answer.probability:.6f}"
+            case Tagging():  # CoNLL's columns; the end of the output makes a blank line
+                pairs = zip(answer.words, answer.tags, strict=True)
+                return "".join(f"{as_field(word)}\t{as_field(tag)}\n" for word, tag in pairs)
+        return ""
+
+    def readings(self, lines, first, whole=False):
+        """Returns the Reading of each line; None for one to skip, a blank one, or one of which `on_error` was told."""
+        every = []
+        for number, line in enumerate(lines, first):
+            reading = None
+            try:
+                if line is not None and (whole or not _is_blank(line)):
+                    reading = self.predictor.read(self._texts(line), max_length=self.limit, whole=whole)
+                    if self._refuses and (reading.truncated or len(reading.rows) > 1):
+                        raise UserError(f"longer than {self.limit:,} ids. Split it, or leave out --long_input=refuse.")
+            except UserError as error:
+                reading = self._on_error(f"{self.name}, line {number}: {error}")
+            every.append(reading)
+        return every
+
+    def _texts(self, line):
+        """Returns what `Predictor.read` takes of a line."""
+        if isinstance(line, dict):
+            return valid_unicode(line["question"]), valid_unicode(line["context"])
+        if isinstance(line, list):
+            return tuple(map(valid_unicode, line))
+        if self.predictor.num_texts == 1:
+            return valid_unicode(line)
+        columns = tuple(valid_unicode(line).split("\t"))
+        if len(columns) != self.predictor.num_texts:
+            raise UserError(
+                f"{counted(len(columns), 'column')}. Expected {self.predictor.num_texts} texts with a tab between them."
+            )
+        return columns
+
+
+def _predicted(reading, answer):
+    parts = answer.parts if isinstance(answer, Tagging) else 1
+    return LinePrediction(answer, reading.truncated, parts, len(reading))
+
+
+def _is_blank(line):
+    return not (line.strip() if isinstance(line, str) else line)
+
+
+def _asked(line):
+    """Returns what a line of JSON says of the input."""
+    match line:
+        case dict():
+            return {"id": line["id"]}
+        case str():
+            return {"input": line}
+    return {}
+
+
+def _as_dict(predicted):
+    """Returns what a line of JSON says of a LinePrediction."""
+    match predicted.answer:
+        case None:
+            return {"skipped": True}
+        case list(masks):
+            return {"masks": [[_rounded(dataclasses.asdict(one)) for one in mask] for mask in masks]}
+        case answer:
+            found = dataclasses.asdict(answer)
+            return _rounded({name: value for name, value in found.items() if name != "truncated" or value})
+
+
+def _rounded(value):
+    """Returns a value with all floats in it rounded to six digits behind the point."""
+    match value:
+        case float():
+            return round(value, 6)
+        case dict():
+            return {key: _rounded(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_rounded(one) for one in value]
+    return value

@@ -1,0 +1,261 @@
+"""Translates lines: long ones in parts, blank ones to blank ones, and untranslatable ones as the user chooses."""
+
+import dataclasses
+
+from t2t_lite.data.text_problems.translate import TranslateProblem
+from t2t_lite.decoding.alignment import UNKNOWN, pharaoh, replace_unknown, word_alignment
+from t2t_lite.decoding.texts import join_texts, split_text, valid_unicode
+from t2t_lite.decoding.translator import Hypothesis, prefix_ids
+from t2t_lite.errors import UserError
+
+LONG_INPUT = ("split", "truncate", "refuse")
+_BLANK = (Hypothesis(),)
+_SAMPLES = 32  # per line, for minimum Bayes risk decoding
+
+
+@dataclasses.dataclass(frozen=True)
+class LineTranslation:
+    """The translation of one line.
+
+    Attributes:
+        hypotheses: tuple of `Hypothesis`, best first. If the line was split, the k-th joins the k-th ones of all parts
+            (or the last one of a part that has fewer), and its score is the sum of theirs.
+        truncated: bool, whether the line was truncated.
+        parts: int, the number of parts that it was translated in; 0: it was skipped.
+        alignment: str, "0-0 1-2", pairs of a word in the line and one in the first hypothesis, from 0, or None.
+    """
+
+    hypotheses: tuple = _BLANK
+    truncated: bool = False
+    parts: int = 1
+    alignment: str | None = None
+
+    text = property(lambda self: self.hypotheses[0].text)
+    tokens = property(lambda self: len(self.hypotheses[0].ids) + 1 if self.text else 0)  # ids of the output
+
+
+class LineTranslator:
+    """Translates lists of lines with one set of settings.
+
+    Args:
+        translator: Translator, or an object that has its `translate`, `translate_by_risk`, `encoders`, `problem`,
+            `hparams`, `max_input_length`, `checked_length` and `searcher`.
+        settings: DecodeHParams.
+        name: str, where the lines come from, for messages: a file, standard input.
+        long_input: one of `LONG_INPUT`: how to handle lines over the limit. None: split them, but truncate if
+            `max_input_size` is set, as in tensor2tensor, or if the problem's texts are not natural language.
+        on_error: function that gets a message for each line that cannot be translated; it raises, or the line is
+            skipped.
+        utility: "chrf" or "bleu": samples num_samples outputs and sorts them by risk. None: no minimum Bayes risk.
+        token_scores: bool, whether hypotheses get token scores.
+        alignments: bool, whether lines get word alignments.
+
+    Attributes:
+        limit: int, the length in ids, EOS included, of the longest line that is not split or truncated.
+        long_input: how longer lines are handled.
+        compile: as in `SearchOptions`.
+    """
+
+    cut = "cut off after"  # what a long line is, in messages, with the limit after it
+
+    def __init__(
+        self,
+        translator,
+        settings,
+        name,
+        *,
+        long_input=None,
+        on_error=None,
+        utility=None,
+        token_scores=False,
+        alignments=False,
+    ):
+        self.translator = translator
+        self.settings = settings
+        self.name = name
+        given = settings.max_input_size != -1
+        self.long_input = long_input or ("truncate" if given or not _is_natural(translator.problem) else "split")
+        self.limit = translator.checked_length(settings.max_input_size if given else None)
+        if self.long_input == "split" and not given:  # training had no longer sentences
+            self.limit = min(self.limit, translator.hparams.max_length or self.limit)
+        self._on_error = on_error or _raise
+        self._ids = {}  # text -> ids, of the current lines
+        self._utility = utility
+        self.compile = None
+        self._options = settings.search_options()
+        self._asked = {"return_token_scores": True} if token_scores else {}
+        self._alignments = alignments
+        self._attention = {"return_attention": True} if alignments or settings.replace_unknown else {}
+        languages = translator.problem.languages if translator.problem else None
+        self._language = languages[1] if languages else None
+
+    def translate(self, lines, first=1, prefixes=None, on_progress=None):
+        """Translates lines.
+
+        Args:
+            lines: list of str; None is a line to skip.
+            first: int, the number of the first one, for messages.
+            prefixes: None, or one str per line, with which its output has to begin.
+            on_progress: None, or a function of the number of lines just translated, in which parts count as fractions.
+
+        Returns:
+            list of `LineTranslation`.
+
+        Raises:
+            UserError: raised by `on_error`, or an option is out of range.
+        """
+        prefixes = prefixes or [""] * len(lines)
+        self._ids.clear()
+        numbered = zip(lines, prefixes, range(first, first + len(lines)), strict=True)
+        parts, begin = [], []  # of each line; of each part, its prefix's ids
+        for line, prefix, number in numbered:
+            of_line, ids = self._parts(line, prefix, number)
+            parts.append(of_line)
+            begin += [ids, *([[]] * (len(of_line) - 1))] if of_line else []  # the first part gets the prefix
+        texts = [part for of_line in parts for part in of_line]
+        if on_progress and len(texts) > len(lines):
+            on_progress = _in_lines(on_progress, len(lines), len(texts))
+        found = iter(self._translate(texts, begin if any(begin) else None, on_progress))
+        return [
+            self._joined(of_line, [next(found) for _ in of_line], number) for number, of_line in enumerate(parts, first)
+        ]
+
+    def check_lengths(self, lines, first=1):
+        """Reports lines that would be refused to `on_error`; returns the lines, with None in place of those.
+
+        Args:
+            lines: list of str.
+            first: int, the number of the first one, for messages.
+        """
+        if self.long_input != "refuse":
+            return lines
+        kept = []
+        for number, line in enumerate(lines, first):
+            self._ids.clear()
+            kept.append(line if self._parts(line, "", number)[0] else None)
+        return kept
+
+    def length(self, text):
+        """Returns the length of a text in ids, EOS included."""
+        return len(self._encoded(text)) + 1
+
+    def _encoded(self, text):
+        """Returns the ids of a text, without EOS, and keeps them for the translator."""
+        if text not in self._ids:
+            problem, valid = self.translator.problem, valid_unicode(text)
+            valid = problem.input_text(valid) if problem else valid
+            self._ids[text] = self.translator.encoders["inputs"].encode(valid)
+        return self._ids[text]
+
+    def _parts(self, line, prefix, number):
+        """Returns the parts that the line is translated in, [] if it is skipped; and the prefix's ids."""
+        if line is None:
+            return [], []
+        try:
+            length = self.length(line) if line.strip() else 0
+            if length > self.limit and self.long_input == "refuse":
+                raise UserError(f"{length:,} pieces, more than {self.limit:,}. Split it, or --long_input=split.")
+            parts = [line]
+            if length > self.limit and self.long_input == "split":
+                parts = split_text(line, self.length, self.limit)
+            if not (prefix and parts[0].strip()):
+                return parts, []
+            longest = self.translator.searcher.longest_output(min(self.length(parts[0]), self.limit), self._options)
+            return parts, prefix_ids(self.translator.encoders["targets"], prefix, longest)
+        except UserError as error:
+            self._on_error(f"{self.name}, line {number}: {error}")
+            return [], []
+
+    def _translate(self, texts, prefixes, on_progress):
+        arguments = {"max_input_length": self.limit, "on_progress": on_progress, **self._asked, **self._attention}
+        arguments["encoded"] = [self._encoded(text) if text.strip() else [] for text in texts]
+        if prefixes:
+            arguments["prefixes"] = prefixes
+        arguments |= vars(self._options) | {"compile": self.compile}
+        if not self._utility:
+            return self.translator.translate(texts, **arguments)
+        count = self.settings.num_samples if self.settings.num_samples != -1 else _SAMPLES
+        found = self.translator.translate_by_risk(texts, utility=self._utility, num_samples=count, **arguments)
+        kept = max(self.settings.n_best, 1)
+        return [dataclasses.replace(one, hypotheses=one.hypotheses[:kept]) for one in found]
+
+    def _joined(self, texts, translations, number):
+        """Joins the translations of a line's parts to one LineTranslation."""
+        if not translations:
+            return LineTranslation(parts=0, alignment="" if self._alignments else None)
+        alignment = self._alignment(texts, translations, number) if self._alignments else None
+        if self.settings.replace_unknown:
+            pairs = zip(texts, translations, strict=True)
+            translations = [_with_source_words(text, found) for text, found in pairs]
+        count = max(len(found.hypotheses) for found in translations)
+        hypotheses = tuple(
+            _join([found.hypotheses[min(rank, len(found.hypotheses) - 1)] for found in translations], self._language)
+            for rank in range(count)
+        )
+        truncated = any(found.truncated for found in translations)
+        return LineTranslation(hypotheses, truncated, len(translations), alignment)
+
+    def _alignment(self, texts, translations, number):
+        """Returns the alignment of a line's parts in Pharaoh format; words are numbered across parts."""
+        pairs, source, target = [], 0, 0
+        for text, found in zip(texts, translations, strict=True):
+            if found.tokens:
+                try:
+                    of_part = word_alignment(text, found.source_tokens, found.text, found.tokens, found.attention)
+                except UserError as error:
+                    self._on_error(f"{self.name}, line {number}: {error}")
+                    return ""
+                pairs += [(source + one, target + other) for one, other in of_part]
+            source, target = source + len(text.split()), target + len(found.text.split())
+        return pharaoh(pairs)
+
+
+def _join(hypotheses, language):
+    """Joins the hypotheses of consecutive parts to one."""
+    if len(hypotheses) == 1:
+        return hypotheses[0]
+    return Hypothesis(
+        text=join_texts([part.text for part in hypotheses], language),
+        score=sum(part.score for part in hypotheses),
+        tokens=[token for part in hypotheses for token in part.tokens],
+        ids=[token for part in hypotheses for token in part.ids],
+        ended=all(part.ended for part in hypotheses),
+        token_scores=[score for part in hypotheses for score in part.token_scores or ()],
+    )
+
+
+def _with_source_words(text, translation):
+    """Returns the Translation with unknown words replaced by source words."""
+    return dataclasses.replace(
+        translation,
+        hypotheses=tuple(
+            dataclasses.replace(
+                found, text=replace_unknown(text, translation.source_tokens, found.tokens, found.attention)
+            )
+            if UNKNOWN in found.tokens
+            else found
+            for found in translation.hypotheses
+        ),
+    )
+
+
+def _in_lines(on_progress, num_lines, num_parts):
+    """Returns a function of a number of parts that calls `on_progress` with the lines they amount to."""
+    done = told = 0
+
+    def add(count):
+        nonlocal done, told
+        done += count
+        on_progress(done * num_lines // num_parts - told)
+        told = done * num_lines // num_parts
+
+    return add
+
+
+def _is_natural(problem):
+    """Whether the problem's texts are natural language, which can be split into sentences."""
+    return problem is None or isinstance(problem, TranslateProblem)
+
+
+def _raise(message):
+    raise UserError(message)

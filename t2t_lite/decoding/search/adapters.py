@@ -1,0 +1,149 @@
+"""Models behind the decoding interface that `decoding.search.beam_search` describes: plain models, and ensembles."""
+
+import logging
+
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.models.attention_weights import attention_weights
+from t2t_lite.models.outputs import named_outputs
+
+_LOGGER = logging.getLogger("t2t_lite")
+_INTERFACE = ("encode", "init_cache", "decode_step")
+
+
+def decodable(model):
+    """Returns `model` if it has the decoding interface; else logs that it has not, and wraps it in a `FullPass`."""
+    missing = [name for name in _INTERFACE if not callable(getattr(model, name, None))]
+    if not missing:
+        return model
+    _LOGGER.warning(
+        "%s has no method %s: decoding runs the whole model at every step, which is slow. "
+        "The interface is described in t2t_lite.decoding.search.beam_search.",
+        type(model).__name__,
+        ", ".join(missing),
+    )
+    return FullPass(model)
+
+
+class FullPass:
+    """Adapts a plain model, `model({"inputs", "targets"}) -> logits [B, T, V]`, to the interface of `beam_search`.
+
+    Of a model that predicts several features, the targets are decoded.
+
+    The model shifts targets right itself, as in training: logits at position i depend only on the targets before i.
+    """
+
+    def __init__(self, model):
+        self.model = model
+        self.max_length = getattr(model, "max_length", None)
+
+    def encode(self, inputs):
+        """Returns int32 [B, S] as it is: there is nothing to compute once."""
+        return inputs
+
+    def init_cache(self, memory, max_length, beam_size):
+        """Returns room for the ids given to each step, [B, K, T]; those given to step 0 have no meaning."""
+        batch = memory.shape[0] or tf.shape(memory)[0]
+        return {"fixed": memory, "beams": tf.zeros((batch, beam_size, max_length), tf.int32)}
+
+    def decode_step(self, ids, position, cache):
+        """Returns logits float32 [B*K, V] at `position` and the cache with `ids` in it."""
+        given = cache["beams"]
+        ids = tf.reshape(ids, tf.concat([tf.shape(given)[:2], [1]], 0))  # [B, K, 1]
+        given = tf.where(tf.range(tf.shape(given)[2]) == position, ids, given)
+        # Later positions do not matter; they are left out unless shapes are static.
+        known = given if given.shape[2] else given[:, :, : position + 1]
+        targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i was given target i - 1
+        targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]
+        inputs = tf.repeat(cache["fixed"], tf.shape(given)[1], axis=0)  # [B*K, S]
+        logits, _ = named_outputs(self.model({"inputs": inputs, "targets": targets}, training=False))
+        return tf.gather(logits["targets"], position, axis=1), cache | {"beams": given}
+
+
+class Ensemble:
+    """Several models behind one decoding interface: it predicts the mean of their probabilities.
+
+    See Sutskever et al. 2014, section 3.6. Beam search, sampling, scoring and alignment use it like a single model.
+    Time and memory are the sums over its models.
+
+    Args:
+        models: list of models with the same vocabularies, with or without the decoding interface of `beam_search`.
+    """
+
+    def __init__(self, models):
+        self.models = list(models)
+        self._steppers = [decodable(model) for model in models]
+        lengths = [getattr(model, "max_length", None) for model in models]
+        self.max_length = min((length for length in lengths if length is not None), default=None)
+
+    def __call__(self, features, training=False):
+        """Returns the mean's logits, as a model does: {"inputs" [B, S], "targets" [B, T]} -> float32 [B, T, V]."""
+        return _log_mean([model(features, training=training) for model in self.models])
+
+    def attention_weights(self, features):
+        """Returns the mean of the models' weights: see `t2t_lite.models.attention_weights`.
+
+        Raises:
+            ValueError: the models have different numbers of layers or heads.
+        """
+        weights = [attention_weights(model, features) for model in self.models]
+        return tf.nest.map_structure(lambda *leaves: tf.add_n(leaves) / len(leaves), *weights)
+
+    def encode(self, inputs):
+        """int32 [B, S] -> each model's memory."""
+        return [model.encode(inputs) for model in self._steppers]
+
+    def init_cache(self, memory, max_length, beam_size=1):
+        """Returns the models' caches as one; what the search reorders is under "beams", as in every cache."""
+        parts = zip(self._steppers, memory, strict=True)
+        return _joined([model.init_cache(part, max_length, beam_size) for model, part in parts])
+
+    def decode_step(self, ids, position, cache):
+        """Decodes one position of every beam: float32 log-probabilities [B * K, V], and the new cache."""
+        parts = zip(self._steppers, cache["beams"], cache["shared"], cache["fixed"], strict=True)
+        results = [
+            model.decode_step(ids, position, {**fixed, "beams": beams, "shared": shared})
+            for model, beams, shared, fixed in parts
+        ]
+        return _log_mean([logits for logits, _ in results]), _joined([cache for _, cache in results])
+
+
+def _joined(caches):
+    """Joins caches of models: "beams", "shared" and "fixed" (everything else), each a list with one part per model."""
+    fixed = [{name: part for name, part in cache.items() if name not in ("beams", "shared")} for cache in caches]
+    shared = [cache.get("shared", ()) for cache in caches]
+    return {"beams": [cache["beams"] for cache in caches], "shared": shared, "fixed": fixed}
+
+
+def _log_mean(logits):
+    """Logits of several models, each [..., V] -> log of the mean of their probabilities, float32 [..., V]."""
+    log_probs = tf.stack([tf.nn.log_softmax(tf.cast(each, tf.float32)) for each in logits])
+    return tf.reduce_logsumexp(log_probs, 0) - tf.math.log(float(len(logits)))
+
+
+def check_ensemble(runs):
+    """Refuses runs that cannot be one ensemble.
+
+    Args:
+        runs: list of `t2t_lite.runs.opening.Run`.
+
+    Raises:
+        UserError: their problems or vocabularies differ.
+    """
+    first = runs[0]
+    for run in runs[1:]:
+        for name in ("problem", "vocab_size", "target_vocab_size", "vocabulary_sha256"):
+            one, other = first.config[name], run.config[name]
+            if one != other:
+                what = {"problem": "its problem", "vocabulary_sha256": "its vocabulary (SHA-256)"}.get(name, name)
+                raise UserError(
+                    f"{run.path}: {what} is {_shown(other)}, but that of {first.path} is {_shown(one)}. The models of "
+                    "an ensemble have to be trained on the same problem with the same vocabulary."
+                )
+
+
+def _shown(value):
+    if isinstance(value, dict):
+        return ", ".join(f"{side} {digest[:12]}…" for side, digest in value.items())
+    return value

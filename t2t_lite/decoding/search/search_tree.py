@@ -1,0 +1,113 @@
+"""Records what a beam search looks at: the tree of all continuations, of which it keeps some at each step."""
+
+import dataclasses
+import typing
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_lite.decoding.search.beam_search import BeamSearch, beam_search
+
+
+@dataclasses.dataclass
+class Node:
+    """One continuation that a search considered.
+
+    Attributes:
+        parent: int, which node of the list it continues; -1: it is the root, from which the search starts.
+        step: int, the number of ids from the root to it.
+        id: int, the last of them; 0 for the root.
+        total: float, log-probability (nats) of all these ids.
+        log_prob: float, log-probability (nats) of the last one, given those before.
+        score: float, `total` / length penalty.
+        kept: bool, whether it stayed alive, or is one of the hypotheses that the search returns.
+        finished: bool, whether it ends, and was allowed to: see `ends` of `beam_search`.
+    """
+
+    parent: int
+    step: int
+    id: int
+    total: float
+    log_prob: float
+    score: float
+    kept: bool
+    finished: bool
+
+
+class Record(typing.NamedTuple):
+    """The 2K best continuations of each step of one search with K beams, best first; all [steps, 2K].
+
+    Attributes:
+        totals, scores: float32, as of `Node`; -inf where there is none.
+        parents: int32, which of the live hypotheses they continue.
+        ids: int32.
+        ends, finished: bool, whether they end an output, and whether they are allowed to.
+    """
+
+    totals: tf.Tensor
+    scores: tf.Tensor
+    parents: tf.Tensor
+    ids: tf.Tensor
+    ends: tf.Tensor
+    finished: tf.Tensor
+
+
+def recorded_beam_search(*arguments, **settings):
+    """Runs `beam_search` without a `max_length` for one sentence; returns its Hypotheses and its `Record`."""
+    return beam_search(*arguments, search_class=_RecordingSearch, **settings)
+
+
+class _RecordingSearch(BeamSearch):
+    """The same search, step by step, of one sentence."""
+
+    def run(self, cache):
+        room = tf.zeros((1, self.max_length, 2 * self.beam_size), tf.int32)
+        nothing = tf.cast(room, tf.float32) - float("inf")
+
+        def body(state, record):
+            here = tf.range(self.max_length)[:, None] == state.position
+            state = self.step(state)
+            return state, Record(*(tf.where(here, new, old) for new, old in zip(self.latest, record, strict=True)))
+
+        start = Record(nothing, nothing, room, room, tf.cast(room, tf.bool), tf.cast(room, tf.bool))
+        state, record = cache.run(self, body, self.start(cache.first), start)
+        return self.result(state), Record(*(rows[0] for rows in record))
+
+    def continuations(self, logits, state):
+        totals, parents, ids = super().continuations(logits, state)
+        scores = totals / self.penalty(state.position + 1, self.alpha_of(state.rows))
+        ends, _ = self.ending(state, parents, ids)
+        self.latest = Record(totals, scores, parents, ids, ends, self.finishes(totals, ends))  # each [B, 2K]
+        return totals, parents, ids
+
+
+def tree(record, hypotheses):
+    """Returns the nodes of a search, and which of them are its hypotheses.
+
+    Args:
+        record: `Record`.
+        hypotheses: list of lists of int, the ids of what the search returned, the one that ends them included.
+
+    Returns:
+        list of `Node`, the root first, each after its parent; list of int, the node of each hypothesis.
+    """
+    nodes, live, places = [Node(-1, 0, 0, 0.0, 0.0, 0.0, True, False)], [0], {}
+    for step, row in enumerate(zip(*(values.numpy() for values in record), strict=True), 1):
+        alive = []
+        for total, score, parent, number, ends, finished in zip(*(values.tolist() for values in row), strict=True):
+            if total == -np.inf:
+                continue
+            at, before = len(nodes), live[parent]
+            kept = not ends and len(alive) < len(row[0]) // 2
+            alive += [at] * kept
+            nodes.append(Node(before, step, number, total, total - nodes[before].total, score, kept, finished))
+            places[before, number] = at
+        live = alive
+    found = []
+    for ids in hypotheses:
+        at = 0
+        for number in ids:
+            at = places[at, number]
+        nodes[at].kept = True
+        found.append(at)
+    return nodes, found

@@ -1,0 +1,103 @@
+"""What the encoders of published BPE vocabularies share: a text is split into words, whose symbols merges join.
+
+SentencePiece does the joining, in Python and in a graph. It knows one rank per token instead of one per merge, which
+gives the same tokens for all merges that BPE can learn; `bpe_files` refuses others.
+"""
+
+import functools
+import hashlib
+import itertools
+
+from t2t_lite import files
+from t2t_lite.errors import UserError
+from t2t_lite.text.published.bpe_files import NEWLINE, files_of, read_vocabulary
+from t2t_lite.text.published.published_encoder import PublishedEncoder
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.text.word_cache import WordCache
+
+END_TOKENS = ("</s>", "<|endoftext|>", NEWLINE)
+
+
+class BPEEncoder(PublishedEncoder):
+    """Ids of the vocabulary in two files.
+
+    A subclass has `_split(text) -> words`, `_spelled(word) -> str`, one character per symbol, and `_spelled_tokens`.
+
+    Args:
+        path: path of `vocab.json` or `encoder.json`, or of a file whose name ends so (`gpt2-vocab.json`). Its merges
+            are in `merges.txt` or `vocab.bpe` beside it.
+        symbols: as of `read_vocabulary`.
+
+    Raises:
+        UserError: a file is missing or cut off, or merges and tokens do not fit each other.
+    """
+
+    def __init__(self, path, symbols=None):
+        import sentencepiece
+
+        paths = files_of(path)
+        contents = {name: files.read_bytes(file, files.MOST_BYTES_OF_A_VOCABULARY) for name, file in paths.items()}
+        published, ranks, special = read_vocabulary(contents, paths, symbols)
+        end = next((token for token in END_TOKENS if token in special), None)
+        if end is None:
+            expected = " or ".join(END_TOKENS).replace("\n", r"\n")
+            raise UserError(f"{path}: no token for the end of a text. Expected {expected}.")
+        reserved = [token if token in special else None for token in ("<pad>", end, "<unk>")]
+        super().__init__(path, contents, published, reserved, special)
+        self._model = self._sentencepiece_model(ranks)
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)
+        self._words = WordCache(self._encode_word)
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of both files, one after the other."""
+        return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
+
+    @property
+    def _tokenizer(self):
+        """In a graph: what joins the symbols of spelled words."""
+        import tensorflow as tf
+        import tensorflow_text
+
+        # Named as in SentencePieceEncoder, and not cached for the same reason.
+        name = f"vocabulary_{self.fingerprint[:16]}"
+        return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
+
+    def _encode(self, text):
+        return list(itertools.chain.from_iterable(map(self._words.__getitem__, self._split(text))))
+
+    def _encode_word(self, word):
+        return self._processor.EncodeAsIds(self._spelled(word))
+
+    def _is_special(self, i):
+        return i <= UNK_ID or self.tokens[i] in self.special_ids
+
+    def _split(self, text):
+        """Returns the words of a text."""
+        raise NotImplementedError
+
+    def _spelled(self, word):
+        """Returns the symbols of a word, a character each."""
+        raise NotImplementedError
+
+    def _spelled_tokens(self):
+        """Returns a list of str by id: the symbols that each token joins, None for those that no text gives."""
+        raise NotImplementedError
+
+    def _sentencepiece_model(self, ranks):
+        """Returns the bytes of a SentencePiece BPE model with the same ids; `ranks`: {token: rank of its merge}."""
+        from t2t_lite.text.sentencepiece_proto import ModelProto
+
+        model = ModelProto()
+        kind, spec, rule = ModelProto.SentencePiece, model.trainer_spec, model.normalizer_spec
+        for i, (token, symbols) in enumerate(zip(self.tokens, self._spelled_tokens(), strict=True)):
+            if symbols is None:  # the blank keeps its name apart from all words
+                model.pieces.add(piece=f" {i}", type=kind.UNKNOWN if i == PAD_ID else kind.CONTROL)
+            else:
+                model.pieces.add(piece=symbols, score=-float(ranks.get(token, 0)), type=kind.NORMAL)
+        spec.model_type, spec.vocab_size = spec.BPE, len(self.tokens)
+        # SentencePiece joins unknown neighbours to one. Words are spelled without any, so that padding can be its id.
+        spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = -1, EOS_ID, PAD_ID, -1
+        spec.eos_piece, spec.unk_piece = (f" {i}" for i in (EOS_ID, PAD_ID))
+        rule.add_dummy_prefix = rule.remove_extra_whitespaces = rule.escape_whitespaces = False
+        return model.SerializeToString(deterministic=True)

@@ -1,0 +1,140 @@
+"""Reads the two files of a BPE vocabulary: its tokens with their ids (JSON), and its merges in order.
+
+Tokens are spelled by the characters that stand for bytes (GPT-2's), or by the characters of lower-case words, whose
+last ones carry `</w>` (the original GPT's).
+"""
+
+import re
+
+from t2t_lite import files
+from t2t_lite.errors import UserError, shown
+from t2t_lite.files.safe_json import parse_json
+from t2t_lite.text.published.byte_level_words import CHARACTERS
+
+WORD_END = "</w>"
+NEWLINE = "\n</w>"  # of GPT's vocabulary; Transformers' tokenizer gives it to no text, nor does ours
+ENDINGS = {"vocab.json": "merges.txt", "encoder.json": "vocab.bpe"}  # Hugging Face's names, OpenAI's
+# Names of tokens that no merge builds. fairseq fills its vocabularies up with madeupword0000 and so on.
+_SPECIAL = re.compile(rf"<.+>|\[.+\]|madeupword[0-9]{{4}}|{NEWLINE}", re.DOTALL)
+
+
+def files_of(path):
+    """Returns {Hugging Face's name: path} of both files. Raises `UserError` unless `path` ends in a known name."""
+    for ending, other in ENDINGS.items():
+        if path.endswith(ending):
+            return dict(zip(("vocab.json", "merges.txt"), (path, path.removesuffix(ending) + other), strict=True))
+    raise UserError(f"{path}: not the name of a BPE vocabulary. Expected one that ends in {' or '.join(ENDINGS)}.")
+
+
+def marks_word_ends(path):
+    """Returns whether the tokens of a vocabulary mark the ends of words, and do not spell bytes.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+    ids = _read_ids(files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY), path)
+    return any(token.endswith(WORD_END) for token in ids) and any(character not in ids for character in CHARACTERS)
+
+
+def read_vocabulary(contents, paths, symbols=None):
+    """Returns (tokens by id, {token: rank of the merge that builds it}, set of special tokens).
+
+    Args:
+        contents: {"vocab.json": bytes, "merges.txt": bytes}.
+        paths: the same names with the files' paths, for errors.
+        symbols: list of the tokens that merges begin with, whose rank is -1; None: a word's characters.
+
+    Raises:
+        UserError: the files are not such a vocabulary, or do not belong together.
+    """
+    vocab_path, merges_path = paths["vocab.json"], paths["merges.txt"]
+    ids = _read_ids(contents["vocab.json"], vocab_path)
+    tokens = sorted(ids, key=ids.get)
+    for i, token in enumerate(tokens):
+        if ids[token] != i:
+            raise UserError(
+                f"{vocab_path}: the id of {shown(token)} is {ids[token]}, expected {i}: the ids are 0 to "
+                f"{len(tokens) - 1}, each once."
+            )
+    if symbols is None:
+        symbols = [token for token in tokens if len(token.removesuffix(WORD_END)) == 1 and token != NEWLINE]
+    lacking = [symbol for symbol in symbols if symbol not in ids]
+    if lacking:
+        raise UserError(f"{vocab_path}: no token {lacking[0]!r}. Expected one for each of the 256 bytes.")
+    merges = Merges(symbols)
+    for number, line in enumerate(_lines(contents["merges.txt"], merges_path), 1):
+        if number == 1 and line.startswith("#version"):
+            continue
+        left, _, right = line.partition(" ")
+        problem = merges.add(left, right) if left and right and " " not in right else "expected two tokens and a blank"
+        if not problem and left + right not in ids:
+            problem = f"{vocab_path} has no token {shown(left + right)}"
+        if problem:
+            raise UserError(f"{merges_path}: line {number}: {shown(line)}: {problem}. Copy both files again.")
+    special = {token for token in tokens if token not in merges.ranks}
+    odd = next((token for token in tokens if token in special and not _SPECIAL.fullmatch(token)), None)
+    if odd is not None:
+        raise UserError(
+            f"{merges_path}: no merge builds the token {shown(odd)} of {vocab_path}: it is cut off, or belongs to "
+            "another vocabulary. Copy both files again."
+        )
+    return tokens, merges.ranks, special
+
+
+def _read_ids(content, path):
+    return parse_json(content, path, files.MOST_BYTES_OF_A_VOCABULARY, {str: int})
+
+
+def _lines(content, path):
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Copy the file again.") from None
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+
+class Merges:
+    """Merges in the order in which they apply, each of which builds a token of its own.
+
+    Args:
+        symbols: iterable of the tokens that merges begin with.
+
+    Attributes:
+        ranks: {token: number of its merge}, and -1 for a symbol.
+    """
+
+    def __init__(self, symbols):
+        self.ranks = dict.fromkeys(symbols, -1)
+        self._halves = {}
+        self._rank_of_pair = {}
+
+    def add(self, left, right):
+        """Adds the last merge. Returns what is wrong with it, or None."""
+        token, rank = left + right, len(self._halves)
+        for half in (left, right):
+            if half not in self.ranks:
+                return f"no earlier merge builds {shown(half)}"
+        if token in self.ranks:
+            return f"an earlier merge builds {shown(token)}"
+        if not self._stay_apart(left, right):
+            return "earlier merges never leave these two side by side"
+        self.ranks[token], self._halves[token], self._rank_of_pair[left, right] = rank, (left, right), rank
+        return None
+
+    def _stay_apart(self, left, right):
+        """Returns whether the merges so far leave two tokens as they are where one follows the other.
+
+        It undoes what was built later, the left or the right token, until both are symbols. Before that moment no merge
+        may have joined the halves that met there.
+        """
+        limit = len(self._halves)
+        while True:
+            if self._rank_of_pair.get((left, right), limit) < limit:
+                return False
+            of_left, of_right = self.ranks[left], self.ranks[right]
+            if of_left == of_right == -1:
+                return True
+            if of_left > of_right:
+                limit, left = of_left, self._halves[left][1]
+            else:  # the same merge would have come earlier, as it goes from left to right
+                limit, right = of_right + 1, self._halves[right][0]

@@ -1,0 +1,63 @@
+"""Byte-level BPE, the vocabularies of GPT-2, RoBERTa and BART (Radford et al. 2019): any text is spelled by its bytes.
+
+A text is split into words, each with the space before it. The bytes of a word are written as 256 visible characters,
+which merges join in the order in which they were learned.
+"""
+
+import functools
+
+from t2t_lite.text.published.bpe_encoder import BPEEncoder
+from t2t_lite.text.published.byte_level_words import CHARACTERS, spelled, split
+from t2t_lite.text.vocabulary import tf_visible
+
+_BYTES = {character: byte for byte, character in enumerate(CHARACTERS)}
+
+
+class ByteLevelBPEEncoder(BPEEncoder):
+    r"""Ids of a byte-level BPE vocabulary; any text comes back unchanged.
+
+    Args:
+        path: see `BPEEncoder`, also for what is raised.
+
+    Example:
+        >>> encoder = ByteLevelBPEEncoder("gpt2/vocab.json")                                     # doctest: +SKIP
+        >>> encoder.pieces(encoder.encode("It's a\n test"))                                      # doctest: +SKIP
+        ['It', "'s", 'Ġa', 'Ċ', 'Ġtest']
+    """
+
+    def __init__(self, path):
+        super().__init__(path, CHARACTERS)
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
+        from t2t_lite.text.published import byte_level_graph
+
+        return byte_level_graph.encode(strings, self._tokenizer)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]; invalid UTF-8 becomes U+FFFD."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
+        joined = tf.strings.reduce_join(tf.gather(tf.constant(self.piece_bytes), ids), axis=-1)
+        return tf.strings.unicode_transcode(joined, "UTF-8", "UTF-8")
+
+    def _split(self, text):
+        return split(text)
+
+    def _spelled(self, word):
+        return spelled(word)
+
+    def _spelled_tokens(self):
+        return [None if self._is_special(i) else token for i, token in enumerate(self.tokens)]
+
+    def _join(self, ids):
+        return b"".join(map(self.piece_bytes.__getitem__, ids)).decode("utf-8", errors="replace")
+
+    @functools.cached_property
+    def piece_bytes(self):
+        """See `TextEncoder.piece_bytes`; special tokens have none."""
+        return [
+            b"" if self._is_special(i) else bytes(map(_BYTES.__getitem__, token)) for i, token in enumerate(self.tokens)
+        ]

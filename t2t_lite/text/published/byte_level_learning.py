@@ -1,0 +1,76 @@
+"""Learns a byte-level BPE vocabulary from text, in the two files that GPT-2's tokenizers read.
+
+SentencePiece counts and joins the pairs; its model lists the tokens in the order in which they were learned, from which
+the merges follow.
+"""
+
+import itertools
+import json
+
+from t2t_lite import files
+from t2t_lite.text import subwords
+from t2t_lite.text.published.bpe_files import files_of
+from t2t_lite.text.published.byte_level_words import BYTE_ORDER, CHARACTERS, spelled, split
+from t2t_lite.text.word_counts import count_words
+
+END_TOKEN = "<|endoftext|>"
+_LONGEST_TOKEN = 64  # bytes
+_WORDS_PER_LINE = 16  # so few that a line of words seldom exceeds the longest that is counted
+
+
+def learn_byte_level_bpe(lines, path, vocab_size):
+    """Learns a vocabulary and writes it to `path` and the file of merges beside it.
+
+    The same lines give the same files on every machine. Memory and what is left out of huge texts: see `count_words`.
+
+    Args:
+        lines: iterable of strings.
+        path: path of the tokens, which ends in `vocab.json`.
+        vocab_size: number of ids, including padding, end and unknown; the file has all but padding and unknown.
+
+    Raises:
+        UserError: `vocab_size` is too large or too small for the text, or there is no text.
+    """
+    counts = count_words(_spelled_words(lines), {})
+    added = len(CHARACTERS) - len({character for word in counts for character in word})  # bytes that do not occur
+    with subwords.trainer_errors(vocab_size, path, added):
+        model = subwords.train_bpe(
+            counts,
+            vocab_size=max(4, vocab_size - added),
+            character_coverage=1.0,
+            max_sentencepiece_length=_LONGEST_TOKEN,
+            normalization_rule_name="identity",
+            add_dummy_prefix=False,
+            remove_extra_whitespaces=False,
+            split_by_unicode_script=False,
+            split_by_number=False,
+        )
+    proto = subwords.parse_sentencepiece(model, path)
+    learned = [piece.piece for piece in proto.pieces if piece.type == piece.NORMAL and len(piece.piece) > 1]
+    tokens = [*(CHARACTERS[byte] for byte in BYTE_ORDER), *learned, END_TOKEN]
+    merges = "".join(f"{left} {right}\n" for left, right in _merges(learned))
+    paths = files_of(path)
+    files.write_bytes(paths["merges.txt"], f"#version: 0.2\n{merges}".encode())
+    # Last: its existence means that the vocabulary is complete.
+    ids = {token: i for i, token in enumerate(tokens)}
+    files.write_bytes(path, json.dumps(ids, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _spelled_words(lines):
+    for line in lines:
+        words = [spelled(word) for word in split(line)]
+        for start in range(0, len(words), _WORDS_PER_LINE):
+            yield " ".join(words[start : start + _WORDS_PER_LINE])
+
+
+def _merges(tokens):
+    """Yields (left, right) of each token: the two that the merges of the tokens before it leave of it."""
+    ranks = {}
+    for token in tokens:
+        symbols = list(token)
+        while len(symbols) > 2:
+            pairs = enumerate(itertools.pairwise(symbols))
+            _, at = min((ranks[pair], at) for at, pair in pairs if pair in ranks)
+            symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
+        ranks[tuple(symbols)] = len(ranks)
+        yield symbols

@@ -1,0 +1,97 @@
+"""BPE of lower-case words, the vocabulary of the original GPT (Radford et al. 2018; Sennrich et al. 2016).
+
+A text is normalised and split as for an uncased BERT. The symbols of a word are its characters, the last of which
+carries `</w>`. The ids are those of Transformers' OpenAIGPTTokenizer, which does without ftfy and spaCy.
+"""
+
+import functools
+
+from t2t_lite.text.published.bert_normalization import normalization
+from t2t_lite.text.published.bpe_encoder import BPEEncoder
+from t2t_lite.text.published.bpe_files import WORD_END
+from t2t_lite.text.vocabulary import UNK_ID, tf_visible
+
+# Code points for private use, which no normalised text has: of symbols with `</w>`, and of all that have no token.
+_FIRST_LAST, _UNKNOWN = 0xF0000, 0x10FFFD
+
+
+class WordBPEEncoder(BPEEncoder):
+    r"""Ids of a vocabulary whose tokens mark the ends of words. Case, accents and white space are not kept.
+
+    A character that has no token is one unknown token. A line break, which Transformers' tokenizer never gives, ends a
+    text.
+
+    Args:
+        path: see `BPEEncoder`, also for what is raised.
+
+    Example:
+        >>> encoder = WordBPEEncoder("gpt/vocab.json")                                           # doctest: +SKIP
+        >>> encoder.pieces(encoder.encode("It's a\n test"))                                      # doctest: +SKIP
+        ['it</w>', "'</w>", 's</w>', 'a</w>', 'test</w>']
+    """
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
+        import tensorflow as tf
+
+        from t2t_lite.text.published import wordpiece_graph
+
+        words = wordpiece_graph.split(strings, lower=True)
+        codes = tf.strings.unicode_decode(words.flat_values, "UTF-8")  # ragged [words, (characters)]
+        last = codes.row_splits[1:] - 1  # no word is empty
+        inside = _looked_up(codes.flat_values, self._inside)
+        ends = _looked_up(tf.gather(codes.flat_values, last), self._last)
+        spelled = tf.tensor_scatter_nd_update(inside, last[:, None], ends)
+        ids = self._tokenizer.tokenize(tf.strings.unicode_encode(codes.with_values(spelled), "UTF-8"))
+        return words.with_flat_values(ids).merge_dims(1, 2)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
+        joined = tf.strings.reduce_join(tf.gather(tf.constant(self.tokens), ids), axis=-1)
+        return tf.strings.regex_replace(tf.strings.regex_replace(joined, f"{WORD_END}$", ""), WORD_END, " ")
+
+    def _split(self, text):
+        return filter(None, text.translate(normalization(lower=True)).split(" "))
+
+    def _spelled(self, word):
+        inside = [self._inside.get(code, _UNKNOWN) for code in map(ord, word[:-1])]
+        return "".join(map(chr, [*inside, self._last.get(ord(word[-1]), _UNKNOWN)]))
+
+    def _spelled_tokens(self):
+        found = []
+        for i, token in enumerate(self.tokens):
+            *inside, last = token.removesuffix(WORD_END) or " "
+            if token.endswith(WORD_END):
+                last = chr(self._last.get(ord(last), _UNKNOWN))
+            found.append(None if self._is_special(i) else "".join([*inside, last]))
+        found[UNK_ID] = chr(_UNKNOWN)
+        return found
+
+    def _join(self, ids):
+        return "".join(map(self.tokens.__getitem__, ids)).removesuffix(WORD_END).replace(WORD_END, " ")
+
+    @functools.cached_property
+    def _inside(self):
+        """{code point: the same} of the characters that can stand inside a word."""
+        return {ord(token): ord(token) for token in self.tokens if len(token) == 1}
+
+    @functools.cached_property
+    def _last(self):
+        """{code point of a character: the one that spells it as the last of a word}."""
+        symbols = (token.removesuffix(WORD_END) for token in self.tokens if token.endswith(WORD_END))
+        return {ord(symbol): _FIRST_LAST + n for n, symbol in enumerate(s for s in symbols if len(s) == 1)}
+
+
+def _looked_up(codes, table):
+    """In a graph: int32 [n] -> int32 [n], what a {int: int} makes of each, `_UNKNOWN` where it has none."""
+    import tensorflow as tf
+
+    keys = sorted(table)
+    values = tf.constant([table[key] for key in keys], tf.int32)
+    keys = tf.constant(keys, tf.int32)
+    at = tf.minimum(tf.searchsorted(keys, codes), tf.size(keys) - 1)
+    return tf.where(tf.gather(keys, at) == codes, tf.gather(values, at), _UNKNOWN)

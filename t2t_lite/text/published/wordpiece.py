@@ -1,0 +1,139 @@
+"""WordPiece, the vocabularies of BERT (Devlin et al. 2019): read from the published `vocab.txt`, never learned.
+
+A text is normalised one character at a time and split at spaces and around punctuation. Each word is spelled by pieces:
+always the longest that fits, from the left. A word that cannot be spelled is one unknown token. The ids are those of
+Hugging Face's `BertWordPieceTokenizer`.
+"""
+
+import functools
+import hashlib
+import itertools
+import json
+
+from t2t_lite import files
+from t2t_lite.errors import UserError, shown
+from t2t_lite.text.published.bert_normalization import normalization
+from t2t_lite.text.published.published_encoder import PublishedEncoder
+from t2t_lite.text.vocabulary import tf_visible
+from t2t_lite.text.word_cache import WordCache
+
+ENDING = "vocab.txt"
+CONFIG = "tokenizer_config.json"  # its name beside that, after the same beginning
+_SCHEMA = {"do_lower_case?": bool | None, "strip_accents?": bool | None, "tokenize_chinese_chars?": bool | None}
+LONGEST_WORD = 100  # characters; longer words are unknown
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_RESERVED = ("[PAD]", "[SEP]", "[UNK]")  # padding, end, unknown
+
+
+class WordPieceEncoder(PublishedEncoder):
+    """Ids of a `vocab.txt`: one piece per line; those that continue a word begin with `##`.
+
+    Args:
+        path: path of the file, on any file system that `tf.io.gfile` supports.
+        lower: whether text is converted to lower case and loses its accents; None: as `do_lower_case` says in
+            `tokenizer_config.json` beside the file, and without that if no piece has a capital letter.
+
+    Raises:
+        UserError: the file does not exist, a piece occurs twice, or there is no [UNK] or [SEP]; or that configuration
+            asks for another normalisation.
+
+    Example:
+        >>> encoder = WordPieceEncoder("bert/vocab.txt")                                         # doctest: +SKIP
+        >>> encoder.pieces(encoder.encode("Unaffable, isn't it?"))                               # doctest: +SKIP
+        ['una', '##ffa', '##ble', ',', 'isn', "'", 't', 'it', '?']
+    """
+
+    def __init__(self, path, lower=None):
+        content = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
+        published = _read_pieces(content, path)
+        special = {token for token in SPECIAL_TOKENS if token in published}
+        reserved = [token if token in special else None for token in _RESERVED]
+        super().__init__(path, {ENDING: content}, published, reserved, special)
+        is_lower = not any(token != token.lower() for token in published if token not in special)
+        lower = _said_lower(path) if lower is None else lower
+        self.lower = is_lower if lower is None else lower
+        if self.lower != is_lower:  # the pieces do not tell it
+            self.contents[CONFIG] = json.dumps({"do_lower_case": self.lower}).encode()
+        self._ids = {token: i for i, token in enumerate(self.tokens)}
+        self._longest = max(map(len, self.tokens))
+        self._words = WordCache(self._encode_word)
+
+    @functools.cached_property
+    def fingerprint(self):
+        """SHA-256 (hex) of the file, and of its configuration where that decides."""
+        return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
+        from t2t_lite.text.published import wordpiece_graph
+
+        return wordpiece_graph.encode(strings, self.tokens, self.lower, LONGEST_WORD)
+
+    def tf_decode(self, ids):
+        """In a graph: int32 [batch, length] -> string [batch]."""
+        import tensorflow as tf
+
+        ids = tf_visible(ids)
+        ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
+        joined = tf.strings.reduce_join(tf.gather(tf.constant(self.tokens), ids), axis=-1, separator=" ")
+        return tf.strings.regex_replace(joined, " ##", "")
+
+    def _encode(self, text):
+        words = text.translate(normalization(self.lower)).split(" ")
+        return list(itertools.chain.from_iterable(self._words[word] for word in words if word))
+
+    def _encode_word(self, word):
+        """Returns the ids of the longest pieces from the left, or of one unknown token."""
+        if len(word) > LONGEST_WORD:
+            return [self.unknown_id]
+        found, start = [], 0
+        while start < len(word):
+            mark = "##" if start else ""
+            for end in range(min(len(word), start + self._longest), start, -1):
+                i = self._ids.get(mark + word[start:end])
+                if i is not None:
+                    break
+            else:
+                return [self.unknown_id]
+            found.append(i)
+            start = end
+        return found
+
+    def _join(self, ids):
+        return " ".join(map(self.tokens.__getitem__, ids)).replace(" ##", "")
+
+
+def config_path(path):
+    """Returns the path of the configuration that belongs to a vocabulary's file."""
+    return path.removesuffix(ENDING) + CONFIG
+
+
+def _said_lower(path):
+    """Returns what the configuration says, or None."""
+    path = config_path(path)
+    said = files.read_json(path, _SCHEMA) if files.exists(path) else {}
+    lower = said.get("do_lower_case")
+    for name, expected in (("strip_accents", lower), ("tokenize_chinese_chars", True)):
+        if said.get(name) not in (None, expected):
+            raise UserError(
+                f"{path}: {name}={said[name]} with do_lower_case={lower}. Expected it to be left out: BERT's own "
+                "normalisation is the only one here."
+            )
+    return lower
+
+
+def _read_pieces(content, path):
+    try:
+        lines = content.decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one piece per line.") from None
+    pieces, places = [line.rstrip() for line in lines], {}
+    for number, piece in enumerate(pieces, 1):
+        if not piece or piece in places:
+            found = f"{shown(piece)} is also line {places[piece]}" if piece else "empty"
+            raise UserError(f"{path}: line {number}: {found}. Expected one piece per line, each once.")
+        places[piece] = number
+    for token in ("[UNK]", "[SEP]"):
+        if token not in places:
+            raise UserError(f"{path}: no {token} among {len(pieces):,} pieces. Expected the vocab.txt of a BERT model.")
+    return pieces

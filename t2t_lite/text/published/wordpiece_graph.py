@@ -1,0 +1,92 @@
+"""WordPiece inside a TensorFlow graph, for exports: the same ids as `WordPieceEncoder`.
+
+It uses operations of TensorFlow and tensorflow-text, which TensorFlow Serving includes. tensorflow-text's own
+`FastBertNormalizer` is not used: it folds cases and composes, so that plain German already gets other ids than BERT's.
+"""
+
+import tensorflow as tf
+import tensorflow_text
+
+from t2t_lite.text.published.bert_normalization import normalization
+from t2t_lite.text.vocabulary import UNK_ID
+
+
+def encode(strings, tokens, lower, longest_word):
+    """string [batch] -> int32 ragged [batch, (length)].
+
+    Args:
+        strings: the texts.
+        tokens: list of str by id.
+        lower: as of `split`.
+        longest_word: characters; longer words are unknown.
+    """
+    return _spelled(split(strings, lower), tokens, longest_word)[0]
+
+
+def encode_with_offsets(strings, tokens, lower, longest_word):
+    """As `encode`, and which characters the pieces stand for.
+
+    Returns:
+        (ids; int64 [all ids], the first characters; likewise the last ones, plus one). Characters are counted through
+        all strings.
+    """
+    parts = _normalized(strings, lower)
+    ids, sizes = _spelled(_words(parts), tokens, longest_word)
+    # Which character each one of the normalized text comes from; what becomes of none belongs to the one before it.
+    each = parts.values  # ragged [all characters, (normalized characters)]
+    origins = each.value_rowids()
+    kept = tf.where(each.row_lengths() > 0)[:, 0]
+    following = tf.gather(tf.concat([kept, [each.nrows()]], 0), tf.searchsorted(kept, origins, side="right"))
+    of_row = tf.gather(parts.row_limits(), tf.gather(parts.value_rowids(), origins))
+    is_last = tf.range(tf.size(origins, tf.int64)) + 1 == tf.gather(each.row_limits(), origins)
+    ends = tf.where(is_last, tf.minimum(following, of_row), origins + 1)
+    starts, ends = (tf.boolean_mask(places, each.values != ord(" ")) for places in (origins, ends))
+    borders = tf.cumsum(sizes)
+    return ids, tf.gather(starts, borders - sizes), tf.gather(ends, borders - 1)
+
+
+def _spelled(words, tokens, longest_word):
+    """Returns the ids of words, int32 ragged [batch, (length)], and the characters of each, int64 [all ids]."""
+    pieces = tensorflow_text.FastWordpieceTokenizer(
+        tokens,
+        token_out_type=tf.int32,
+        unknown_token=tokens[UNK_ID],
+        no_pretokenization=True,
+        max_bytes_per_word=4 * longest_word,
+        support_detokenization=False,
+    )
+    lengths = tf.strings.length(words.flat_values, unit="UTF8_CHAR")
+    ids = pieces.tokenize(tf.where(lengths > longest_word, tokens[UNK_ID], words.flat_values))  # [words, (pieces)]
+    sizes = tf.gather(tf.constant([len(token.removeprefix("##")) for token in tokens]), ids.values)
+    sizes = tf.where(ids.values == UNK_ID, tf.gather(lengths, ids.value_rowids()), sizes)
+    return words.with_flat_values(ids).merge_dims(1, 2), tf.cast(sizes, tf.int64)
+
+
+def split(strings, lower):
+    """string [batch] -> string ragged [batch, (words)]: BERT's normalised words and punctuation marks.
+
+    Args:
+        strings: the texts.
+        lower: whether text is converted to lower case and loses its accents.
+    """
+    return _words(_normalized(strings, lower))
+
+
+def _words(parts):
+    return tf.strings.split(tf.strings.unicode_encode(parts.merge_dims(1, 2), "UTF-8"))
+
+
+def _normalized(strings, lower):
+    """string [batch] -> int32 ragged [batch, (characters), (characters of the normalized text)]."""
+    changes = normalization(lower).changes()
+    changed = tf.constant([*changes], tf.int32)
+    replacements = tf.ragged.constant(
+        [[*map(ord, text)] for text in changes.values()], tf.int32, row_splits_dtype=tf.int64
+    )
+    codes = tf.strings.unicode_decode(strings, "UTF-8")
+    place = tf.minimum(tf.searchsorted(changed, codes.flat_values), tf.size(changed) - 1)
+    is_changed = tf.gather(changed, place) == codes.flat_values
+    # Code points, not strings: to join a string per character would pad every row to the longest one.
+    either = tf.concat([replacements, tf.RaggedTensor.from_tensor(codes.flat_values[:, None])], 0)
+    at = tf.where(is_changed, place, tf.size(changed) + tf.range(tf.size(place)))
+    return codes.with_values(tf.gather(either, at))

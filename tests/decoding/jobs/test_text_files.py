@@ -1,0 +1,85 @@
+import os
+import threading
+
+import pytest
+
+from t2t_lite.decoding.jobs import text_files
+from t2t_lite.errors import UserError
+
+
+def test_input_lines(tmp_path):
+    path = tmp_path / "in"
+    path.write_bytes("\ufeffa\r\n\n x\u2028y\u0085z\n\x00\x01last".encode())
+    assert text_files.input_lines(str(path)) == ["a", "", " x\u2028y\u0085z", "\x00\x01last"]
+    path.write_bytes(b"")
+    assert text_files.input_lines(str(path)) == []
+    path.write_bytes(b"good\nbad \xff\n")
+    with pytest.raises(UserError, match=r"in, line 2: byte 0xff at position 4 is not UTF-8"):
+        text_files.input_lines(str(path))
+    with pytest.raises(UserError, match="no such file"):
+        text_files.input_lines(str(tmp_path / "nowhere"))
+    with pytest.raises(UserError, match="folder"):
+        text_files.input_lines(str(tmp_path))
+
+
+def test_an_output_file_appears_when_it_is_whole(tmp_path):
+    path = tmp_path / "out"
+    path.write_text("before")
+    with pytest.raises(RuntimeError), text_files.output_file(str(path)) as write:
+        write("half")
+        raise RuntimeError
+    assert path.read_text() == "before" and os.listdir(tmp_path) == ["out"]
+    with text_files.output_file(str(path)) as write:
+        write("ganz: ü\n")
+        assert path.read_text() == "before"
+    assert path.read_bytes() == "ganz: ü\n".encode() and os.listdir(tmp_path) == ["out"]
+
+
+def test_an_output_file_that_cannot_be_written(tmp_path):
+    with pytest.raises(UserError, match="cannot be written"), text_files.output_file(str(tmp_path / "no" / "out")):
+        pass
+
+
+def test_pipes_and_devices_are_files_too(tmp_path):
+    """As in --decode_from_file=<(zcat a.gz) --decode_to_file=/dev/null, which must not become a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"c\n\nd",), daemon=True)
+    writer.start()
+    assert text_files.input_lines(str(pipe)) == ["c", "", "d"]
+    writer.join()
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    with text_files.output_file(str(pipe)) as write:
+        write("a\n")
+    reader.join()
+    assert got == [b"a\n"] and os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_folder_is_no_output(tmp_path):
+    with pytest.raises(UserError, match="is a folder"), text_files.output_file(str(tmp_path)):
+        pass
+
+
+def test_a_stream_answers_line_by_line():
+    read, write = os.pipe()
+    lines = text_files.stream_lines(read, "standard input")
+    os.write(write, "\ufeffü\r\nhal".encode())
+    assert next(lines) == ["ü"]  # although the writer goes on
+    os.write(write, b"f\n\nlast")
+    assert next(lines) == ["half", ""]
+    os.close(write)
+    assert list(lines) == [["last"]]
+    os.close(read)
+
+
+def test_a_stream_that_is_not_utf_8():
+    read, write = os.pipe()
+    os.write(write, b"one\ntwo\n\xff\nfour\n")
+    os.close(write)
+    lines = text_files.stream_lines(read, "standard input")
+    assert next(lines) == ["one", "two"]
+    with pytest.raises(UserError, match="standard input, line 3: byte 0xff"):
+        next(lines)
+    os.close(read)

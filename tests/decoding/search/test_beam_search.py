@@ -1,0 +1,225 @@
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.decoding.search import adapters
+from t2t_lite.decoding.search.beam_search import beam_search, block_top_k
+from t2t_lite.decoding.search.loops import phase_lengths
+from tests.decoding.scripted import PlainModel, ScriptedModel, numpy_search, penalty
+
+graph_and_xla = pytest.mark.parametrize("mode", ["graph", pytest.param("xla", marks=pytest.mark.slow)])
+
+
+def padded(sources):
+    width = max(len(source) for source in sources)
+    return np.array([source + [0] * (width - len(source)) for source in sources], "int32")
+
+
+def sources_of(count, vocab_size=11, seed=1):
+    draw = np.random.default_rng(seed)
+    return [[*draw.integers(2, vocab_size, draw.integers(1, 9)).tolist(), 1] for _ in range(count)]
+
+
+def search(model, sources, limit, mode="graph", **options):
+    """Runs the search and returns for each sentence [(score, ids)], best first, without empty places."""
+    inputs, limit = tf.constant(padded(sources)), tf.constant(limit, tf.int32)
+    if mode == "graph":
+        signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)]
+        run = tf.function(lambda i, n: beam_search(model, i, n, **options), input_signature=signature, autograph=False)
+    else:
+        top = int(max(limit))
+        run = tf.function(
+            lambda i, n: beam_search(model, i, n, max_length=top, **options), jit_compile=mode == "xla", autograph=False
+        )
+    found = tf.nest.map_structure(lambda t: t.numpy(), run(inputs, limit))
+    return [
+        [
+            (score, [int(i) for i in ids if i], bool(ended))
+            for ids, score, ended in zip(*rows, strict=True)
+            if score > -np.inf
+        ]
+        for rows in zip(found.ids, found.scores, found.ended, strict=True)
+    ]
+
+
+def assert_same(found, expected, places=None):
+    for ours, theirs in zip(found, expected, strict=True):
+        ours, theirs = ours[:places], theirs[:places]
+        assert [ids for _, ids, _ in ours] == [ids for _, ids, _ in theirs]
+        assert [ended for _, _, ended in ours] == [ended for _, _, ended in theirs]
+        np.testing.assert_allclose([s for s, _, _ in ours], [s for s, _, _ in theirs], rtol=1e-4, atol=1e-5)
+
+
+@graph_and_xla
+@pytest.mark.parametrize(
+    "beam, alpha, kind, n_best",
+    [(1, 0.6, "gnmt", 1), (2, 0.0, "gnmt", 1), (4, 0.6, "gnmt", 4), (3, 0.8, "power", 2), (8, 1.0, "gnmt", 1)],
+)
+def test_equals_the_plain_search(mode, beam, alpha, kind, n_best):
+    model, sources = ScriptedModel(spread=1.0), sources_of(6)
+    limit = [len(source) + extra for source, extra in zip(sources, [0, 12, 3, 20, 1, 12], strict=True)]
+    options = {"beam_size": beam, "alpha": alpha, "length_penalty": kind, "n_best": n_best}
+    expected = [
+        numpy_search(model, source, n, beam, alpha, kind, n_best) for source, n in zip(sources, limit, strict=True)
+    ]
+    assert_same(search(model, sources, limit, mode, **options), expected)
+
+
+@graph_and_xla
+def test_only_the_top_candidates_may_end(mode):
+    model, sources = ScriptedModel(spread=1.0), sources_of(6)
+    options = {"beam_size": 3, "alpha": 0.0, "n_best": 3, "ends": "top"}
+    expected = [numpy_search(model, source, 14, 3, 0.0, n_best=3, ends="top") for source in sources]
+    assert expected != [numpy_search(model, source, 14, 3, 0.0, n_best=3) for source in sources], "not a test otherwise"
+    assert_same(search(model, sources, [14] * 6, mode, **options), expected)
+
+
+@graph_and_xla
+@pytest.mark.parametrize("beam", [1, 3])
+def test_outputs_begin_with_their_prefixes(mode, beam):
+    model, sources, limit = ScriptedModel(spread=1.0), sources_of(4), [14] * 4
+    prefixes = [[5, 9, 2], [], [7], [3, 3, 3, 3]]
+    expected = [
+        numpy_search(model, source, 14, beam, 0.6, n_best=beam, prefix=prefix)
+        for source, prefix in zip(sources, prefixes, strict=True)
+    ]
+    options = {"beam_size": beam, "alpha": 0.6, "n_best": beam, "prefix": tf.constant(padded(prefixes))}
+    found = search(model, sources, limit, mode, **options)
+    assert_same(found, expected)
+    for hypotheses, prefix in zip(found, prefixes, strict=True):
+        assert all(ids[: len(prefix)] == prefix for _, ids, _ in hypotheses)
+
+
+def test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough():
+    model, source, longest = ScriptedModel(vocab_size=4, spread=0.5, seed=3), [2, 3, 1], 4
+    outputs = [[*ids, 1] for length in range(longest) for ids in itertools.product(range(2, 4), repeat=length)]
+
+    def score(ids):
+        total = 0.0
+        for at, i in enumerate(ids):
+            logits = model.logits(source, ids[:at])
+            total += logits[i] - np.log(np.exp(logits).sum())
+        return total / penalty(len(ids), 0.6)
+
+    best = sorted(((score(ids), ids, True) for ids in outputs), reverse=True)
+    for mode in ("graph", "xla"):
+        assert_same(search(model, [source], [longest], mode, beam_size=8, alpha=0.6, n_best=8), [best[:8]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["graph", "static"])
+def test_neighbours_do_not_matter(mode):
+    model, sources = ScriptedModel(spread=1.0, seed=5), sources_of(7, seed=6)
+    limit = [len(source) + 5 * (row % 3) for row, source in enumerate(sources)]
+    together = search(model, sources, limit, mode, n_best=4)
+    alone = [search(model, [sources[row]], [limit[row]], mode, n_best=4)[0] for row in (0, 4)]
+    assert_same([together[0], together[4]], alone)
+
+
+def test_a_row_of_limit_0_costs_no_steps():
+    class Counting(ScriptedModel):
+        steps = tf.Variable(0)
+
+        def decode_step(self, ids, position, cache):
+            self.steps.assign_add(1)
+            return super().decode_step(ids, position, cache)
+
+    model = Counting()
+    assert search(model, [[2, 1], [3, 1]], [0, 0])[0][0][1] == []
+    assert model.steps.numpy() == 0
+    search(model, [[2, 1], [3, 1]], [0, 3], alpha=0.0)
+    assert model.steps.numpy() <= 3
+
+
+def test_stops_as_soon_as_nothing_better_can_come():
+    class Sure(ScriptedModel):
+        """Ends after the second output, almost surely."""
+
+        steps = tf.Variable(0)
+
+        def decode_step(self, ids, position, cache):
+            self.steps.assign_add(1)
+            logits = tf.one_hot([tf.where(position == 1, 1, 5)], 11, on_value=20.0)
+            return tf.repeat(logits, tf.size(ids), axis=0), cache
+
+    model = Sure()
+    assert search(model, [[2, 1]], [50])[0][0][1] == [5, 1]
+    assert model.steps.numpy() == 2
+
+
+@pytest.mark.slow
+def test_phases_do_not_change_the_result():
+    model, sources = ScriptedModel(spread=0.3, seed=8, end_bias=-3.0), sources_of(4, seed=9)
+    limit = [60, 50, 9, 17]
+    assert len(phase_lengths(60)) == 3
+    together = search(model, sources, limit, "xla", n_best=4)
+    assert max(len(h[1]) for hypotheses in together for h in hypotheses) > phase_lengths(60)[1], "not a test otherwise"
+    assert_same(together, search(model, sources, limit, "graph", n_best=4))
+
+
+def test_phase_lengths():
+    for total in (1, 7, 8, 9, 16, 58, 104, 1074):
+        lengths = phase_lengths(total)
+        assert lengths[-1] == total and lengths == sorted(set(lengths)) and len(lengths) <= 3
+        assert all(length % 8 == 0 for length in lengths[:-1])
+
+
+def test_padding_is_never_an_output():
+    model = ScriptedModel()
+    model.bias[0] = 5.0  # else the most probable id by far
+    found = search(model, sources_of(5), [20] * 5, n_best=4)
+    lengths = [len(h[1]) for hypotheses in found for h in hypotheses]
+    assert min(lengths) >= 1
+    ids = [h[1] for hypotheses in found for h in hypotheses if h[2]]
+    assert all(i.index(1) == len(i) - 1 for i in ids)
+
+
+def test_no_hypothesis_comes_twice_or_from_nowhere():
+    """With more beams than there are continuations, empty places stay empty."""
+    found = search(ScriptedModel(vocab_size=3, spread=0.2), [[2, 1]], [2], beam_size=6, n_best=6)[0]
+    assert sorted(ids for _, ids, _ in found) == [[1], [2, 1]]
+
+
+@graph_and_xla
+def test_a_model_without_the_interface_decodes_by_full_passes(mode, caplog):
+    model, sources = ScriptedModel(spread=1.0), sources_of(4)
+    limit = [len(source) + 8 for source in sources]
+    assert adapters.decodable(model) is model
+    plain = adapters.decodable(PlainModel(model))
+    assert_same(search(plain, sources, limit, mode, n_best=4), search(model, sources, limit, "graph", n_best=4))
+
+
+def test_alpha_is_data():
+    model, sources = ScriptedModel(spread=1.0), sources_of(4)
+    traces = []
+
+    @tf.function(autograph=False)
+    def run(inputs, limit, alpha):
+        traces.append(alpha)
+        return beam_search(model, inputs, limit, alpha=alpha).ids
+
+    for alpha in (0.0, 0.6, 1.0):
+        run(tf.constant(padded(sources)), tf.constant([9] * 4), tf.constant(alpha))
+    assert len(traces) == 1
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(ValueError, match="length_penalty"):
+        search(ScriptedModel(), [[2, 1]], [3], length_penalty="none")
+    with pytest.raises(ValueError, match="n_best"):
+        search(ScriptedModel(), [[2, 1]], [3], beam_size=2, n_best=3)
+
+
+@pytest.mark.parametrize("size", [2048, 5000, 8191])
+def test_block_top_k_is_exact(size):
+    values = np.random.default_rng(0).normal(size=(6, size)).astype("float32")
+    values[1, :] = 0  # all equal
+    values[2, 4096 % size :] = -np.inf
+    values[3] = np.round(values[3])  # many ties
+    for k in (1, 3):
+        found, at = tf.function(lambda v, k=k: block_top_k(v, k), jit_compile=True)(values)
+        expected, expected_at = tf.math.top_k(values, k)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(at, expected_at)

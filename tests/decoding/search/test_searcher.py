@@ -1,0 +1,224 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_lite.decoding.search.searcher import Searcher, bucket_rows, bucket_width, plan_batches
+from t2t_lite.search_options import SearchOptions
+from tests.decoding.scripted import ScriptedModel, numpy_search
+
+
+def sources_of(count, longest=30, seed=0):
+    draw = np.random.default_rng(seed)
+    return [[*draw.integers(2, 11, draw.integers(0, longest)).tolist(), 1] for _ in range(count)]
+
+
+def test_results_come_in_the_order_of_the_sources():
+    model, sources = ScriptedModel(spread=1.0), sources_of(21)
+    found = Searcher(model).search(sources, SearchOptions(batch_size=4, extra_length=5))
+    for source, results in zip(sources, found, strict=True):
+        expected = numpy_search(model, source, len(source) + 5, 4, 0.6)[0]
+        assert results[0].ids == [i for i in expected[1] if i != 1]
+        assert results[0].score == pytest.approx(expected[0], rel=1e-4)
+        assert results[0].ended == expected[2]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"beam_size": 1}, {"alpha": 2.0}, {"length_penalty": "power"}, {"ends": "top"}, {"extra_length": 1},
+        {"n_best": 3},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_each_option_reaches_the_search(options):
+    model, sources = ScriptedModel(spread=1.0), sources_of(12, longest=9)
+    usual = {"beam_size": 3, "alpha": 1.0, "length_penalty": "gnmt", "ends": "any", "extra_length": 9, "n_best": 1}
+
+    def expected(settings):
+        alpha, extra = settings["alpha"], settings["extra_length"]
+        more = {"kind": settings["length_penalty"], "n_best": settings["n_best"], "ends": settings["ends"]}
+        return [numpy_search(model, s, len(s) + extra, settings["beam_size"], alpha, **more) for s in sources]
+
+    wanted = expected(usual | options)
+    best = [hypotheses[: options.get("n_best", 1)] for hypotheses in wanted]
+    assert best != [hypotheses[: options.get("n_best", 1)] for hypotheses in expected(usual)], "not a test otherwise"
+    found = Searcher(model).search(sources, SearchOptions(**usual | options))
+    for results, hypotheses in zip(found, best, strict=True):
+        assert [r.ids for r in results] == [[i for i in ids if i != 1] for _, ids, _ in hypotheses]
+        assert [r.score for r in results] == pytest.approx([score for score, *_ in hypotheses], abs=1e-4)
+
+
+@pytest.mark.slow
+def test_sampling_shares_a_batch_with_fewer_sentences_the_more_it_draws():
+    """The cache grows with the samples."""
+    sources, sizes = sources_of(16, longest=5), []
+    for n_best in (1, 4, 8, 64):
+        done = []
+        options = SearchOptions(sampling=True, n_best=n_best, batch_size=8, extra_length=1)
+        Searcher(ScriptedModel()).search(sources, options, on_progress=done.append)
+        sizes.append(max(done))
+    assert sizes == [8, 8, 4, 1]
+
+
+@pytest.mark.slow
+def test_batches_that_run_side_by_side_do_not_matter_to_each_other(monkeypatch):
+    model, sources = ScriptedModel(spread=1.0), sources_of(40)
+    options, done = SearchOptions(batch_size=2, extra_length=5, n_best=2), []
+    together = Searcher(model).search(sources, options, on_progress=done.append)
+    monkeypatch.setattr("t2t_lite.decoding.search.searcher.os.cpu_count", lambda: 1)
+    assert Searcher(model).search(sources, options) == together
+    assert done == [2] * 20
+
+
+def test_a_batch_that_fails_ends_the_search():
+    class Failing(ScriptedModel):
+        def encode(self, inputs):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Searcher(Failing()).search(sources_of(9), SearchOptions(batch_size=2))
+
+
+@pytest.mark.slow
+def test_compiled_or_not_the_results_are_equal():
+    model, sources = ScriptedModel(spread=1.0, end_bias=-1.0), sources_of(9, longest=15)
+    options = {"batch_size": 4, "extra_length": 20, "beam_size": 3, "n_best": 3}
+    graph = Searcher(model).search(sources, SearchOptions(compile=False, **options))
+    compiled = Searcher(model).search(sources, SearchOptions(compile=True, **options))
+    for ours, theirs in zip(graph, compiled, strict=True):
+        assert [r.ids for r in ours] == [r.ids for r in theirs]
+        assert [r.score for r in ours] == pytest.approx([r.score for r in theirs], abs=1e-4)
+
+
+class Counting(ScriptedModel):
+    """Counts how often it is traced, and how often with static shapes, which is for XLA."""
+
+    traces = compiled = 0
+
+    def encode(self, inputs):
+        self.traces += 1
+        self.compiled += None not in inputs.shape
+        return super().encode(inputs)
+
+
+def test_small_inputs_are_not_compiled_and_large_ones_are():
+    model, sources = Counting(), [[2, 3, 1]] * 2
+    searcher = Searcher(model, batches_to_pay=3)
+    options = SearchOptions(batch_size=1, extra_length=2)
+    for compiled in (0, 1, 1):  # those that came before count
+        searcher.search(sources, options)
+        assert model.compiled == compiled
+    several = SearchOptions(batch_size=2, extra_length=2)
+    for _ in range(4):
+        searcher.search(sources, several)
+    assert model.compiled == 1, "compiling batches gains nothing on a CPU"
+
+
+def test_twelve_widths_are_compiled_at_most_up_to_512_ids():
+    assert len({bucket_width(length) for length in range(1, 513)}) == 12
+
+
+def test_a_searcher_with_another_s_history_goes_on_as_that_one_would():
+    sources, options = [[2, 3, 1]] * 2, SearchOptions(batch_size=1, extra_length=2)
+    models = Counting(), Counting()
+    first, second = (Searcher(model, batches_to_pay=3) for model in models)
+    first.search(sources, options)
+    second.history = json.loads(json.dumps(first.history))
+    second.search(sources, options)
+    assert [model.compiled for model in models] == [0, 1]
+
+
+def test_nothing_is_traced_twice():
+    model = Counting()
+    searcher = Searcher(model)
+    for seed in range(3):
+        searcher.search(sources_of(5, seed=seed), SearchOptions(compile=False, alpha=seed / 3, extra_length=seed))
+    assert model.traces == 1
+
+
+def test_present_weights_are_used():
+    model = ScriptedModel()
+    model.bias = tf.Variable(model.bias)
+    searcher, sources = Searcher(model), [[2, 3, 1]]
+    for compile in (False, True):
+        options = SearchOptions(compile=compile, extra_length=3)
+        model.bias.assign(50.0 * tf.one_hot(1, 11))
+        assert searcher.search(sources, options)[0][0].ids == []
+        model.bias.assign(50.0 * tf.one_hot(7, 11))
+        assert set(searcher.search(sources, options)[0][0].ids) == {7}
+
+
+def test_outputs_end_at_the_last_position():
+    sources = [[2, 3, 1], [2] * 9 + [1]]
+    model = ScriptedModel(end_bias=-100.0, longest=12)
+    model.max_length = 12
+    for compile in (False, True):
+        found = Searcher(model).search(sources, SearchOptions(extra_length=4, compile=compile))
+        assert [len(results[0].ids) for results in found] == [7, 12]
+        assert not found[0][0].ended
+
+
+def test_plan_batches():
+    lengths = [3, 50, 7, 200, 3, 1000, 12]
+    batches = plan_batches(lengths, batch_size=4)
+    assert sorted(at for batch in batches for at in batch) == list(range(7))
+    assert batches == [[5], [3, 1], [6, 2, 0, 4]]  # longest first; long ones have fewer companions
+    assert plan_batches([], 4) == []
+
+
+def test_buckets():
+    assert [bucket_rows(n, 32) for n in (1, 2, 4, 5, 9, 17, 32)] == [1, 4, 4, 8, 16, 32, 32]
+    assert bucket_rows(3, 2) == 2
+    widths = {bucket_width(n) for n in range(1, 1025)}
+    assert len(widths) <= 16 and max(widths) == 1024
+    assert all(n <= bucket_width(n) <= max(n + 7, 1.5 * n) for n in range(1, 1025))
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_a_model_that_is_broken_still_has_an_answer(compile):
+    """Weights that became NaN in training must not stop the evaluation."""
+    model = ScriptedModel()
+    model.bias[:] = np.nan
+    found = Searcher(model).search([[2, 1]] * 2, SearchOptions(extra_length=2, compile=compile))
+    assert [len(results) for results in found] == [1, 1] and not np.isfinite(found[0][0].score)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compile", [False, True])
+def test_prefixes_go_with_their_sentences(compile):
+    sources, prefixes = sources_of(4), [[4], [], [2, 3, 4, 5, 6, 7, 8, 9, 10], [3, 3]]
+    options = SearchOptions(batch_size=4, compile=compile, extra_length=12)
+    found = Searcher(ScriptedModel(spread=1.0)).search(sources, options, prefixes)
+    for source, prefix, (hypothesis,) in zip(sources, prefixes, found, strict=True):
+        ((_, ids, _), *_) = numpy_search(ScriptedModel(spread=1.0), source, len(source) + 12, 4, 0.6, prefix=prefix)
+        assert hypothesis.ids == [i for i in ids if i != 1]
+        assert hypothesis.ids[: len(prefix)] == prefix
+
+
+_THREADS = """
+import os
+import tensorflow as tf
+from t2t_lite.decoding.search.searcher import use_a_thread_per_search
+threads = tf.config.threading
+for cores, asked, chosen in (2, "", 0), (2, "", 3), (2, "5", 0), (4, "", 0):
+    os.cpu_count = lambda: cores
+    os.environ["TF_NUM_INTRAOP_THREADS"] = asked
+    threads.set_intra_op_parallelism_threads(chosen)
+    use_a_thread_per_search()
+    print(threads.get_intra_op_parallelism_threads(), end=" ")
+tf.constant(1)
+os.cpu_count, os.environ["TF_NUM_INTRAOP_THREADS"] = lambda: 2, ""
+use_a_thread_per_search()  # too late, and no error
+print(threads.get_intra_op_parallelism_threads())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="about CPUs")
+def test_searches_on_two_cores_have_a_thread_each_where_nobody_chose_otherwise():
+    result = subprocess.run([sys.executable, "-c", _THREADS], capture_output=True, text=True)
+    assert result.stdout.split() == ["1", "3", "0", "0", "0"], result.stderr

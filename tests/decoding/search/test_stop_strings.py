@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from t2t_lite.decoding.search.searcher import Searcher
+from t2t_lite.decoding.search.stop_strings import before_stop, stop_table
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.search_options import SearchOptions
+from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
+from t2t_lite.text.published.byte_level_learning import learn_byte_level_bpe
+from t2t_lite.text.subwords import train_sentencepiece
+from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder, TextEncoder, TokenTextEncoder
+from tests.decoding.scripted import ScriptedModel, numpy_search
+
+LINES = ["a ab aba b ba bab cab abc", "the small world of a ship", "größe der welt"] * 20
+
+
+class Letters(TextEncoder):
+    """Pieces that overlap, so that a string is spelled in many ways and crosses pieces."""
+
+    piece_bytes = (b"", b"", b"a", b"b", b"ab", b"aab", b"ba", b"c", b"bc", b"ca", b"d")
+
+    def __init__(self):
+        super().__init__(len(self.piece_bytes))
+
+    def encode(self, text):
+        return [self.piece_bytes.index(letter.encode()) for letter in text]
+
+    def _join(self, ids):
+        return "".join(map(self._piece, ids))
+
+    def _piece(self, i):
+        return self.piece_bytes[i].decode()
+
+
+def encoders(folder):
+    train_sentencepiece(LINES, str(folder / "sp"), 300)
+    (folder / "words").write_text("<pad>\n<EOS>\na\nab\nba\nb\n", encoding="utf-8")
+    learn_byte_level_bpe(LINES, str(folder / "vocab.json"), 300)
+    return {
+        "letters": Letters(),
+        "bytes": ByteTextEncoder(),
+        "words": TokenTextEncoder(str(folder / "words")),
+        "sentencepiece": SentencePieceEncoder(str(folder / "sp.model")),
+        "byte_level_bpe": ByteLevelBPEEncoder(str(folder / "vocab.json")),
+    }
+
+
+def test_the_table_accepts_exactly_the_texts_that_contain_a_string(tmp_path):
+    draw, stops = np.random.default_rng(0), ("abab", "ba b", "b", "ö", " a", "a\n")
+    for name, encoder in encoders(tmp_path).items():
+        likely = [i for i, piece in enumerate(encoder.piece_bytes) if set(piece) <= set("ab \nö".encode()) and i > 1]
+        accepted = 0
+        for chosen in [stops[:1], stops[1:2], (stops[0], stops[3]), (stops[4], stops[1]), (stops[5], "bab")]:
+            table = stop_table(encoder, chosen)
+            for _ in range(60):
+                ids, state = [], 0
+                for i in draw.choice(likely, 12).tolist():
+                    ids.append(i)
+                    state = table[state, i]
+                    text = encoder.decode(ids)
+                    contains = any(stop in text for stop in chosen)
+                    assert (state == len(table) - 1) == contains, (name, chosen, text)
+                accepted += contains
+        assert 20 < accepted < 280, f"{name}: not a test otherwise"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_string_ends_a_hypothesis_as_eos_does(beam, compile):
+    model, encoder, ended = ScriptedModel(spread=1.0, end_bias=-2.0), Letters(), 0
+    searcher = Searcher(model, lambda length, options: 9, encoder=encoder)
+    sources = [[4, 7, 3], [5, 6, 2], [3, 3, 9, 10], [8, 2, 8], [10]]
+    for stops in (["abab"], ["c", "dd"]):
+        options = SearchOptions(beam_size=beam, n_best=beam, compile=compile, stop=stops)
+        for source, results in zip(sources, searcher.search(sources, options), strict=True):
+            nodes, found = searcher.trace(source, options)
+            assert [nodes[at].score for at in found] == pytest.approx([result.score for result in results], abs=1e-5)
+            contains = lambda ids: any(stop in encoder.decode(ids) for stop in stops)  # noqa: B023, E731
+            expected = numpy_search(model, source, 9, beam, 0.6, n_best=beam, stops=contains)
+            for result, (score, ids, end) in zip(results, expected, strict=False):
+                assert result.ids == [i for i in ids if i != 1]
+                assert (result.score, result.ended) == (pytest.approx(score, abs=1e-4), end)
+                assert result.stopped == (end and ids[-1] != 1)
+                ended += result.stopped
+    assert ended > 2, "not a test otherwise"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compile", [False, True], ids=["graph", "xla"])
+def test_a_sample_is_the_beginning_of_the_one_without_stops(compile):
+    model, encoder = ScriptedModel(spread=0.3, end_bias=-3.0), Letters()
+    searcher = Searcher(model, lambda length, options: 12, encoder=encoder)
+    options = {"sampling": True, "n_best": 6, "seed": 3, "compile": compile}
+    (free,), (found,) = (searcher.search([[4, 7]], SearchOptions(**options, stop=stop)) for stop in ((), "dd"))
+    assert 1 < sum(result.stopped for result in found) < 6
+    for whole, result in zip(free, found, strict=True):
+        assert whole.ids[: len(result.ids)] == result.ids
+        assert ("dd" in encoder.decode(result.ids)) == result.stopped == (len(result.ids) < len(whole.ids))
+
+
+@pytest.mark.slow
+def test_translations_are_cut_before_the_first_string(run_dir):
+    translator = Translator.load(str(run_dir))
+    options = {"beam_size": 1, "extra_length": 8}
+    (whole,) = translator.translate(["the red house is old"], **options, return_token_scores=True)
+    at = len(whole.text) // 2
+    stop = whole.text[at : at + 2]
+    (found,) = translator.translate(["the red house is old"], **options, stop=["\x00", stop], return_token_scores=True)
+    hypothesis = found.hypotheses[0]
+    assert found.text == whole.text[: whole.text.index(stop)] == before_stop(whole.text, [stop])
+    assert hypothesis.ended and len(hypothesis.ids) < len(whole.hypotheses[0].ids)
+    assert hypothesis.token_scores == pytest.approx(
+        whole.hypotheses[0].token_scores[: len(hypothesis.ids)], abs=1e-5
+    ), "one for each id: no EOS was made"
+
+
+@pytest.mark.parametrize("stop", ["", ["a", ""], ["a"] * 17, [3], 3, "x" * 101])
+def test_what_is_no_stop_string_is_named(stop):
+    with pytest.raises(UserError, match=r"stop=.*expected at most 16 texts of 1 to 100 characters"):
+        SearchOptions(stop=stop)

@@ -1,0 +1,101 @@
+"""WordPiece: BERT's rules by hand, the same ids in a graph, and vocabularies that are damaged."""
+
+import pickle
+
+import pytest
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.text.published.wordpiece import WordPieceEncoder
+from tests.text.published_samples import PIECES, texts, write_pieces
+
+
+@pytest.fixture(scope="module", params=["uncased", "cased"])
+def encoder(request, tmp_path_factory):
+    pieces = PIECES if request.param == "uncased" else [*PIECES, "The", "É"]
+    encoder = WordPieceEncoder(write_pieces(tmp_path_factory.mktemp("pieces"), pieces))
+    assert encoder.lower == (request.param == "uncased")
+    return encoder
+
+
+@pytest.mark.parametrize(
+    "text, uncased, cased",
+    [
+        ("Unaffable", ["un", "##aff", "##able"], ["[UNK]"]),
+        ("THE  the's", ["the", "the", "'", "s"], ["[UNK]", "the", "'", "s"]),
+        ("Café cafe\u0301s", ["cafe", "cafe", "##s"], ["[UNK]", "[UNK]"]),
+        ("É", ["[UNK]"], ["É"]),
+        ("x東x京", ["x", "東", "x", "京"], ["x", "東", "x", "京"]),
+        ("a\x00\u200b\ufffd\ta\u00a0\u3000a\x0ba", ["a", "a", "a", "##a"], ["a", "a", "a", "##a"]),
+        ("[MASK] [", ["[", "mask", "]", "["], ["[", "[UNK]", "]", "["]),
+        ("thexq the", ["[UNK]", "the"], ["[UNK]", "the"]),  # one letter that does not fit spoils its word
+        ("ΣΑΣ", ["σασ"], ["[UNK]"]),  # σας, as Greek writes it, would be another piece
+        ("ß ss \u00b2", ["[UNK]", "ss", "²"], ["[UNK]", "ss", "²"]),  # neither folded nor decomposed
+        ("a" * 100, ["a", "##aa", *["##aa"] * 48, "##a"], ["a", "##aa", *["##aa"] * 48, "##a"]),
+        ("a" * 101 + " a", ["[UNK]", "a"], ["[UNK]", "a"]),
+        ("", [], []),
+    ],
+)
+def test_pieces(encoder, text, uncased, cased):
+    assert encoder.pieces(encoder.encode(text)) == (uncased if encoder.lower else cased)
+
+
+def test_ids_are_reserved_and_the_publishers_are_kept(tmp_path):
+    encoder = WordPieceEncoder(write_pieces(tmp_path))
+    assert encoder.vocab_size == len(PIECES)
+    assert encoder.pieces([0, 1, 2, 3]) == ["[PAD]", "[SEP]", "[UNK]", "[unused0]"]
+    assert [PIECES[i] for i in encoder.published_ids] == encoder.tokens
+    without = WordPieceEncoder(write_pieces(tmp_path, PIECES[1:]))
+    assert without.vocab_size == len(PIECES) and without.published_ids[0] == -1
+    assert encoder.decode([*encoder.encode("Unaffable, the cafes!"), 0, 1, 5]) == "unaffable [UNK] the cafes !"
+
+
+def test_special_tokens_in_a_text_are_text_unless_they_are_allowed(tmp_path):
+    encoder = WordPieceEncoder(write_pieces(tmp_path))
+    mask = encoder.special_id("[MASK]")
+    assert encoder.encode("the[MASK]!", {"[MASK]"}) == [*encoder.encode("the"), mask, *encoder.encode("!")]
+    assert mask not in encoder.encode("the[MASK]!") and encoder.encode("[SEP]", "all") == [1]
+    without = WordPieceEncoder(write_pieces(tmp_path, [piece for piece in PIECES if piece != "[MASK]"]))
+    with pytest.raises(UserError, match=r"no special token \[MASK\]. Its special tokens are \[PAD\], \[SEP\]"):
+        without.encode("[MASK]", {"[MASK]"})
+
+
+@pytest.mark.slow
+def test_the_graph_gives_the_same(encoder):
+    """Also where neighbours differ, for any bytes, and from the processes that encode data."""
+    spec = tf.TensorSpec([None], tf.string)
+    encode = tf.function(encoder.tf_encode, input_signature=[spec], autograph=False)
+    decode = tf.function(encoder.tf_decode, input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False)
+    some = [*texts(1500), "", "the" * 30_000, "a " * 20_000, "東" * 20_000, *map(chr, range(0x3000))]
+    some += [f"a{'é' * 99}", f"a{'é' * 100}", "a" * 100, "\U0001d15e" * 100]
+    ids = list(map(pickle.loads(pickle.dumps(encoder)).encode, some))
+    assert encode(some).to_list() == ids == list(map(encoder.encode, some))
+    assert [encode([text]).to_list()[0] for text in some[:40]] == ids[:40]
+    assert encode([]).to_list() == [] and encode([b"a\xff\x80a"]).to_list() == [encoder.encode("aa")]
+    rows = [row for row in ids if len(row) < 500]
+    decoded = decode(tf.ragged.constant(rows, tf.int32).to_tensor()).numpy()
+    assert [text.decode() for text in decoded] == list(map(encoder.decode, rows))
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("", "line 1: empty. Expected one piece per line, each once"),
+        ("[UNK]\n\n[SEP]\n", "line 2: empty"),
+        ("[UNK]\n[SEP]\na\n[UNK]\n", r"line 4: '\[UNK\]' is also line 1"),
+        ("[UNK]\n[SE", r"no \[SEP\] among 2 pieces"),
+        ("[SEP]\nthe\n", r"no \[UNK\] among 2 pieces"),
+    ],
+)
+def test_damaged_files(tmp_path, content, message):
+    path = tmp_path / "vocab.txt"
+    path.write_text(content)
+    with pytest.raises(UserError, match=f"vocab.txt: {message}"):
+        WordPieceEncoder(str(path))
+
+
+def test_other_bytes(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(b"[UNK]\n[SEP]\n\xff\n")
+    with pytest.raises(UserError, match=r"vocab.txt: not UTF-8: byte 12"):
+        WordPieceEncoder(str(path))
