@@ -59,6 +59,7 @@ BASE = {
     "t2t_insights_server": ["--output_dir=run", "--port=0"],
     "t2t_make_tf_configs": ["--workers=a:1,b:2"],
     "t2t_query_server": ["--server=http://127.0.0.1:1", "--servable_name=x", "--inputs_once=a", "--retries=0"],
+    "t2t_score": ["--task=classification", "--predictions=labels", "--reference=labels", "--resamples=10"],
     "t2t_server": ["--export_dir=folder", "--port=0"],
     "t2t_trainer": [
         "--problem=algorithmic_reverse_decimal40", "--hparams_set=transformer_tiny", "--data_dir=data",
@@ -91,6 +92,7 @@ def test_a_value_without_meaning_is_one_line(tmp_path, monkeypatch, capsys, comm
     files = {
         "text": b"a\n",
         "trees": b"(S (NP (NN dog)))\n",
+        "labels": b"good\ta film\nbad\tanother\n",
         "binary": bytes(range(256)) * 9,
         "empty": b"",
         "file": b"x",
