@@ -118,9 +118,19 @@ class Problem:
 
         Args:
             hparams: HParams with the settings of the model (`HParams.of_model`).
+
+        Raises:
+            UserError: label smoothing of what are no ids of a vocabulary; the heads have no logit for id 0.
         """
         head = task_of(self).head
-        return hparams.override_from_dict({"head": head}) if head and "head" in hparams else hparams
+        if not head or "head" not in hparams:
+            return hparams
+        if hparams.label_smoothing and self.task not in ("language_model", "masked_language_model"):
+            raise UserError(
+                f"label_smoothing={hparams.label_smoothing}: {self.name} has the task {self.task}, and only ids of a "
+                "vocabulary are smoothed. Expected --hparams=label_smoothing=0."
+            )
+        return hparams.override_from_dict({"head": head})
 
     # Generation.
 

@@ -201,3 +201,11 @@ def test_bad_files_are_refused_and_nothing_is_written(name, contents, message, t
 def test_a_question_that_leaves_no_room_is_refused():
     with pytest.raises(UserError, match=r"'Why so\?': its 8 ids leave no room for a context in 9"):
         windows(ByteTextEncoder(), "Why so?", "because", longest=9, stride=2)
+
+
+@pytest.mark.parametrize("name", ["classify_own", "tag_own", "regress_own", "qa_own"])
+def test_labels_are_not_smoothed(name):
+    hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
+    assert "head" in registry.problem(name).model_hparams(hparams)
+    with pytest.raises(UserError, match=r"label_smoothing=0\.1.*Expected --hparams=label_smoothing=0"):
+        registry.problem(name).model_hparams(hparams.parse("label_smoothing=0.1"))
