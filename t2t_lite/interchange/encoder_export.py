@@ -30,11 +30,16 @@ def export_encoder(predictor, path, *, license="", command=""):
         `path`, which appears when everything is written.
 
     Raises:
-        UserError: the vocabulary lacks a token, or the model reads another one first.
+        UserError: the vocabulary lacks a token, the model reads another one first, or it reads two texts otherwise.
     """
     folders.check_new(path)
     model, vocabulary = predictor.model, published(predictor.encoders["inputs"])
     kind, class_name = encoders.kind_of(model), encoders.class_of(model)
+    if kind == "roberta" and getattr(predictor.problem, "num_texts", 1) > 1:
+        raise UserError(
+            f"{predictor.problem.full_name}: a RoBERTa reads two ends between two texts, this model has learned one. "
+            "Expected a model of single texts, or one with two segments, a BERT (num_segments=2)."
+        )
     names, first_token, ids = ARCHITECTURES[kind], vocabulary.first_token, vocabulary.ids
     first_id = vocabulary.special_ids[first_token]
     if -1 in ids:

@@ -73,6 +73,8 @@ def import_encoder(path, output_dir, problem=""):
     problem = _problem_name(path, kind, head, _has_sentences(weights, kind), problem)
     if head is None:
         _LOGGER.warning(f"{path}: a model without head: features, and a beginning for training, are all it gives.")
+    if kind == "roberta" and head == "span":
+        _LOGGER.warning(f"{path}: RoBERTa reads two ends between question and context, here it will read one.")
     with vocabulary_of(path) as vocabulary:
         first_position = _check_vocabulary(path, config, vocabulary)
         hparams = _hparams(config, config["max_position_embeddings"] - first_position)

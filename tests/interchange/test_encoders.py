@@ -136,6 +136,12 @@ def test_problems_of_pairs(tmp_path):
         problem = "regress_pair_own" if kind == "Bert" else "classify_pair_own"
         with pytest.raises(UserError, match=message):
             import_hugging_face(folder, str(tmp_path / "no"), problem=problem)
+    import_hugging_face(folder, str(tmp_path / "roberta"))
+    predictor = t2t_lite.load(str(tmp_path / "roberta"))
+    predictor.problem = registry.problem("classify_pair_own")  # as of a model that was trained here
+    with pytest.raises(UserError, match="reads two ends"):
+        export_hugging_face(predictor, str(tmp_path / "no"))
+    assert not (tmp_path / "no").exists()
 
 
 def test_a_body_alone_gives_features(tmp_path, caplog):
