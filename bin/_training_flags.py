@@ -2,12 +2,12 @@
 
 import os
 
-from t2t_lite.bin import _app, _schedules
+from t2t_lite.bin import _app, _describing_flags, _schedules
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
 from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
 from t2t_lite.errors import UserError
 from t2t_lite.pictures import check_picture
-from t2t_lite.ranges import COUNT, GIGABYTES, SEED, SHARE, TERAFLOPS, VOCAB_SIZE
+from t2t_lite.ranges import COUNT, SEED
 from t2t_lite.training.settings import (
     CheckpointSettings,
     DeviceSettings,
@@ -32,7 +32,7 @@ def define_flags(flags):
     flags.DEFINE_bool("dbgprofile", False, "The same.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
-    _define_describing_flags(flags)
+    _describing_flags.define_flags(flags)
     flags.DEFINE_path(
         "warm_start_from",
         None,
@@ -72,22 +72,6 @@ def trainer_settings(flags):
     }
 
 
-def _define_describing_flags(flags):
-    flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, and stop.")
-    flags.DEFINE_path("plot", None, "Of --describe: draw the learning rate and the positional encoding into this file.")
-    flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", limits=VOCAB_SIZE)
-    flags.DEFINE_integer(
-        "target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", limits=VOCAB_SIZE
-    )
-    for name, of_what, limits in (
-        ("gpu_memory", "GB of one GPU: prints the largest batch_size for it", GIGABYTES),
-        ("gpu_tflops", "peak of one GPU in TFLOP/s; default: an A100's", TERAFLOPS),
-        ("gpu_utilization", "share of that peak which training reaches; default: the paper's", SHARE),
-        ("gpu_link", "GB/s between GPUs, each way; default: an A100's NVLink and PCIe", GIGABYTES),
-    ):
-        flags.DEFINE_float(name, None, f"Of --describe: {of_what}.", limits=limits)
-
-
 def _define_planned_flags(flags):
     for name, default in (
         ("hparams_range", None),
@@ -123,7 +107,7 @@ def check(flags):
         if flags.plot:
             check_picture("--plot", flags.plot)
         return _app.require(flags, *([] if remembers else ["hparams_set"]))
-    _refuse_without_describe(flags)
+    _describing_flags.refuse_alone(flags)
     if flags.schedule == "train" and flags.eval_early_stopping_steps:
         raise UserError(
             "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
@@ -152,15 +136,3 @@ def _check_seeds(flags, is_run):
         raise UserError(
             f"{given}: --output_dir={flags.output_dir} is a run already. Expected a folder for several runs."
         )
-
-
-def _refuse_without_describe(flags):
-    """Raises `UserError` for a flag that training has no use for."""
-    if flags.plot:
-        raise UserError(f"--plot={flags.plot}: only for --describe. The curves of a run are drawn by --summary.")
-    for name in ("vocab_size", "target_vocab_size"):
-        if flags[name].present:
-            raise UserError(f"--{name}={flags[name].value}: only for --describe; training takes the vocabulary's size.")
-    for name in ("gpu_memory", "gpu_tflops", "gpu_utilization", "gpu_link"):
-        if flags[name].present:
-            raise UserError(f"--{name}={flags[name].value:g}: only for --describe; add it, or leave this out.")

@@ -16,18 +16,14 @@ docs/decoding.md describes everything.
 """
 
 import logging
-import os
 import sys
 
-from t2t_lite import streams
-from t2t_lite.bin import _app, _trained
-from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID, HELP, DecodeHParams
+from t2t_lite.bin import _app, _decoder_inputs, _trained
+from t2t_lite.decoding.jobs.decode_hparams import HELP, DecodeHParams
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS
 
 _LOGGER = logging.getLogger("t2t_lite")
-_INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
-_ONLY_OF_FILES = ("decode_reference", "prefix_file", "alignments_file")
 
 
 def define_flags(flags):
@@ -70,47 +66,6 @@ def define_flags(flags):
     _app.define_tf1_flags(flags)
 
 
-def check(flags):
-    """Raises `UserError` for mistakes that can be seen without imports."""
-    _trained.check(flags)
-    flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
-    inputs = [f"--{name}" for name in ("decode_interactive", "decode_from_file", "score_file") if flags[name].value]
-    if flags.tune:
-        has_file = bool(flags.decode_from_file)
-        if has_file != bool(flags.decode_reference) or not (has_file or flags.data_dir):
-            raise UserError("--tune: needs a dev set: --decode_from_file and --decode_reference, or --data_dir.")
-    elif flags.eval_use_test_set and (flags.decode_from_file or flags.decode_interactive or flags.score_file):
-        raise UserError("--eval_use_test_set: is about the problem's records. Leave it out, or --decode_from_file.")
-    elif flags.eval_use_test_set and not flags.data_dir:
-        raise UserError("--eval_use_test_set: needs --data_dir, where the records are.")
-    elif not (inputs or _wants_records(flags)) and streams.is_terminal():
-        raise UserError(
-            "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
-            "--data_dir, whose records are decoded."
-        )
-    if len(inputs) > 1:
-        raise UserError(f"{' and '.join(inputs)}: each says what to read. Leave all but one out.")
-    unread = [f"--{name}" for name in (*_ONLY_OF_FILES, "mbr") if flags[name].value]
-    if flags.score_file and unread:
-        raise UserError(f"{', '.join(unread)}: only of translations. Leave out, or --score_file.")
-    for name in _INPUTS:
-        path = flags[name].value
-        shared = flags.decode_shards > 1 or "shards" in flags.decode_hparams
-        if path and path != "-" and "://" not in path and not os.path.exists(path) and not shared:
-            raise UserError(f"--{name}={path}: no such file. Check the path.")
-    _check_features(flags)
-    if flags.worker_id >= flags.decode_shards:
-        raise UserError(f"--worker_id={flags.worker_id}: expected less than --decode_shards={flags.decode_shards}.")
-
-
-def _check_features(flags):
-    lost = [f"--{name}" for name in _trained.FEATURES_FLAGS if flags[name].present]
-    if lost and not flags.features_file:
-        raise UserError(f"{', '.join(lost)}: only of features. Add --features_file, or leave out.")
-    if flags.features_file and (flags.decode_from_file in ("", "-") or flags.decode_to_file):
-        raise UserError("--features_file: needs --decode_from_file, a file, and no --decode_to_file.")
-
-
 def run(flags):
     """Does what the flags ask for."""
     from t2t_lite.data.problem import DatasetSplit
@@ -130,10 +85,10 @@ def run(flags):
         write_features(job, flags.decode_from_file, flags.features_file, **_trained.features_options(flags))
     elif flags.decode_from_file not in ("", "-"):
         decode_files.translate_file(job, flags.decode_from_file, output, flags.decode_reference, flags.prefix_file)
-    elif not flags.decode_from_file and _wants_records(flags):
+    elif not flags.decode_from_file and _decoder_inputs.wants_records(flags):
         decode_records.translate_records(job, split, output)
     else:
-        if unread := [f"--{name}" for name in _ONLY_OF_FILES if flags[name].value]:
+        if unread := [f"--{name}" for name in _decoder_inputs.ONLY_OF_FILES if flags[name].value]:
             raise UserError(f"{unread[0]}: needs --decode_from_file, a file.")
         decode_files.translate_stdin(job, output or "-")
 
@@ -148,7 +103,7 @@ def _job(flags):
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
     if flags["decode_shards"].present:
         settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id
-    records = not flags.decode_from_file and bool(_wants_records(flags) or flags.tune)
+    records = not flags.decode_from_file and bool(_decoder_inputs.wants_records(flags) or flags.tune)
     effects = {"mbr": bool(flags.mbr), "may_sample": flags.decode_interactive, "scores": bool(flags.score_file)}
     settings.check_effect(flags.decode_hparams, of_records=records, **effects)
     devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)
@@ -159,18 +114,14 @@ def _job(flags):
         found,
         settings,
         devices=devices,
-        inputs={f"--{name}": flags[name].value for name in _INPUTS},
+        inputs={f"--{name}": flags[name].value for name in _decoder_inputs.INPUTS},
         **{name: flags[name].value for name in (*names, "compute_dtype")},
     )
 
 
-def _wants_records(flags):
-    return bool(flags.eval_use_test_set or (flags.problem and flags.data_dir))
-
-
 def main(argv=None):
     """Runs the command; returns its exit status."""
-    return _app.main("t2t-decoder", define_flags, run, argv, check=check)
+    return _app.main("t2t-decoder", define_flags, run, argv, check=_decoder_inputs.check)
 
 
 if __name__ == "__main__":

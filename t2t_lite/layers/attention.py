@@ -28,8 +28,8 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         dropout: float in [0, 1), on the attention weights.
         use_bias: bool, biases in the four projections; the paper's equations have none.
         rotary: bool, whether queries and keys of self-attention have rotary positions: see `rotated`.
-        kernel_initializer, bias_initializer: of the projections: see `keras.layers.Dense`.
-        output_initializer: of the last projection's kernel; None: kernel_initializer.
+        kernel_initializer, bias_initializer, output_initializer: see `keras.layers.Dense`; the third is of the last
+            projection's kernel, None: kernel_initializer.
 
     Example:
         >>> layer = MultiHeadAttention(num_heads=2)
@@ -57,9 +57,7 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         super().__init__(**kwargs)
         check_sizes(num_heads=num_heads, key_dim=key_dim, value_dim=value_dim)
         check_rates(dropout=dropout)
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.value_dim = value_dim
+        self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim
         self.dropout_rate = dropout
         self.use_bias = use_bias
         self.rotary = rotary

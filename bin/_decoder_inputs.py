@@ -1,0 +1,57 @@
+"""Which flags of t2t-decoder say what it reads, and which of them go together."""
+
+import os
+
+from t2t_lite import streams
+from t2t_lite.bin import _trained
+from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
+from t2t_lite.errors import UserError
+
+INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
+ONLY_OF_FILES = ("decode_reference", "prefix_file", "alignments_file")
+
+
+def wants_records(flags):
+    """Returns whether a problem's records are asked for."""
+    return bool(flags.eval_use_test_set or (flags.problem and flags.data_dir))
+
+
+def check(flags):
+    """Raises `UserError` for mistakes that can be seen without imports."""
+    _trained.check(flags)
+    flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
+    inputs = [f"--{name}" for name in ("decode_interactive", "decode_from_file", "score_file") if flags[name].value]
+    if flags.tune:
+        has_file = bool(flags.decode_from_file)
+        if has_file != bool(flags.decode_reference) or not (has_file or flags.data_dir):
+            raise UserError("--tune: needs a dev set: --decode_from_file and --decode_reference, or --data_dir.")
+    elif flags.eval_use_test_set and (flags.decode_from_file or flags.decode_interactive or flags.score_file):
+        raise UserError("--eval_use_test_set: is about the problem's records. Leave it out, or --decode_from_file.")
+    elif flags.eval_use_test_set and not flags.data_dir:
+        raise UserError("--eval_use_test_set: needs --data_dir, where the records are.")
+    elif not (inputs or wants_records(flags)) and streams.is_terminal():
+        raise UserError(
+            "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
+            "--data_dir, whose records are decoded."
+        )
+    if len(inputs) > 1:
+        raise UserError(f"{' and '.join(inputs)}: each says what to read. Leave all but one out.")
+    unread = [f"--{name}" for name in (*ONLY_OF_FILES, "mbr") if flags[name].value]
+    if flags.score_file and unread:
+        raise UserError(f"{', '.join(unread)}: only of translations. Leave out, or --score_file.")
+    for name in INPUTS:
+        path = flags[name].value
+        shared = flags.decode_shards > 1 or "shards" in flags.decode_hparams
+        if path and path != "-" and "://" not in path and not os.path.exists(path) and not shared:
+            raise UserError(f"--{name}={path}: no such file. Check the path.")
+    _check_features(flags)
+    if flags.worker_id >= flags.decode_shards:
+        raise UserError(f"--worker_id={flags.worker_id}: expected less than --decode_shards={flags.decode_shards}.")
+
+
+def _check_features(flags):
+    lost = [f"--{name}" for name in _trained.FEATURES_FLAGS if flags[name].present]
+    if lost and not flags.features_file:
+        raise UserError(f"{', '.join(lost)}: only of features. Add --features_file, or leave out.")
+    if flags.features_file and (flags.decode_from_file in ("", "-") or flags.decode_to_file):
+        raise UserError("--features_file: needs --decode_from_file, a file, and no --decode_to_file.")

@@ -1,0 +1,33 @@
+"""The flags of `t2t-trainer --describe`."""
+
+from t2t_lite.errors import UserError
+from t2t_lite.ranges import GIGABYTES, SHARE, TERAFLOPS, VOCAB_SIZE
+
+
+def define_flags(flags):
+    """Declares them."""
+    flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, and stop.")
+    flags.DEFINE_path("plot", None, "Of --describe: draw the learning rate and the positional encoding into this file.")
+    flags.DEFINE_integer("vocab_size", None, "Of --describe: ids; default: the data's, or 37000.", limits=VOCAB_SIZE)
+    flags.DEFINE_integer(
+        "target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", limits=VOCAB_SIZE
+    )
+    for name, of_what, limits in (
+        ("gpu_memory", "GB of one GPU: prints the largest batch_size for it", GIGABYTES),
+        ("gpu_tflops", "peak of one GPU in TFLOP/s; default: an A100's", TERAFLOPS),
+        ("gpu_utilization", "share of that peak which training reaches; default: the paper's", SHARE),
+        ("gpu_link", "GB/s between GPUs, each way; default: an A100's NVLink and PCIe", GIGABYTES),
+    ):
+        flags.DEFINE_float(name, None, f"Of --describe: {of_what}.", limits=limits)
+
+
+def refuse_alone(flags):
+    """Raises `UserError` for one of them without --describe."""
+    if flags.plot:
+        raise UserError(f"--plot={flags.plot}: only for --describe. The curves of a run are drawn by --summary.")
+    for name in ("vocab_size", "target_vocab_size"):
+        if flags[name].present:
+            raise UserError(f"--{name}={flags[name].value}: only for --describe; training takes the vocabulary's size.")
+    for name in ("gpu_memory", "gpu_tflops", "gpu_utilization", "gpu_link"):
+        if flags[name].present:
+            raise UserError(f"--{name}={flags[name].value:g}: only for --describe; add it, or leave this out.")
