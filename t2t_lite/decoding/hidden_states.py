@@ -20,7 +20,7 @@ LAYERS = {
 def has_hidden_states(model):
     """Returns whether a model's `encode` returns hidden states on request, as an encoder's does."""
     encode = getattr(model, "encode", None)
-    return encode is not None and "return_hidden_states" in inspect.signature(encode).parameters
+    return callable(encode) and "return_hidden_states" in inspect.signature(encode).parameters
 
 
 def features_of(model, layers="last", join=None, pooling=None):

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from t2t_lite.export.encoder_signatures import EncoderSignatures
 from t2t_lite.export.reading import SPACE
+from t2t_lite.text.ragged_rows import row_ids
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 from t2t_lite.text.words import space_before
 
@@ -19,21 +20,25 @@ class TagSignatures(EncoderSignatures):
         Rows are padded with "" and 0. A probability is that of the tag.
         """
         words, pieces = self._words(inputs)
-        is_cut = tf.reduce_any(words.with_values(pieces.row_lengths() >= self.max_input_length), 1)
-        pieces = pieces[:, : self.max_input_length - 1]
-        lengths = pieces.row_lengths()
+        longest = self.max_input_length - 1
+        is_cut = tf.reduce_any(words.with_values(pieces.row_lengths() > longest), 1)
+        lengths = tf.minimum(pieces.row_lengths(), longest)
         starts = tf.cumsum(lengths, exclusive=True)
         starts = words.with_values(starts) - tf.gather(tf.concat([starts, [0]], 0), words.row_starts())[:, None]
-        is_kept = words.with_values(starts.values + lengths < self.max_input_length)
+        ends = words.with_values(starts.values + lengths)
+        is_kept = words.with_values(ends.values <= longest)  # the first words of each sentence
         counts = tf.reduce_sum(tf.cast(is_kept, tf.int64), 1)
-        ids = tf.RaggedTensor.from_row_lengths(tf.ragged.boolean_mask(pieces, is_kept.values), counts).merge_dims(1, 2)
+        kept_pieces = tf.reduce_sum(words.with_values(tf.where(is_kept.values, lengths, 0)), 1)
+        ids = words.with_values(pieces).merge_dims(1, 2)[:, :longest]
+        ids = tf.RaggedTensor.from_tensor(ids.to_tensor(), kept_pieces)
         probabilities = self._predictor.probabilities(_ended(ids))
-        starts, kept = (tf.ragged.boolean_mask(each, is_kept).to_tensor() for each in (starts, words))
-        of_words = tf.gather(probabilities, starts, batch_dims=1)
-        is_there = tf.sequence_mask(counts, tf.shape(kept)[1])
+        width = tf.reduce_max(tf.concat([counts, [0]], 0))  # also of no rows
+        starts, kept = (each[:, :width].to_tensor() for each in (starts, words))
+        is_there = tf.sequence_mask(counts, width)
+        of_words = tf.gather(probabilities, tf.where(is_there, starts, 0), batch_dims=1)
         tags = tf.gather(tf.constant(self._predictor.labels), tf.argmax(of_words, -1))
         return {
-            "words": kept,
+            "words": tf.where(is_there, kept, ""),
             "tags": tf.where(is_there, tags, ""),
             "probabilities": tf.where(is_there, tf.reduce_max(of_words, -1), 0.0),
             "truncated": is_cut | (counts < words.row_lengths()),
@@ -55,7 +60,7 @@ class TagSignatures(EncoderSignatures):
         """string [batch] -> words, string [batch, (words)], and the pieces of each, int32 [all words, (pieces)]."""
         texts = tf.strings.unicode_transcode(inputs, "UTF-8", "UTF-8", errors="replace")
         words = tf.strings.split(tf.strings.regex_replace(texts, f"{SPACE}+", " "))
-        is_first = tf.cast(words.value_rowids(), tf.int32)
+        is_first = row_ids(words)
         is_first = tf.concat([tf.fill([tf.minimum(tf.size(is_first), 1)], True), is_first[1:] != is_first[:-1]], 0)
         pieces = self.encode(tf.where(is_first, "", space_before(self._encoder)) + words.values)
         is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)

@@ -11,6 +11,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
+from t2t_lite.text.ragged_rows import row_ids
+
 _DIGITS = 7  # of the largest code point
 _UNDEFINED = "\u3013"
 _ESCAPE = r"\\\\|\\u|\\[0-9]+;"
@@ -39,7 +41,7 @@ class SubwordGraph:
     def encode(self, strings):
         """string [batch] -> int32 ragged [batch, (length)], without EOS."""
         codes = tf.strings.unicode_decode(strings, "UTF-8")
-        rows, codes = codes.value_rowids(), codes.values
+        rows, codes = row_ids(codes), codes.values
         known = _in_ranges(codes)
         begins = tf.concat([tf.ones_like(rows[:1], tf.bool), (known[1:] != known[:-1]) | (rows[1:] != rows[:-1])], 0)
         token_of_each = tf.cumsum(tf.cast(begins, tf.int64)) - 1

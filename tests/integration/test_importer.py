@@ -146,4 +146,5 @@ def test_a_language_model(call_command, assert_user_error, tmp_path, monkeypatch
     expected = [True, *list(settings.values())[1:]]
     names = ("sampling", "temperature", "top_k", "top_p", "seed", "extra_length", "no_repeat_ngram_size")
     assert [given[0][name] for name in (*names, "repetition_penalty")] == expected
-    assert_user_error(call_command("t2t-exporter", "--output_dir=run", "--decode_hparams=stop=x"), "stop: not kept")
+    assert call_command("t2t-exporter", "--output_dir=run", "--decode_hparams=stop=x").stdout == "x\n"
+    assert [*given[1]["stop"]] == ["x"]

@@ -1,5 +1,6 @@
 """t2t-server as installed, with two exports: answers, versions, load, signals, and mistakes."""
 
+import contextlib
 import json
 import random
 import shutil
@@ -152,7 +153,8 @@ def test_what_is_no_request(server, sent, status):
     host, port = server.address.split(":")
     with socket.create_connection((host, int(port)), 20) as connection:
         connection.sendall(sent)
-        connection.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(OSError):  # the server may have refused it and closed before
+            connection.shutdown(socket.SHUT_WR)
         answer = connection.recv(2**16)
     assert answer.split(b" ")[1:2] == ([status] if status else [])
     assert server.get("/health") == (200, '{"status": "SERVING"}')

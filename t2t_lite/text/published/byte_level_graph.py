@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from t2t_lite.text.published import character_classes
 from t2t_lite.text.published.byte_level_words import CHARACTERS, CONTRACTIONS
+from t2t_lite.text.ragged_rows import row_ids
 
 _END = -1  # stands behind each text in place of a code point, so that no word spans two texts
 
@@ -19,7 +20,7 @@ def encode(strings, tokenizer):
     codes = tf.concat([tf.strings.unicode_decode(texts, "UTF-8"), ends], axis=1)
     is_real = codes.flat_values != _END
     begins = tf.boolean_mask(_begins(codes.flat_values), is_real)  # bool [characters]
-    rows = tf.boolean_mask(tf.boolean_mask(codes.value_rowids(), is_real), begins)  # int64 [words]
+    rows = tf.boolean_mask(tf.boolean_mask(row_ids(codes), is_real), begins)  # int64 [words]
     read = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
     read = tf.cast(read, tf.int32)  # [bytes]
     is_first = tf.bitwise.bitwise_and(read, 0xC0) != 0x80  # of its character
