@@ -64,9 +64,8 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
 
     draw, count = np.random.default_rng(SEED), len(expected)
     of_all = np.array(scores(slice(None)))
-    samples = np.array(
-        [scores(draw.integers(count, size=count)) for _ in range(RESAMPLES)]
-    )  # [resamples, names, systems]
+    samples = [scores(draw.integers(count, size=count)) for _ in range(resamples)]
+    samples = np.array(samples)  # [resamples, names, systems]
     report = {"task": task, "answers": count, "resamples": resamples, "seed": SEED, "metrics": {}}
     for number, name in enumerate(names):
         score, sample = of_all[number], samples[:, number]

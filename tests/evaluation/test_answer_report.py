@@ -53,6 +53,13 @@ def test_both_systems_are_scored_on_the_same_resamples():
     assert (same["difference"], same["difference_interval"], same["p_value"]) == (0.0, [0.0, 0.0], 1.0)
 
 
+def test_as_many_resamples_are_drawn_as_asked_for():
+    """The p-value is a number of resamples, plus one, out of their number, plus one."""
+    made = make_report("classification", ["accuracy"], EXPECTED, wrong(0.2, 0), wrong(0.23, 1), resamples=10)
+    p_value = made["metrics"]["accuracy"]["p_value"]
+    assert p_value * 11 == pytest.approx(round(p_value * 11)) and p_value >= 1 / 11
+
+
 def test_a_report_is_the_same_every_time():
     assert report(wrong(0.2, 0)) == report(wrong(0.2, 0))
     assert report(wrong(0.2, 0))["accuracy"]["interval"] == report(wrong(0.2, 0), wrong(0.3, 1))["accuracy"]["interval"]
