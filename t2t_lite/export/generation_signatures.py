@@ -16,7 +16,7 @@ from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.search.stop_strings import stop_table
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
-from t2t_lite.export.reading import TEXTS, longest_input
+from t2t_lite.export.reading import TEXTS, encoding, longest_input
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA, Range, typed_value
 from t2t_lite.search_options import SearchOptions
@@ -68,7 +68,7 @@ class GenerationSignatures:
         self._encoder = generator.encoders["targets"]
         self._stops = stop_table(self._encoder, self._options.stop, continues=True) if self._options.stop else None
         # One function, since it has the vocabulary's whole file as a constant.
-        self._read = tf.function(self._pieces, input_signature=[TEXTS], autograph=False)
+        self._read = encoding(self._encoder)
         ids, lengths, alphas = (tf.TensorSpec([None] * rank, kind) for rank, kind in _SEARCHED)
         self._continued = tf.function(
             self._search, input_signature=[ids, lengths, alphas, tf.TensorSpec([None, 2], tf.int32)], autograph=False
@@ -148,11 +148,6 @@ class GenerationSignatures:
 
     def _clipped(self, extra_length):
         return tf.clip_by_value(extra_length, 1, max(_LARGEST_EXTRA_LENGTH, self._options.extra_length))
-
-    def _pieces(self, texts):
-        """string [batch] -> int32 ragged [batch, (length)]."""
-        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
-        return self._encoder.tf_encode(texts)
 
     def _generate(self, texts, alpha, seed, extra_length):
         pieces = self._read(texts)

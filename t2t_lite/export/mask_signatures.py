@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from t2t_lite.data.masking import mask_of
 from t2t_lite.export.encoder_signatures import EncoderSignatures
+from t2t_lite.export.reading import valid
 from t2t_lite.ranges import Range, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -32,7 +33,7 @@ class MaskSignatures(EncoderSignatures):
 
     def read(self, inputs):
         """See `EncoderSignatures`; a text is read as `Predictor.fill_mask` does."""
-        texts = tf.strings.unicode_transcode(inputs, "UTF-8", "UTF-8", errors="replace")
+        texts = valid(inputs)
         parts = tf.strings.split(texts, self._mask)  # ragged [batch, (parts)]
         rows = parts.value_rowids()
         is_last = tf.concat([rows[1:] != rows[:-1], tf.fill([tf.minimum(tf.size(rows), 1)], True)], 0)

@@ -31,6 +31,11 @@ class Sources(typing.NamedTuple):
     truncated: tf.Tensor
 
 
+def valid(texts):
+    """string, any bytes -> the same in UTF-8, with U+FFFD in place of what is none."""
+    return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+
+
 def longest_input(given, most):
     """Returns the longest input of an export in ids: what is given, or for None 512, but at most `most`."""
     return min(_LONGEST, most) if given is None else given
@@ -67,7 +72,7 @@ def row_reader(encode, longest, num_texts):
         first, second = lengths[:rows], lengths[rows:] if num_texts > 1 else tf.zeros([rows], tf.int32)
         kept = kept_lengths(first, second, longest - num_texts)
         each = tf.concat(kept[:num_texts], 0)
-        sides = tf.RaggedTensor.from_tensor(_with_eos(pieces, each), each + 1)
+        sides = tf.RaggedTensor.from_tensor(with_eos(pieces, each), each + 1)
         ids = tf.concat([sides[at * rows : (at + 1) * rows] for at in range(num_texts)], 1)
         return ids.to_tensor(), first + second > tf.add_n(kept)
 
@@ -92,18 +97,18 @@ def encoding(encoder):
     """Returns a tf.function: string [batch], any bytes -> int32 ragged [batch, (length)]. See `reader`."""
 
     def encode(texts):
-        return encoder.tf_encode(tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace"))
+        return encoder.tf_encode(valid(texts))
 
     return tf.function(encode, input_signature=[TEXTS], autograph=False)
 
 
 def _read(encoder, longest, texts):
-    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+    texts = valid(texts)
     pieces = encoder.tf_encode(texts)  # ragged [batch, (length)]
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
     is_blank = tf.strings.regex_full_match(texts, BLANK) | (lengths == 0)
     kept = tf.minimum(lengths, longest)
-    return Sources(_with_eos(pieces, kept), kept, is_blank, lengths > longest)
+    return Sources(with_eos(pieces, kept), kept, is_blank, lengths > longest)
 
 
 def blanked(sources):
@@ -118,7 +123,7 @@ def blanked(sources):
     )
 
 
-def _with_eos(pieces, kept):
+def with_eos(pieces, kept):
     """Ragged int32 [batch, (length)], int32 [batch] -> int32 [batch, width]: the first `kept` of a row, EOS, then 0."""
     width = tf.reduce_max(tf.concat([kept, [0]], 0)) + 1  # at least 1, even in an empty batch
     ids = pieces[:, :width].to_tensor(0, shape=[None, None])

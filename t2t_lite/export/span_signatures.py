@@ -8,7 +8,7 @@ from t2t_lite.data.text_problems.span_problem import DOC_STRIDE, LONGEST_QUESTIO
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.answers import LONGEST_ANSWER
 from t2t_lite.export.encoder_signatures import EncoderSignatures
-from t2t_lite.export.reading import TEXTS
+from t2t_lite.export.reading import TEXTS, valid
 from t2t_lite.ranges import Range, typed_value
 from t2t_lite.text.offsets_graph import encode_with_offsets, has_offsets
 from t2t_lite.text.vocabulary import EOS_ID
@@ -52,7 +52,7 @@ class SpanSignatures(EncoderSignatures):
 
     def encode(self, texts):
         """See `EncoderSignatures`."""
-        return self._spanned(_valid(texts))[0]
+        return self._spanned(valid(texts))[0]
 
     def predict(self, question, context):
         """Finds answers.
@@ -65,7 +65,7 @@ class SpanSignatures(EncoderSignatures):
             "probabilities" float32, among all parts that may be the answer; "truncated" bool, the question or the
             context was cut}, [batch] each. An answer has at most 30 pieces; of an empty context it is "".
         """
-        texts = [*map(_valid, self.checked(question, context))]
+        texts = [*map(valid, self.checked(question, context))]
         count = tf.size(question)
         ids, starts, ends = self._spanned(tf.concat(texts, 0))
         spans = ids.with_values(tf.stack([starts, ends], 1))[count:]
@@ -154,7 +154,3 @@ class SpanSignatures(EncoderSignatures):
             shape_invariants=(tf.TensorShape([]), shape),
         )
         return found
-
-
-def _valid(texts):
-    return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")

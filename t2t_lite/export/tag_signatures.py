@@ -3,9 +3,9 @@
 import tensorflow as tf
 
 from t2t_lite.export.encoder_signatures import EncoderSignatures
-from t2t_lite.export.reading import SPACE
+from t2t_lite.export.reading import SPACE, valid, with_eos
 from t2t_lite.text.ragged_rows import row_ids
-from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
+from t2t_lite.text.vocabulary import UNK_ID
 from t2t_lite.text.words import space_before
 
 
@@ -29,9 +29,8 @@ class TagSignatures(EncoderSignatures):
         is_kept = words.with_values(ends.values <= longest)  # the first words of each sentence
         counts = tf.reduce_sum(tf.cast(is_kept, tf.int64), 1)
         kept_pieces = tf.reduce_sum(words.with_values(tf.where(is_kept.values, lengths, 0)), 1)
-        ids = words.with_values(pieces).merge_dims(1, 2)[:, :longest]
-        ids = tf.RaggedTensor.from_tensor(ids.to_tensor(), kept_pieces)
-        probabilities = self._predictor.probabilities(_ended(ids))
+        ids = with_eos(words.with_values(pieces).merge_dims(1, 2), tf.cast(kept_pieces, tf.int32))
+        probabilities = self._predictor.probabilities(ids)
         width = tf.reduce_max(tf.concat([counts, [0]], 0))  # also of no rows
         starts, kept = (each[:, :width].to_tensor() for each in (starts, words))
         is_there = tf.sequence_mask(counts, width)
@@ -48,8 +47,8 @@ class TagSignatures(EncoderSignatures):
         """See `EncoderSignatures`."""
         words, pieces = self._words(inputs)
         ids = words.with_values(pieces).merge_dims(1, 2)
-        longest = self.max_input_length - 1
-        return _ended(ids[:, :longest]), ids.row_lengths() > longest
+        lengths, longest = tf.cast(ids.row_lengths(), tf.int32), self.max_input_length - 1
+        return with_eos(ids, tf.minimum(lengths, longest)), lengths > longest
 
     def described(self):
         """See `EncoderSignatures`."""
@@ -58,7 +57,7 @@ class TagSignatures(EncoderSignatures):
 
     def _words(self, inputs):
         """string [batch] -> words, string [batch, (words)], and the pieces of each, int32 [all words, (pieces)]."""
-        texts = tf.strings.unicode_transcode(inputs, "UTF-8", "UTF-8", errors="replace")
+        texts = valid(inputs)
         words = tf.strings.split(tf.strings.regex_replace(texts, f"{SPACE}+", " "))
         is_first = row_ids(words)
         is_first = tf.concat([tf.fill([tf.minimum(tf.size(is_first), 1)], True), is_first[1:] != is_first[:-1]], 0)
@@ -66,8 +65,3 @@ class TagSignatures(EncoderSignatures):
         is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
         unknown = tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(is_empty)], UNK_ID), is_empty)
         return words, tf.concat([pieces, unknown], 1)
-
-
-def _ended(ids):
-    """Ragged int32 [batch, (length)] -> int32 [batch, width]: EOS at the end of each row, then 0."""
-    return tf.concat([ids, tf.fill([ids.nrows(), 1], EOS_ID)], 1).to_tensor()

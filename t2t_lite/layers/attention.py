@@ -116,8 +116,8 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
             return ops.reshape(dense(x), (batch, length, dense.units))
         batch, length, hidden_size = ops.shape(x)
         # One matrix product of two dimensions: the batched form is slower, and its gradient much slower.
-        x = ops.reshape(dense(ops.reshape(x, (-1, hidden_size))), (batch, length, self.num_heads, -1))
-        return _swap(x)
+        heads = (batch, length, self.num_heads, dense.units // self.num_heads)  # a -1 would mean 0 in an empty batch
+        return _swap(ops.reshape(dense(ops.reshape(x, (-1, hidden_size))), heads))
 
     def attend(self, query, key, value, mask, training):
         """Scaled dot-product attention (paper, equation 1). Override to change how heads attend.

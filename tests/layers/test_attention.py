@@ -219,3 +219,9 @@ def test_bad_arguments_are_named(arguments, words):
 def test_heads_that_do_not_divide():
     with pytest.raises(ValueError, match=r"num_heads=3. Nearest valid num_heads: (2|4)"):
         layers.MultiHeadAttention(3)(X)
+
+
+def test_a_batch_without_rows():
+    layer = layers.MultiHeadAttention(num_heads=2)
+    layer.build((None, None, 8))
+    assert layer(np.zeros((0, 3, 8), "float32")).shape == (0, 3, 8)
