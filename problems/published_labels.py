@@ -1,14 +1,14 @@
 """Classes, pairs and answers of published texts, under tensor2tensor's names: IMDb, GLUE, SNLI and SQuAD.
 
 docs/encoders.md says what is in them. The archives are looked for in `--tmp_dir`, also unpacked, or downloaded there.
-Those of GLUE are no longer where tensor2tensor looked for them; they are at gluebenchmark.com's present address.
+GLUE's are not looked for where tensor2tensor did, but at dl.fbaipublicfiles.com.
 """
 
 import os
 
 from t2t_lite.corpora import downloads, plain_text, source_files
-from t2t_lite.corpora.labelled_files import read_squad
 from t2t_lite.data.problem import SpanProblem, Text2ClassProblem, TextConcat2ClassProblem, VocabType
+from t2t_lite.data.text_problems.span_problem import squad_samples
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.problems.published_files import PublishedFiles, files_of_splits
 from t2t_lite.registry import register_problem
@@ -165,8 +165,7 @@ class Squad(PublishedFiles, SpanProblem):
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": question, "context": str, "answer": (start, end)}."""
-        for found in read_squad(os.path.join(tmp_dir, self.text_files[dataset_split])):
-            yield {"inputs": found.question, "context": found.context, "answer": found.answer}
+        return squad_samples(os.path.join(tmp_dir, self.text_files[dataset_split]))
 
 
 @register_problem

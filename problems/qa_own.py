@@ -9,8 +9,8 @@ only `--data_dir=D`.
 import types
 
 from t2t_lite import registry
-from t2t_lite.corpora.labelled_files import read_squad
 from t2t_lite.data.problem import SpanProblem
+from t2t_lite.data.text_problems.span_problem import squad_samples
 from t2t_lite.problems.labelled_own import LabelledOwn, remembered
 from t2t_lite.ranges import SEQUENCE_LENGTH, typed_value
 
@@ -69,5 +69,4 @@ class QaOwn(LabelledOwn, SpanProblem):
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": question, "context": str, "answer": (start, end)}."""
         for facts in self.files_of(dataset_split):
-            for found in read_squad(facts["path"]):
-                yield {"inputs": found.question, "context": found.context, "answer": found.answer}
+            yield from squad_samples(facts["path"])

@@ -1,11 +1,11 @@
 """Files of labelled text: columns divided by tabs, CoNLL's columns, and SQuAD's JSON."""
 
-import json
 import re
 from typing import NamedTuple
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.files.safe_json import strict_json
 
 
 def read_columns(path, columns):
@@ -116,9 +116,9 @@ def read_squad(path, with_answers=True):
             is not in its context at the place given.
     """
     try:
-        articles = json.loads("".join(plain_text.read_text(path)))["data"]
+        articles = strict_json("".join(plain_text.read_text(path)))["data"]
         paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise UserError(f"{path}: not JSON, or cut off: {error}. Expected a file in SQuAD's format.") from None
     except (TypeError, KeyError):
         paragraphs = None

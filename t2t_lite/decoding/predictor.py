@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from t2t_lite import tasks
 from t2t_lite.backend import check_tensorflow
-from t2t_lite.data.masking import mask_of
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.hidden_states import features_of
 from t2t_lite.decoding.span_reader import SpanReader
@@ -139,8 +138,7 @@ class Predictor:
         if not (isinstance(self._reader, MaskReader) and hasattr(self.model, "ids_logits")):
             raise UserError(f"fill_mask: {self.problem.full_name} is no masked language model.")
         top = typed_value("top", top, int, Range(1, self.encoders["inputs"].vocab_size))
-        mask_id, _ = mask_of(self.encoders["inputs"])
-        guesses = functools.partial(self._guesses, mask_id=mask_id, top=top)
+        guesses = functools.partial(self._guesses, mask_id=self._reader.mask[0], top=top)
         found = self._batched(self._readings(texts, max_length), batch_size, guesses, on_progress)
         return [self._reader.candidates(best) for (best,) in found]
 

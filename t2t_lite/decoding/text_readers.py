@@ -1,6 +1,7 @@
 """What an encoder reads of a text, and what its logits say of it: classes, numbers and masked words."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import tensorflow as tf
@@ -126,6 +127,11 @@ class ValueReader(TextReader):
 class MaskReader(TextReader):
     """Masked words. Texts in which nothing is masked, and pairs, are read as a whole, and only for features."""
 
+    @functools.cached_property
+    def mask(self):
+        """(id, piece) of the mask. Raises `UserError` if the vocabulary has none."""
+        return mask_of(self.encoder)
+
     def texts(self, text):
         """Returns a text, or a pair, as a tuple. Raises `UserError` for another number of texts."""
         return text if isinstance(text, tuple) and len(text) == 2 else super().texts(text)
@@ -136,7 +142,7 @@ class MaskReader(TextReader):
         Raises:
             UserError: there is no mask, or the text is too long.
         """
-        mask_id, mask = mask_of(self.encoder)
+        mask_id, mask = self.mask
         (text,) = super().texts(text)
         before, *others = text.split(mask)
         if not others:

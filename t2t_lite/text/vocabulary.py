@@ -218,11 +218,7 @@ class TokenTextEncoder(TextEncoder):
 
     def tf_decode(self, ids):
         """In a graph: int32 [batch, length] -> string [batch]."""
-        import tensorflow as tf
-
-        ids = tf_visible(ids)
-        ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
-        return tf.strings.reduce_join(tf.gather(tf.constant(self._words), ids), axis=-1, separator=" ")
+        return tf_joined(ids, self._words, separator=" ")
 
     @property
     def tf_resources(self):
@@ -390,3 +386,12 @@ def tf_visible(ids):
 
     is_end = tf.cast(ids == EOS_ID, tf.int32)
     return tf.ragged.boolean_mask(ids, (tf.cumsum(is_end, axis=1) == 0) & (ids != PAD_ID))
+
+
+def tf_joined(ids, pieces, separator=""):
+    """In a graph: int32 [batch, length] -> string [batch], the pieces, by id, of `tf_visible` ids; others have none."""
+    import tensorflow as tf
+
+    ids = tf_visible(ids)
+    ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < len(pieces)))
+    return tf.strings.reduce_join(tf.gather(tf.constant(pieces), ids), axis=-1, separator=separator)

@@ -50,7 +50,7 @@ def objective_sums(outputs, batch, label_smoothing=0.0):
 
 
 def _loss(logits, labels, label_smoothing):
-    """Returns (objective, nats) of a feature; of numbers, which have one logit, twice the squared error."""
+    """Returns (objective, nats) of a feature; both are the squared error of numbers, which have one logit."""
     if logits.shape[-1] == 1:
         error = squared_error(logits, labels)
         return error, tf.stop_gradient(error)

@@ -1,12 +1,11 @@
 """Runs that differ only in their random seed, with the mean and the spread of their best evaluations."""
 
 import gc
-import json
 import os
 import statistics
 
 from t2t_lite.console import table
-from t2t_lite.files import write_bytes
+from t2t_lite.files import write_json
 from t2t_lite.runs.checkpoints import checkpoint_step
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training.best_checkpoint import best_checkpoint
@@ -35,7 +34,7 @@ def train_seeds(seeds, output_dir, train):
             return None
         gc.collect()  # a model that is not used any more, before the next one needs its memory
     summary = summarize({seed: folder_of(output_dir, seed) for seed in seeds})
-    write_bytes(os.path.join(output_dir, SUMMARY), (json.dumps(summary, indent=2) + "\n").encode())
+    write_json(os.path.join(output_dir, SUMMARY), summary)
     return as_text(summary)
 
 

@@ -4,6 +4,7 @@ import functools
 import types
 from typing import NamedTuple
 
+from t2t_lite.corpora.labelled_files import read_squad
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.offsets import encode_with_offsets
@@ -69,6 +70,12 @@ class SpanProblem(Text2TextProblem):
         """Returns the settings of text problems, and those of windows."""
         rows = {"sequence_length": self.sequence_length, "doc_stride": self.doc_stride}
         return {**super().generation_settings(), **rows}
+
+
+def squad_samples(path):
+    """Yields the samples of a file in SQuAD's format, each with the answer that is given most often."""
+    for found in read_squad(path):
+        yield {"inputs": found.question, "context": found.context, "answer": found.answer}
 
 
 def _checked_answer(name, sample):

@@ -8,7 +8,7 @@ import functools
 
 from t2t_lite.text.published.bpe_encoder import BPEEncoder
 from t2t_lite.text.published.byte_level_words import CHARACTERS, spelled, split
-from t2t_lite.text.vocabulary import tf_visible
+from t2t_lite.text.vocabulary import tf_joined
 
 _BYTES = {character: byte for byte, character in enumerate(CHARACTERS)}
 
@@ -38,10 +38,7 @@ class ByteLevelBPEEncoder(BPEEncoder):
         """In a graph: int32 [batch, length] -> string [batch]; invalid UTF-8 becomes U+FFFD."""
         import tensorflow as tf
 
-        ids = tf_visible(ids)
-        ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
-        joined = tf.strings.reduce_join(tf.gather(tf.constant(self.piece_bytes), ids), axis=-1)
-        return tf.strings.unicode_transcode(joined, "UTF-8", "UTF-8")
+        return tf.strings.unicode_transcode(tf_joined(ids, self.piece_bytes), "UTF-8", "UTF-8")
 
     def _split(self, text):
         return split(text)

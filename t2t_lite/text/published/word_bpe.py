@@ -9,7 +9,7 @@ import functools
 from t2t_lite.text.published.bert_normalization import normalization
 from t2t_lite.text.published.bpe_encoder import BPEEncoder
 from t2t_lite.text.published.bpe_files import WORD_END
-from t2t_lite.text.vocabulary import UNK_ID, tf_visible
+from t2t_lite.text.vocabulary import UNK_ID, tf_joined
 
 # Code points for private use, which no normalised text has: of symbols with `</w>`, and of all that have no token.
 _FIRST_LAST, _UNKNOWN = 0xF0000, 0x10FFFD
@@ -49,9 +49,7 @@ class WordBPEEncoder(BPEEncoder):
         """In a graph: int32 [batch, length] -> string [batch]."""
         import tensorflow as tf
 
-        ids = tf_visible(ids)
-        ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
-        joined = tf.strings.reduce_join(tf.gather(tf.constant(self.tokens), ids), axis=-1)
+        joined = tf_joined(ids, self.tokens)
         return tf.strings.regex_replace(tf.strings.regex_replace(joined, f"{WORD_END}$", ""), WORD_END, " ")
 
     def _split(self, text):

@@ -14,7 +14,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.published.bert_normalization import normalization
 from t2t_lite.text.published.published_encoder import PublishedEncoder
-from t2t_lite.text.vocabulary import tf_visible
+from t2t_lite.text.vocabulary import tf_joined
 from t2t_lite.text.word_cache import WordCache
 
 ENDING = "vocab.txt"
@@ -73,10 +73,7 @@ class WordPieceEncoder(PublishedEncoder):
         """In a graph: int32 [batch, length] -> string [batch]."""
         import tensorflow as tf
 
-        ids = tf_visible(ids)
-        ids = tf.ragged.boolean_mask(ids, (ids > 0) & (ids < self.vocab_size))
-        joined = tf.strings.reduce_join(tf.gather(tf.constant(self.tokens), ids), axis=-1, separator=" ")
-        return tf.strings.regex_replace(joined, " ##", "")
+        return tf.strings.regex_replace(tf_joined(ids, self.tokens, separator=" "), " ##", "")
 
     def _encode(self, text):
         words = text.translate(normalization(self.lower)).split(" ")
