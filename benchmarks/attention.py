@@ -1,23 +1,42 @@
 """Time and memory of the kinds of self-attention: one layer, forward and backward.
 
-Usage: python benchmarks/attention.py [--rounds N] > result.json
+python -m benchmarks.attention
 
-For each comparison the two layers take turns in one process, and the median of the ratios of neighbouring turns is
-given. `keras` is keras.layers.MultiHeadAttention; `_bare` layers are without their projections. Memory is the growth of
-the peak resident set in a process of its own that runs one layer.
+For each comparison the two layers take turns in one process. `keras` is keras.layers.MultiHeadAttention; `_bare` layers
+are without their projections. Memory is the growth of the peak resident set in a process of its own that runs one
+layer; the exponent is the slope of time against length, both as logarithms.
 """
 
-import argparse
 import json
 import math
-import os
-import platform
-import resource
 import statistics
-import subprocess
 import sys
 import time
 
+from benchmarks.harness.command import alone, main, rounds_of
+from benchmarks.harness.turns import peak_mb
+
+TITLE = "Kinds of self-attention, one layer"
+SIDES = {
+    "restricted": "restricted, 64 neighbours",
+    "full": "full",
+    "keras": "keras MultiHeadAttention",
+    "restricted_bare": "restricted, no projections",
+    "full_bare": "full, no projections",
+    "relative": "relative, 20 positions",
+    "relative_values": "relative, values too",
+}
+NEEDS = {}
+# What is compared: two layers, batch, length.
+PAIRS = (
+    ("restricted", "full", 1, 4096),
+    ("restricted", "full", 1, 8192),
+    ("restricted", "keras", 1, 4096),
+    ("restricted_bare", "full_bare", 1, 4096),
+    ("restricted", "full", 8, 512),
+    ("relative", "full", 16, 256),
+    ("relative_values", "full", 16, 256),
+)
 HIDDEN_SIZE, NUM_HEADS, NEIGHBORHOOD, MAX_RELATIVE_POSITION = 512, 8, 64, 20
 
 
@@ -82,36 +101,6 @@ def seconds(step):
     return time.perf_counter() - begin
 
 
-def compare(first, second, batch, length, rounds):
-    """Returns the medians of both layers' seconds and of the ratio first / second, turn by turn."""
-    steps = [make_step(kind, batch, length) for kind in (first, second)]
-    for step in steps:
-        step(), step()
-    turns = [(seconds(steps[0]), seconds(steps[1])) for _ in range(rounds)]
-    return {
-        "layers": [first, second],
-        "batch": batch,
-        "length": length,
-        "seconds": [round(statistics.median(t), 4) for t in zip(*turns, strict=True)],
-        "ratio": round(statistics.median(a / b for a, b in turns), 3),
-    }
-
-
-def peak_megabytes(kind, batch, length):
-    """Returns how much a step adds to the peak resident set of a fresh process."""
-    command = [sys.executable, __file__, "--peak", f"{kind},{batch},{length}"]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def measure_peak(kind, batch, length):
-    """Prints what `peak_megabytes` returns."""
-    make_step(kind, 1, 64)()  # TensorFlow itself, its thread pools and oneDNN's buffers
-    step = make_step(kind, batch, length)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    step(), step()
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
-
-
 def growth(kind, lengths, rounds):
     """Returns the exponent of time against length: the slope of a line through the logarithms."""
     steps = {n: make_step(kind, 1, n) for n in lengths}
@@ -120,31 +109,44 @@ def growth(kind, lengths, rounds):
     times = {n: statistics.median(seconds(step) for _ in range(rounds)) for n, step in steps.items()}
     x, y = [math.log(n) for n in lengths], [math.log(times[n]) for n in lengths]
     slope = statistics.linear_regression(x, y).slope
-    return {"layer": kind, "seconds": {n: round(t, 4) for n, t in times.items()}, "exponent": round(slope, 3)}
+    return {"exponent": round(slope, 3)}
 
 
-def main():
-    """Runs all comparisons and prints them as JSON lines."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--peak", help="used by the script itself")
-    options = parser.parse_args()
-    if options.peak:
-        kind, batch, length = options.peak.split(",")
-        measure_peak(kind, int(batch), int(length))
-        return
-    print(json.dumps({"machine": platform.processor() or platform.machine(), "cores": os.cpu_count()}))
-    for length in (4096, 8192):
-        print(json.dumps(compare("full", "restricted", 1, length, options.rounds)), flush=True)
-    print(json.dumps(compare("keras", "restricted", 1, 4096, options.rounds)), flush=True)
-    print(json.dumps(compare("full_bare", "restricted_bare", 1, 4096, options.rounds)), flush=True)
-    print(json.dumps(compare("restricted", "full", 8, 512, options.rounds)), flush=True)
-    for kind in ("relative", "relative_values"):
-        print(json.dumps(compare(kind, "full", 16, 256, options.rounds)), flush=True)
-    print(json.dumps(growth("restricted", [1024, 2048, 4096, 8192, 16384], options.rounds)), flush=True)
-    peaks = {kind: peak_megabytes(kind, 1, 4096) for kind in ("full", "restricted")}
-    print(json.dumps({"length": 4096, "peak_megabytes": peaks, "ratio": round(peaks["full"] / peaks["restricted"], 2)}))
+def measure(result, flags):
+    """Compares pairs of layers, then their memory, and how time grows with length."""
+    this, rounds = sys.modules[__name__], rounds_of(flags, 3)
+    for first, second, batch, length in PAIRS[4:] if flags.quick else PAIRS:
+        if {first, second} <= set(flags.sides):
+            print(f"attention: {first} and {second}, length {length}", file=sys.stderr)
+            found = alone(this, first, other=second, batch=batch, length=length, rounds=rounds)
+            result.add(f"{batch} x {length} ids", "seconds", found)
+    length = 256 if flags.quick else 4096
+    memory = [name for name in ("restricted", "full", "keras") if name in flags.sides]
+    peaks = {name: [alone(this, name, batch=1, length=length)["peak_mb"]] for name in memory}
+    result.add(f"one step, 1 x {length} ids, above the process itself", "peak_mb", peaks)
+    if "restricted" in flags.sides:
+        lengths = [128, 256] if flags.quick else [1024, 2048, 4096, 8192, 16384]
+        found = alone(this, "restricted", lengths=lengths, rounds=rounds)
+        result.add(f"{lengths[0]} to {lengths[-1]} ids", "exponent", {"restricted": [found["exponent"]]})
+
+
+def side(name, batch=1, length=None, other=None, rounds=None, lengths=None):
+    """Prints seconds of two layers by turn, or the memory of one, or its exponent."""
+    if lengths:
+        print(json.dumps(growth(name, lengths, rounds)))
+    elif other:
+        steps = {kind: make_step(kind, batch, length) for kind in (name, other)}
+        for step in [*steps.values()] * 2:
+            step()
+        turns = [{kind: seconds(step) for kind, step in steps.items()} for _ in range(rounds)]
+        print(json.dumps({kind: [turn[kind] for turn in turns] for kind in steps}))
+    else:
+        make_step(name, 1, 64)()  # TensorFlow itself, its thread pools and oneDNN's buffers
+        step = make_step(name, batch, length)
+        before = peak_mb()
+        step(), step()
+        print(json.dumps({"peak_mb": peak_mb() - before}))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

@@ -1,21 +1,18 @@
-"""Speed and memory of t2t-datagen on an invented corpus of WMT14's proportions.
+"""Speed and memory of t2t-datagen on an invented corpus of natural proportions.
 
-Usage: python benchmarks/datagen.py --seed_files=a.en.gz,a.de.gz --pairs=5000000 --folder=F [-- FLAGS OF T2T-DATAGEN]
+python -m benchmarks.datagen
+python -m benchmarks.datagen --seed_files=a.en.gz,a.de.gz --pairs=5000000 --vocab_size=32000
 
-The corpus has the lengths of the seed's sentences and its words; beyond them words are put together of two, so that new
-ones keep coming as in real text. Their frequencies follow Zipf's law with two exponents, as those of real text do. It
-is written once to F/<pairs>.en and .de. The command then runs in a process of its own; every second the resident memory
-of it and of its workers is looked at: the largest of each, and the largest sum, in which pages that they share count
-once (PSS). The result is JSON on stdout.
+The corpus has the lengths of the seed's sentences (by default those of `work.py`) and its words; beyond them words are
+put together of two, so that new ones keep coming as in real text. Their frequencies follow Zipf's law with two
+exponents, as those of real text do. The command then runs in a process of its own; ten times a second the resident
+memory of it and of its workers is looked at: the largest of each, and the largest sum, in which pages that they share
+count once (PSS).
 """
 
-import argparse
 import contextlib
 import gzip
-import json
 import os
-import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +20,12 @@ import time
 
 import numpy as np
 
+from benchmarks.harness import work
+from benchmarks.harness.command import main
+
+TITLE = "t2t-datagen on an invented corpus"
+SIDES = {"ours": "t2t-datagen"}
+NEEDS = {}
 TYPES = 3_000_000
 FREQUENT = 10_000
 BLOCK = 100_000  # pairs
@@ -30,7 +33,7 @@ BLOCK = 100_000  # pairs
 
 def write_side(path, seed_file, pairs, seed):
     """Writes one side; the seed's lines with their order of lengths, so that the two sides of a pair go together."""
-    with gzip.open(seed_file, "rt", encoding="utf-8", newline="\n") as file:
+    with opened(seed_file) as file:
         lines = [line.split() for line in file]
     lengths = np.array([len(line) for line in lines])
     words, counts = np.unique([word for line in lines for word in line], return_counts=True)
@@ -75,7 +78,7 @@ def memory(pid):
 
 
 def run(command, log):
-    """Runs a command; returns its seconds, CPU seconds, and peaks of memory."""
+    """Runs a command; returns its seconds, and peaks of memory: of all together, of the main process, of a worker."""
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, text=True)
     main = worker = total = 0
@@ -88,53 +91,52 @@ def run(command, log):
                 sums += pss
                 main, worker = (max(main, rss), worker) if pid == process.pid else (main, max(worker, rss))
         total = max(total, sums)
-        time.sleep(1)
-    return {
-        "status": process.returncode,
-        "seconds": round(time.monotonic() - begin, 1),
-        "peak_rss_main_mb": main >> 20,
-        "peak_rss_worker_mb": worker >> 20,
-        "peak_pss_all_mb": total >> 20,
-    }
+        time.sleep(0.1)
+    if process.returncode:
+        raise RuntimeError(f"t2t-datagen ended with status {process.returncode}: see {log.name}")
+    peaks = {"peak_main_mb": main / 1e6, "peak_worker_mb": worker / 1e6, "peak_mb": total / 1e6}
+    return {"seconds": round(time.monotonic() - begin, 1), **peaks}
 
 
-def main():
-    """Writes the corpus where it is missing, runs the command, prints JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed_files", required=True, help="inputs,targets: packed files of real text")
-    parser.add_argument("--pairs", type=int, default=5_000_000)
-    parser.add_argument("--folder", required=True)
-    parser.add_argument("--vocab_size", type=int, default=32_000)
-    parser.add_argument("flags", nargs="*", help="after --: more flags of t2t-datagen")
-    arguments = parser.parse_args()
-    os.makedirs(arguments.folder, exist_ok=True)
-    paths = [os.path.join(arguments.folder, f"{arguments.pairs}.{language}") for language in ("en", "de")]
-    dev = [os.path.join(arguments.folder, f"dev.{language}") for language in ("en", "de")]
-    for number, (seed_file, path, dev_path) in enumerate(zip(arguments.seed_files.split(","), paths, dev, strict=True)):
+def opened(path):
+    """Returns a text file, packed by gzip or not."""
+    return (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8", newline="\n")
+
+
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    parser.add_argument("--seed_files", help="inputs,targets: real text, packed by gzip or not")
+    parser.add_argument("--pairs", type=int, default=100_000)
+    parser.add_argument("--vocab_size", type=int, default=8_000)
+    parser.add_argument("--datagen_flags", default="", help="more flags of t2t-datagen, separated by spaces")
+
+
+def measure(result, flags):
+    """Writes the corpus where it is missing, and runs the command."""
+    pairs, given = 5_000 if flags.quick else flags.pairs, work.texts(flags.bench_dir)
+    seeds = flags.seed_files.split(",") if flags.seed_files else [given["train.en"], given["train.de"]]
+    folder = os.path.join(flags.bench_dir, "datagen")
+    os.makedirs(folder, exist_ok=True)
+    paths = [os.path.join(folder, f"{pairs}.{language}") for language in ("en", "de")]
+    for number, (seed_file, path) in enumerate(zip(seeds, paths, strict=True)):
         if not os.path.exists(path):
-            write_side(path, seed_file, arguments.pairs, seed=number)
-        with gzip.open(seed_file, "rb") as packed, open(dev_path, "wb") as file:
-            file.writelines(packed.readlines()[:1000])
-    data_dir = os.path.join(arguments.folder, f"data-{arguments.pairs}")
+            write_side(path, seed_file, pairs, seed=number)
+    data_dir = os.path.join(folder, f"data-{pairs}")
     shutil.rmtree(data_dir, ignore_errors=True)
     command = [
         os.path.join(os.path.dirname(sys.executable), "t2t-datagen"),
         "--problem=translate_own",
         f"--train_files={','.join(paths)}",
-        f"--dev_files={','.join(dev)}",
-        f"--vocab_size={arguments.vocab_size}",
+        f"--dev_files={given['dev.en']},{given['dev.de']}",
+        f"--vocab_size={flags.vocab_size}",
         f"--data_dir={data_dir}",
-        *arguments.flags,
+        *flags.datagen_flags.split(),
     ]
-    log_path = os.path.join(arguments.folder, f"{arguments.pairs}.log")
-    with open(log_path, "w") as log:
-        result = run(command, log)
-    with open(log_path) as file:
-        ends = [line.strip() for line in file if re.search(r"a second$", line.strip())]
-    bytes_ = {key: os.path.getsize(path) for key, path in zip(("inputs", "targets"), paths, strict=True)}
-    facts = {"machine": platform.platform(), "cores": os.cpu_count(), "pairs": arguments.pairs, "bytes": bytes_}
-    print(json.dumps({**facts, "flags": arguments.flags, **result, "log": ends}, indent=1))
+    with open(os.path.join(folder, f"{pairs}.log"), "w") as log:
+        figures = run(command, log)
+    figures["pairs_per_second"] = pairs / figures["seconds"]
+    result.add_turns(f"{pairs:,} pairs, all of it", {"ours": [figures]})
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

@@ -1,40 +1,47 @@
-"""Beam search against Hugging Face's generate and CTranslate2 on the same weights: target tokens a second.
+"""Beam search against Hugging Face's generate and CTranslate2 on the same weights: target tokens per second.
 
-python benchmarks/decoding.py make FOLDER --run RUN --text test.en --size base
-python benchmarks/decoding.py measure FOLDER --sides ours,graph,hf,ct2,ct2_int8 --batches 1,8,32 > result.jsonl
-python benchmarks/decoding.py latency FOLDER --sides ours,ct2 --count 100 > latency.jsonl
-python benchmarks/decoding.py compare FOLDER --sides graph,hf,ct2
-python benchmarks/decoding.py cold FOLDER --run RUN --text test.en --peers_python .venv-peers/bin/python > cold.jsonl
+python -m benchmarks.decoding
+python -m benchmarks.decoding --sides=ours,ours_async,bf16,bf16_async,ct2_async --batches=8,32 --count=64,128
+python -m benchmarks.decoding --run=RUN --text=test.en --size=base
 
-`make` takes a trained run (pre-norm, sinusoids, no attention biases, 128 wide, 3 layers), widens its model
-(`wide_models.py`: the same outputs, real sizes), and writes it for all sides, with the sentences of `--text` as ids. It
-and the peers need the environment of `make test-peers`, and ctranslate2.
+The model is a trained one (by default of `work.py`; yours with --run: pre-norm, sinusoids, no attention biases, 128
+wide, 3 layers), widened to --size (`wide_models.py`: the same outputs, real sizes) and written for all sides.
 
 Every side is a process of its own, warmed up on all sentences, and gets the same batches: sorted by length, longest
-first. Sides take turns: a turn is all sentences once. All search with beam 4, no length penalty (alpha 0: the only one
-that all define alike) and at most 50 ids more than a sentence's own (the peers: than their batch's longest). Tokens are
-counted without EOS. `ours` is what Translator does by default when it is warm, `graph` is never compiled, which is what
-serving runs, `xla` always, `bf16` is `ours` in bfloat16. Ours search two batches of a call at once;
-`ours_async` and `bf16_async` with a thread each, as t2t-decoder does for a file. `ct2_async` is CTranslate2 with as
-many batches at once as there are cores, a thread each (`ct2`: one batch at a time, on all cores). `latency` gives one
-sentence after the other, and prints milliseconds. `compare` writes each side's outputs and says how many sentences are
-the same, and where not, what the model itself thinks of both. `cold` times whole processes on a folder of size
-"trained": `t2t-decoder` on the text, and Hugging Face's side, which gets the sentences as ids.
+first. A turn is all sentences once. All search with beam 4, no length penalty (alpha 0: the only one that all define
+alike) and at most 50 ids more than a sentence's own (the peers: than their batch's longest). Tokens are counted without
+EOS. `ours` is what Translator does by default when it is warm, `graph` is never compiled, which is what serving runs,
+`xla` always, `bf16` is `ours` in bfloat16. Ours search two batches of a call at once; `ours_async` and `bf16_async`
+with a thread each, as t2t-decoder does for a file. `ct2_async` is CTranslate2 with as many batches at once as there are
+cores, a thread each (`ct2`: one batch at a time, on all cores). Then one sentence comes after the other, which gives
+latencies, and the sides' outputs are compared.
 """
 
-import argparse
-import glob
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from benchmarks.harness import work
+from benchmarks.harness.command import alone, compare, main
+from benchmarks.harness.turns import answer_turns
 
-from benchmarks.turns import machine, summary, take_turns
-
+TITLE = "Beam search against Hugging Face and CTranslate2"
+SIDES = {
+    "ours": "t2t_lite",
+    "hf": "Hugging Face generate",
+    "ct2": "CTranslate2",
+    "graph": "t2t_lite, not compiled",
+    "xla": "t2t_lite, compiled",
+    "ours_async": "t2t_lite, a thread per batch",
+    "bf16": "t2t_lite, bfloat16",
+    "bf16_async": "t2t_lite, bfloat16, a thread per batch",
+    "ct2_async": "CTranslate2, batches at once",
+    "ct2_int8": "CTranslate2, int8",
+}
+DEFAULT_SIDES = "ours", "hf", "ct2", "ct2_async"
+NEEDS = {"hf": ["torch", "transformers"]} | {side: ["ctranslate2"] for side in ("ct2", "ct2_async", "ct2_int8")}
 BEAM, EXTRA = 4, 50
 # From a run of hidden size 128, filter size 512 and 4 heads.
 SIZES = {
@@ -42,39 +49,55 @@ SIZES = {
     "small": {"factor": 2, "num_heads": 4, "num_layers": 3, "vocab_size": 32_000},
     "trained": {"factor": 1, "num_heads": 4, "num_layers": 3, "vocab_size": 8_000},
 }
-PEERS = "hf", "ct2", "ct2_async", "ct2_int8"
 
 
-def make(folder, run, text, size, lines):
+def make(folder, run, text, size, lines, sides):
     """Writes the widened model for all sides, and the sentences."""
-    import numpy as np
+    if "hf" in sides:
+        import torch  # noqa: F401  (before TensorFlow: the two do not load in the other order)
+        import transformers  # noqa: F401
 
-    from benchmarks.wide_models import widened
+    from benchmarks.harness.wide_models import widened
     from t2t_lite.decoding.translator import Translator
-    from t2t_lite.export.ctranslate2 import model_spec
-    from tests.peers.weights import marian_peer
 
     translator = Translator.load(run)
     with open(text, encoding="utf-8", newline="\n") as file:
         sentences = file.read().split("\n")[:-1][:lines]
     encode = translator.encoders["inputs"].encode
-    os.makedirs(folder)
+    os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "sources.ids"), "w") as file:
         file.writelines(" ".join(map(str, [*encode(sentence), 1])) + "\n" for sentence in sentences)
     model = widened(translator.model, **SIZES[size])
     model.save(os.path.join(folder, "ours.keras"))
+    if any(side.startswith("ct2") for side in sides):
+        make_ctranslate2(folder, model)
+    if "hf" in sides:
+        make_hugging_face(folder, model)
+
+
+def make_ctranslate2(folder, model):
+    """Writes the model for CTranslate2, ids as its words."""
+    from t2t_lite.export.ctranslate2 import model_spec
+
     tokens = [f"<{i}>" for i in range(model.vocab_size)]
     tokens[:3] = "<pad>", "</s>", "<unk>"
     spec = model_spec(model, {"inputs": tokens, "targets": tokens})
     spec.validate()
     spec.optimize(quantization=None)
-    os.makedirs(os.path.join(folder, "ct2"))
+    os.makedirs(os.path.join(folder, "ct2"), exist_ok=True)
     spec.save(os.path.join(folder, "ct2"))
+
+
+def make_hugging_face(folder, model):
+    """Writes the model for Hugging Face, and its positions, which that does not store."""
+    import numpy as np
+
+    from tests.peers.weights import marian_peer
+
     peer = marian_peer(model)
     peer.final_logits_bias[0, 0] = -1e9  # its row is zero there, since it is the embedding's as well
     peer.save_pretrained(os.path.join(folder, "hf"))
-    positions = np.array(model.encoder_position.table)
-    np.save(os.path.join(folder, "positions.npy"), positions)
+    np.save(os.path.join(folder, "positions.npy"), np.array(model.encoder_position.table))
 
 
 def load_sources(folder):
@@ -187,156 +210,68 @@ def search_of(folder, side):
     )
 
 
-def serve(folder, side, batch_size, count):
-    """Warms up, then translates everything once for each line of stdin, and prints how fast."""
-    sources = load_sources(folder)[:count]
-    search = search_of(folder, side)
-    started = time.perf_counter()
-    found = search(sources, batch_size)
-    seconds = time.perf_counter() - started
-    tokens = sum(map(len, found))
-    print(json.dumps({"side": side, "first_seconds": round(seconds, 1), "tokens": tokens}), flush=True)
-    for _ in sys.stdin:
-        cpu, started = time.process_time(), time.perf_counter()
-        search(sources, batch_size)
-        seconds = time.perf_counter() - started
-        result = {
-            "tokens_per_second": round(tokens / seconds, 1),
-            "tokens_per_cpu_second": round(tokens / (time.process_time() - cpu), 1),
-        }
-        print(json.dumps(result), flush=True)
-
-
-def serve_one(folder, side, count):
-    """Warms up, then one sentence after the other for each line of stdin; prints milliseconds a sentence."""
-    sources = load_sources(folder)[:count]
-    search = search_of(folder, side)
-    for _ in range(2):
-        for source in sources:
-            search([source], 1)
-    print(json.dumps({"side": side}), flush=True)
-    for _ in sys.stdin:
-        times = []
-        for source in sources:
-            started = time.perf_counter()
-            search([source], 1)
-            times.append(1000 * (time.perf_counter() - started))
-        times.sort()
-        result = {"median_ms": round(statistics.median(times), 1), "p95_ms": round(times[int(0.95 * len(times))], 1)}
-        print(json.dumps(result), flush=True)
-
-
-def compare(folder, sides, count, peers_python):
-    """Prints how many outputs are those of the first side, and what the model thinks of those that are not."""
-    sources, outputs = load_sources(folder)[:count], {}
-    for side in sides:
-        path = os.path.join(folder, f"{side}.out")
-        command = [peers_python, os.path.abspath(__file__), "write", folder, "--sides", side, "--count", str(count)]
-        subprocess.run([*command, "--out", path], check=True)
-        with open(path) as file:
-            outputs[side] = [[int(i) for i in line.split()] for line in file.read().split("\n")[:-1]]
-    score = scorer(folder)
-    first = outputs[sides[0]]
-    for side in sides[1:]:
-        others = [at for at in range(len(sources)) if first[at] != outputs[side][at]]
-        pairs = [(score(sources[at], first[at]), score(sources[at], outputs[side][at])) for at in others]
-        result = {"side": side, "same": len(sources) - len(others), "of": len(sources), "others": []}
-        for at, (ours, theirs) in zip(others, pairs, strict=True):
-            result["others"].append({"sentence": at + 1, "ours_minus_theirs": round(ours - theirs, 6)})
-        print(json.dumps({**result, "tokens": {s: sum(map(len, outputs[s])) for s in (sides[0], side)}}), flush=True)
-
-
-def scorer(folder):
-    """Returns a function of source and output ids that gives the log-probability of our model."""
-    import keras
-
-    import t2t_lite.models  # noqa: F401  (registers the class for Keras)
-    from t2t_lite.decoding.scoring import GivenTargets, token_log_probs
-
-    given = GivenTargets(token_log_probs(keras.saving.load_model(os.path.join(folder, "ours.keras"))))
-    return lambda source, output: float(sum(given([source], [[*output, 1]])[0]))
-
-
-def write(folder, side, batch_size, count, path):
-    """Writes a side's outputs."""
-    with open(path, "w") as file:
-        for ids in search_of(folder, side)(load_sources(folder)[:count], batch_size):
-            file.write(" ".join(map(str, ids)) + "\n")
-
-
-def measure(folder, sides, batch_sizes, rounds, counts, peers_python, action):
-    """Prints for each batch size the medians, and the ratios of neighbouring turns to the first side."""
-    print(json.dumps(machine()), flush=True)
-    for size, count in zip(batch_sizes, counts, strict=True):
-        commands = {
-            side: [
-                *(peers_python if side in PEERS else sys.executable, os.path.abspath(__file__), action, folder),
-                *("--sides", side, "--batches", str(size), "--count", str(count)),
-            ]
-            for side in sides
-        }
-        turns = take_turns(commands, rounds)
-        for key in turns[sides[0]][0]:
-            print(json.dumps({"batch": size, **summary(turns, key)}), flush=True)
-
-
-def cold(folder, run, text, rounds, peers_python):
-    """Prints the seconds that whole processes take."""
-    translation, decode = os.path.join(folder, "cold.out"), "batch_size=32,alpha=0.0,beam_size=4"
-    command = [os.path.join(os.path.dirname(sys.executable), "t2t-decoder"), f"--output_dir={run}"]
-    sides = {
-        "t2t-decoder": [*command, f"--decode_from_file={text}", f"--decode_to_file={translation}",
-                        f"--decode_hparams={decode}"],
-        "hf": [peers_python, os.path.abspath(__file__), "write", folder, "--sides", "hf", "--out", translation],
-    }  # fmt: skip
-    print(json.dumps(machine()), flush=True)
-    for _ in range(rounds):
-        result = {}
-        for side, words in sides.items():
-            for path in glob.glob(f"{translation}*"):
-                os.remove(path)
-            started = time.perf_counter()
-            subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            result[side] = round(time.perf_counter() - started, 1)
-        print(json.dumps(result), flush=True)
-
-
-def main():
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "action", choices=("make", "measure", "latency", "compare", "cold", "serve", "serve_one", "write")
-    )
-    parser.add_argument("folder")
-    parser.add_argument("--run")
-    parser.add_argument("--text")
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    work.add_flags(parser)
     parser.add_argument("--size", choices=SIZES, default="base")
-    parser.add_argument("--count", default="1000", help="sentences, for each batch size")
-    parser.add_argument("--sides", default="ours,hf,ct2")
-    parser.add_argument("--batches", default="32")
-    parser.add_argument("--out")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers_python", default=sys.executable)
-    flags = parser.parse_args()
-    sides, sizes = flags.sides.split(","), [int(size) for size in flags.batches.split(",")]
-    count = [int(n) for n in flags.count.split(",")]
-    count = count * len(sizes) if len(count) == 1 else count
-    if flags.action == "make":
-        make(flags.folder, flags.run, flags.text, flags.size, count[0])
-    elif flags.action == "serve":
-        serve(flags.folder, sides[0], sizes[0], count[0])
-    elif flags.action == "serve_one":
-        serve_one(flags.folder, sides[0], count[0])
-    elif flags.action == "write":
-        write(flags.folder, sides[0], sizes[0], count[0], flags.out)
-    elif flags.action == "cold":
-        cold(flags.folder, flags.run, flags.text, flags.rounds, flags.peers_python)
-    elif flags.action == "compare":
-        compare(flags.folder, sides, count[0], flags.peers_python)
-    else:
-        action = "serve" if flags.action == "measure" else "serve_one"
-        measure(flags.folder, sides, sizes, flags.rounds, count, flags.peers_python, action)
+    parser.add_argument("--batches", default="8,32", help="batch sizes")
+    parser.add_argument("--count", default="16,32", help="sentences, for each batch size")
+
+
+def measure(result, flags):
+    """Compares batches, single sentences and outputs."""
+    this = sys.modules[__name__]
+    size, counts = ("trained", "8,8") if flags.quick else (flags.size, flags.count)
+    run, text, _ = work.model_and_texts(flags)
+    folder = os.path.join(flags.bench_dir, f"decoding_{size}")
+    alone(this, "make", folder=folder, run=run, text=text, size=size, sides=flags.sides)
+    pairs = [*zip(map(int, flags.batches.split(",")), map(int, counts.split(",")), strict=True)]
+    for batch_size, count in pairs:
+        compare(this, result, flags, f"{size}, batch {batch_size}", folder=folder, batch_size=batch_size, count=count)
+    latency = [side for side in flags.sides if side in ("ours", "hf", "ct2")]
+    count = pairs[0][1] // 2
+    compare(this, result, flags, f"{size}, one sentence after the other", latency, rounds=2, folder=folder, count=count)
+    outputs = {name: read_outputs(folder, name) for name in flags.sides}
+    first = next(iter(outputs))
+    same = {name: [100 * sum(map(str.__eq__, outputs[first], found)) / pairs[-1][1]] for name, found in outputs.items()}
+    result.add(f"{size}, batch {pairs[-1][0]}, {pairs[-1][1]} sentences", "same_outputs", same)
+
+
+def read_outputs(folder, name):
+    """Returns what a side has written, one line of ids per sentence."""
+    with open(os.path.join(folder, f"{name}.out")) as file:
+        return file.read().split("\n")[:-1]
+
+
+def side(name, folder, batch_size=None, count=None, **making):
+    """Searches all sentences per turn, and writes the first outputs; one after the other without a batch size."""
+    if name == "make":
+        make(folder, **making, lines=1000)
+        print(json.dumps({}))
+        return
+    sources, search = load_sources(folder)[:count], search_of(folder, name)
+    if batch_size is None:
+        for source in sources * 2:
+            search([source], 1)
+        answer_turns(lambda: latencies(search, sources))
+        return
+    found = search(sources, batch_size)
+    with open(os.path.join(folder, f"{name}.out"), "w") as file:
+        file.writelines(" ".join(map(str, ids)) + "\n" for ids in found)
+    tokens = sum(map(len, found))
+    answer_turns(lambda: search(sources, batch_size) and tokens)
+
+
+def latencies(search, sources):
+    """Searches one sentence after the other; returns milliseconds per sentence."""
+    times = []
+    for source in sources:
+        started = time.perf_counter()
+        search([source], 1)
+        times.append(1000 * (time.perf_counter() - started))
+    times.sort()
+    return {"median_ms": round(statistics.median(times), 1), "p95_ms": round(times[int(0.95 * len(times))], 1)}
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

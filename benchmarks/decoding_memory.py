@@ -1,24 +1,24 @@
 """The memory of a beam search over the arithmetic minimum: weights, and keys and values at the end.
 
-python benchmarks/decoding_memory.py > memory.jsonl
-python benchmarks/decoding_memory.py --rows 16 --length 128 --compile
+python -m benchmarks.decoding_memory
+python -m benchmarks.decoding_memory --rows=16 --length=128 --sides=ours,xla
 
 The paper's base with 32,000 ids, float32, beam 4, one batch of equally long sources; no hypothesis ends before the
 limit, which is the sources' length. The process' memory is read when a tiny model has been searched in the same way
 (libraries, threads and what TensorFlow sets aside), and at its highest since.
 """
 
-import argparse
 import json
-import os
-import resource
 import sys
 import time
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from benchmarks.harness.command import alone, main, rounds_of
+from benchmarks.harness.turns import peak_mb, resident_mb
 
-from benchmarks.turns import machine, resident_bytes
-
+TITLE = "Memory of a beam search over the arithmetic minimum"
+SIDES = {"ours": "t2t_lite", "xla": "t2t_lite, compiled"}
+DEFAULT_SIDES = ("ours",)
+NEEDS = {}
 BEAM, VOCAB_SIZE = 4, 32_000
 BASE = {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_encoder_layers": 6, "num_decoder_layers": 6}
 TINY = {"hidden_size": 8, "filter_size": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -50,34 +50,35 @@ def search(sizes, rows, length, compiled):
     return model, time.perf_counter() - started
 
 
-def main():
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_flags(parser):
+    """Adds this benchmark's flags."""
     parser.add_argument("--rows", type=int, default=32)
     parser.add_argument("--length", type=int, default=256)
-    parser.add_argument("--compile", action="store_true")
-    flags = parser.parse_args()
-    search(TINY, 2, 8, flags.compile)
-    libraries = resident_bytes() / 2**20
-    model, seconds = search(BASE, flags.rows, flags.length, flags.compile)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-    weights = sum(w.numpy().nbytes for w in model.weights) / 2**20
-    layers, positions = BASE["num_decoder_layers"], (BEAM + 1) * flags.length  # of the outputs and of the memory
-    cache = flags.rows * layers * 2 * positions * BASE["hidden_size"] * 4 / 2**20
-    result = {
-        "rows": flags.rows,
-        "length": flags.length,
-        "compiled": flags.compile,
-        "seconds": round(seconds, 1),
-        "libraries_mb": round(libraries),
-        "peak_mb": round(peak),
-        "weights_mb": round(weights),
-        "keys_and_values_mb": round(cache),
-        "over_minimum": round((peak - libraries) / (weights + cache), 2),
+
+
+def measure(result, flags):
+    """Starts a process for each turn of each side."""
+    rows, length = (2, 16) if flags.quick else (flags.rows, flags.length)
+    found = {
+        name: [alone(sys.modules[__name__], name, rows=rows, length=length) for _ in range(rounds_of(flags, 1))]
+        for name in flags.sides
     }
-    print(json.dumps(machine()))
-    print(json.dumps(result))
+    result.add_turns(f"{rows} sources of {length} ids", found)
+
+
+def side(name, rows, length):
+    """Searches once, and prints figures; MB are 10^6 bytes."""
+    compiled = name == "xla"
+    search(TINY, 2, 8, compiled)
+    libraries = resident_mb()
+    model, seconds = search(BASE, rows, length, compiled)
+    peak = peak_mb()
+    weights = sum(w.numpy().nbytes for w in model.weights) / 1e6
+    layers, positions = BASE["num_decoder_layers"], (BEAM + 1) * length  # of the outputs and of the memory
+    cache = rows * layers * 2 * positions * BASE["hidden_size"] * 4 / 1e6
+    figures = {"over_minimum": (peak - libraries) / (weights + cache), "peak_mb": peak, "seconds": seconds}
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

@@ -1,26 +1,23 @@
-"""An encoder against Hugging Face's BERT of the same size: training with masked words, and features, ids a second.
+"""An encoder against Hugging Face's BERT of the same size: training with masked words, and features. Tokens per second.
 
-python benchmarks/encoder.py train --peers_python .venv-peers/bin/python > train_4x256.jsonl
-python benchmarks/encoder.py train --layers 12 --hidden 768 --peers_python .venv-peers/bin/python > train_12x768.jsonl
-python benchmarks/encoder.py features --layers 12 --hidden 768 --peers_python .venv-peers/bin/python > features.jsonl
+python -m benchmarks.encoder
+python -m benchmarks.encoder --layers=12 --hidden=768
 
 Both have random weights, heads of 64 and BERT's 30,522 ids. A row has 128 random ids, of which 15 % are masked. A step
 of training has AdamW and dropout 0.1. `ours` computes logits at the masked positions alone; `hf` is BertForMaskedLM as
 it is, which computes them at all positions, and `hf_masked` its layers and its head with the logits of masked positions
-alone. Features are the last four layers, concatenated. Every side is a process of its own, warmed up; sides take turns.
+alone. Features are the last four layers, concatenated. Every side is a process of its own, warmed up.
 """
 
 import argparse
-import json
-import os
-import resource
 import sys
-import time
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from benchmarks.harness.command import compare, main
+from benchmarks.harness.turns import answer_turns
 
-from benchmarks.turns import machine, summary, take_turns
-
+TITLE = "An encoder against Hugging Face's BERT"
+SIDES = {"ours": "t2t_lite", "hf": "BertForMaskedLM", "hf_masked": "its layers and head, masked positions alone"}
+NEEDS = {"hf": ["torch", "transformers"], "hf_masked": ["torch", "transformers"]}
 VOCAB, HEAD_SIZE, MASK_RATE, MASK, POSITIONS = 30_522, 64, 0.15, 3, 512
 
 
@@ -41,7 +38,7 @@ def our_step(flags):
     """Returns a function of ids and targets [batch, length], 0 where nothing is masked, that trains on them."""
     from t2t_lite.training.distribution import choose_replicas
     from t2t_lite.training.feed import StepBatches
-    from t2t_lite.training.optimizers import make_optimizer
+    from t2t_lite.training.optimization.optimizers import make_optimizer
     from t2t_lite.training.train_step import TrainStep
 
     replicas = choose_replicas(0, 0)
@@ -84,7 +81,7 @@ def their_config(flags):
     )  # fmt: skip
 
 
-def their_step(flags):
+def their_step(flags, masked_only):
     """As `our_step`, of Hugging Face."""
     import torch
     from transformers import BertForMaskedLM
@@ -93,7 +90,7 @@ def their_step(flags):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01)
 
     def loss(ids, targets):
-        if flags.side == "hf":
+        if not masked_only:
             return model(input_ids=ids, labels=targets.masked_fill(targets == 0, -100)).loss
         hidden = model.bert(input_ids=ids).last_hidden_state
         return torch.nn.functional.cross_entropy(model.cls(hidden[targets != 0]), targets[targets != 0])
@@ -123,64 +120,47 @@ def their_features(flags):
     return features
 
 
-def serve(flags):
-    """Warms up, then works once for each line of stdin, and prints how fast."""
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=8, help="rows")
+    parser.add_argument("--length", type=int, default=128, help="ids of a row")
+    parser.add_argument("--steps", type=int, default=5, help="of a turn")
+
+
+def measure(result, flags):
+    """Compares training steps, and features."""
+    names = "layers", "hidden", "batch", "length", "steps"
+    sizes = dict(zip(names, (1, 64, 2, 16, 1), strict=True)) if flags.quick else {n: getattr(flags, n) for n in names}
+    for work, sides in (("training step", [*SIDES]), ("features", ["ours", "hf"])):
+        case = f"{work}, {sizes['layers']} x {sizes['hidden']}, {sizes['batch']} x {sizes['length']} ids"
+        compare(sys.modules[__name__], result, flags, case, sides, rounds=5, trains=work == "training step", **sizes)
+
+
+def side(name, trains, steps, **sizes):
+    """Trains, or computes features, a number of steps per turn."""
     import numpy as np
 
-    sides = {"train": (our_step, their_step), "features": (our_features, their_features)}[flags.work]
-    work = sides[flags.side != "ours"](flags)
+    flags = argparse.Namespace(**sizes)
+    if name != "ours":
+        work = their_step(flags, name == "hf_masked") if trains else their_features(flags)
+    else:
+        work = (our_step if trains else our_features)(flags)
     rng = np.random.default_rng(0)
     ids = rng.integers(MASK + 1, VOCAB, (flags.batch, flags.length)).astype("int32")
     masked = rng.random(ids.shape).argsort(1) < round(MASK_RATE * flags.length)
     batch = np.where(masked, MASK, ids).astype("int32"), np.where(masked, ids, 0).astype("int32")
     for _ in range(2):
         work(*batch)
-    print(json.dumps({"side": flags.side}), flush=True)
-    for _ in sys.stdin:
-        cpu, started = time.process_time(), time.perf_counter()
-        for _ in range(flags.steps):
+
+    def turn():
+        for _ in range(steps):
             work(*batch)
-        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        count = flags.steps * ids.size
-        result = {"ids_per_second": round(count / seconds, 1), "ids_per_cpu_second": round(count / cpu, 1)}
-        print(json.dumps({**result, "peak_mebibytes": round(peak)}), flush=True)
+        return steps * ids.size
 
-
-def measure(flags):
-    """Prints the medians, and the ratios of neighbouring turns to the first side."""
-    print(json.dumps(machine()), flush=True)
-    sides = flags.sides or ("ours,hf,hf_masked" if flags.action == "train" else "ours,hf")
-    sizes = [f"--{name}={getattr(flags, name)}" for name in ("layers", "hidden", "batch", "length", "steps")]
-    commands = {
-        side: [
-            sys.executable if side == "ours" else flags.peers_python, os.path.abspath(__file__), "serve",
-            f"--work={flags.action}", f"--side={side}", *sizes,
-        ]
-        for side in sides.split(",")
-    }  # fmt: skip
-    turns = take_turns(commands, flags.rounds)
-    for key in next(iter(turns.values()))[0]:
-        print(json.dumps(summary(turns, key)), flush=True)
-
-
-def main():
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("train", "features", "serve"))
-    parser.add_argument("--work")
-    parser.add_argument("--sides", help="default: ours,hf,hf_masked of training, ours,hf of features")
-    parser.add_argument("--side")
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=8, help="rows")
-    parser.add_argument("--length", type=int, default=128, help="ids of a row")
-    parser.add_argument("--steps", type=int, default=5, help="of a turn")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--peers_python", default=sys.executable)
-    flags = parser.parse_args()
-    (serve if flags.action == "serve" else measure)(flags)
+    answer_turns(turn)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

@@ -1,40 +1,82 @@
 """A SavedModel against Translator on the same batches; how long exporting, loading and a first answer take.
 
-python benchmarks/export.py make FOLDER --run RUN --text test.en --size base
-python benchmarks/export.py write FOLDER --weights_dtype float32
-python benchmarks/export.py measure FOLDER --sides saved,graph,xla --batches 1,8,32 --count 100,1000,1000
-python benchmarks/export.py once FOLDER --rounds 5
+python -m benchmarks.export
+python -m benchmarks.export --weights_dtype=bfloat16 --batches=1,8,32 --count=100,1000,1000
+python -m benchmarks.export --run=RUN --text=test.en --size=base
 
-`make` takes a trained run (as `decoding.py` does), widens its model (`wide_models.py`: same outputs, real sizes) and
-writes that as a run, with the sentences of `--text`. `write` times `t2t-exporter` on it, the whole command, and says
-how large the export is. `measure` lets processes take turns, each warm: `saved` is the export through the loader of
-version 1 and a session, as a server runs it; `graph` is Translator with compile=False, `xla` with compile=True. All get
-the same batches, sorted by length, two at a time; a turn is all sentences once, text to text. `once` starts a process
-anew each time: it loads the export, runs its warm-up requests, and times the first answer and later ones.
-`--weights_dtype` says which export.
+A trained model (by default of `work.py`) is widened (`wide_models.py`: same outputs, real sizes) and written as a run.
+Timed is `t2t-exporter` on it, the whole command. Then processes take turns, each warm: `saved` is the export through
+the loader of version 1 and a session, as a server runs it; `graph` is Translator with compile=False, `xla` with
+compile=True. All get the same batches, sorted by length, two at a time; a turn is all sentences once, text to text.
+Last, a process loads the export, runs its warm-up requests, and times the first answer and later ones.
 """
 
-import argparse
 import concurrent.futures
 import functools
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import time
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from benchmarks.decoding import SIZES
-from benchmarks.turns import machine, summary, take_turns
+from benchmarks.harness import work
+from benchmarks.harness.command import alone, compare, main, rounds_of
+from benchmarks.harness.turns import answer_turns
+
+TITLE = "A SavedModel against Translator"
+SIDES = {"saved": "SavedModel", "graph": "Translator, not compiled", "xla": "Translator, compiled"}
+DEFAULT_SIDES = "saved", "graph"
+NEEDS = {}
+
+
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    work.add_flags(parser)
+    parser.add_argument("--size", choices=SIZES, default="base")
+    parser.add_argument("--batches", default="1,32", help="batch sizes")
+    parser.add_argument("--count", default="8,32", help="sentences, for each batch size")
+    parser.add_argument("--weights_dtype", default="float32")
+
+
+def measure(result, flags):
+    """Times the command, the sides in turns, and a first answer."""
+    this = sys.modules[__name__]
+    size, counts = ("trained", "4,8") if flags.quick else (flags.size, flags.count)
+    run, text, _ = work.model_and_texts(flags)
+    folder, dtype = os.path.join(flags.bench_dir, f"export_{size}"), flags.weights_dtype
+    shutil.rmtree(folder, ignore_errors=True)
+    alone(this, "make", folder=folder, run=run, text=text, size=size, lines=1000)
+    result.add_turns(f"t2t-exporter, {size}, {dtype}", {"saved": [write(folder, dtype)]})
+    for batch_size, count in zip(map(int, flags.batches.split(",")), map(int, counts.split(",")), strict=True):
+        case, settings = f"{size}, batch {batch_size}", {"folder": folder, "count": count, "weights_dtype": dtype}
+        compare(this, result, flags, case, rounds=2, batch_size=batch_size, **settings)
+    if "saved" in flags.sides:
+        found = [alone(this, "first", folder=folder, weights_dtype=dtype) for _ in range(rounds_of(flags, 1))]
+        for name in found[0]:
+            result.add(name.replace("_", " "), "seconds", {"saved": [one[name] for one in found]})
+
+
+def side(name, folder, weights_dtype=None, batch_size=None, count=None, **making):
+    """Translates all sentences per turn; or makes the run, or times a first answer."""
+    if name == "make":
+        make(folder, **making)
+        print(json.dumps({}))
+    elif name == "first":
+        first(folder, weights_dtype)
+    else:
+        translate, sentences = translation_of(folder, name, weights_dtype), load_sentences(folder)[:count]
+        translate(sentences, batch_size)
+        answer_turns(lambda: translate(sentences, batch_size) and len(sentences), "sentences")
 
 
 def make(folder, run, text, size, lines):
     """Writes the widened model as a run, and the sentences."""
     import tensorflow as tf
 
-    from benchmarks.wide_models import widened
+    from benchmarks.harness.wide_models import widened
     from t2t_lite.files import copy_files
     from t2t_lite.runs.config import build_model, write_run_config
     from t2t_lite.runs.opening import open_run
@@ -61,16 +103,14 @@ def make(folder, run, text, size, lines):
 
 
 def write(folder, weights_dtype):
-    """Times the command, and prints what it took and what came of it."""
+    """Times the command; returns figures of it and of what it wrote."""
     command = [sys.executable, "-m", "t2t_lite.bin.t2t_exporter", f"--output_dir={folder}/run"]
     command += [f"--export_dir={folder}/{weights_dtype}", f"--weights_dtype={weights_dtype}"]
     started = time.perf_counter()
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     seconds = time.perf_counter() - started
-    export = done.stdout.strip()
-    files = [os.path.join(path, name) for path, _, names in os.walk(export) for name in names]
-    size = sum(map(os.path.getsize, files))
-    print(json.dumps({"export": export, "seconds": round(seconds, 1), "MB": round(size / 1e6, 1)}), flush=True)
+    files = [os.path.join(path, name) for path, _, names in os.walk(done.stdout.strip()) for name in names]
+    return {"seconds": round(seconds, 1), "disk_mb": sum(map(os.path.getsize, files)) / 1e6}
 
 
 def load_sentences(folder):
@@ -124,47 +164,6 @@ def translation_of(folder, side, weights_dtype):
     return translate
 
 
-def serve(folder, side, batch_size, count, weights_dtype):
-    """One side: see `take_turns`."""
-    translate, sentences = translation_of(folder, side, weights_dtype), load_sentences(folder)[:count]
-    outputs = translate(sentences, batch_size)
-    with open(os.path.join(folder, f"{side}.{batch_size}.out"), "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{output}\n" for output in outputs)
-    print(json.dumps({"warm": side, "sentences": len(sentences)}), flush=True)
-    for _ in sys.stdin:
-        started = time.perf_counter()
-        translate(sentences, batch_size)
-        seconds = time.perf_counter() - started
-        print(json.dumps({"sentences_per_second": round(len(sentences) / seconds, 3)}), flush=True)
-
-
-def measure(folder, sides, batch_sizes, rounds, counts, weights_dtype):
-    """Prints for each batch size the medians, the ratios of neighbouring turns, and how many outputs are the same."""
-    print(json.dumps(machine()), flush=True)
-    for size, count in zip(batch_sizes, counts, strict=True):
-        command = [sys.executable, os.path.abspath(__file__), "serve", folder, "--weights_dtype", weights_dtype]
-        command += ["--batches", str(size), "--count", str(count), "--sides"]
-        turns = take_turns({side: [*command, side] for side in sides}, rounds)
-        outputs = []
-        for side in sides:
-            with open(os.path.join(folder, f"{side}.{size}.out"), encoding="utf-8", newline="\n") as file:
-                outputs.append(file.read().split("\n")[:-1])
-        same = {side: sum(map(str.__eq__, outputs[0], other)) for side, other in zip(sides, outputs, strict=True)}
-        print(json.dumps({"batch": size, **summary(turns, "sentences_per_second"), "same": same}), flush=True)
-
-
-def once(folder, rounds, weights_dtype):
-    """Prints what each of several new processes says, and the medians."""
-    print(json.dumps(machine()), flush=True)
-    command = [sys.executable, os.path.abspath(__file__), "first", folder, "--weights_dtype", weights_dtype]
-    found = []
-    for _ in range(rounds):
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        found.append(json.loads(done.stdout.splitlines()[-1]))
-        print(json.dumps(found[-1]), flush=True)
-    print(json.dumps({"medians": {key: round(statistics.median(f[key] for f in found), 3) for key in found[0]}}))
-
-
 def first(folder, weights_dtype):
     """Loads, warms up, and prints how long the first answers and later ones take, in seconds."""
     import tensorflow as tf
@@ -186,47 +185,15 @@ def first(folder, weights_dtype):
         values = {name: tf.make_ndarray(proto) for name, proto in request.inputs.items()}
         call(request.model_spec.signature_name, values)
     figures["warm_up"] = time.perf_counter() - started
-    for name, texts in (("one", one), ("several", several)):
+    for name, texts in (("one sentence", one), ("eight sentences", several)):
         times = []
         for _ in range(12):
             started = time.perf_counter()
             call("serving_default", {"inputs": texts})
             times.append(time.perf_counter() - started)
-        figures[f"{name}_first"], figures[f"{name}_later"] = times[0], statistics.median(times[2:])
-        figures[f"{name}_ratio"] = times[0] / figures[f"{name}_later"]
+        figures[f"{name}, first answer"], figures[f"{name}, later"] = times[0], statistics.median(times[2:])
     print(json.dumps({key: round(value, 4) for key, value in figures.items()}), flush=True)
 
 
-def main():
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("make", "write", "measure", "once", "serve", "first"))
-    parser.add_argument("folder")
-    parser.add_argument("--run")
-    parser.add_argument("--text")
-    parser.add_argument("--size", choices=SIZES, default="base")
-    parser.add_argument("--count", default="1000", help="sentences, for each batch size")
-    parser.add_argument("--sides", default="saved,graph,xla")
-    parser.add_argument("--batches", default="32")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--weights_dtype", default="float32")
-    flags = parser.parse_args()
-    sides, sizes = flags.sides.split(","), [int(size) for size in flags.batches.split(",")]
-    count = [int(n) for n in flags.count.split(",")]
-    count = count * len(sizes) if len(count) == 1 else count
-    if flags.action == "make":
-        make(flags.folder, flags.run, flags.text, flags.size, count[0])
-    elif flags.action == "write":
-        write(flags.folder, flags.weights_dtype)
-    elif flags.action == "serve":
-        serve(flags.folder, sides[0], sizes[0], count[0], flags.weights_dtype)
-    elif flags.action == "first":
-        first(flags.folder, flags.weights_dtype)
-    elif flags.action == "once":
-        once(flags.folder, flags.rounds, flags.weights_dtype)
-    else:
-        measure(flags.folder, sides, sizes, flags.rounds, count, flags.weights_dtype)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

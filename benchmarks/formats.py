@@ -1,35 +1,114 @@
-"""One model through every format: BLEU, target tokens a second and size on disk, on the same sentences.
+"""One model through every format: BLEU, sentences per second, memory, load time and size on disk, on the same text.
 
-python benchmarks/formats.py make FOLDER --run RUN --text test.en --reference test.de
-python benchmarks/formats.py measure FOLDER --rounds 5 > result.jsonl
+python -m benchmarks.formats
+python -m benchmarks.formats --run=RUN --text=test.en --reference=test.de --batch=32 --count=1000
 
-`make` exports the run for all sides; where a format cannot hold the model, the refusal is kept for the table. It
-and `measure` need the environment of `make test-peers`. Every side is a process of its own that is given text and
-gives text, as its users would call it: sorted by length, --batch sentences at a time (32), on all cores. Sides take
-turns; a turn is all sentences once. All search with beam 4, no length penalty, the only one that all define alike, and
-ends among the best 4 continuations alone (ours would take them from the best 8), and at most 50 pieces more than a
-sentence's own (CTranslate2 and Hugging Face: than their batch's longest). Tokens are pieces of the output, without EOS.
-Loading a model and its first pass over all sentences are reported apart.
+The run is exported for all sides; where a format cannot hold the model, the result says why. Every side is a process of
+its own that is given text and gives text, as its users would call it: sorted by length, --batch sentences at a time, on
+all cores. A turn is all sentences once. All search with beam 4, no length penalty, the only one that all define alike,
+and end among the best 4 continuations alone (ours would take them from the best 8), and at most 50 pieces more than a
+sentence's own (CTranslate2 and Hugging Face: than their batch's longest). By default the model is one of `work.py`,
+post-norm, which is what Marian can hold.
 """
 
-import argparse
 import json
 import os
 import shutil
 import sys
 import time
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from benchmarks.harness import work
+from benchmarks.harness.command import alone, compare, main
+from benchmarks.harness.turns import answer_turns
 
-from benchmarks.turns import machine, summary, take_turns
-
+TITLE = "One model through every format"
+SIDES = {
+    "translator": "Translator",
+    "saved_model": "SavedModel",
+    "ctranslate2_float32": "CTranslate2, float32",
+    "ctranslate2_int8": "CTranslate2, int8",
+    "hugging_face": "Hugging Face",
+}
+NEEDS = {
+    "ctranslate2_float32": ["ctranslate2"],
+    "ctranslate2_int8": ["ctranslate2"],
+    "hugging_face": ["torch", "transformers"],
+}
 BEAM, EXTRA = 4, 50
 SEARCH = {"beam_size": BEAM, "alpha": 0.0, "extra_length": EXTRA, "ends": "top"}
-SIDES = "translator", "saved_model", "ctranslate2_float32", "ctranslate2_int8", "hugging_face"
 
 
-def make(folder, run, text, reference):
-    """Writes the exports, the sentences, and what the machine was."""
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    work.add_flags(parser)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--count", type=int, default=100, help="sentences")
+
+
+def measure(result, flags):
+    """Exports, compares, and scores the outputs."""
+    import sacrebleu
+
+    this = sys.modules[__name__]
+    count = 4 if flags.quick else flags.count
+    folder = os.path.join(flags.bench_dir, "formats")
+    exports = make_exports(flags, folder, flags.sides, count)
+    result.missing |= {name: f"cannot hold this model: {why}" for name, why in exports["refused"].items()}
+    flags.sides = [name for name in flags.sides if name not in exports["refused"]]
+    result.add("the export itself", "seconds", {name: [seconds] for name, seconds in exports["seconds"].items()})
+    case = f"{count} sentences, batch {flags.batch}"
+    turns = compare(this, result, flags, case, folder=folder, batch=flags.batch)
+    references, bleu = read_lines(os.path.join(folder, "references")), sacrebleu.BLEU()
+    outputs = {name: read_lines(os.path.join(folder, f"{name}.out")) for name in turns}
+    scores = {name: [bleu.corpus_score(lines, [references]).score] for name, lines in outputs.items()}
+    result.add(case, "bleu", scores)
+    first = outputs[next(iter(outputs))]
+    same = {name: [100 * sum(map(str.__eq__, first, lines)) / count] for name, lines in outputs.items()}
+    result.add(case, "same_outputs", same)
+    result.add("the model", "disk_mb", {name: [size_on_disk(os.path.join(folder, name)) / 1e6] for name in turns})
+    result.notes.append(f"BLEU's signature: `{bleu.get_signature()}`.")
+
+
+def make_exports(flags, folder, sides, count):
+    """Exports the model to a new folder in a process of its own; returns what `make` does."""
+    run, text, reference = work.model_and_texts(flags, "post")
+    given = {"run": run, "text": text, "reference": reference, "sides": sides, "count": count}
+    shutil.rmtree(folder, ignore_errors=True)
+    return alone(sys.modules[__name__], "make", folder=folder, **given)
+
+
+def side(name, folder, batch=None, **making):
+    """Translates all sentences per turn, or makes the exports."""
+    if name == "make":
+        print(json.dumps(make(folder, **making)))
+        return
+    texts = read_lines(os.path.join(folder, "inputs"))
+    order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
+    batches = [order[at : at + batch] for at in range(0, len(order), batch)]
+    load = load_ctranslate2 if name.startswith("ctranslate2") else globals()[f"load_{name}"]
+    translate = load(os.path.join(folder, name), batch)
+
+    def turn():
+        found = [None] * len(texts)
+        for places in batches:
+            for at, text in zip(places, translate([texts[at] for at in places]), strict=True):
+                found[at] = text
+        return found
+
+    found = turn()
+    with open(os.path.join(folder, f"{name}.out"), "w", encoding="utf-8") as file:
+        file.writelines(f"{text}\n" for text in found)
+    answer_turns(lambda: len(turn()), "sentences")
+
+
+def make(folder, run, text, reference, sides, count):
+    """Writes the exports and the sentences.
+
+    Returns:
+        {"seconds": {side: float}, "refused": {side: why}}.
+    """
+    if "hugging_face" in sides:
+        import torch  # noqa: F401  (before TensorFlow: the two do not load in the other order)
     from t2t_lite import export
     from t2t_lite.decoding.translator import Translator
     from t2t_lite.errors import UserError
@@ -38,10 +117,11 @@ def make(folder, run, text, reference):
     os.makedirs(folder)
     shutil.copytree(run if os.path.isdir(run) else os.path.dirname(run), os.path.join(folder, "translator"))
     for name, path in (("inputs", text), ("references", reference)):
-        shutil.copyfile(path, os.path.join(folder, name))
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in read_lines(path)[:count])
 
-    def path(side):
-        return os.path.join(folder, side)
+    def path(name):
+        return os.path.join(folder, name)
 
     ways = {
         "saved_model": lambda: export.export_saved_model(translator, path("saved_model"), **SEARCH),
@@ -49,15 +129,15 @@ def make(folder, run, text, reference):
         "ctranslate2_int8": lambda: export.export_ctranslate2(translator, path("ctranslate2_int8"), "int8"),
         "hugging_face": lambda: export.export_hugging_face(translator, path("hugging_face"), alpha=0.0),
     }
-    for side, write in ways.items():
+    seconds, refused = {}, {}
+    for name in (name for name in ways if name in sides):
         try:
             started = time.perf_counter()
-            write()
-            print(json.dumps({"side": side, "export_seconds": round(time.perf_counter() - started, 1)}), flush=True)
+            ways[name]()
+            seconds[name] = round(time.perf_counter() - started, 1)
         except UserError as error:
-            with open(f"{path(side)}.refused", "w", encoding="utf-8") as file:
-                file.write(str(error))
-            print(json.dumps({"side": side, "refused": str(error)}), flush=True)
+            refused[name] = str(error)
+    return {"seconds": seconds, "refused": refused}
 
 
 def read_lines(path):
@@ -129,97 +209,5 @@ def load_hugging_face(path, batch):
     return translate
 
 
-def serve(folder, side, batch):
-    """Loads a side, translates everything once, then again for each line of stdin; prints how fast."""
-    texts = read_lines(os.path.join(folder, "inputs"))
-    order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
-    batches = [order[at : at + batch] for at in range(0, len(order), batch)]
-    started = time.perf_counter()
-    load = globals()[f"load_{side.split('_')[0]}" if side.startswith("ctranslate2") else f"load_{side}"]
-    translate = load(os.path.join(folder, side), batch)
-    load_seconds = time.perf_counter() - started
-
-    def run():
-        found = [None] * len(texts)
-        started = time.perf_counter()
-        for places in batches:
-            for at, text in zip(places, translate([texts[at] for at in places]), strict=True):
-                found[at] = text
-        return time.perf_counter() - started, found
-
-    first_seconds, found = run()
-    with open(os.path.join(folder, f"{side}.out"), "w", encoding="utf-8") as file:
-        file.writelines(f"{text}\n" for text in found)
-    times = {"load_seconds": round(load_seconds, 1), "first_seconds": round(first_seconds, 1)}
-    print(json.dumps({"side": side, **times}), flush=True)
-    for _ in sys.stdin:
-        print(json.dumps({"sentences_per_second": round(len(texts) / run()[0], 1)}), flush=True)
-
-
-def measure(folder, sides, batch, rounds, peers_python):
-    """Prints the machine, every turn, and the table."""
-    import sacrebleu
-    import sentencepiece
-
-    print(json.dumps({**machine(), "batch": batch}), flush=True)
-    there = [side for side in sides if os.path.exists(os.path.join(folder, side))]
-    commands = {
-        side: [
-            *(peers_python, os.path.abspath(__file__), "serve", folder),
-            *("--sides", side, "--batch", str(batch)),
-        ]
-        for side in there
-    }
-    turns = take_turns(commands, rounds)
-    medians = summary(turns, "sentences_per_second")["sentences_per_second"]
-    print(json.dumps(summary(turns, "sentences_per_second")), flush=True)
-    references = read_lines(os.path.join(folder, "references"))
-    outputs = {side: read_lines(os.path.join(folder, f"{side}.out")) for side in there}
-    bleu = sacrebleu.BLEU()
-    pieces = sentencepiece.SentencePieceProcessor(os.path.join(folder, "ctranslate2_float32", "target.spm"))
-    for side in sides:
-        if side not in there:
-            print(json.dumps({"side": side, "refused": read_all(os.path.join(folder, f"{side}.refused"))}))
-            continue
-        tokens = sum(map(len, pieces.encode(outputs[side])))
-        row = {
-            "side": side,
-            "bleu": round(bleu.corpus_score(outputs[side], [references]).score, 2),
-            "same_as_first": sum(a == b for a, b in zip(outputs[side], outputs[there[0]], strict=True)),
-            "tokens_per_second": round(medians[side] * tokens / len(references), 1),
-            "bytes": size_on_disk(os.path.join(folder, side)),
-        }
-        print(json.dumps(row), flush=True)
-    print(json.dumps({"sentences": len(references), "signature": str(bleu.get_signature())}))
-
-
-def read_all(path):
-    """Returns a text file's content."""
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
-def main():
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("make", "measure", "serve"))
-    parser.add_argument("folder")
-    parser.add_argument("--run")
-    parser.add_argument("--text")
-    parser.add_argument("--reference")
-    parser.add_argument("--sides", default=",".join(SIDES))
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peers_python", default=sys.executable)
-    args = parser.parse_args()
-    sides = args.sides.split(",")
-    if args.action == "make":
-        make(args.folder, args.run, args.text, args.reference)
-    elif args.action == "serve":
-        serve(args.folder, sides[0], args.batch)
-    else:
-        measure(args.folder, sides, args.batch, args.rounds, args.peers_python)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

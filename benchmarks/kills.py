@@ -1,15 +1,15 @@
 """Kills a training run at random moments, starts it again each time, and compares it with one that was never killed.
 
-Usage: python benchmarks/kills.py --folder=F [--replicas=8] [--kills=20] [--steps=200] [--seed=1]
+python -m benchmarks.kills
+python -m benchmarks.kills --replicas=8 --kills=20 --steps=200 --seed=1
 
 The model is tiny; dropout, BPE-dropout, shuffling, evaluation with beam search, and a checkpoint every 10 steps are on.
 The kills are SIGKILLs at steps drawn at random, each at one of four moments: anywhere near that step; while the next
 checkpoint is being written; in the evaluation after it; while the restarted process is still starting. What the moment
-really was is read from what the killed process left. Printed, as Markdown: where each restart resumed, and whether
-weights, optimizer, counters and evaluations at the end are bit for bit those of the run without a kill.
+really was is read from what the killed process left. At the end weights, optimizer, counters and evaluations are
+compared, bit for bit, with those of the run without a kill.
 """
 
-import argparse
 import collections
 import contextlib
 import json
@@ -17,11 +17,17 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
+from benchmarks.harness.command import main
+
+TITLE = "A training killed at random moments against one that was not"
+SIDES = {"whole": "never killed", "killed": "killed and restarted"}
+NEEDS = {}
 EVERY = 10
 MOMENTS = ("anywhere", "in a save", "in an evaluation", "at the start")
 HPARAMS = (
@@ -132,65 +138,64 @@ def train(words, log):
     return subprocess.Popen(words, stderr=log, stdout=subprocess.DEVNULL)
 
 
-def main():
-    """Runs all of it; the exit status is 1 where the two runs differ."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=pathlib.Path, required=True)
+def add_flags(parser):
+    """Adds this benchmark's flags."""
     parser.add_argument("--replicas", type=int, default=1)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    draw = random.Random(options.seed)
-    folder = options.folder.resolve()
-    if not (folder / "data").exists():
-        datagen = pathlib.Path(sys.executable).with_name("t2t-datagen")
-        subprocess.run(
-            [datagen, "--problem=translate_ende_phrasebook", "--max_cases=2000", f"--data_dir={folder}/data"],
-            check=True,
-        )
-    whole, killed = Run(folder / f"whole-{options.replicas}"), Run(folder / f"killed-{options.replicas}")
+
+
+def measure(result, flags):
+    """Trains twice, and compares."""
+    kills, steps = (1, 20) if flags.quick else (flags.kills, flags.steps)
+    draw, folder = random.Random(flags.seed), pathlib.Path(flags.bench_dir, "kills")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    datagen = pathlib.Path(sys.executable).with_name("t2t-datagen")
+    words = [datagen, "--problem=translate_ende_phrasebook", "--max_cases=2000", f"--data_dir={folder}/data"]
+    subprocess.run(words, check=True, stderr=subprocess.DEVNULL)
+    whole, killed = Run(folder / "whole"), Run(folder / "killed")
     begin = time.monotonic()
-    with open(folder / f"stderr-{options.replicas}.log", "a") as log:
-        if train(command(folder, whole.output_dir, options.steps, options.replicas), log).wait():
-            sys.exit(f"the run without kills failed: see {log.name}")
+    with open(folder / "stderr.log", "a") as log:
+        if train(command(folder, whole.output_dir, steps, flags.replicas), log).wait():
+            raise RuntimeError(f"the run without kills failed: see {log.name}")
         seconds = time.monotonic() - begin
-        moments = [MOMENTS[number % len(MOMENTS)] for number in range(options.kills)]
+        moments = [MOMENTS[number % len(MOMENTS)] for number in range(kills)]
         draw.shuffle(moments)
-        steps = sorted(draw.randrange(1, options.steps - EVERY) for _ in moments)
-        words = command(folder, killed.output_dir, options.steps, options.replicas)
-        rows = []
-        for number, (moment, step) in enumerate(zip(moments, steps, strict=True), 1):
+        at = sorted(draw.randrange(1, steps - EVERY) for _ in moments)
+        words = command(folder, killed.output_dir, steps, flags.replicas)
+        states = collections.Counter()
+        for number, (moment, step) in enumerate(zip(moments, at, strict=True), 1):
             was = start_and_kill(words, log, killed, moment, step, draw)
             if was is None:
-                sys.exit(f"kill {number}: the run had ended before: more --steps, or fewer --kills")
-            rows.append([number, last_step(killed), was])
-            print(f"kill {number} of {len(moments)}, aimed {moment}, {was}: step {rows[-1][1]}", file=sys.stderr)
+                raise RuntimeError(f"kill {number}: the run had ended before: more --steps, or fewer --kills")
+            states[was] += 1
+            print(f"kill {number} of {kills}, aimed {moment}, {was}: step {last_step(killed)}", file=sys.stderr)
         if train(words, log).wait():
-            sys.exit(f"the killed run failed: see {log.name}")
-    report(options, whole, killed, rows, seconds, time.monotonic() - begin)
+            raise RuntimeError(f"the killed run failed: see {log.name}")
+    seconds = {"whole": [seconds], "killed": [time.monotonic() - begin - seconds]}
+    report(result, f"{steps} steps, {flags.replicas} replicas", whole, killed, steps, states, seconds)
 
 
-def report(options, whole, killed, rows, seconds, all_seconds):
-    """Prints the table and the comparison."""
+def report(result, case, whole, killed, steps, states, seconds):
+    """Adds the comparison."""
     import numpy as np
 
-    resumed = [event for event in killed.events() if event["event"] in ("start", "resume")]
-    print(f"{options.replicas} replicas, {options.steps} steps, seed {options.seed}\n")
-    print("| kill | last step seen | what it was doing |\n|--:|--:|---|")
-    for row in rows:
-        print(f"| {' | '.join(map(str, row))} |")
-    print(f"\nstarted or resumed at steps: {', '.join(str(event['step']) for event in resumed)}")
-    print(f"kills: {dict(collections.Counter(was for _, _, was in rows))}")
-    print(f"{seconds:.0f} s without kills, {all_seconds:.0f} s in all")
-    one, other = whole.state(options.steps), killed.state(options.steps)
+    one, other = whole.state(steps), killed.state(steps)
     differ = [name for name in sorted({*one, *other}) if not np.array_equal(one.get(name), other.get(name))]
+    first, second = evaluations(whole), evaluations(killed)
+    evaluated = [step for step in {*first, *second} if first.get(step) != second.get(step)]
+    result.add(case, "kills", {"whole": [0], "killed": [states.total()]})
+    result.add(case, "differing_variables", {"killed": [len(differ)]})
+    result.add(case, "differing_evaluations", {"killed": [len(evaluated)]})
+    result.add(case, "seconds", seconds)
     numbers = sum(np.size(value) for value in one.values())
-    same = evaluations(whole) == evaluations(killed)
-    print(f"variables: {len(one)} with {numbers:,} numbers; not bit for bit the same: {', '.join(differ) or 'none'}")
-    print(f"evaluations: {len(evaluations(whole))}, {'all the same' if same else 'NOT all the same'}")
-    sys.exit(1 if differ or not same else 0)
+    moments = ", ".join(f"{was} {count}" for was, count in states.items())
+    result.notes.append(
+        f"Killed: {moments}. Compared: {len(one)} variables with {numbers:,} numbers, {len(first)} evaluations."
+    )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

@@ -1,28 +1,26 @@
-"""A language model against Hugging Face's GPT-2 of the same size: training, evaluation and generation, tokens a second.
+"""A language model against Hugging Face's GPT-2 of the same size: training, evaluation, generation. Tokens per second.
 
-python benchmarks/language_model.py train --batches 8 --peers_python .venv-peers/bin/python > train.jsonl
-python benchmarks/language_model.py evaluate --batches 8 --peers_python .venv-peers/bin/python > evaluate.jsonl
-python benchmarks/language_model.py generate --peers_python .venv-peers/bin/python > result.jsonl
-python benchmarks/language_model.py generate --batches 1 --prompt 512 --samples 16 --peers_python … > samples.jsonl
+python -m benchmarks.language_model
+python -m benchmarks.language_model --batches=1,8,32 --work=generate --sides=ours,graph,xla,hf
+python -m benchmarks.language_model --batches=1 --work=generate --prompt=512 --samples=16
 
 Both have random weights, 6 layers of 384 and 8,000 ids unless told otherwise. Prompts are random ids, and texts never
 end by themselves, so that the work is the same: greedy search, or samples of each prompt. Every side is a process of
-its own, warmed up; sides take turns. `ours` is what Generator does by default when it is warm, `graph` is never
-compiled, which is what serving runs, `xla` always; `hf` uses its cache. Training is a whole step with AdamW and dropout
-0.1 on rows of `--length` random ids; evaluation is the loss alone.
+its own, warmed up. `ours` is what Generator does by default when it is warm, `graph` is never compiled, which is what
+serving runs, `xla` always; `hf` uses its cache. Training is a whole step with AdamW and dropout 0.1 on rows of
+`--length` random ids; evaluation is the loss alone.
 """
 
 import argparse
-import json
-import os
-import resource
 import sys
-import time
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from benchmarks.harness.command import compare, main
+from benchmarks.harness.turns import answer_turns
 
-from benchmarks.turns import machine, summary, take_turns
-
+TITLE = "A language model against Hugging Face's GPT-2"
+SIDES = {"ours": "t2t_lite", "hf": "Hugging Face GPT-2", "graph": "t2t_lite, not compiled", "xla": "t2t_lite, compiled"}
+DEFAULT_SIDES = "ours", "hf"
+NEEDS = {"hf": ["torch", "transformers"]}
 HIDDEN, LAYERS, HEADS, POSITIONS = 384, 6, 6, 1024
 WARM = 40  # calls: what is compiled by default is compiled then
 
@@ -87,7 +85,7 @@ def our_step(flags):
     from t2t_lite.training.distribution import choose_replicas
     from t2t_lite.training.feed import StepBatches
     from t2t_lite.training.objectives import objective_sums
-    from t2t_lite.training.optimizers import make_optimizer
+    from t2t_lite.training.optimization.optimizers import make_optimizer
     from t2t_lite.training.train_step import TrainStep
 
     sizes = {"hidden_size": HIDDEN, "filter_size": 4 * HIDDEN, "num_heads": HEADS, "num_hidden_layers": LAYERS}
@@ -140,63 +138,45 @@ def their_step(flags):
     return train if flags.work == "train" else evaluate
 
 
-def serve(flags):
-    """Warms up, then works once for each line of stdin, and prints how fast."""
-    import numpy as np
-
-    generates = flags.work == "generate"
-    ours, theirs = (our_generation, their_generation) if generates else (our_step, their_step)
-    generate = (theirs if flags.side == "hf" else ours)(flags)
-    shape = flags.batch, flags.prompt if generates else flags.length
-    prompts = np.random.default_rng(0).integers(3, flags.vocab_size, shape)
-    for _ in range(WARM if generates and flags.side == "ours" and flags.batch == 1 else 2):
-        generate(prompts)
-    print(json.dumps({"side": flags.side}), flush=True)
-    for _ in sys.stdin:
-        cpu, started = time.process_time(), time.perf_counter()
-        tokens = generate(prompts)
-        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        result = {"tokens_per_second": round(tokens / seconds, 1), "tokens_per_cpu_second": round(tokens / cpu, 1)}
-        print(json.dumps({**result, "peak_mebibytes": round(peak)}), flush=True)
-
-
-def measure(flags):
-    """Prints for each batch size the medians, and the ratios of neighbouring turns to the first side."""
-    print(json.dumps(machine()), flush=True)
-    sizes = [f"--{name}={getattr(flags, name)}" for name in ("vocab_size", "prompt", "new", "samples", "length")]
-    for batch in map(int, flags.batches.split(",")):
-        commands = {
-            side: [
-                flags.peers_python if side == "hf" else sys.executable, os.path.abspath(__file__), "serve",
-                f"--work={flags.action}", f"--side={side}", f"--batch={batch}", *sizes,
-            ]
-            for side in flags.sides.split(",")
-        }  # fmt: skip
-        turns = take_turns(commands, flags.rounds)
-        for key in next(iter(turns.values()))[0]:
-            print(json.dumps({"batch": batch, **summary(turns, key)}), flush=True)
-
-
-def main():
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("train", "evaluate", "generate", "serve"))
-    parser.add_argument("--work")
-    parser.add_argument("--sides", default="ours,hf")
-    parser.add_argument("--side")
-    parser.add_argument("--batches", default="1,8,32")
-    parser.add_argument("--batch", type=int)
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    parser.add_argument("--work", default="train,evaluate,generate")
+    parser.add_argument("--batches", default="8", help="rows or prompts, several sizes")
     parser.add_argument("--vocab_size", type=int, default=8000)
     parser.add_argument("--prompt", type=int, default=128, help="ids of a prompt")
     parser.add_argument("--length", type=int, default=256, help="ids of a row of training or evaluation")
     parser.add_argument("--new", type=int, default=128, help="ids of a continuation")
     parser.add_argument("--samples", type=int, default=1, help="of each prompt; 1: greedy search")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peers_python", default=sys.executable)
-    flags = parser.parse_args()
-    (serve if flags.action == "serve" else measure)(flags)
+
+
+def measure(result, flags):
+    """Compares each kind of work for each batch size."""
+    names = "vocab_size", "prompt", "length", "new", "samples"
+    sizes = dict(zip(names, (100, 4, 16, 4, 1), strict=True)) if flags.quick else {n: getattr(flags, n) for n in names}
+    for work in flags.work.split(","):
+        for batch in map(int, flags.batches.split(",")):
+            if work == "generate":
+                samples = f", {sizes['samples']} samples each" if sizes["samples"] > 1 else ""
+                case = f"generate {sizes['new']} ids after {sizes['prompt']}, batch {batch}{samples}"
+            else:
+                case = f"{work}, {batch} x {sizes['length']} ids"
+            compare(sys.modules[__name__], result, flags, case, rounds=3, work=work, batch=batch, **sizes)
+
+
+def side(name, **settings):
+    """Works once per turn."""
+    import numpy as np
+
+    flags = argparse.Namespace(side=name, **settings)
+    generates = flags.work == "generate"
+    ours, theirs = (our_generation, their_generation) if generates else (our_step, their_step)
+    work = (theirs if name == "hf" else ours)(flags)
+    shape = flags.batch, flags.prompt if generates else flags.length
+    prompts = np.random.default_rng(0).integers(3, flags.vocab_size, shape)
+    for _ in range(WARM if generates and name == "ours" and flags.batch == 1 else 2):
+        work(prompts)
+    answer_turns(lambda: work(prompts))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

@@ -1,17 +1,16 @@
 """t2t-server under load, beside direct calls of the same SavedModel. Wrong answers, throughput, latency, memory.
 
-python benchmarks/serving_load.py make FOLDER --run RUN --text test.en --count 2000
-python benchmarks/server_load.py measure FOLDER --clients 32 --sizes 1,32 --rounds 5 > result.jsonl
+python -m benchmarks.server_load
+python -m benchmarks.server_load --run=RUN --text=test.en --clients=32 --sizes=1,32 --count=2000 --rounds=5
 
-`serving_load.py make` exports the run and translates texts offline, one in twenty of them hostile. `measure` starts
-t2t-server on the export and a process of clients, each of which sends its next request when it has the answer to the
+The run is exported, and texts are translated offline, one in twenty of them hostile (`serving_load.py`). t2t-server is
+started on the export, with a process of clients, each of which sends its next request when it has the answer to the
 last one; and a process that loads the SavedModel and calls its signature from as many threads as the machine has cores,
 which is faster than from one. They take turns with the texts, once for each of `--sizes` texts a request; direct calls
-have 32 texts in any case. Every answer is compared. `sentences_cpu_s` are sentences for each second of CPU time of the
-process that has the model, which says more where other programs run. `direct` and `clients` are those processes.
+have 32 texts in any case. Every answer is compared. Sentences per second of CPU time are those of the process that has
+the model, which says more where other programs run, and memory is that process's.
 """
 
-import argparse
 import base64
 import http.client
 import json
@@ -22,22 +21,68 @@ import subprocess
 import sys
 import threading
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from benchmarks import serving_load
+from benchmarks.harness import work
+from benchmarks.harness.command import compare, main
+from benchmarks.harness.turns import resident_mb
 
-from benchmarks.serving_load import numbers, run
-from benchmarks.turns import machine, summary, take_turns
-
+TITLE = "t2t-server against direct calls of its SavedModel"
+SIDES = {"server": "t2t-server", "direct": "SavedModel, direct calls"}
+NEEDS = {"server": ["flask", "waitress"]}
 DIRECT_SIZE = 32
 
 
-def texts_of(folder):
-    """Returns the texts that `serving_load.py make` has written, with what they are offline."""
-    rows = [json.loads(line) for line in pathlib.Path(folder, "texts.jsonl").read_text().splitlines()]
-    return [row | {"bytes": base64.b64decode(row["b64"])} for row in rows]
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    work.add_flags(parser)
+    parser.add_argument("--count", type=int, default=200, help="texts")
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--sizes", default="1,32", help="texts per request, several sizes")
 
 
-def direct(folder, texts):
-    """Calls the SavedModel for each line of standard input; prints figures."""
+def measure(result, flags):
+    """Starts the server, and compares the sides for each number of texts per request."""
+    count, clients = (8, 2) if flags.quick else (flags.count, flags.clients)
+    folder = serving_load.prepare(flags, count)
+    export = pathlib.Path(folder, "version").resolve().parent
+    words = ["-m", "t2t_lite.bin.t2t_server", f"--export_dir={export}", "--port=0"]
+    with subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True) as server:
+        try:
+            address = next(
+                (found[1] for line in server.stderr if (found := re.search(r"http://([^/]+)/v1", line))), None
+            )
+            if address is None:
+                raise RuntimeError("t2t-server did not start")
+            settings = {"folder": folder, "count": count, "address": address, "pid": server.pid, "clients": clients}
+            for size in map(int, flags.sizes.split(",")):
+                case = f"{size} {'text' if size == 1 else 'texts'} a request, {clients} clients"
+                turns = compare(sys.modules[__name__], result, flags, case, rounds=3, size=size, **settings)
+                held = [(number + 1, turn["resident_mb"]) for number, turn in enumerate(turns.get("server", []))]
+                if len(held) >= 4:
+                    result.add_growth(case, "resident_mb", "turns", {"server": held})
+        finally:
+            server.terminate()
+
+
+def side(name, folder, count, address, pid, clients, size):
+    """Asks for all texts once per turn."""
+    ask, size, threads, pid = (
+        (signature_of(folder), DIRECT_SIZE, os.cpu_count(), os.getpid())
+        if name == "direct"
+        else (client_of(address), size, clients, pid)
+    )
+    rows = serving_load.load_rows(folder)[:count]
+    serving_load.run(ask, rows, size, threads)
+    print(json.dumps({"warm": True}), flush=True)
+    for _ in sys.stdin:
+        before = cpu_seconds(pid)
+        figures = serving_load.run(ask, rows, size, threads)
+        figures["sentences_per_cpu_second"] = round(len(rows) / (cpu_seconds(pid) - before), 1)
+        print(json.dumps(figures | {"resident_mb": round(resident_mb(pid), 1)}), flush=True)
+
+
+def signature_of(folder):
+    """Returns a function of a list of bytes that calls the SavedModel."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (SentencePiece's operations)
 
@@ -48,11 +93,11 @@ def direct(folder, texts):
         found = serve(inputs=tf.constant(texts))
         return list(zip(*(found[name].numpy() for name in ("outputs", "scores", "truncated")), strict=True))
 
-    answer_turns(ask, texts_of(folder)[:texts], DIRECT_SIZE, os.cpu_count(), os.getpid())
+    return ask
 
 
-def clients(folder, texts, address, pid, size, count):
-    """Asks a server for each line of standard input; prints figures."""
+def client_of(address):
+    """Returns a function of a list of bytes that asks a server, over one connection per thread."""
     own = threading.local()
 
     def ask(texts):
@@ -67,51 +112,7 @@ def clients(folder, texts, address, pid, size, count):
         outputs = [text.encode() for text in columns["outputs"]]
         return list(zip(outputs, columns["scores"], columns["truncated"], strict=True))
 
-    answer_turns(ask, texts_of(folder)[:texts], size, count, pid)
-
-
-def answer_turns(ask, rows, size, threads, pid):
-    """Runs once to be warm, then for each line of standard input, as `take_turns` expects.
-
-    `pid` is of the process that has the model.
-    """
-    run(ask, rows, size, threads)
-    print("warm", flush=True)
-    for _ in sys.stdin:
-        before = cpu_seconds(pid)
-        figures = run(ask, rows, size, threads)
-        figures["sentences_cpu_s"] = round(len(rows) / (cpu_seconds(pid) - before), 1)
-        print(json.dumps(figures | {"resident_mb": resident_mb(pid)}), flush=True)
-
-
-def measure(folder, texts, count, sizes, rounds):
-    """Prints a line for each size: the turns, then what follows from them."""
-    export = pathlib.Path(folder, "version").resolve().parent
-    words = ["-m", "t2t_lite.bin.t2t_server", f"--export_dir={export}", "--port=0"]
-    with subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True) as server:
-        try:
-            address = next(found[1] for line in server.stderr if (found := re.search(r"http://([^/]+)/v1", line)))
-            print(json.dumps({"clients": count, **machine()}), flush=True)
-            given = [folder, f"--texts={texts}"]
-            asking = [*given, f"--address={address}", f"--pid={server.pid}", f"--clients={count}"]
-            this = [sys.executable, __file__]
-            for size in sizes:
-                sides = {"direct": [*this, "direct", *given], "server": [*this, "clients", *asking, f"--size={size}"]}
-                turns = take_turns(sides, rounds)
-                wrong = {side: sum(turn["wrong"] for turn in some) for side, some in turns.items()}
-                sent = {side: sum(turn["sentences"] for turn in some) for side, some in turns.items()}
-                print(json.dumps({"size": size, "sent": sent, "wrong": wrong}))
-                for key in ("sentences_s", "sentences_cpu_s", "p50_ms", "p95_ms", "p99_ms"):
-                    print(json.dumps(summary({side: turns[side] for side in ("server", "direct")}, key)), flush=True)
-        finally:
-            server.terminate()
-    print(json.dumps({"status": server.returncode}))
-
-
-def resident_mb(pid):
-    """Returns how much memory a process holds now, in MB."""
-    status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return round(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) * 1024 / 1e6)
+    return ask
 
 
 def cpu_seconds(pid):
@@ -120,26 +121,5 @@ def cpu_seconds(pid):
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def main():
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("measure", "direct", "clients"):
-        one = commands.add_parser(name)
-        one.add_argument("folder")
-        one.add_argument("--texts", type=int, default=2000)
-        if name != "direct":
-            one.add_argument("--clients", dest="count", type=int, default=32)
-        if name == "measure":
-            one.add_argument("--sizes", type=numbers, default=[1, 32])
-            one.add_argument("--rounds", type=int, default=5)
-        if name == "clients":
-            one.add_argument("--address", required=True)
-            one.add_argument("--pid", type=int, required=True)
-            one.add_argument("--size", type=int, required=True)
-    arguments = vars(parser.parse_args())
-    {"measure": measure, "direct": direct, "clients": clients}[arguments.pop("command")](**arguments)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

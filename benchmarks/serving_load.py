@@ -1,36 +1,38 @@
 """An export under load: many threads, hostile texts among the others. Wrong answers, memory, latency, throughput.
 
-python benchmarks/serving_load.py make FOLDER --run RUN --text test.en --count 10000
-python benchmarks/serving_load.py load FOLDER --threads 32 --batches 1,8,32 --counts 1000,2000,10000 > result.jsonl
-python benchmarks/serving_load.py table result.jsonl
+python -m benchmarks.serving_load
+python -m benchmarks.serving_load --run=RUN --text=test.en --threads=32 --batches=1,8,32 --counts=1000,2000,10000
 
-`make` exports the run, draws texts (sentences whole, cut and joined; one in twenty is hostile: random bytes, control
-characters, other scripts, 100,000 characters …) and translates them offline, by Translator; what is not UTF-8 after the
-replacement by U+FFFD that TensorFlow defines. `load` is a process of its own, without t2t_lite. It loads the export as
+The run is exported, texts are drawn (sentences whole, cut and joined; one in twenty is hostile: random bytes, control
+characters, other scripts, 100,000 characters …) and translated offline, by Translator; what is not UTF-8 after the
+replacement by U+FFFD that TensorFlow defines. A process of its own, without the package's layers, loads the export as
 TensorFlow Serving does, by the session loader, and runs its tensors by name from `--threads` threads, each of which
 sends its next request when it has the answer to the last one. That is done for each of `--batches` texts a request,
-with the first so many texts of `--counts`, by default all.
+with the first so many texts of `--counts`.
 
 Every answer is compared. One is wrong if its text or its `truncated` differs; where the two outputs' scores are within
-1e-5 of each other it is a tie, counted apart. Memory is the process's resident set: after `--warm_up` texts of each
-batch size, at most, and in the end.
+1e-5 of each other it is a tie, and not wrong. Memory is the process's resident set, followed over the requests after
+one of each batch size and thread.
 """
 
-import argparse
 import base64
 import itertools
 import json
 import os
 import random
+import shutil
 import statistics
 import sys
 import threading
 import time
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from benchmarks.harness import work
+from benchmarks.harness.command import alone, main
+from benchmarks.harness.turns import resident_mb
 
-from benchmarks.turns import machine, resident_bytes
-
+TITLE = "An export under load from many threads"
+SIDES = {"session": "SavedModel in a session"}
+NEEDS = {}
 HOSTILE = [
     lambda draw: b"",
     lambda draw: b" \t\r\n" + "\u2003\u3000".encode(),
@@ -72,6 +74,64 @@ def texts_of(sentences, count, seed=1):
     return found
 
 
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    work.add_flags(parser)
+    parser.add_argument("--threads", type=int, default=32)
+    parser.add_argument("--batches", default="1,32", help="texts per request, several sizes")
+    parser.add_argument("--counts", default="100,400", help="texts, for each of these")
+
+
+def measure(result, flags):
+    """Exports, then asks for each batch size."""
+    counts, threads = ("4,8", 2) if flags.quick else (flags.counts, flags.threads)
+    batches, counts = [int(n) for n in flags.batches.split(",")], [int(n) for n in counts.split(",")]
+    folder = prepare(flags, max(counts))
+    this = sys.modules[__name__]
+    found = alone(this, "session", folder=folder, batches=batches, counts=counts, threads=threads)
+    result.add("loading", "seconds", {"session": [found["load_seconds"]]})
+    for size, figures in zip(batches, found["figures"], strict=True):
+        points = figures.pop("memory")
+        case = f"{size} {'text' if size == 1 else 'texts'} a request, {threads} threads"
+        result.add_turns(case, {"session": [figures]})
+        if len(points) >= 4:
+            result.add_growth(case, "resident_mb", "requests", {"session": points})
+
+
+def prepare(flags, count):
+    """Makes the export and the texts in a process of its own; returns their folder."""
+    run, text, _ = work.model_and_texts(flags)
+    folder = os.path.join(flags.bench_dir, "serving_load")
+    alone(sys.modules[__name__], "make", folder=folder, run=run, text=text, count=count)
+    return folder
+
+
+def side(name, folder, batches=(), counts=(), threads=None, **making):
+    """Makes the export, or loads it and prints figures for each batch size."""
+    if name == "make":
+        make(folder, **making)
+        print(json.dumps({}))
+        return
+    rows = load_rows(folder)
+    start = time.perf_counter()
+    ask = loaded(os.path.realpath(os.path.join(folder, "version")))
+    load_seconds, figures = round(time.perf_counter() - start, 2), []
+    for size in batches:
+        run(ask, rows[: size * threads], size, threads)
+    for size, count in zip(batches, counts, strict=True):
+        seen = []
+        figures.append(run(ask, rows[:count], size, threads, seen))
+        figures[-1]["memory"] = seen[:: max(1, len(seen) // 50)]
+    print(json.dumps({"load_seconds": load_seconds, "figures": figures}))
+
+
+def load_rows(folder):
+    """Returns the texts, bytes, with what they are offline: [{"bytes", "text", "score", "truncated"}]."""
+    with open(os.path.join(folder, "texts.jsonl")) as file:
+        rows = [json.loads(line) for line in file]
+    return [row | {"bytes": base64.b64decode(row["b64"])} for row in rows]
+
+
 def make(folder, run, text, count):
     """Writes the export, the texts and what they are offline."""
     import tensorflow as tf
@@ -81,11 +141,10 @@ def make(folder, run, text, count):
 
     with open(text, encoding="utf-8", newline="\n") as file:
         texts = texts_of(file.read().split("\n")[:-1], count)
+    shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     translator = Translator.load(run)
-    start = time.perf_counter()
     path = export_saved_model(translator, os.path.join(folder, "export"))
-    print(f"exported in {time.perf_counter() - start:.1f} s", file=sys.stderr)
     readable = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace").numpy()
     answers = translator.translate([one.decode() for one in readable], max_input_length=512)
     with open(os.path.join(folder, "texts.jsonl"), "w") as file:
@@ -93,23 +152,6 @@ def make(folder, run, text, count):
             expected = {"text": answer.text, "score": answer.score, "truncated": bool(answer.truncated)}
             file.write(json.dumps({"b64": base64.b64encode(one).decode(), **expected}) + "\n")
     os.symlink(os.path.relpath(path, folder), os.path.join(folder, "version"))
-
-
-def load(folder, threads, batches, counts, warm_up):
-    """Prints what the loading took, then figures for each batch size, then of memory."""
-    with open(os.path.join(folder, "texts.jsonl")) as file:
-        rows = [json.loads(line) for line in file]
-    for row in rows:
-        row["bytes"] = base64.b64decode(row.pop("b64"))
-    start = time.perf_counter()
-    ask = loaded(os.path.realpath(os.path.join(folder, "version")))
-    print(json.dumps({"load_s": round(time.perf_counter() - start, 2), "threads": threads, **machine()}), flush=True)
-    for size in batches:
-        run(ask, rows[:warm_up], size, threads)
-    memory = Memory()
-    for size, count in zip(batches, counts or [len(rows)] * len(batches), strict=True):
-        print(json.dumps({"batch": size, **run(ask, rows[:count], size, threads), **memory.now()}), flush=True)
-    print(json.dumps(memory.stop()))
 
 
 def loaded(path):
@@ -123,12 +165,20 @@ def loaded(path):
         signature = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def["serving_default"]
     fetches = [signature.outputs[name].name for name in ("outputs", "scores", "truncated")]
     feed = signature.inputs["inputs"].name
-    assert not [name for name in sys.modules if name.startswith("t2t_lite")]
+    assert "t2t_lite.layers" not in sys.modules  # an export needs none of the package's code
     return lambda texts: list(zip(*session.run(fetches, {feed: texts}), strict=True))
 
 
-def run(ask, rows, size, threads):
-    """Sends all rows, `size` in a request, from many threads; returns figures."""
+def run(ask, rows, size, threads, seen=None):
+    """Sends all rows, `size` in a request, from many threads; returns figures.
+
+    Args:
+        ask: function of a list of bytes -> [(text, score, truncated)].
+        rows: list of dict, what `load_rows` returns.
+        size: int, texts per request.
+        threads: int.
+        seen: list or None: gets (requests so far, memory in MB) after each request.
+    """
     starts = range(0, len(rows), size)
     turns, latencies, counts, failures = itertools.count(), [], {"wrong": 0, "ties": 0}, []
 
@@ -142,6 +192,8 @@ def run(ask, rows, size, threads):
                 failures.append(error)
                 return
             latencies.append(time.perf_counter() - start)
+            if seen is not None:
+                seen.append((len(latencies), resident_mb()))
             for row, answer in zip(some, answers, strict=True):
                 if kind := judged(row, answer):
                     counts[kind] += 1
@@ -156,10 +208,11 @@ def run(ask, rows, size, threads):
     if failures:
         raise failures[0]
     seconds = time.perf_counter() - start
-    cuts = statistics.quantiles(latencies, n=100, method="inclusive")
-    figures = {"sentences": len(rows), "requests": len(latencies), **counts}
-    figures |= {f"p{n}_ms": round(1000 * cuts[n - 1], 1) for n in (50, 95, 99)}
-    return {**figures, "sentences_s": round(len(rows) / seconds, 1), "seconds": round(seconds, 1)}
+    several = latencies if len(latencies) > 1 else 2 * latencies  # quantiles need two
+    cuts = statistics.quantiles(several, n=100, method="inclusive")
+    figures = {"sentences_per_second": round(len(rows) / seconds, 1), "wrong": counts["wrong"]}
+    named = {"median_ms": 50, "p95_ms": 95, "p99_ms": 99}
+    return figures | {name: round(1000 * cuts[n - 1], 1) for name, n in named.items()}
 
 
 def judged(row, answer):
@@ -170,72 +223,5 @@ def judged(row, answer):
     return "ties" if abs(float(score) - row["score"]) <= TIE * max(1, abs(row["score"])) else "wrong"
 
 
-class Memory:
-    """Watches the process's resident set from now on."""
-
-    def __init__(self):
-        self._first = self._peak = resident_bytes() / 1e6
-        self._ended = threading.Event()
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def _watch(self):
-        while not self._ended.wait(0.1):
-            self._peak = max(self._peak, resident_bytes() / 1e6)
-
-    def now(self):
-        """Returns the figure in MB."""
-        return {"resident_mb": round(resident_bytes() / 1e6, 1)}
-
-    def stop(self):
-        """Returns the figures after the warm-up, at most and in the end, and how much more these are."""
-        self._ended.set()
-        last = resident_bytes() / 1e6
-        figures = {"warm_mb": round(self._first, 1), "peak_mb": round(self._peak, 1), "last_mb": round(last, 1)}
-        growth = {"peak_growth": self._peak / self._first - 1, "last_growth": last / self._first - 1}
-        return figures | {name: round(value, 4) for name, value in growth.items()}
-
-
-def table(path):
-    """Prints the figures of `load` as a table in Markdown."""
-    with open(path) as file:
-        rows = [json.loads(line) for line in file]
-    print("| sentences a request | requests | p50 ms | p95 ms | p99 ms | sentences a second | wrong | ties |")
-    print("|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for row in rows:
-        if "batch" in row:
-            names = ("batch", "requests", "p50_ms", "p95_ms", "p99_ms", "sentences_s", "wrong", "ties")
-            print("| " + " | ".join(f"{row[name]:,}" for name in names) + " |")
-    first, memory = rows[0], rows[-1]
-    print(f"\nLoaded in {first['load_s']} s; {first['threads']} threads. Resident memory:", end="")
-    print(f" {memory['warm_mb']:,.0f} MB after the warm-up,", end="")
-    print(f" at most {memory['peak_mb']:,.0f} MB ({memory['peak_growth']:+.1%}),", end="")
-    print(f" in the end {memory['last_mb']:,.0f} MB ({memory['last_growth']:+.1%}).")
-
-
-def numbers(text):
-    """Returns a list of int."""
-    return [int(number) for number in text.split(",")]
-
-
-def main():
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("make")
-    one.add_argument("folder")
-    one.add_argument("--run", required=True)
-    one.add_argument("--text", required=True)
-    one.add_argument("--count", type=int, default=10_000)
-    one = commands.add_parser("load")
-    one.add_argument("folder")
-    one.add_argument("--threads", type=int, default=32)
-    one.add_argument("--batches", type=numbers, default=[1, 8, 32])
-    one.add_argument("--counts", type=numbers)
-    one.add_argument("--warm_up", type=int, default=1_000, help="texts of each batch size")
-    commands.add_parser("table").add_argument("path")
-    arguments = vars(parser.parse_args())
-    {"make": make, "load": load, "table": table}[arguments.pop("command")](**arguments)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

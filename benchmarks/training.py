@@ -1,49 +1,45 @@
-"""A training step against PyTorch's nn.Transformer and Hugging Face's Marian: target tokens a second.
+"""A training step against PyTorch's nn.Transformer and Hugging Face's Marian: target tokens per second, and memory.
 
-python benchmarks/training.py make BATCHES.npz --records 'DATA/problem-train-*'
-python benchmarks/training.py measure BATCHES.npz --peers_python .venv-peers/bin/python > result.jsonl
-python benchmarks/training.py endure 'DATA/problem-train-*' > endure.jsonl
-python benchmarks/training.py save 'DATA/problem-train-*'
+python -m benchmarks.training
+python -m benchmarks.training --sides=ours,mixed,recompute,compiled,torch_unmasked --rounds=5
+python -m benchmarks.training --sides=accumulated,replicas --size=small --batches=8
 
 All sides train the same model (the paper's base, 37,000 ids, one matrix for both embeddings and the softmax) on the
-same real batches, padding included and hidden by masks: dropout 0.1, label smoothing 0.1, Adam, float32; the update
-is included. Every side is a process of its own, warmed up on all batches, and the sides take turns: a turn is
-every batch once. Ratios are medians over neighbouring turns. `--sides` adds variants: `mixed` is ours under
-mixed_bfloat16, `recompute` ours with recompute_grad, `compiled` ours with --xla_compile, `torch_unmasked` PyTorch
+same batches, padding included and hidden by masks: dropout 0.1, label smoothing 0.1, Adam, float32; the update is
+included. Every side is a process of its own, warmed up on all batches; a turn is every batch once. `mixed` is ours
+under mixed_bfloat16, `recompute` ours with recompute_grad, `compiled` ours with --xla_compile, `torch_unmasked` PyTorch
 without its padding masks; `accumulated` takes all batches in one step, one after the other, and `replicas` in one step,
-each on a logical CPU of its own.
-
-`endure` takes 10,000 steps of a tiny model over a stream whose batches have ever new shapes, and prints for each 500 of
-them the median CPU time of a step a token, the process' memory, what of it is in use, and how often it is traced.
-`save` saves a checkpoint of the base model, its optimizer and the position in the data five times, and says what that
-costs every ten minutes.
+each on a logical CPU of its own. Without --sides it also saves a checkpoint of the base model, its optimizer and the
+position in the data, five times.
 """
 
-import argparse
-import ctypes
 import glob
 import json
 import math
 import os
-import resource
-import statistics
 import sys
 import tempfile
 import time
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from benchmarks.harness import work
+from benchmarks.harness.command import alone, compare, main
+from benchmarks.harness.turns import answer_turns
 
-from benchmarks.turns import machine, resident_bytes, summary, take_turns
-
+TITLE = "A training step against PyTorch and Hugging Face"
 SIDES = {
-    "ours": "",
-    "mixed": "dtype_policy=mixed_bfloat16",
-    "recompute": "recompute_grad=True",
-    "compiled": "",
-    "accumulated": "",
-    "replicas": "",
+    "ours": "t2t_lite",
+    "torch": "PyTorch nn.Transformer",
+    "marian": "Hugging Face Marian",
+    "mixed": "t2t_lite, mixed_bfloat16",
+    "recompute": "t2t_lite, recompute_grad",
+    "compiled": "t2t_lite, xla_compile",
+    "accumulated": "t2t_lite, batches accumulated",
+    "replicas": "t2t_lite, a replica per batch",
+    "torch_unmasked": "PyTorch without padding masks",
 }
-PEERS = "torch", "torch_unmasked", "marian"
+DEFAULT_SIDES = "ours", "torch", "marian", "mixed"
+NEEDS = {"torch": ["torch"], "torch_unmasked": ["torch"], "marian": ["torch", "transformers"]}
+HPARAMS = {"mixed": "dtype_policy=mixed_bfloat16", "recompute": "recompute_grad=True"}
 SIZES = {
     "base": {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6},
     "small": {"hidden_size": 256, "filter_size": 1024, "num_heads": 4, "num_hidden_layers": 3},
@@ -51,7 +47,7 @@ SIZES = {
 VOCAB_SIZE, DROPOUT, SMOOTHING = 37_000, 0.1, 0.1
 
 
-def _stream(pattern, batch_size, max_length=256):
+def stream(pattern, batch_size, max_length=256):
     """Returns the trainer's stream over records."""
     from t2t_lite.config import HParams
     from t2t_lite.data import batching
@@ -61,19 +57,42 @@ def _stream(pattern, batch_size, max_length=256):
     return batching.training_batches(Problem(), hparams, sorted(glob.glob(pattern)))
 
 
-def make(path, pattern, batch_size, count):
-    """Writes `count` batches of the trainer's stream over records."""
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    parser.add_argument("--size", choices=SIZES, default="base")
+    parser.add_argument("--batches", type=int, default=1)
+    parser.add_argument("--batch_size", type=int, default=2400, help="cells of the longer side")
+    parser.add_argument("--records", help="a pattern of records to train on, in place of the phrasebook's")
+
+
+def measure(result, flags):
+    """Compares the sides, then times checkpoints."""
+    size, batch_size = ("small", 240) if flags.quick else (flags.size, flags.batch_size)
+    pattern = flags.records or os.path.join(work.data_dir(flags.bench_dir), "*-train-*")
+    path = os.path.join(flags.bench_dir, f"batches_{batch_size}.npz")
+    shapes, tokens = make(path, pattern, batch_size, flags.batches)
+    result.notes.append(f"Batches of {shapes} source and target ids, {tokens} target tokens without padding.")
+    compare(sys.modules[__name__], result, flags, f"{size}, float32", path=path, size=size)
+    if "ours" in flags.sides and not flags.quick:
+        seconds = alone(sys.modules[__name__], "ours", path=pattern, size=None)["seconds"]
+        result.add(
+            "a checkpoint of the base model, its optimizer and position in the data", "seconds", {"ours": seconds}
+        )
+
+
+def make(path, pattern, batch_size, count, max_length=256):
+    """Writes `count` batches of the trainer's stream over records; returns their shapes and target tokens, as texts."""
     import numpy as np
 
-    stream = _stream(pattern, batch_size)
     arrays = {}
-    for i, batch in enumerate(stream.take(count).as_numpy_iterator()):
+    for i, batch in enumerate(stream(pattern, batch_size, max_length).take(count).as_numpy_iterator()):
         for side, ids in batch.items():
             assert ids.max() < VOCAB_SIZE
             arrays[f"{side}_{i}"] = ids
     np.savez(path, **arrays)
-    tokens = [int((arrays[f"targets_{i}"] != 0).sum()) for i in range(count)]
-    print(json.dumps({"batches": count, "target_tokens": tokens, "shapes": [a.shape for a in arrays.values()]}))
+    shape = {name: " x ".join(map(str, ids.shape)) for name, ids in arrays.items()}
+    shapes = "; ".join(f"{shape[f'inputs_{i}']} and {shape[f'targets_{i}']}" for i in range(count))
+    return shapes, ", ".join(f"{(arrays[f'targets_{i}'] != 0).sum():,}" for i in range(count))
 
 
 def load(path):
@@ -88,7 +107,7 @@ def new_step(hparams, logical_cpus=0, xla_compile=False):
     """Returns the TrainStep of a new model on the CPU."""
     from t2t_lite.runs.config import build_model
     from t2t_lite.training.distribution import choose_replicas
-    from t2t_lite.training.optimizers import make_optimizer
+    from t2t_lite.training.optimization.optimizers import make_optimizer
     from t2t_lite.training.train_step import TrainStep
 
     replicas = choose_replicas(0, logical_cpus)
@@ -106,7 +125,7 @@ def our_steps(side, size, batches):
 
     a_step = len(batches) if side in ("accumulated", "replicas") else 1
     settings = {**SIZES[size], "layer_prepostprocess_dropout": DROPOUT, "label_smoothing": SMOOTHING}
-    hparams = registry.hparams("transformer_base_v1").override_from_dict(settings).parse(SIDES[side])
+    hparams = registry.hparams("transformer_base_v1").override_from_dict(settings).parse(HPARAMS.get(side, ""))
     hparams.gradient_accumulation_steps = a_step if side == "accumulated" else 1
     step = new_step(hparams, a_step if side == "replicas" else 0, side == "compiled")
     from t2t_lite.training.feed import StepBatches
@@ -118,16 +137,22 @@ def our_steps(side, size, batches):
 
 def peer_steps(side, size, batches):
     """As `our_steps`, of a PyTorch model."""
+    step = peer_step(side, SIZES[size])
+    return [lambda pair=pair: step(*pair) for pair in batches]
+
+
+def peer_step(side, sizes):
+    """Returns a function of inputs and targets, arrays of ids, that trains a new PyTorch model and returns the loss."""
     import torch
     import torch.nn.functional as F
 
     torch.manual_seed(1)
-    model = (marian if side == "marian" else plain_torch)(SIZES[size], masked=side != "torch_unmasked")
+    model = (marian if side == "marian" else plain_torch)(sizes, masked=side != "torch_unmasked")
     model.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
-    tensors = [(torch.from_numpy(inputs).long(), torch.from_numpy(targets).long()) for inputs, targets in batches]
 
     def step(inputs, targets):
+        inputs, targets = (torch.from_numpy(ids).long() for ids in (inputs, targets))
         optimizer.zero_grad(set_to_none=True)
         logits = model(inputs, F.pad(targets, (1, 0))[:, :-1])
         loss = F.cross_entropy(
@@ -137,7 +162,7 @@ def peer_steps(side, size, batches):
         optimizer.step()
         return loss.item()
 
-    return [lambda pair=pair: step(*pair) for pair in tensors]
+    return step
 
 
 def plain_torch(sizes, masked):
@@ -210,75 +235,23 @@ def marian(sizes, masked):
     return Model()
 
 
-def serve(side, size, path):
-    """Warms up, then trains on every batch once for each line of stdin, and prints how fast."""
+def side(name, path, size):
+    """Trains on every batch once per turn; without a size, times checkpoints."""
+    if size is None:
+        save(path)
+        return
     batches = load(path)
-    started = time.perf_counter()
-    steps = (peer_steps if side in PEERS else our_steps)(side, size, batches)
-    first = steps[0]()
-    seconds = time.perf_counter() - started
-    for step in steps:
+    steps = (peer_steps if name in NEEDS else our_steps)(name, size, batches)
+    for step in [steps[0], *steps]:
         step()
-    print(json.dumps({"side": side, "first_step_seconds": round(seconds, 1), "first_loss": first}), flush=True)
     tokens = sum(int((targets != 0).sum()) for _, targets in batches)
-    for _ in sys.stdin:
-        cpu, started = time.process_time(), time.perf_counter()
+
+    def train():
         for step in steps:
-            loss = step()
-        seconds = time.perf_counter() - started
-        result = {
-            "tokens_per_second": tokens / seconds,
-            "tokens_per_cpu_second": tokens / (time.process_time() - cpu),
-            "loss": loss,
-            "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        }
-        print(json.dumps(result), flush=True)
+            step()
+        return tokens
 
-
-def endure(pattern, steps=10_000, window=500):
-    """Trains a tiny model for long; prints a line a window."""
-    from t2t_lite import registry
-    from t2t_lite.training.feed import StepBatches
-
-    settings = "num_hidden_layers=1,hidden_size=32,filter_size=64"
-    step = new_step(registry.hparams("transformer_tiny").parse(settings))
-    stream = _stream(pattern, 256, max_length=64)
-    shapes, times = set(), []
-    print(json.dumps(machine()), flush=True)
-    for number, batch in enumerate(stream.take(steps), start=1):
-        started = time.process_time()
-        taken = StepBatches([batch], number)
-        float(step(step.place(taken))["objective"]["targets"])
-        times.append(1000 * (time.process_time() - started) / taken.counts["targets"])
-        shapes.add((*batch["inputs"].shape, *batch["targets"].shape))
-        if number % window == 0:
-            median, times = statistics.median(times), []
-            result = {"step": number, "cpu_ms_per_token": round(median, 4)}
-            result |= {"rss_mb": round(resident_bytes() / 2**20, 1), "in_use_mb": round(in_use() / 2**20, 1)}
-            print(json.dumps({**result, "shapes": len(shapes), "traces": step.traces}), flush=True)
-
-
-def in_use():
-    """Bytes that the program has allocated: the rest of what it holds is free memory that glibc's malloc keeps."""
-    function = ctypes.CDLL(None).mallinfo2
-    function.restype = type("mallinfo2", (ctypes.Structure,), {"_fields_": [("all", ctypes.c_size_t * 10)]})
-    found = function().all
-    return found[7] + found[4]  # uordblks and hblkhd: on the heap, and mapped
-
-
-def measure(path, sides, size, rounds, peers_python):
-    """Lets the sides take turns, and prints every turn and the medians."""
-    print(json.dumps({"size": size, **machine()}), flush=True)
-    commands = {
-        side: [
-            *(peers_python if side in PEERS else sys.executable, os.path.abspath(__file__), "serve", path),
-            *("--side", side, "--size", size),
-        ]
-        for side in sides
-    }
-    turns = take_turns(commands, rounds)
-    for key in ("tokens_per_second", "tokens_per_cpu_second"):
-        print(json.dumps(summary(turns, key)), flush=True)
+    answer_turns(train)
 
 
 def save(pattern):
@@ -287,45 +260,17 @@ def save(pattern):
     from t2t_lite.runs.checkpoints import RunCheckpoints
 
     step = new_step(registry.hparams("transformer_base_v1"))
-    iterator = iter(_stream(pattern, 4096))
+    iterator = iter(stream(pattern, 4096))
     next(iterator)
     with tempfile.TemporaryDirectory() as folder:
         checkpoints = RunCheckpoints(folder, step.model, step.optimizer, iterator=iterator)
         seconds = []
         for number in range(5):
             started = time.perf_counter()
-            path = checkpoints.save(number)
+            checkpoints.save(number)
             seconds.append(round(time.perf_counter() - started, 2))
-        size = sum(os.path.getsize(file) for file in glob.glob(f"{path}.*"))
-    share = statistics.median(seconds) / 600
-    print(json.dumps({"seconds": seconds, "mb": size >> 20, "share_every_10_minutes": round(share, 5), **machine()}))
-
-
-def main():
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("make", "measure", "serve", "endure", "save"))
-    parser.add_argument("batches")
-    parser.add_argument("--records")
-    parser.add_argument("--batch_size", type=int, default=2400, help="cells of the longer side")
-    parser.add_argument("--count", type=int, default=6, help="batches")
-    parser.add_argument("--sides", default="ours,torch,marian")
-    parser.add_argument("--side")
-    parser.add_argument("--size", choices=SIZES, default="base")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peers_python", default=sys.executable)
-    flags = parser.parse_args()
-    if flags.action == "make":
-        make(flags.batches, flags.records, flags.batch_size, flags.count)
-    elif flags.action == "measure":
-        measure(flags.batches, flags.sides.split(","), flags.size, flags.rounds, flags.peers_python)
-    elif flags.action == "endure":
-        endure(flags.batches)
-    elif flags.action == "save":
-        save(flags.batches)
-    else:
-        serve(flags.side, flags.size, flags.batches)
+    print(json.dumps({"seconds": seconds}))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

@@ -1,19 +1,18 @@
 """Where the time of a training step goes: into matrix products, and into what else.
 
-python benchmarks/training.py make BATCHES.npz --records 'DATA/problem-train-*'
-python benchmarks/training_profile.py BATCHES.npz > result.jsonl
+python -m benchmarks.training_profile
+python -m benchmarks.training_profile --threads=0 --rounds=6
 
-The paper's base model, as in benchmarks/training.py, on the first of the batches, in float32 and mixed_bfloat16. All
-matrix products of the step's graph, forward and backward, are computed again alone, one at a time, with the same
-shapes, transposes and dtypes. That gives the machine's own rate, and `share` is the part of it that the step reaches:
-the time of the products alone over that of the step. Each is the shortest CPU time of `--rounds` turns, which they
-take in one process. In CPU time another process counts less than in wall time, but is still better absent.
+The paper's base model, as in `training.py` and on the same batch, in float32 and mixed_bfloat16. All matrix
+products of the step's graph, forward and backward, are computed again alone, one at a time, with the same shapes,
+transposes and dtypes. That gives the machine's own rate, and `share` is the part of it that the step reaches: the time
+of the products alone over that of the step. Each is the shortest CPU time of the turns, which they take in one process.
+In CPU time another process counts less than in wall time, but is still better absent.
 
-`kinds` are the step's other operations: milliseconds by TensorFlow's profiler, of each operation the shortest of the
-turns, without the operations inside it, summed by kind. Use `--threads=1`: then this is CPU time as well.
+The step's other operations are summed by kind: milliseconds by TensorFlow's profiler, of each operation the shortest of
+the turns, without the operations inside it. With one thread, the default, this is CPU time as well.
 """
 
-import argparse
 import collections
 import glob
 import json
@@ -22,11 +21,13 @@ import sys
 import tempfile
 import time
 
-sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from benchmarks import training
+from benchmarks.harness import work
+from benchmarks.harness.command import alone, main, rounds_of
 
-from benchmarks.training import SIDES, load, new_step
-from benchmarks.turns import machine
-
+TITLE = "Where the time of a training step goes"
+SIDES = {"ours": "float32", "mixed": "mixed_bfloat16"}
+NEEDS = {}
 # A kind is the first one of which a word is in the operation's type; MatMul covers oneDNN's fused ones.
 KINDS = {
     "matrix products": ("MatMul",),
@@ -113,12 +114,16 @@ def self_times(folder):
     return found
 
 
-def profile(side, batches, rounds):
+def profile(name, size, batches, rounds):
     """Measures one of `SIDES`; returns what is printed."""
     from t2t_lite import registry
 
-    hparams = registry.hparams("transformer_base_v1").parse(SIDES[side])
-    step = new_step(hparams)
+    hparams = (
+        registry.hparams("transformer_base_v1")
+        .override_from_dict(training.SIZES[size])
+        .parse(training.HPARAMS.get(name, ""))
+    )
+    step = training.new_step(hparams)
     import tensorflow as tf  # after t2t_lite, which asks for oneDNN
 
     from t2t_lite.training.feed import StepBatches
@@ -148,34 +153,43 @@ def profile(side, batches, rounds):
         kinds[kind_of(name.rpartition(":")[2])] += milliseconds
     products_seconds = sum(counts[product] * alone[product] for product in counts)
     return {
-        "side": side,
-        "step_cpu_seconds": round(whole, 3),
-        "products_cpu_seconds": round(products_seconds, 3),
-        "share": round(products_seconds / whole, 3),
-        "products_gflops_per_cpu_second": round(flops / products_seconds / 1e9),
-        "kinds_ms": {kind: round(kinds[kind]) for kind in KINDS},
-        "products": [
-            [*product, counts[product], round(1e3 * alone[product], 2), round(flops_of / alone[product] / 1e9)]
-            for product, (_, flops_of) in operations.items()
-        ],
+        "cpu_seconds": whole,
+        "products": products_seconds,
+        "share": products_seconds / whole,
+        "gflops_per_cpu_second": flops / products_seconds / 1e9,
+        "kinds": kinds,
     }
 
 
-def main():
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("batches")
-    parser.add_argument("--sides", default="ours,mixed")
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--threads", type=int, default=0, help="of TensorFlow; 0: its own choice")
-    flags = parser.parse_args()
-    if flags.threads:
-        os.environ |= {"TF_NUM_INTRAOP_THREADS": str(flags.threads), "TF_NUM_INTEROP_THREADS": str(flags.threads)}
-    batches = load(flags.batches)
-    print(json.dumps({**machine(), "threads": flags.threads, "shapes": [ids.shape for ids in batches[0]]}), flush=True)
-    for side in flags.sides.split(","):
-        print(json.dumps(profile(side, batches, flags.rounds)), flush=True)
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    parser.add_argument("--threads", type=int, default=1, help="of TensorFlow; 0: its own choice")
+
+
+def measure(result, flags):
+    """Profiles both dtypes."""
+    size, batch_size = ("small", 240) if flags.quick else ("base", 2400)
+    path = os.path.join(flags.bench_dir, f"batches_{batch_size}.npz")
+    training.make(path, os.path.join(work.data_dir(flags.bench_dir), "*-train-*"), batch_size, 1)
+    settings = {"path": path, "size": size, "threads": flags.threads, "rounds": rounds_of(flags, 2)}
+    found = {name: alone(sys.modules[__name__], name, **settings) for name in flags.sides}
+    for case, name, figure in (
+        ("one step", "cpu_seconds", "cpu_seconds"),
+        ("its matrix products alone", "products", "cpu_seconds"),
+        ("its matrix products alone", "share", "share"),
+        ("its matrix products alone", "gflops_per_cpu_second", "gflops_per_cpu_second"),
+    ):
+        result.add(case, figure, {side: [figures[name]] for side, figures in found.items()})
+    for kind in KINDS:
+        result.add(kind, "milliseconds", {side: [figures["kinds"].get(kind, 0)] for side, figures in found.items()})
+
+
+def side(name, path, size, threads, rounds):
+    """Profiles one dtype, and prints figures."""
+    if threads:
+        os.environ |= {"TF_NUM_INTRAOP_THREADS": str(threads), "TF_NUM_INTEROP_THREADS": str(threads)}
+    print(json.dumps(profile(name, size, training.load(path), rounds)))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.modules[__name__]))

@@ -1,0 +1,75 @@
+"""Runs benchmarks one after the other, writes their results, the index of all results, and README's tables.
+
+python -m benchmarks                       # those of `make bench`
+python -m benchmarks all                   # these and some that have no peers
+python -m benchmarks decoding training     # these: make bench BENCH="decoding training"
+python -m benchmarks --quick               # small sizes, into bench/results: make bench BENCH_FLAGS=--quick
+
+What follows the names goes to each benchmark: `python -m benchmarks.NAME --help` lists its flags. A benchmark that
+fails does not stop the others; the exit status is then 1.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+from benchmarks.harness import record, report
+
+# In this order: {name: about how many minutes it takes on two cores}. The first two that need a model also train it.
+USUAL = {
+    "startup": 5,
+    "decoding": 6,
+    "training": 3,
+    "language_model": 2,
+    "encoder": 2,
+    "formats": 2,
+    "attention": 2,
+    "pipeline": 2,
+    "server_load": 2,
+    "growth": 3,
+    "datagen": 1,
+    "decoding_memory": 1,
+}
+ON_REQUEST = {"export": 3, "serving_load": 2, "training_profile": 2, "kills": 3}
+BENCHMARKS = USUAL | ON_REQUEST
+
+
+def main(argv=None):
+    """Runs what the command line says. Returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or some of {', '.join(BENCHMARKS)}")
+    parser.add_argument("--out", help="a folder; default: benchmarks/results, with --quick bench/results")
+    flags, others = parser.parse_known_args(argv)
+    unknown = set(flags.names) - set(BENCHMARKS) - {"all"}
+    if unknown:
+        print(f"{', '.join(sorted(unknown))}: no benchmark. Expected some of {', '.join(BENCHMARKS)}.", file=sys.stderr)
+        return 2
+    published = flags.out is None and "--quick" not in others
+    out = os.path.abspath(flags.out or (record.RESULTS if published else record.REPOSITORY / "bench" / "results"))
+    os.makedirs(out, exist_ok=True)
+    asked = BENCHMARKS if "all" in flags.names else flags.names or USUAL
+    names, failed = [name for name in BENCHMARKS if name in asked], []
+    print(f"{len(names)} benchmarks, about {sum(BENCHMARKS[name] for name in names)} minutes on two cores", flush=True)
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(
+            f"warning: load {load:.1f}: other programs are running, and figures will be worse for it", file=sys.stderr
+        )
+    for name in names:
+        started, given = time.monotonic(), os.path.relpath(out, record.REPOSITORY)
+        command = [sys.executable, "-m", f"benchmarks.{name}", f"--out={given}", *others]
+        status = subprocess.run(command, cwd=record.REPOSITORY).returncode
+        print(f"{name}: {'done' if status == 0 else 'FAILED'}, {time.monotonic() - started:.0f} s", flush=True)
+        if status:
+            failed.append(name)
+    report.write_index(out, report.README if published else None)
+    print(os.path.join(out, "README.md"))
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""Whether memory or time grows over a long run: training steps of ever new shapes, and requests for translations.
+
+python -m benchmarks.growth
+python -m benchmarks.growth --train_steps=10000 --requests=2000
+
+Training is of a tiny model, whose steps take so little that much else would show; PyTorch's nn.Transformer gets the
+same batches. A request is the translation of four other sentences, beam 4, by a Translator or by Hugging Face's
+generate with the same weights. Followed are the resident memory and the median time of each window of steps or
+requests. The slope is that of the later half, since caches fill up in the earlier one.
+"""
+
+import json
+import os
+import statistics
+import sys
+import time
+
+from benchmarks import formats, training
+from benchmarks.harness import work
+from benchmarks.harness.command import alone, main
+from benchmarks.harness.turns import resident_mb
+
+TITLE = "Memory and time over many steps and requests"
+SIDES = {"ours": "t2t_lite", "peer": "PyTorch nn.Transformer, Hugging Face generate"}
+NEEDS = {"peer": ["torch", "transformers"]}
+POINTS, SENTENCES = 12, 4
+BATCH_SIZE, MAX_LENGTH = 256, 64
+TINY = {"hidden_size": 32, "filter_size": 64, "num_heads": 4, "num_hidden_layers": 1}
+
+
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    work.add_flags(parser)
+    parser.add_argument("--train_steps", type=int, default=960)
+    parser.add_argument("--requests", type=int, default=96)
+
+
+def measure(result, flags):
+    """Follows one side after the other: in turns they would not be long runs."""
+    this = sys.modules[__name__]
+    train_steps, requests = (24, 12) if flags.quick else (flags.train_steps, flags.requests)
+    pattern = os.path.join(work.data_dir(flags.bench_dir), "*-train-*")
+    path = os.path.join(flags.bench_dir, f"batches_growth_{train_steps}.npz")
+    training.make(path, pattern, BATCH_SIZE, train_steps, MAX_LENGTH)
+    found = {
+        name: alone(this, name, batches=pattern if name == "ours" else path, steps=train_steps) for name in flags.sides
+    }
+    follow(result, "training of a tiny model", "steps", found, "cpu_ms_per_token")
+    folder = os.path.join(flags.bench_dir, "growth")
+    exports = formats.make_exports(flags, folder, ["hugging_face"] if "peer" in flags.sides else [], 1000)
+    if "hugging_face" in exports["refused"]:
+        result.notes.append(f"Hugging Face cannot hold this model: {exports['refused']['hugging_face']}")
+        flags.sides.remove("peer")
+    found = {name: alone(this, name, folder=folder, requests=requests) for name in flags.sides}
+    follow(result, f"translation, {SENTENCES} sentences a request", "requests", found, "milliseconds")
+
+
+def follow(result, case, x, found, time_figure):
+    """Adds memory and time of all sides."""
+    for figure in ("resident_mb", time_figure):
+        result.add_growth(case, figure, x, {name: one[figure] for name, one in found.items()})
+
+
+def side(name, batches=None, steps=None, folder=None, requests=None):
+    """Prints {figure: [[x, y] of each window]}."""
+    if batches:
+        print(json.dumps(windows(training_calls(name, batches, steps), steps, "cpu_ms_per_token", time.process_time)))
+    else:
+        print(json.dumps(windows(request_calls(name, folder, requests), requests, "milliseconds", time.perf_counter)))
+
+
+def training_calls(name, batches, steps):
+    """Yields (function without arguments that trains on the next batch, its target tokens).
+
+    Ours reads the trainer's stream over the records `batches`; PyTorch gets the same batches from a file.
+    """
+    if name == "ours":
+        from t2t_lite import registry
+        from t2t_lite.training.feed import StepBatches
+
+        step = training.new_step(registry.hparams("transformer_tiny").override_from_dict(TINY))
+        stream = training.stream(batches, BATCH_SIZE, MAX_LENGTH).take(steps)
+        for number, batch in enumerate(stream, start=1):
+            taken = StepBatches([batch], number)
+            yield (lambda taken=taken: float(step(step.place(taken))["objective"]["targets"])), taken.counts["targets"]
+    else:
+        step = training.peer_step("torch", TINY)
+        for pair in training.load(batches):
+            yield (lambda pair=pair: step(*pair)), int((pair[1] != 0).sum())
+
+
+def request_calls(name, folder, requests):
+    """Yields (function without arguments that translates the next sentences, 1)."""
+    load = formats.load_translator if name == "ours" else formats.load_hugging_face
+    translate = load(os.path.join(folder, "translator" if name == "ours" else "hugging_face"), SENTENCES)
+    texts = formats.read_lines(os.path.join(folder, "inputs"))
+    for number in range(requests):
+        some = [texts[(number * SENTENCES + at) % len(texts)] for at in range(SENTENCES)]
+        yield (lambda some=some: translate(some)), 1
+
+
+def windows(calls, count, figure, clock):
+    """Makes all calls; returns {figure: [[calls so far, median milliseconds per unit]], "resident_mb": …}."""
+    size, times, found = max(1, count // POINTS), [], {figure: [], "resident_mb": []}
+    for number, (call, units) in enumerate(calls, start=1):
+        started = clock()
+        call()
+        times.append(1000 * (clock() - started) / units)
+        if number % size == 0:
+            found[figure].append([number, round(statistics.median(times), 4)])
+            found["resident_mb"].append([number, round(resident_mb(), 1)])
+            times = []
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))

@@ -1,0 +1,267 @@
+"""What a benchmark has measured: figures by side and turn, with the command, the commit and the machine. Kept as JSON.
+
+A result is a folder, `<name>_<date>/`, with `result.json`, a page and a picture (`report.py`). It appears when it is
+complete, and is never overwritten: a second result of the same day gets a number.
+"""
+
+import dataclasses
+import datetime
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+
+from t2t_lite import files
+from t2t_lite.errors import UserError
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = REPOSITORY / "benchmarks" / "results"
+FILE = "result.json"
+
+# What can be measured: its name with the unit, and whether more of it is better (None: neither).
+FIGURES = {
+    "tokens_per_second": ("tokens per second", True),
+    "tokens_per_cpu_second": ("tokens per second of CPU time", True),
+    "sentences_per_second": ("sentences per second", True),
+    "sentences_per_cpu_second": ("sentences per second of CPU time", True),
+    "pairs_per_second": ("pairs per second", True),
+    "seconds": ("seconds", False),
+    "cpu_seconds": ("seconds of CPU time", False),
+    "milliseconds": ("milliseconds", False),
+    "cpu_ms_per_token": ("milliseconds of CPU time per token", False),
+    "median_ms": ("milliseconds, median", False),
+    "p95_ms": ("milliseconds, 95th percentile", False),
+    "p99_ms": ("milliseconds, 99th percentile", False),
+    "ready_seconds": ("seconds until warm: start, imports, model, first pass", False),
+    "peak_mb": ("peak memory, MB", False),
+    "resident_mb": ("memory, MB", False),
+    "peak_main_mb": ("peak memory of the main process, MB", False),
+    "peak_worker_mb": ("peak memory of a worker, MB", False),
+    "disk_mb": ("size on disk, MB", False),
+    "over_minimum": ("memory over the arithmetic minimum", False),
+    "exponent": ("exponent of time against length", False),
+    "fill": ("share of cells that are not padding", True),
+    "shapes": ("different shapes", None),
+    "bleu": ("BLEU", True),
+    "accuracy": ("accuracy, %", True),
+    "same_outputs": ("outputs equal to the first side's, %", True),
+    "wrong": ("wrong answers", False),
+    "gflops_per_cpu_second": ("GFLOP per second of CPU time", True),
+    "share": ("share of the time", None),
+    "kills": ("kills", None),
+    "differing_variables": ("variables not bit for bit equal", False),
+    "differing_evaluations": ("evaluations that differ", False),
+}
+_WITHOUT_RATIOS = "bleu", "fill", "kills", "same_outputs", "share", "shapes", "wrong"
+_PACKAGES = "t2t_lite", "tensorflow", "keras", "tensorflow-text", "torch", "transformers", "ctranslate2", "numpy"
+# What a run of benchmarks itself writes does not make the code another one.
+_NOT_CODE = ":!README.md", ":!benchmarks/results"
+
+
+@dataclasses.dataclass
+class Result:
+    """One benchmark's result on one machine.
+
+    Attributes:
+        name: of the benchmark, such as "decoding".
+        title: str, one line.
+        command: str, as typed in the repository's root, one or several lines.
+        commit: str, with "+" where code was not committed; "unknown" in results that did not keep it.
+        date: str, YYYY-MM-DD.
+        machine: {"cpu", "cores", "memory_gb", "load", "system"}.
+        versions: {package: version}.
+        labels: {side: what it is called in tables}.
+        measurements: list of {"case", "figure" of `FIGURES`, "sides": {side: spread}, "ratios": {other side: spread}};
+            a spread is {"median", "low", "high", "turns"}, a ratio is the first side's figure over the other's.
+        growth: list of {"case", "figure", "x", "sides": {side: {"x", "y", "slope", "later"}}}: see `add_growth`.
+        missing: {side: why it was not measured}.
+        notes: list of str, sentences for the page.
+        quality: {"data", "part", "model", "time", "score"} or None: a row of README's table of scores.
+    """
+
+    name: str
+    title: str
+    command: str
+    commit: str = "unknown"
+    date: str = ""
+    machine: dict = dataclasses.field(default_factory=dict)
+    versions: dict = dataclasses.field(default_factory=dict)
+    labels: dict = dataclasses.field(default_factory=dict)
+    measurements: list = dataclasses.field(default_factory=list)
+    growth: list = dataclasses.field(default_factory=list)
+    missing: dict = dataclasses.field(default_factory=dict)
+    notes: list = dataclasses.field(default_factory=list)
+    quality: dict | None = None
+    seconds: float | None = None
+
+    def add(self, case, figure, sides):
+        """Adds a measurement; ratios are those of neighbouring turns.
+
+        Args:
+            case: str, what was measured, such as "batch 32".
+            figure: of `FIGURES`.
+            sides: {side: list of floats, one per turn}. Ratios are to the first side, of turns that both have.
+        """
+        if figure not in FIGURES:
+            raise ValueError(f"{figure!r} is not in FIGURES")
+        first, *others = sides
+        ratios = {}
+        for side in others:
+            pairs = [(a, b) for a, b in zip(sides[first], sides[side], strict=False) if b]
+            if pairs and figure not in _WITHOUT_RATIOS:
+                ratios[side] = spread([a / b for a, b in pairs])
+        found = {side: spread(turns) for side, turns in sides.items()}
+        self.measurements.append({"case": case, "figure": figure, "sides": found, "ratios": ratios})
+
+    def add_turns(self, case, turns):
+        """Adds a measurement for each figure in `turns`, {side: [{figure: float} of each turn]}."""
+        names = {name: None for figures in turns.values() for name in (figures[0] if figures else {})}
+        for name in names:
+            self.add(case, name, {side: [f[name] for f in figures] for side, figures in turns.items() if figures})
+
+    def add_growth(self, case, figure, x, sides):
+        """Adds a figure that is followed over steps or requests.
+
+        Kept are the points, the slope of the least-squares line through the later half of them, per unit of x, and
+        `later`: by which share of the median of that half the line rises over it.
+
+        Args:
+            case: str.
+            figure: of `FIGURES`.
+            x: str, what the figure is followed over, such as "steps".
+            sides: {side: list of (x, y)}, four points at least.
+        """
+        found = {}
+        for side, points in sides.items():
+            half = points[len(points) // 2 :]
+            xs, ys = zip(*half, strict=True)
+            slope = statistics.linear_regression(xs, ys).slope
+            later = slope * (xs[-1] - xs[0]) / statistics.median(ys)
+            every_x, every_y = zip(*points, strict=True)
+            found[side] = {"x": list(every_x), "y": [rounded(y) for y in every_y]}
+            found[side] |= {"slope": rounded(slope), "later": rounded(later)}
+        self.growth.append({"case": case, "figure": figure, "x": x, "sides": found})
+
+    def check(self):
+        """Raises `UserError` unless the result says how to repeat it and has figures."""
+        if not self.command.strip():
+            raise UserError(f"{self.name}: has no command, so that nobody could repeat it. Nothing was written.")
+        if not (self.measurements or self.growth or self.quality):
+            raise UserError(f"{self.name}: has no figures. Nothing was written.")
+
+    def to_json(self):
+        """Returns the text of `result.json`. Raises `UserError`: see `check`."""
+        self.check()
+        kept = {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, {}, [])}
+        return json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
+
+
+def new_result(name, title, labels, argv=None):
+    """Returns an empty Result of this program's command, on this machine, at this commit."""
+    return Result(
+        name, title, command_line(sys.orig_argv if argv is None else argv), commit(),
+        datetime.datetime.now(datetime.UTC).date().isoformat(), machine(), versions(), dict(labels),
+    )  # fmt: skip
+
+
+def read_result(path):
+    """Returns the Result of a `result.json`. Raises `UserError` unless `check` accepts it."""
+    fields = files.read_json(str(path))
+    unknown = set(fields) - {field.name for field in dataclasses.fields(Result)}
+    if unknown or not {"name", "title", "command"} <= set(fields):
+        raise UserError(f"{path}: is no benchmark's result. Expected name, title and command; unknown: {unknown}.")
+    result = Result(**fields)
+    result.check()
+    return result
+
+
+def cpu_name(result):
+    """Returns a processor's maker and family, such as "Intel Xeon"."""
+    words = re.sub(r"\((R|TM|r|tm)\)", "", result.machine.get("cpu", "unknown")).split()
+    return " ".join(words[:2])
+
+
+def spread(turns):
+    """Returns {"median", "low", "high", "turns"} of figures, one per turn."""
+    turns = [float(turn) for turn in turns]
+    found = {"median": statistics.median(turns), "low": min(turns), "high": max(turns)}
+    return {**{name: rounded(value) for name, value in found.items()}, "turns": [rounded(turn) for turn in turns]}
+
+
+def rounded(value):
+    """Returns a number with four significant digits; whole from 1,000 on."""
+    value = float(f"{value:.4g}") if abs(value) < 1000 else round(value)
+    return int(value) if value == int(value) else value
+
+
+def shown(value):
+    """Returns a figure as tables show it: three significant digits, 12,345 from a thousand on."""
+    if abs(value) >= 1000 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def better(figure):
+    """Returns " (more is better)", " (less is better)" or ""."""
+    return {True: " (more is better)", False: " (less is better)", None: ""}[FIGURES[figure][1]]
+
+
+def command_line(argv):
+    """Returns a command as it is typed in the repository's root, whatever the interpreter's folder.
+
+    Args:
+        argv: list of str, such as `sys.orig_argv`.
+    """
+    if not argv:
+        return ""
+    words = []
+    for word in argv[1:]:
+        inside = os.path.isabs(word) and pathlib.Path(word).resolve().is_relative_to(REPOSITORY)
+        words.append(str(pathlib.Path(word).resolve().relative_to(REPOSITORY)) if inside else word)
+    return shlex.join([os.path.basename(argv[0]), *words])
+
+
+def commit():
+    """Returns the commit's short hash, with "+" where code differs from it, or "unknown" outside a Git repository."""
+
+    def git(*words):
+        done = subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    try:
+        found = git("rev-parse", "--short", "HEAD")
+        changed = git("status", "--porcelain", "--", ".", *_NOT_CODE)
+    except FileNotFoundError:
+        return "unknown"
+    return f"{found}{'+' if changed else ''}" if found else "unknown"
+
+
+def machine():
+    """Returns what the figures are measured on; `load` is the average of the last minute."""
+    with open("/proc/cpuinfo") as file:
+        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gb": round(memory / 1e9),
+        "load": round(os.getloadavg()[0], 2),
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def versions():
+    """Returns {package: version} of Python and of those packages that are installed."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

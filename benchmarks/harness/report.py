@@ -1,0 +1,183 @@
+"""Folders of results and their pages, and the index of them all, benchmarks/results/README.md.
+
+python -m benchmarks.harness.report    # writes the index and README's tables again from the results' JSON
+"""
+
+import os
+import pathlib
+import re
+import sys
+
+from benchmarks.harness import plot, readme_tables, record
+from t2t_lite import files
+from t2t_lite.errors import UserError
+
+README = record.REPOSITORY / "README.md"
+
+
+def read_all(folder=record.RESULTS):
+    """Returns [(path of its folder, Result)] of all results, the newest of each name first, names in order."""
+    found = [(path.parent, record.read_result(path)) for path in sorted(pathlib.Path(folder).glob("*/result*.json"))]
+    newest_first = sorted(found, key=lambda one: (one[1].date, _number(one[0].name)), reverse=True)
+    return sorted(newest_first, key=lambda one: one[1].name)
+
+
+def write_result(result, folder=record.RESULTS):
+    """Writes a result with its page and picture; returns the path of its new folder.
+
+    Args:
+        result: Result.
+        folder: str or Path, where results are.
+
+    Raises:
+        UserError: the result has no command or no figures, or the folder cannot be written.
+    """
+    from t2t_lite.files.folders import write_folder  # which imports TensorFlow
+
+    contents = {record.FILE: result.to_json().encode(), "README.md": page(result).encode()}
+    picture = plot.draw(result)
+    if picture:
+        contents["plot.png"] = picture
+
+    def write(path):
+        for name, content in contents.items():
+            pathlib.Path(path, name).write_bytes(content)
+
+    stem, number = f"{result.name}_{result.date}", 1
+    while os.path.exists(path := os.path.join(folder, stem if number == 1 else f"{stem}_{number}")):
+        number += 1
+    return write_folder(path, write)
+
+
+def write_index(folder=record.RESULTS, readme=README):
+    """Writes the index, and README's tables unless `readme` is None."""
+    results = read_all(folder)
+    files.write_bytes(str(pathlib.Path(folder, "README.md")), index(results).encode())
+    if readme is None:
+        return
+    text = readme.read_text(encoding="utf-8")
+    files.write_bytes(str(readme), readme_tables.with_tables(text, results).encode())
+
+
+def page(result):
+    """Returns the page of a result, Markdown."""
+    parts = [f"# {result.title}", _facts(result), f"```bash\n{result.command}\n```", tables(result)]
+    if plot.draws(result):
+        parts.append("![The same as a picture](plot.png)")
+    parts += [_missing(result), *result.notes]
+    if any(len(spread["turns"]) > 1 for m in result.measurements for spread in m["sides"].values()):
+        parts.append(
+            "Medians (lowest – highest turn). The sides take turns; ratios are medians of those of neighbouring turns. "
+            "Every turn is in `result.json`."
+        )
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def tables(result):
+    """Returns a result's tables: one for all measurements of the same sides, one for each figure that was followed."""
+    groups = {}
+    for measurement in result.measurements:
+        groups.setdefault(tuple(measurement["sides"]), []).append(measurement)
+    parts = [_table(result, sides, group) for sides, group in groups.items()]
+    return "\n\n".join([*parts, *(_growth_table(result, growth) for growth in result.growth)])
+
+
+def index(results):
+    """Returns the index page: the newest result of each benchmark with its tables, then links to all older ones."""
+    parts = [
+        "# Results",
+        "Written by `make bench` from the `result.json` of each folder; do not edit it. `make bench BENCH=decoding` "
+        "measures one benchmark, and `BENCH_FLAGS=--quick` tries small sizes. A folder has the command as typed, every "
+        "turn, and notes. A result is of its commit, and not measured again at each.",
+    ]
+    older, seen = [], {}
+    for path, result in results:
+        cpu = record.cpu_name(result)
+        if cpu in seen.setdefault(result.name, []):
+            older.append(f"* [{path.name}]({path.name}): {result.title}; {cpu}, {result.date}")
+            continue
+        title = f"## {result.name}: {result.title}" if not seen[result.name] else f"### On {cpu}"
+        seen[result.name].append(cpu)
+        command = f"```bash\n{result.command}\n```"
+        q = result.quality
+        score = [f"{q['data']} {q['part']}: **{q['score']}**; {q['model']}, {q['time']}."] if q else []
+        parts += [
+            title,
+            f"[{path.name}]({path.name}). {_facts(result)}",
+            command,
+            *score,
+            tables(result),
+            _missing(result),
+        ]
+    if older:
+        parts.append("## Older results")
+        parts.append("\n".join(older))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _facts(result):
+    m = result.machine
+    where = f"{m['cores']} cores" + ("" if m["cpu"] == "unknown" else f" of {m['cpu']}")
+    if "memory_gb" in m:
+        where += f", {m['memory_gb']} GB"
+    if "load" in m:
+        where += f", load {m['load']:g} at the start"
+    versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    took = f" It took {result.seconds:,} s." if result.seconds else ""
+    return f"{result.date}, commit {result.commit}; {where}{f'; {versions}' if versions else ''}.{took}"
+
+
+def _missing(result):
+    return "\n".join(
+        f"* {result.labels.get(side, side)} was not measured: {why}." for side, why in result.missing.items()
+    )
+
+
+def _table(result, sides, measurements):
+    names = [result.labels.get(side, side) for side in sides]
+    over = [f"{names[0]} / {name}" for name in names[1:]]
+    lines = ["| " + " | ".join(["", "", *names, *over]) + " |", "|---|---|" + "--:|" * (2 * len(sides) - 1)]
+    for m in measurements:
+        cells = [_cell(m["sides"][side]) for side in sides]
+        cells += [f"**{_cell(m['ratios'][side])}**" if side in m["ratios"] else "" for side in sides[1:]]
+        name = record.FIGURES[m["figure"]][0] + record.better(m["figure"])
+        lines.append("| " + " | ".join([m["case"], name, *cells]) + " |")
+    return "\n".join(lines)
+
+
+def _cell(spread):
+    if spread["low"] == spread["high"]:
+        return record.shown(spread["median"])
+    return f"{record.shown(spread['median'])} ({record.shown(spread['low'])} – {record.shown(spread['high'])})"
+
+
+def _growth_table(result, growth):
+    name, x = record.FIGURES[growth["figure"]][0], growth["x"]
+    head = (
+        f"{growth['case']}: {name}",
+        x,
+        "first",
+        "last",
+        f"slope of the later half, per 1,000 {x}",
+        "rise over that half",
+    )
+    lines = [f"| {' | '.join(head)} |", "|---|---|--:|--:|--:|--:|"]
+    for side, points in growth["sides"].items():
+        first, last = record.shown(points["y"][0]), record.shown(points["y"][-1])
+        ends = f"{points['x'][0]:,} to {points['x'][-1]:,} | {first} | {last}"
+        rise = f"{record.rounded(1000 * points['slope']):g} | {points['later']:+.1%}"
+        lines.append(f"| {result.labels.get(side, side)} | {ends} | {rise} |")
+    return "\n".join(lines)
+
+
+def _number(name):
+    """Returns the number of a folder, name_date or name_date_number."""
+    found = re.search(r"\d{4}-\d\d-\d\d_(\d+)$", name)
+    return int(found[1]) if found else 1
+
+
+if __name__ == "__main__":
+    try:
+        write_index()
+    except UserError as error:
+        sys.exit(str(error))

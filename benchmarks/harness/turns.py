@@ -1,0 +1,141 @@
+"""Lets processes take turns, so that a machine whose speed drifts treats all sides alike."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+_ROOT = pathlib.Path(__file__).resolve().parents[2]  # where `python -m benchmarks.NAME` finds the module
+
+
+def take_turns(commands, rounds):
+    """Starts one process per side and lets them take turns. A side that cannot start is left out, and said.
+
+    A process prints a line when it is warm, then for each line of its standard input one JSON object of figures:
+    `answer_turns` does that.
+
+    Args:
+        commands: {side: list of str}.
+        rounds: int.
+
+    Returns:
+        ({side: [figures of each turn]}, {side: seconds until it was warm}, {side: why it was left out}).
+    """
+    turns, ready, missing, processes = {}, {}, {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for side, command in commands.items():
+                started, log = time.perf_counter(), os.path.join(folder, f"{side}.log")
+                processes[side] = _start(command, log)
+                if _read(processes[side]) is None:
+                    missing[side] = f"its process ended before it was warm: {_last_line(log)}"
+                    _end(processes.pop(side))
+                    print(f"  {side}: left out, {missing[side]}", file=sys.stderr, flush=True)
+                else:
+                    ready[side], turns[side] = round(time.perf_counter() - started, 2), []
+            for number in range(rounds):
+                for side in [*processes]:
+                    processes[side].stdin.write("\n")
+                    processes[side].stdin.flush()
+                    figures = _read(processes[side])
+                    if figures is None:
+                        missing[side] = f"its process ended in turn {number + 1}: {_last_line(f'{folder}/{side}.log')}"
+                        _end(processes.pop(side))
+                        del turns[side], ready[side]
+                    else:
+                        turns[side].append(figures)
+                last = {side: figures[-1] for side, figures in turns.items()}
+                print(f"  turn {number + 1} of {rounds}: {json.dumps(last)}", file=sys.stderr, flush=True)
+        finally:
+            for process in processes.values():
+                _end(process)
+    return turns, ready, missing
+
+
+def answer_turns(work, unit="tokens"):
+    """Says that this process is warm, then works once for each line of standard input, and prints how fast.
+
+    Args:
+        work: function without arguments; returns how many units it did, or a dict of figures.
+        unit: str, such that "<unit>_per_second" is in `record.FIGURES`.
+    """
+    print(json.dumps({"warm": True}), flush=True)
+    for _ in sys.stdin:
+        cpu, started = time.process_time(), time.perf_counter()
+        done = work()
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+        figures = done if isinstance(done, dict) else rates(done, seconds, cpu, unit)
+        print(json.dumps({**figures, "peak_mb": round(peak_mb(), 1)}), flush=True)
+
+
+def rates(count, seconds, cpu, unit="tokens"):
+    """Returns figures per second, and per second of CPU time."""
+    return {f"{unit}_per_second": round(count / seconds, 3), f"{unit}_per_cpu_second": round(count / cpu, 3)}
+
+
+def run_alone(command):
+    """Runs a process that prints a JSON object on its last line, and returns that. Raises `RuntimeError`."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=_environment(), stdin=subprocess.DEVNULL, cwd=_ROOT
+    )
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        raise RuntimeError(f"{' '.join(command)}: {lines[-1] if lines else f'status {done.returncode}'}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def resident_mb(pid="self"):
+    """Returns how much memory a process holds now, in MB."""
+    return _status(pid, "VmRSS")
+
+
+def peak_mb(pid="self"):
+    """Returns the most memory that a process has held, in MB.
+
+    Not getrusage's figure: a process begins with the peak of the one that started it.
+    """
+    return _status(pid, "VmHWM")
+
+
+def _status(pid, name):
+    with open(f"/proc/{pid}/status") as file:
+        return next(int(line.split()[1]) * 1024 / 1e6 for line in file if line.startswith(name))
+
+
+def _environment():
+    return {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+def _start(command, log):
+    with open(log, "w") as errors:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=_environment(),
+            cwd=_ROOT,
+        )
+
+
+def _read(process):
+    """Returns the next JSON object that a process prints; None if it has ended."""
+    for line in process.stdout:
+        if line.startswith("{"):
+            return json.loads(line)
+    return None
+
+
+def _end(process):
+    process.stdin.close()
+    process.wait()
+
+
+def _last_line(log):
+    with open(log, errors="replace") as file:
+        lines = [line.strip() for line in file if line.strip()]
+    return lines[-1] if lines else "it printed nothing"

@@ -1,0 +1,98 @@
+"""What benchmarks share: texts of natural lengths, a model trained on them, batches. Made once, in a folder.
+
+The texts are one to five sentences of the phrasebook in a line, drawn so that lengths vary as in a real corpus (about 8
+to 70 pieces); nothing has to be downloaded. `--run` and `--text` of some benchmarks take a model and a text of yours.
+"""
+
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+_SIZES = {"train": 40_000, "dev": 200, "test": 1_000}  # lines
+VOCAB_SIZE = 4_000
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Shares of lines of one, two … five sentences.
+_SHARES = (0.3, 0.3, 0.2, 0.12, 0.08)
+# Of `decoding.SIZES`: 128 wide, 3 + 3 layers. Pre-norm as most models are; Marian's are post-norm.
+_HPARAMS = (
+    "num_hidden_layers=3,learning_rate_warmup_steps=200,eval_decode_examples=0,attention_dropout=0,relu_dropout=0"
+)
+_NORM = {
+    "pre": "layer_preprocess_sequence=n,layer_postprocess_sequence=da",
+    "post": "layer_preprocess_sequence=none,layer_postprocess_sequence=dan",
+}
+
+
+def texts(folder):
+    """Returns {"train.en": path, …} of train, dev and test in English and German, which are written if missing."""
+    os.makedirs(folder, exist_ok=True)
+    paths = {f"{split}.{side}": os.path.join(folder, f"{split}.{side}") for split in _SIZES for side in ("en", "de")}
+    if not all(map(os.path.exists, paths.values())):
+        # A process of its own, since one that has TensorFlow hands its peak of memory on to those it starts.
+        subprocess.run([sys.executable, "-m", "benchmarks.harness.work", folder], check=True, cwd=_ROOT)
+    return paths
+
+
+def write_texts(folder):
+    """Writes the texts."""
+    from t2t_lite import registry
+
+    problem = registry.problem("translate_ende_phrasebook")
+    pairs = [(example["inputs"], example["targets"]) for example in problem.generate_samples(folder, folder, "train")]
+    draw = random.Random(1)
+    for split, count in _SIZES.items():
+        lines = []
+        for number in draw.choices(range(1, 6), _SHARES, k=count):
+            chosen = draw.choices(pairs, k=number)
+            lines.append([" ".join(text.strip() for text in side) for side in zip(*chosen, strict=True)])
+        for at, side in enumerate(("en", "de")):
+            pathlib.Path(folder, f"{split}.{side}").write_text("".join(f"{line[at]}\n" for line in lines), "utf-8")
+
+
+def add_flags(parser):
+    """Adds the flags of benchmarks that need a trained model."""
+    parser.add_argument(
+        "--run", help="a trained run, or one checkpoint of it; default: one that is trained for --steps"
+    )
+    parser.add_argument("--text", help="its source sentences; default: sentences of the phrasebook")
+    parser.add_argument("--reference", help="their translations")
+    parser.add_argument("--steps", type=int, default=300, help="of the training, without --run")
+
+
+def model_and_texts(flags, norm="pre"):
+    """Returns (run, path of its source sentences, path of their translations), made unless flags name them."""
+    run = flags.run or trained_run(flags.bench_dir, 10 if flags.quick else flags.steps, norm)
+    given = texts(flags.bench_dir)
+    return run, flags.text or given["test.en"], flags.reference or given["test.de"]
+
+
+def data_dir(folder):
+    """Returns the folder of records of `texts`, problem translate_own."""
+    found, path = texts(folder), os.path.join(folder, "data")
+    splits = [f"--{split}_files={found[f'{split}.en']},{found[f'{split}.de']}" for split in _SIZES]
+    _once(path, "t2t-datagen", "--problem=translate_own", f"--data_dir={path}", f"--vocab_size={VOCAB_SIZE}", *splits)
+    return path
+
+
+def trained_run(folder, steps, norm="pre"):
+    """Returns the folder of a run of 3 + 3 layers of 128, trained for so many steps; about 0.3 s each on two cores."""
+    path = os.path.join(folder, f"run-{norm}-{steps}")
+    _once(
+        path, "t2t-trainer", "--problem=translate_own", f"--data_dir={data_dir(folder)}", f"--output_dir={path}",
+        "--hparams_set=transformer_quickstart", f"--hparams={_HPARAMS},{_NORM[norm]}", f"--train_steps={steps}",
+    )  # fmt: skip
+    return path
+
+
+def _once(path, command, *words):
+    """Runs one of the package's commands, which goes on where it was stopped, unless it has ended well before."""
+    done = pathlib.Path(f"{path}.done")
+    if not done.exists():
+        subprocess.run([pathlib.Path(sys.executable).with_name(command), *words], check=True, stdout=subprocess.DEVNULL)
+        done.touch()
+
+
+if __name__ == "__main__":
+    write_texts(sys.argv[1])

@@ -1,0 +1,100 @@
+"""How long programs take until they are of use: imports, --help, the first translation of a new process. And memory.
+
+python -m benchmarks.startup
+python -m benchmarks.startup --rounds=10
+
+Every figure is of whole processes, which take turns. The first translation is that of `t2t-decoder` on a file, and that
+of a script that loads the same weights into Hugging Face's model and tokenizer and calls generate (beam 4). The model
+is one of `work.py`, post-norm, which is what Marian can hold. One run of each before the first turn is not counted: it
+reads the files from the disk. Memory is the highest resident set.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+from benchmarks import formats
+from benchmarks.harness import work
+from benchmarks.harness.command import main, rounds_of, side_command
+
+TITLE = "Start-up: imports, --help, the first translation"
+SIDES = {"ours": "t2t_lite", "hf": "Hugging Face on PyTorch"}
+NEEDS = {"hf": ["torch", "transformers"]}
+IMPORTS = {
+    "ours": "import t2t_lite; t2t_lite.Translator",
+    "hf": "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer; AutoModelForSeq2SeqLM, AutoTokenizer",
+}
+COMMANDS = "t2t-decoder", "t2t-trainer", "t2t-bleu"
+
+
+def add_flags(parser):
+    """Adds this benchmark's flags."""
+    work.add_flags(parser)
+    parser.add_argument("--lines", type=int, default=1, help="of a file to translate")
+
+
+def measure(result, flags):
+    """Times whole processes in turns."""
+    rounds, python = rounds_of(flags, 3), [sys.executable, "-c"]
+    compare(result, "import", {side: [*python, IMPORTS[side]] for side in flags.sides}, rounds)
+    for command in COMMANDS if "ours" in flags.sides else ():
+        compare(result, f"{command} --help", {"ours": [installed(command), "--help"]}, rounds)
+    folder = os.path.join(flags.bench_dir, "startup")
+    exports = formats.make_exports(flags, folder, ["hugging_face"] if "hf" in flags.sides else [], flags.lines)
+    if "hugging_face" in exports["refused"]:
+        result.missing["hf"] = f"cannot hold this model: {exports['refused']['hugging_face']}"
+        flags.sides.remove("hf")
+    path = os.path.join(folder, "inputs")
+    ours = [
+        *(installed("t2t-decoder"), f"--output_dir={folder}/translator", f"--decode_from_file={path}"),
+        *(f"--decode_to_file={path}.de", "--decode_hparams=beam_size=4,alpha=0"),
+    ]
+    hf = side_command(sys.modules[__name__], "hf", folder=os.path.join(folder, "hugging_face"), path=path)
+    commands = {side: {"ours": ours, "hf": hf}[side] for side in flags.sides}
+    case = f"a new process translates {flags.lines} {'line' if flags.lines == 1 else 'lines'}"
+    compare(result, case, commands, rounds, [f"{path}.de"])
+
+
+def installed(command):
+    """Returns the path of one of the package's commands."""
+    return os.path.join(os.path.dirname(sys.executable), command)
+
+
+def compare(result, case, commands, rounds, outputs=()):
+    """Lets processes take turns, each of them new; files in `outputs` are removed before each."""
+    print(f"startup: {case}", file=sys.stderr, flush=True)
+    turns = {side: [] for side in commands}
+    for number in range(rounds + 1):
+        for side, words in commands.items():
+            for path in outputs:
+                if os.path.exists(path):
+                    os.remove(path)
+            figures = whole_process(words)
+            if number:
+                turns[side].append(figures)
+    result.add_turns(case, turns)
+
+
+def whole_process(words):
+    """Runs a command; returns its seconds, seconds of CPU time, and peak memory. Raises `RuntimeError` if it fails."""
+    started = time.perf_counter()
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"status {process.returncode}: {' '.join(words)}")
+    return {"seconds": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss * 1024 / 1e6}
+
+
+def side(name, folder, path):
+    """Translates a file with Hugging Face, 32 lines at a time."""
+    translate, lines = formats.load_hugging_face(folder, 32), formats.read_lines(path)
+    lines.sort(key=len)
+    for at in range(0, len(lines), 32):
+        translate(lines[at : at + 32])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))
