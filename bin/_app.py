@@ -151,8 +151,6 @@ def _help(command, description, shown):
     """Returns the text of --help: what the command does, then its flags with their defaults."""
     lines = [f"{command}: {description.strip()}", "", "Flags (dashes and underscores are alike):"]
     for flag in shown:
-        lines.append(f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}={flag.words}")
-        default = ",".join(flag.default) if isinstance(flag.default, list) else str(flag.default).removesuffix(".0")
-        default = "" if default in ("None", "") else f" Default: {default.lower() if flag.boolean else default}."
-        lines += textwrap.wrap(flag.help + default, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        lines.append(f"  {flag.usage}")
+        lines += textwrap.wrap(flag.description, 112, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join(lines)

@@ -1,9 +1,6 @@
 """Answers for flags that a command does not have: where the same thing is set instead."""
 
-import importlib
-import pathlib
-
-from t2t_lite import tensor2tensor_names
+from t2t_lite import commands, tensor2tensor_names
 from t2t_lite.errors import nearest
 
 
@@ -28,7 +25,7 @@ def answer(name, flags):
         )
     if is_decoding:
         return f"It is a setting of decoding: --decode_hparams={setting}=VALUE."
-    if others := [command for command, has in _commands(type(flags)).items() if has.has_effect(name)]:
+    if others := [c for c, module in commands.modules().items() if commands.flags_of(module).has_effect(name)]:
         return f"It is a flag of {', '.join(others)}; leave it out here."
     if takes_hparams:
         return f"It is a hyperparameter: --hparams={name}=VALUE."
@@ -42,12 +39,3 @@ def _hparams():
     from t2t_lite.config import HParams
 
     return HParams()
-
-
-def _commands(make_flags):
-    """Returns {name of a command: its flags}."""
-    found = {}
-    for path in sorted(pathlib.Path(__file__).parent.glob("t2t_*.py")):
-        flags = found[path.stem.replace("_", "-")] = make_flags()
-        importlib.import_module(f"t2t_lite.bin.{path.stem}").define_flags(flags)
-    return found

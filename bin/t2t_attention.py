@@ -70,7 +70,7 @@ def check(flags):
 
 def run(flags):
     """Draws, and prints the picture's path."""
-    from t2t_lite.runs.opening import load
+    from t2t_lite.decoding.loading import load
     from t2t_lite.training.distribution import gpus_as_needed
 
     gpus_as_needed()  # a trainer may need the rest of their memory

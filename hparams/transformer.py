@@ -1,8 +1,8 @@
 """Sets for `--hparams_set` (mirrors tensor2tensor's models/transformer.py; the paper's are the `_v1` ones).
 
 Three families: the paper's models; the rows of its table 3, each one change to `transformer_base_v1`; tensor2tensor's
-later sets, with its values. docs/hparams_sets.md lists all of them with their sizes, and what of tensor2tensor's has
-no meaning here.
+later sets, with its values. docs/hparams_sets.md lists all of them with their sizes;
+docs/coming_from_tensor2tensor.md says what of tensor2tensor's has no meaning here.
 """
 
 from t2t_lite.config import HParams

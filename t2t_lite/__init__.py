@@ -3,7 +3,6 @@
 Importing this package is cheap: sub-packages are imported when first used.
 """
 
-import importlib
 import os
 
 from t2t_lite import keras_files
@@ -17,25 +16,4 @@ __version__ = "0.1.0"
 
 keras_files.register()
 
-_SUBMODULES = (
-    "config", "data", "decoding", "errors", "evaluation", "export", "hparams", "layers", "models", "problems",
-    "registry", "runs", "tasks", "training",
-)  # fmt: skip
-
-
-_NAMES = {
-    "Generator": "t2t_lite.decoding.generator",
-    "HParams": "t2t_lite.config",
-    "Predictor": "t2t_lite.decoding.predictor",
-    "Translator": "t2t_lite.decoding.translator",
-    "load": "t2t_lite.runs.opening",
-}
-_get, _names = lazy_names(__name__, _NAMES)
-
-
-def __getattr__(name):
-    return importlib.import_module(f"t2t_lite.{name}") if name in _SUBMODULES else _get(name)
-
-
-def __dir__():
-    return sorted([*_names(), *_SUBMODULES])
+__getattr__, __dir__, __all__ = lazy_names(__name__)

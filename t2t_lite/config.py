@@ -5,6 +5,7 @@ Mirrors tensor2tensor's utils/hparam.py and layers/common_hparams.py. The defaul
 
 import dataclasses
 import json
+from typing import Any, Self
 
 from t2t_lite.assignments import parse_assignments
 from t2t_lite.errors import UserError, located, nearest, shown
@@ -192,7 +193,7 @@ class HParams:
     )  # fmt: skip
     learning_rate_schedule: str = setting(
         "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
-        meaning="Product of factors, see training/schedules.py.",
+        meaning="Product of factors, see training/optimization/schedules.py.",
     )
     learning_rate_constant: float = setting(1.0, 0, 10**6, meaning="The factor constant.")
     learning_rate_warmup_steps: int = setting(4000, limits=COUNT, meaning="Steps of the warm-up.")
@@ -242,7 +243,7 @@ class HParams:
         object.__setattr__(self, "_own", {})
         object.__setattr__(self, "_declared", {})  # of `_own`: {name: Setting}
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: object) -> None:
         if name in _SETTINGS:
             object.__setattr__(self, name, _SETTINGS[name].typed(value))
         elif name in self.__dict__.get("_own", {}):
@@ -250,7 +251,7 @@ class HParams:
         else:
             raise UserError(f"hparam {shown(name)} is not declared. {self._nearest(name)} For your own: add_hparam().")
 
-    def __getattr__(self, name):  # only reached when the dataclass has no such attribute
+    def __getattr__(self, name: str) -> Any:  # only reached when the dataclass has no such attribute
         if name.startswith("_"):  # copy and pickle probe for these before there is any state
             raise AttributeError(name)
         if name in self._own:
@@ -260,7 +261,7 @@ class HParams:
     def _nearest(self, name):
         return hparam_answer(name) or nearest(name, self.values())
 
-    def add_hparam(self, name, value):
+    def add_hparam(self, name: str, value: object) -> None:
         """Declares a hyperparameter of the user's own; its type is the value's.
 
         Raises:
@@ -271,7 +272,7 @@ class HParams:
         self._own[name] = _storable(name, value)
         self._declared[name] = Setting(name, type(value), value)
 
-    def of_model(self, model_class):
+    def of_model(self, model_class: type) -> Self:
         """Returns a new HParams with the settings that a model declares in its `HPARAMS`, {name: setting(…)}.
 
         They have their defaults, or the values that are here already.
@@ -287,29 +288,29 @@ class HParams:
             made._declared[name] = declared
         return made
 
-    def set_hparam(self, name, value):
+    def set_hparam(self, name: str, value: object) -> None:
         """Sets a declared hyperparameter."""
         setattr(self, name, value)
 
-    def values(self):
+    def values(self) -> dict[str, Any]:
         """Returns a dict of all names and values, the user's own included."""
         return {**{f: getattr(self, f) for f in _SETTINGS}, **self._own}
 
-    def settings(self):
+    def settings(self) -> dict[str, Setting]:
         """Returns {name: Setting} of all declarations, in the order of `values`."""
         return {**_SETTINGS, **self._declared}
 
-    def get(self, name, default=None):
+    def get(self, name: str, default: object = None) -> Any:
         """Returns the value, or `default` where the name is not declared."""
         return self.values().get(name, default)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, HParams) and self.values() == other.values()
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in _SETTINGS or name in self._own
 
-    def copy(self):
+    def copy(self) -> Self:
         """Returns an independent copy."""
         made = HParams.from_dict(self.values())
         made._declared.update(self._declared)
@@ -317,14 +318,14 @@ class HParams:
 
     __copy__ = copy  # copy.copy() would share the user's own values
 
-    def override_from_dict(self, overrides):
+    def override_from_dict(self, overrides: dict) -> Self:
         """Returns a new HParams with the given values. Raises `UserError` for unknown names or wrong types."""
         made = self.copy()
         for name, value in overrides.items():
             setattr(made, name, value)
         return made
 
-    def parse(self, text):
+    def parse(self, text: str) -> Self:
         """Returns a new HParams changed by `name=value,name=[1,2],…` (tensor2tensor's `--hparams` grammar).
 
         Raises:
@@ -339,14 +340,14 @@ class HParams:
                 setattr(made, name, value)
         return made
 
-    def to_json(self):
+    def to_json(self) -> str:
         """Returns sorted JSON, one value a line. Raises `UserError` for NaN in a list of the user's own."""
         for name, value in self._own.items():
             _storable(name, value)
         return json.dumps(self.values(), indent=1, sort_keys=True, allow_nan=False)
 
     @classmethod
-    def from_dict(cls, values):
+    def from_dict(cls, values: dict) -> Self:
         """Makes HParams from a dict; names that are not declared become the user's own."""
         made = cls()
         for name, value in values.items():
@@ -357,7 +358,7 @@ class HParams:
         return made
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text: str | bytes) -> Self:
         """Reads what `to_json` wrote. Raises `UserError` when it is not a JSON object of hyperparameters."""
         values = parse_json(text, "hyperparameters")
         if not isinstance(values, dict):

@@ -55,7 +55,7 @@ class Flags:
 
     def DEFINE_enum(self, name, default, words, help):
         """Declares one of several words."""
-        self._define(name, default, help, "|".join(words), _typed(str, Choices(tuple(words))))
+        self._define(name, default, help, "|".join(words), _typed(str, Choices(tuple(words))), tuple(words))
 
     def DEFINE_integer(self, name, default, help, least=None, most=None, *, limits=None):
         """Declares a whole number from `least` to `most`, or in a `Range`; --help says which."""
@@ -113,8 +113,8 @@ class Flags:
         """Returns the flags that --help lists, in the order they were declared."""
         return [self.values[n] for n in self.values if n not in self._no_effect and n not in self._not_yet]
 
-    def _define(self, name, default, help, words, convert):
-        absl_flags.DEFINE_flag(_Flag(name, default, help, words, convert), flag_values=self.values)
+    def _define(self, *arguments):
+        absl_flags.DEFINE_flag(_Flag(*arguments), flag_values=self.values)
 
     def parse(self, argv):
         """Parses the words after the program's name into `self.values`; dashes and underscores are alike in names.
@@ -174,7 +174,7 @@ class Flags:
     def check_schemes(self):
         """Raises `UserError` for a path such as s3://bucket/file on a file system that TensorFlow does not have."""
         for flag in self.shown():
-            if flag.convert in (_path, _paths) and flag.value:
+            if (flag.is_path or flag.is_paths) and flag.value:
                 for path in flag.value.split(",") if isinstance(flag.value, str) else flag.value:
                     file_errors.check_scheme(path)
 
@@ -189,11 +189,29 @@ class _Flag(absl_flags.Flag):
         name, default, help: as absl's.
         words: what stands for the value in --help; None: a switch.
         convert: function of (--name, text or default) that returns the value or raises `UserError`.
+
+    Attributes:
+        choices: tuple of the words that it may be; empty: any, or a switch.
+        is_path, is_paths: bool, whether it is a path, or a comma list of paths.
     """
 
-    def __init__(self, name, default, help, words, convert):
-        self.words, self.convert = words, convert
+    def __init__(self, name, default, help, words, convert, choices=()):
+        self.words, self.convert, self.choices = words, convert, choices
+        self.is_path, self.is_paths = convert is _path, convert is _paths
         super().__init__(absl_flags.ArgumentParser(), None, name, default, help, boolean=words is None)
+
+    @property
+    def usage(self):
+        """How it is given, such as --train_steps=NUMBER or --[no]describe."""
+        return f"--[no]{self.name}" if self.boolean else f"--{self.name}={self.words}"
+
+    @property
+    def description(self):
+        """Its help, and its default if it has one."""
+        default = ",".join(self.default) if isinstance(self.default, list) else str(self.default).removesuffix(".0")
+        if default in ("None", ""):
+            return self.help
+        return f"{self.help} Default: {default.lower() if self.boolean else default}."
 
     def parse(self, argument):
         value = self._parse(argument)

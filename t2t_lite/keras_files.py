@@ -19,15 +19,16 @@ _MODULES = {
     ),
     "t2t_lite.layers.dropout": ("ScopedSeed",),
     "t2t_lite.layers.encoder_heads": ("ClassHead", "MaskedIdsHead", "SpanHead"),
+    "t2t_lite.layers.quantization": ("PartPolicies",),
     "t2t_lite.models.lstm_lm": ("LSTMLanguageModel",),
     "t2t_lite.models.transformer": ("Transformer",),
     "t2t_lite.models.transformer_encoder": ("TransformerEncoder",),
     "t2t_lite.models.transformer_lm": ("TransformerLM",),
-    "t2t_lite.training.adafactor": ("Adafactor",),
-    "t2t_lite.training.lamb": ("Lamb",),
+    "t2t_lite.training.optimization.adafactor": ("Adafactor",),
+    "t2t_lite.training.optimization.lamb": ("Lamb",),
     "t2t_lite.training.losses": ("MaskedAccuracy", "SmoothedCrossEntropy"),
-    "t2t_lite.training.optimizers": ("Adam",),
-    "t2t_lite.training.schedules": ("ProductSchedule",),
+    "t2t_lite.training.optimization.optimizers": ("Adam",),
+    "t2t_lite.training.optimization.schedules": ("ProductSchedule",),
 }  # fmt: skip
 
 

@@ -1,19 +1,28 @@
 """Packages whose public names are imported from their modules when they are first used."""
 
+import ast
 import importlib
+import pathlib
+import sys
 
 
-def lazy_names(package, modules):
-    """Returns the `__getattr__` and `__dir__` of a package.
+def lazy_names(package):
+    """Returns the `__getattr__`, `__dir__` and `__all__` of a package whose names its `__init__.pyi` imports.
+
+    Type checkers read that file in place of the package, so that both see the same names.
 
     Args:
         package: str, its name.
-        modules: {public name: the module that defines it, in full}.
     """
+    stub = pathlib.Path(sys.modules[package].__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
+    modules = {alias.name: node.module for node in imports for alias in node.names}
 
     def get(name):
-        if name in modules:
-            return getattr(importlib.import_module(modules[name]), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if modules[name] == package:
+            return importlib.import_module(f"{package}.{name}")
+        return getattr(importlib.import_module(modules[name]), name)
 
-    return get, lambda: sorted({*vars(importlib.import_module(package)), *modules})
+    return get, lambda: sorted({*vars(importlib.import_module(package)), *modules}), sorted(modules)

@@ -7,6 +7,7 @@ import tensorflow as tf
 from t2t_lite.errors import UserError
 
 
+@tf.autograph.experimental.do_not_convert
 def uniform_numbers(seeds, num_samples, length):
     """Returns float32 [B, num_samples, length, 2] in [0, 1): functions of the seed, the sample and the position.
 
@@ -21,6 +22,7 @@ def uniform_numbers(seeds, num_samples, length):
     return tf.cast(tf.bitwise.right_shift(words, tf.constant(8, tf.uint32)), tf.float32) * 2.0**-24
 
 
+@tf.autograph.experimental.do_not_convert
 def threefry(key, counter):
     """Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
 

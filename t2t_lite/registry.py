@@ -1,8 +1,10 @@
-"""Names -> problems, models, hyperparameter sets and metrics (mirrors tensor2tensor's utils/registry.py).
+"""Names -> problems, models, hyperparameter sets, their ranges and metrics (mirrors tensor2tensor's utils/registry.py).
 
 The built-in entries are imported at the first look-up of their kind, so that `import t2t_lite.registry` costs
 nothing, and looking up a model or a set never imports TensorFlow's data pipeline.
 """
+
+from __future__ import annotations
 
 import dataclasses
 import importlib
@@ -12,9 +14,16 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from t2t_lite.errors import UnknownName, UserError, nearest, shown
 
+if TYPE_CHECKING:
+    from t2t_lite.config import HParams
+    from t2t_lite.data.base_problem import Problem
+    from t2t_lite.models.sequence_model import SequenceModel
+
+_Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
 _BUILT_IN = {
     "models": [
         "t2t_lite.models.lstm_lm",
@@ -29,6 +38,7 @@ _BUILT_IN = {
         "t2t_lite.hparams.transformer_lm",
     ],
     "metrics": ["t2t_lite.evaluation.metrics"],
+    "ranged hparams": ["t2t_lite.hparams.ranges"],
     "problems": [
         "t2t_lite.problems.algorithmic",
         "t2t_lite.problems.classify_own",
@@ -58,7 +68,8 @@ class Registry:
     """A named collection filled by decorators; dict-like for reading.
 
     Args:
-        kind: "problems", "models", "hparams" or "metrics"; used in messages and to find the built-in modules.
+        kind: "problems", "models", "hparams", "ranged hparams" or "metrics"; used in messages and to find the built-in
+            modules.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
     """
 
@@ -68,6 +79,10 @@ class Registry:
         self._entries = {}
         self._loaded = False
 
+    @overload
+    def register(self, name_or_obj: _Registered) -> _Registered: ...
+    @overload
+    def register(self, name_or_obj: str | None = None) -> Callable[[_Registered], _Registered]: ...
     def register(self, name_or_obj=None):
         """Decorator, usable bare (`@register_model`), empty (`@register_model()`) or with a name."""
         if callable(name_or_obj):
@@ -102,7 +117,7 @@ class Registry:
             )
         return self._entries[name]
 
-    def names(self, prefix=""):
+    def names(self, prefix: str = "") -> list[str]:
         """Returns the sorted names that start with `prefix`."""
         self._load()
         return sorted(name for name in self._entries if name.startswith(prefix))
@@ -124,6 +139,12 @@ def _check_problem_name(name, cls):
 
 def _check_model(name, cls):
     cls.REGISTERED_NAME = name
+
+
+def _check_ranged_hparams(name, function):
+    parameters = inspect.signature(function).parameters.values()
+    if len(parameters) != 1 or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY) for p in parameters):
+        raise UserError(f"ranged hparams: {name!r} must be a function of one argument, a RangedHParams.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,14 +188,17 @@ def _check_metric(name, metric):
 _problems = Registry("problems", _check_problem_name)
 _models = Registry("models", _check_model)
 _hparams = Registry("hparams")
+_ranged_hparams = Registry("ranged hparams", _check_ranged_hparams)
 _metrics = Registry("metrics", _check_metric)
 
 register_problem = _problems.register
 register_model = _models.register
 register_hparams = _hparams.register
+register_ranged_hparams = _ranged_hparams.register
 list_problems = _problems.names
 list_models = _models.names
 list_hparams = _hparams.names
+list_ranged_hparams = _ranged_hparams.names
 list_metrics = _metrics.names
 
 
@@ -214,7 +238,12 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
     return add(name_or_function) if callable(name_or_function) else add
 
 
-def problem(name, **kwargs):
+def list_built_in_models() -> list[str]:
+    """Returns the names of the models of this package, and does not import Keras: each has the name of its module."""
+    return [module.rpartition(".")[2] for module in _BUILT_IN["models"]]
+
+
+def problem(name: str, **kwargs) -> Problem:
     """Returns a `Problem` instance. `<name>_rev` swaps inputs and targets, `<name>_copy` copies inputs to targets.
 
     Raises:
@@ -231,12 +260,12 @@ def problem(name, **kwargs):
     return _problems.get(base)(was_reversed=was_reversed, was_copy=was_copy, **kwargs)
 
 
-def model(name):
+def model(name: str) -> type[SequenceModel]:
     """Returns the `keras.Model` subclass of that name. Raises `UnknownName`."""
     return _models.get(name)
 
 
-def hparams(name):
+def hparams(name: str) -> HParams:
     """Returns a fresh `HParams` of that set, safe to change. Raises `UnknownName`."""
     made = _hparams.get(name)()
     if made is None:
@@ -244,17 +273,23 @@ def hparams(name):
     return made
 
 
-def metric(name):
+def ranged_hparams(name: str) -> Callable:
+    """Returns the function of that name, which fills a `RangedHParams`, as in tensor2tensor. Raises `UnknownName`."""
+    return _ranged_hparams.get(name)
+
+
+def metric(name: str) -> Metric:
     """Returns the `Metric` of that name. Raises `UnknownName`."""
     return _metrics.get(name)
 
 
-def help_string():
+def help_string() -> str:
     """Returns every registered name, grouped by kind and first word, as `--registry_help` prints it."""
     lines = []
     for title, registry in (
         ("Models", _models),
         ("HParams", _hparams),
+        ("RangedHParams", _ranged_hparams),
         ("Problems", _problems),
         ("Metrics", _metrics),
     ):
@@ -269,7 +304,7 @@ def help_string():
     return "\n".join(lines)
 
 
-def import_usr_dir(path):
+def import_usr_dir(path: str | None) -> None:
     """Imports a user's folder so that its registrations appear (`--t2t_usr_dir`).
 
     Args:

@@ -1,7 +1,6 @@
 """Names of tensor2tensor that do not exist here, with what to use instead: for error messages and tables of the docs.
 
-Each answer is one or two sentences. `make docs` writes them into docs/hparams_sets.md and
-docs/coming_from_tensor2tensor.md.
+Each answer is one or two sentences. `make docs` writes them into docs/coming_from_tensor2tensor.md.
 """
 
 import fnmatch
@@ -67,6 +66,14 @@ HPARAMS = (
     ("kernel_height kernel_width compress_steps area_* num_area_layers max_area_* memory_height video_* bottom "
      "loss name top weights_fn", "", "It belongs to other models or to modalities."),
 )  # fmt: skip
+
+# Metrics of its evaluations (utils/metrics.py) and those here; neg_log_perplexity is the loss times -1.
+METRICS = {
+    "accuracy": "token_accuracy",
+    "accuracy_per_sequence": "exact_sequence_accuracy",
+    "approx_bleu_score": "bleu",
+    "neg_log_perplexity": "loss",
+}
 
 # Options of tensor2tensor's --decode_hparams (utils/decoding.py) that exist here, too.
 DECODING = (
@@ -139,7 +146,8 @@ FLAGS = (
      "There are no adversarial attacks."),
     ("pruning_params_set", "There is no pruning."),
     ("skip_teacher_training teacher_dir student_dir", "There is no command for distillation."),
-    ("configuration static_path", "There is no web page of models."),
+    ("configuration", "Use `--output_dir`: t2t-insights-server shows several runs, joined by commas, side by side."),
+    ("static_path", "t2t-insights-server has its page in the package."),
 )  # fmt: skip
 # Settings of a run that are flags but that users look for among the hyperparameters.
 _NO_HPARAMS = ("data_dir", "eval_steps", "model", "output_dir", "problem", "schedule", "train_steps", "worker_gpu")

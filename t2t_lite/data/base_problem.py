@@ -1,15 +1,23 @@
 """The base class of all problems."""
 
+from __future__ import annotations
+
 import collections
 import fnmatch
 import glob
 import os
 import types
+from typing import TYPE_CHECKING, Any
 
 from t2t_lite import files
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.tasks import task_of
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from t2t_lite.config import HParams
 
 
 class Problem:
@@ -40,7 +48,7 @@ class Problem:
     beam_options = None
     vocab_type = None
 
-    def __init__(self, was_reversed=False, was_copy=False):
+    def __init__(self, was_reversed: bool = False, was_copy: bool = False):
         self.was_reversed = was_reversed
         self.was_copy = was_copy
         self._encoders = {}
@@ -106,7 +114,7 @@ class Problem:
         """Returns settings that the generated files depend on, as JSON; finished files refuse a change of these."""
         return {}
 
-    def eval_metrics(self):
+    def eval_metrics(self) -> list[str]:
         """Returns the names of the metrics of teacher-forced batches, see `registry.register_metric`.
 
         By default those of the task. Outputs are made and scored, too, if `eval_decode_metric` is not None.
@@ -134,7 +142,7 @@ class Problem:
 
     # Generation.
 
-    def generate_data(self, data_dir, tmp_dir, task_id=-1):
+    def generate_data(self, data_dir: str, tmp_dir: str, task_id: int = -1) -> None:
         """Writes vocabulary, shards and manifest into `data_dir`. Does nothing if they are finished.
 
         Raises:
@@ -219,7 +227,7 @@ class Problem:
         path = self.manifest_path(data_dir)
         return read_manifest(path, self.record_features) if files.exists(path) else {}
 
-    def check_data(self, data_dir):
+    def check_data(self, data_dir: str) -> None:
         """Raises `UserError` if the vocabulary in `data_dir` is not the one that the records were made with."""
         expected = self.manifest(data_dir).get("vocabulary", {})
         for feature, encoder in self.feature_encoders(data_dir).items():
@@ -248,7 +256,7 @@ class Problem:
         inputs, targets = reversed(pair) if self.was_reversed else pair
         return (inputs, inputs) if self.was_copy else (inputs, targets)
 
-    def get_feature_encoders(self, data_dir=None):
+    def get_feature_encoders(self, data_dir: str | None = None) -> dict[str, Any]:
         """Returns {"inputs": encoder, "targets": encoder} as a model sees them, after `_rev` and `_copy`. Cached."""
         if data_dir not in self._encoders:
             self._encoders[data_dir] = self.maybe_reverse_and_copy(self.feature_encoders(data_dir))
@@ -301,7 +309,9 @@ class Problem:
         """
         return batch
 
-    def dataset(self, data_dir, split=DatasetSplit.TRAIN, hparams=None):
+    def dataset(
+        self, data_dir: str, split: str = DatasetSplit.TRAIN, hparams: HParams | None = None
+    ) -> tf.data.Dataset:
         """Returns the batches of a split for Keras' `fit` and `evaluate`: see `t2t_lite.data.fit_dataset`."""
         from t2t_lite.data.fit_dataset import fit_dataset
 
@@ -311,11 +321,11 @@ class Problem:
         """Returns whether a subclass overrides a method, such as "corrupt"."""
         return getattr(type(self), method) is not getattr(Problem, method)
 
-    def input_text(self, text):
+    def input_text(self, text: str) -> str:
         """Preprocesses a text before it is encoded for decoding; by default returns it unchanged."""
         return text
 
-    def output_text(self, inputs, outputs, encoders):
+    def output_text(self, inputs: str, outputs: str, encoders: dict) -> str:
         """Postprocesses a decoded text; by default returns it unchanged.
 
         Args:

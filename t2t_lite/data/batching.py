@@ -9,6 +9,8 @@ batches as it needs. The order depends only on the files, the arguments and the 
 
 A pool is a dict {feature: ragged int32 [n, (length)]}. The length of a row is that of its longest feature.
 
+Its functions branch on no tensor in Python, so AutoGraph is told not to rewrite them: that takes seconds of each start.
+
 Only `_walk` and `_cut` assume that a row is one example. To pack several examples into rows of fixed length, as for
 decoder-only models, it would suffice to replace these two.
 """
@@ -76,6 +78,7 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
     if hparams.bpe_dropout:
         resample = _resampler(problem, hparams, encoders, ladder.widest if ladder else dict.fromkeys(encoders, longest))
 
+    @tf.autograph.experimental.do_not_convert
     def read(number, batch):
         return number, resample(number, _within(reader.parse(batch), hparams.min_length, longest))
 
@@ -103,6 +106,7 @@ def evaluation_batches(problem, hparams, paths, encoders=None):
     reader = ExampleReader(problem, hparams, "eval", paths, encoders)
     pools = reader.batched(tf.data.TFRecordDataset(list(paths)), _SMALLEST_POOL).map(reader.parse)
 
+    @tf.autograph.experimental.do_not_convert
     def sort_and_cut(pool):
         order, bounds = _walk(pool, hparams.batch_size, descending=True)
         return _cut(problem, pool, order, bounds[:-1], bounds[1:], pad=_padded)
@@ -146,11 +150,13 @@ def _longest(problem, hparams):
     return min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
 
 
+@tf.autograph.experimental.do_not_convert
 def _interleaved(files):
     """Returns the serialized examples of a dataset of paths, some files at a time, in a fixed order."""
     return files.interleave(tf.data.TFRecordDataset, cycle_length=_FILES_AT_ONCE, block_length=_RECORDS_IN_TURN)
 
 
+@tf.autograph.experimental.do_not_convert
 def _shuffled(dataset, buffer_size, seed, number):
     """Returns `dataset.shuffle(buffer_size)`, of strings, in an order that depends only on `seed` and `number`.
 
@@ -241,6 +247,7 @@ def _planner(walk, seed):
     Its state is the carried examples as {feature: (flat ids, lengths)}. `walk` is `_walk` or a ladder's.
     """
 
+    @tf.autograph.experimental.do_not_convert
     def plan(carried, element):
         number, new = element
         before = {name: tf.RaggedTensor.from_row_lengths(*parts, validate=False) for name, parts in carried.items()}
@@ -263,6 +270,7 @@ def _planner(walk, seed):
     return plan
 
 
+@tf.autograph.experimental.do_not_convert
 def _cut(problem, pool, order, *batches, pad):
     """Returns the dataset of a pool's batches, each given by its start and end in `order`, and optionally a shape."""
 

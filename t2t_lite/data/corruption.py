@@ -41,6 +41,7 @@ def corrupted(problem, batches, seed, is_stream=False):
     return batches
 
 
+@tf.autograph.experimental.do_not_convert
 def row_seeds(batch, seed, index):
     """Returns int32 [rows, 2], a seed for each row: a function of the arguments and the row's own ids, not of padding.
 

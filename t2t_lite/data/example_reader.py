@@ -52,6 +52,7 @@ class ExampleReader:
         found = self.problem.preprocess_example(example, *self._arguments)
         return found if isinstance(found, tf.data.Dataset) else _as_ids(found)
 
+    @tf.autograph.experimental.do_not_convert
     def stored(self, batch):
         """In a graph: an element of `batched` -> {feature: int32 ragged [n, (length)]}, before `_rev` and `_copy`."""
         if not self.preprocesses:
@@ -59,6 +60,7 @@ class ExampleReader:
         batch = records.check_ids(batch, "preprocess_example returned a feature without ids, or an id below 0")
         return {name: tf.cast(ids, tf.int32) for name, ids in batch.items()}
 
+    @tf.autograph.experimental.do_not_convert
     def parse(self, batch):
         """In a graph: as `stored`, as a model sees it; the problem's features are first, and ids are checked."""
         example = self.problem.maybe_reverse_and_copy(self.stored(batch))

@@ -1,14 +1,19 @@
 """The batches of a problem for Keras' own `fit` and `evaluate`."""
 
+import tensorflow as tf
+
 from t2t_lite.config import HParams
 from t2t_lite.data import batching
 from t2t_lite.data.split_facts import check_split, check_training_split
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError, shown
+from t2t_lite.text.real_encoder import RealEncoder
 
 
 def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
-    """Returns a `tf.data.Dataset` of ({feature: ids}, targets), int32 [rows, length], padded with 0.
+    """Returns a `tf.data.Dataset` of ({feature: ids}, labels), int32 [rows, length], padded with 0.
+
+    The labels are the targets; of numbers float32 [rows], their places between the lowest, 0, and the highest, 1.
 
     Args:
         problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
@@ -33,4 +38,11 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
     else:
         paths, _ = check_split(problem, data_dir, split)
         batches = batching.evaluation_batches(problem, hparams, paths, encoders)
-    return batches.map(lambda batch: (batch, batch["targets"]))
+    return batches.map(lambda batch: (batch, _labels(problem.task, batch)))
+
+
+def _labels(task, batch):
+    labels = batch["targets"]
+    if task == "regression":
+        return tf.cast(labels - 1, tf.float32) / (RealEncoder.STEPS - 1)
+    return labels

@@ -133,6 +133,7 @@ class Masking:
         shown = tf.where(kind < _SHOWN_MASKED, self.mask_id, shown)
         return tf.where(chosen, shown, ids), tf.where(chosen, ids, 0)
 
+    @tf.autograph.experimental.do_not_convert
     def _starts(self, ids, maskable, random):
         """Returns bool [B, T]: where a unit begins. What can't be masked, and what follows it, begins one, too."""
         if self.unit == "token":
@@ -144,6 +145,7 @@ class Masking:
         return words if self.unit == "word" else _ngram_starts(words, follows, random)
 
 
+@tf.autograph.experimental.do_not_convert
 def _chosen(starts, maskable, random, rate):
     """Takes units in random order until they hold as many ids as the rate says.
 
@@ -197,6 +199,7 @@ def _number(ids):
     return total
 
 
+@tf.autograph.experimental.do_not_convert
 def one_of(first, second, seeds):
     """Draws one of two rows, each with the same probability.
 

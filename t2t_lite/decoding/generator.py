@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import itertools
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -27,14 +28,29 @@ class Generation:
         text, score, tokens, ids: those of the first hypothesis.
     """
 
-    hypotheses: tuple = (Hypothesis(),)
+    hypotheses: tuple[Hypothesis, ...] = (Hypothesis(),)
     truncated: bool = False
-    prompt_tokens: list = dataclasses.field(default_factory=list)
+    prompt_tokens: list[str] = dataclasses.field(default_factory=list)
 
-    text = property(lambda self: self.hypotheses[0].text)
-    score = property(lambda self: self.hypotheses[0].score)
-    tokens = property(lambda self: self.hypotheses[0].tokens)
-    ids = property(lambda self: self.hypotheses[0].ids)
+    @property
+    def text(self) -> str:
+        """The first hypothesis's, as are the next three."""
+        return self.hypotheses[0].text
+
+    @property
+    def score(self) -> float:
+        """Log-probability (nats) / length penalty."""
+        return self.hypotheses[0].score
+
+    @property
+    def tokens(self) -> list[str]:
+        """The vocabulary's pieces."""
+        return self.hypotheses[0].tokens
+
+    @property
+    def ids(self) -> list[int]:
+        """The continuation's ids, without EOS."""
+        return self.hypotheses[0].ids
 
 
 class Generator(TextModel):
@@ -64,14 +80,14 @@ class Generator(TextModel):
 
     def generate(
         self,
-        texts,
+        texts: Sequence,
         *,
-        max_new_tokens=SearchOptions.extra_length,
-        max_prompt_length=None,
-        return_token_scores=False,
-        on_progress=None,
+        max_new_tokens: int = SearchOptions.extra_length,
+        max_prompt_length: int | None = None,
+        return_token_scores: bool = False,
+        on_progress: Callable[[int], object] | None = None,
         **options,
-    ):
+    ) -> list[Generation]:
         """Continues texts. An empty one gives a text from its beginning.
 
         Args:
@@ -104,7 +120,14 @@ class Generator(TextModel):
             for prompt, results in zip(prompts, found, strict=True)
         ]
 
-    def stream(self, text, *, max_new_tokens=SearchOptions.extra_length, max_prompt_length=None, **options):
+    def stream(
+        self,
+        text: str | list[int],
+        *,
+        max_new_tokens: int = SearchOptions.extra_length,
+        max_prompt_length: int | None = None,
+        **options,
+    ) -> Iterator[str]:
         """Continues one text; its continuation comes part by part, as soon as each is known.
 
         Args:
@@ -123,11 +146,13 @@ class Generator(TextModel):
         (prompt,) = self._prompts([text], max_prompt_length)
         return self._parts(prompt, options)
 
-    def encode(self, text):
+    def encode(self, text: str) -> list[int]:
         """Returns the ids of a prompt or a text. Raises `UserError` for a text outside the vocabulary."""
         return self.encoders["targets"].encode(self.problem.input_text(text) if self.problem else text)
 
-    def score(self, texts, *, batch_size=16, on_progress=None):
+    def score(
+        self, texts: Sequence, *, batch_size: int = 16, on_progress: Callable[[int], object] | None = None
+    ) -> list[TargetScore]:
         """Returns the log-probabilities of texts: of every id, given those before it.
 
         The first id is given what the model reads at the beginning of a text. The end of the text is not counted.

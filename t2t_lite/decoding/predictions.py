@@ -14,7 +14,7 @@ class Prediction:
     """
 
     label: str
-    probabilities: dict
+    probabilities: dict[str, float]
     truncated: bool = False
 
 
@@ -43,9 +43,9 @@ class Tagging:
         truncated: False, since every word gets its tag.
     """
 
-    words: list
-    tags: list
-    probabilities: list
+    words: list[str]
+    tags: list[str]
+    probabilities: list[float]
     parts: int = 1
     truncated: bool = False
 
@@ -67,7 +67,7 @@ class Answer:
     start: int
     end: int
     probability: float
-    hypotheses: tuple = ()
+    hypotheses: tuple["Answer", ...] = ()
     truncated: bool = False
 
 

@@ -2,13 +2,18 @@
 
 import functools
 import itertools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
+import numpy as np
 import tensorflow as tf
 
 from t2t_lite import tasks
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.hidden_states import features_of
+from t2t_lite.decoding.predictions import Candidate
 from t2t_lite.decoding.span_reader import SpanReader
 from t2t_lite.decoding.tag_reader import TagReader
 from t2t_lite.decoding.text_readers import ClassReader, MaskReader, Reading, ValueReader
@@ -70,7 +75,13 @@ class Predictor:
         self._traced_features = {}  # what is chosen -> function
 
     @classmethod
-    def load(cls, path, data_dir=None, compute_dtype=None, check_device=True):
+    def load(
+        cls,
+        path: str | os.PathLike,
+        data_dir: str | None = None,
+        compute_dtype: str | None = None,
+        check_device: bool = True,
+    ) -> Self:
         """Loads a trained model.
 
         Args:
@@ -94,7 +105,15 @@ class Predictor:
         predictor.runs = [run]
         return predictor
 
-    def predict(self, texts, *, batch_size=32, max_length=None, n_best=5, on_progress=None):
+    def predict(
+        self,
+        texts: Sequence,
+        *,
+        batch_size: int = 32,
+        max_length: int | None = None,
+        n_best: int = 5,
+        on_progress: Callable[[int], object] | None = None,
+    ) -> list[Any]:
         """Answers for texts.
 
         Args:
@@ -120,7 +139,15 @@ class Predictor:
         found = self._batched(readings, batch_size, self.probabilities, on_progress)
         return [self._reader.answer(*one, n_best) for one in zip(readings, found, strict=True)]
 
-    def fill_mask(self, texts, *, top=5, batch_size=32, max_length=None, on_progress=None):
+    def fill_mask(
+        self,
+        texts: Sequence,
+        *,
+        top: int = 5,
+        batch_size: int = 32,
+        max_length: int | None = None,
+        on_progress: Callable[[int], object] | None = None,
+    ) -> list[list[list[Candidate]]]:
         """Says what may stand at the masks of texts.
 
         Args:
@@ -143,8 +170,16 @@ class Predictor:
         return [self._reader.candidates(best) for (best,) in found]
 
     def features(
-        self, texts, *, layers="last", join=None, pooling=None, batch_size=32, max_length=None, on_progress=None
-    ):
+        self,
+        texts: Sequence,
+        *,
+        layers: str | list[int] = "last",
+        join: str | None = None,
+        pooling: str | None = None,
+        batch_size: int = 32,
+        max_length: int | None = None,
+        on_progress: Callable[[int], object] | None = None,
+    ) -> list[np.ndarray]:
         """Returns hidden states, as features for other models (Devlin et al. 2019, section 5.3).
 
         Args:

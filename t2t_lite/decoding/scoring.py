@@ -21,10 +21,10 @@ class TargetScore:
     """
 
     log_prob: float
-    token_log_probs: list
+    token_log_probs: list[float]
 
     @property
-    def per_token(self):
+    def per_token(self) -> float:
         """float, mean negative log-probability (nats) of `token_log_probs`; its exponential is the perplexity."""
         return -self.log_prob / max(len(self.token_log_probs), 1)
 

@@ -1,6 +1,11 @@
 """What `Translator` and `Generator` share: the loaded model, its vocabularies and its search."""
 
+from __future__ import annotations
+
 import dataclasses
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -13,6 +18,12 @@ from t2t_lite.decoding.texts import check_options
 from t2t_lite.errors import UserError
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.tasks import check_task
+
+if TYPE_CHECKING:
+    import keras
+
+    from t2t_lite.config import HParams
+    from t2t_lite.data.base_problem import Problem
 
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
 
@@ -36,10 +47,10 @@ class Hypothesis:
 
     text: str = ""
     score: float = 0.0
-    tokens: list = dataclasses.field(default_factory=list)
-    ids: list = dataclasses.field(default_factory=list)
+    tokens: list[str] = dataclasses.field(default_factory=list)
+    ids: list[int] = dataclasses.field(default_factory=list)
     ended: bool = True
-    token_scores: list | None = None
+    token_scores: list[float] | None = None
     attention: np.ndarray | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
@@ -58,7 +69,9 @@ class TextModel:
 
     task = method = None
 
-    def __init__(self, model, encoders, hparams, problem=None, **of_search):
+    def __init__(
+        self, model: keras.Model, encoders: dict, hparams: HParams, problem: Problem | None = None, **of_search
+    ):
         check_tensorflow(type(self).__name__)
         self.model = model
         self.encoders = encoders
@@ -68,7 +81,13 @@ class TextModel:
         self.searcher = Searcher(model, encoder=encoders["targets"], **of_search)
 
     @classmethod
-    def load(cls, path, data_dir=None, compute_dtype=None, check_device=True):
+    def load(
+        cls,
+        path: str | os.PathLike | Sequence,
+        data_dir: str | None = None,
+        compute_dtype: str | None = None,
+        check_device: bool = True,
+    ) -> Self:
         """Loads a trained model, or several as an ensemble, which averages their probabilities.
 
         Args:

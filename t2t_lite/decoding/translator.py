@@ -2,6 +2,9 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
 
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention
@@ -26,14 +29,29 @@ class Translation:
         text, score, tokens, attention: those of the first hypothesis.
     """
 
-    hypotheses: tuple = (Hypothesis(),)
+    hypotheses: tuple[Hypothesis, ...] = (Hypothesis(),)
     truncated: bool = False
-    source_tokens: list = dataclasses.field(default_factory=list)
+    source_tokens: list[str] = dataclasses.field(default_factory=list)
 
-    text = property(lambda self: self.hypotheses[0].text)
-    score = property(lambda self: self.hypotheses[0].score)
-    tokens = property(lambda self: self.hypotheses[0].tokens)
-    attention = property(lambda self: self.hypotheses[0].attention)
+    @property
+    def text(self) -> str:
+        """The first hypothesis's, as are the next three."""
+        return self.hypotheses[0].text
+
+    @property
+    def score(self) -> float:
+        """Log-probability (nats) / length penalty."""
+        return self.hypotheses[0].score
+
+    @property
+    def tokens(self) -> list[str]:
+        """The vocabulary's pieces."""
+        return self.hypotheses[0].tokens
+
+    @property
+    def attention(self) -> np.ndarray | None:
+        """See `Hypothesis`."""
+        return self.hypotheses[0].attention
 
 
 class Translator(TextModel):
@@ -61,16 +79,16 @@ class Translator(TextModel):
 
     def translate(
         self,
-        texts,
+        texts: Sequence[str],
         *,
-        max_input_length=None,
-        prefixes=None,
-        encoded=None,
-        return_attention=False,
-        return_token_scores=False,
-        on_progress=None,
+        max_input_length: int | None = None,
+        prefixes: Sequence | None = None,
+        encoded: Sequence | None = None,
+        return_attention: bool = False,
+        return_token_scores: bool = False,
+        on_progress: Callable[[int], object] | None = None,
         **options,
-    ):
+    ) -> list[Translation]:
         """Translates sentences; a blank one gives a blank translation.
 
         Args:
@@ -113,7 +131,9 @@ class Translator(TextModel):
             translations[at] = Translation(hypotheses, len(ids[at]) > longest, pieces)
         return translations
 
-    def translate_by_risk(self, texts, *, utility="chrf", num_samples=32, **arguments):
+    def translate_by_risk(
+        self, texts: Sequence[str], *, utility: str = "chrf", num_samples: int = 32, **arguments
+    ) -> list[Translation]:
         """Samples translations and ranks them by minimum Bayes risk: the most similar to all others first.
 
         See `t2t_lite.decoding.minimum_bayes_risk`.
@@ -142,7 +162,14 @@ class Translator(TextModel):
             )
         return translations
 
-    def score(self, texts, targets, *, batch_size=16, on_progress=None):
+    def score(
+        self,
+        texts: Sequence[str],
+        targets: Sequence[str],
+        *,
+        batch_size: int = 16,
+        on_progress: Callable[[int], object] | None = None,
+    ) -> list[TargetScore]:
         """Returns log-probabilities of given translations under the model, as beam search computes them.
 
         Args:
@@ -170,7 +197,7 @@ class Translator(TextModel):
         found = self._scorer(sources, outputs, batch_size, on_progress)
         return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in found]
 
-    def translate_ids(self, inputs, **options):
+    def translate_ids(self, inputs: Iterable, **options) -> list[list[int]]:
         """Translates ids to ids.
 
         Args:

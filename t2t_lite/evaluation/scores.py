@@ -1,6 +1,7 @@
 """Corpus scores by sacreBLEU, each with the signature that makes it comparable."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import sacrebleu.metrics
 
@@ -35,7 +36,9 @@ class Score:
         return f"{self.score:.2f} ({self.signature})"
 
 
-def corpus_bleu(hypotheses, references, lowercase=False, tokenize="13a"):
+def corpus_bleu(
+    hypotheses: Sequence[str], references: Sequence, lowercase: bool = False, tokenize: str = "13a"
+) -> Score:
     """BLEU-4 of a corpus, as sacreBLEU computes it.
 
     tensor2tensor's own BLEU (utils/bleu_hook.py) is this with `tokenize="intl"`.
@@ -60,7 +63,9 @@ def corpus_bleu(hypotheses, references, lowercase=False, tokenize="13a"):
     return _score(make_metric("bleu", tokenize, lowercase), hypotheses, references)
 
 
-def corpus_scores(hypotheses, references, metrics=DEFAULT_METRICS, tokenize="13a"):
+def corpus_scores(
+    hypotheses: Sequence[str], references: Sequence, metrics: Sequence[str] = DEFAULT_METRICS, tokenize: str = "13a"
+) -> dict[str, Score]:
     """Several scores of a corpus; all but TER are cased, as in sacreBLEU.
 
     Args:

@@ -3,6 +3,7 @@
 import numpy as np
 from keras import ops
 
+from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import formats, plain_transformer
 from t2t_lite.export.model_card import toolkit_card
@@ -16,7 +17,9 @@ _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWI
 _SINUSOIDS = 2048
 
 
-def export_ctranslate2(translator, path, quantization="float32", *, license="", command=""):
+def export_ctranslate2(
+    translator: Translator, path: str, quantization: str = "float32", *, license: str = "", command: str = ""
+) -> str:
     """Writes a folder that `ctranslate2.Translator` loads, with the SentencePiece models and a README beside it.
 
     CTranslate2's beam search equals ours with `alpha=0, ends="top"` (there: `length_penalty=0`); other penalties are

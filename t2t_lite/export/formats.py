@@ -4,6 +4,7 @@ import inspect
 
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
+from t2t_lite.layers.quantization import check_not_quantized
 from t2t_lite.layers.self_attention import self_attention_kinds
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.models.transformer import Transformer
@@ -66,6 +67,7 @@ def obstacles(format_name, model, encoders=None):
 
 def check(format_name, model, encoders=None):
     """Raises `UserError` with all obstacles if a format does not support a model; arguments as in `obstacles`."""
+    check_not_quantized(getattr(model, "models", [model]), f"--format={format_name}")
     if found := obstacles(format_name, model, encoders):
         raise UserError(
             f"{label(format_name, model)} cannot hold this model: {'; '.join(found)}. A SavedModel "
@@ -209,6 +211,7 @@ def _encoder(config):
     return {
         **dict.fromkeys(("hidden_size", "filter_size", "num_heads", "num_layers", "max_position", "norm_epsilon")),
         **dict.fromkeys(("position_layout", "head", "first_id", "embedding_size")),
+        "pooling": ("first",) if config["head"] in ("class", "real") else None,
         "num_segments": None if config["num_segments"] else ("1 or more",),
         **({"num_hidden_groups": None} if kind == "Albert" else {"num_task_types": None}),
         "sentence_classes": (0,) if kind == "Roberta" or config["head"] != "masked_lm" else (0, 2),

@@ -5,12 +5,16 @@ import os
 
 import tensorflow as tf
 
+from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.by_task import signatures_of
 from t2t_lite.export.model_card import model_card
 from t2t_lite.export.package import write_package
 from t2t_lite.export.warmup import write_warmup
 from t2t_lite.files import is_pattern, list_files, write_bytes
 from t2t_lite.files.folders import new_folder
+from t2t_lite.layers.quantization import check_not_quantized
 from t2t_lite.runs.exported import model_names
 from t2t_lite.runs.weights import named_weights, nested
 
@@ -18,14 +22,14 @@ _LOGGER = logging.getLogger("t2t_lite")
 
 
 def export_saved_model(
-    answerer,
-    export_dir,
+    answerer: Translator | Generator | Predictor,
+    export_dir: str,
     *,
-    max_input_length=None,
-    license="",
-    command="",
+    max_input_length: int | None = None,
+    license: str = "",
+    command: str = "",
     **settings,
-):
+) -> str:
     """Writes a SavedModel into the next numbered folder of `export_dir`: 1, 2, 3, …
 
     Its signatures are those of the model's task, see `t2t_lite.export.by_task`. `serving_default` of a model that
@@ -56,8 +60,9 @@ def export_saved_model(
         UserError: a setting is out of range, or the folder cannot be written.
         Failure: writing failed; nothing is left behind.
     """
-    signatures = signatures_of(answerer)(answerer, max_input_length, **settings)
     models = getattr(answerer.model, "models", [answerer.model])
+    check_not_quantized(models, "export_saved_model")
+    signatures = signatures_of(answerer)(answerer, max_input_length, **settings)
     weights_dtype = models[0].variable_dtype
     functions = signatures.functions()
 

@@ -2,6 +2,8 @@
 
 import re
 
+from t2t_lite.decoding.generator import Generator
+from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import formats, plain_transformer
 from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
@@ -23,8 +25,14 @@ LANGUAGE_CODE = re.compile(r">>.+<<")
 
 
 def export_hugging_face(
-    translator, path, *, beam_size=SearchOptions.beam_size, alpha=SearchOptions.alpha, license="", command=""
-):
+    translator: Translator | Generator,
+    path: str,
+    *,
+    beam_size: int = SearchOptions.beam_size,
+    alpha: float = SearchOptions.alpha,
+    license: str = "",
+    command: str = "",
+) -> str:
     """Writes a folder that AutoModelForSeq2SeqLM and AutoTokenizer load, offline, with Transformers 4 or 5.
 
     A post-norm model becomes a MarianMTModel, a pre-norm one a BlenderbotForConditionalGeneration, both with Marian's

@@ -1,6 +1,7 @@
 """Imports Hugging Face models, such as OPUS-MT's, as runs of this package."""
 
 import os
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from t2t_lite.interchange.hugging_face_weights import MarianWeights
 from t2t_lite.interchange.imported_run import write_imported_run
 
 
-def import_hugging_face(path, output_dir, *, languages=(), problem=""):
+def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
     """Makes a run from a Marian, a Blenderbot as `export_hugging_face` writes it, a GPT, or a BERT and its relatives.
 
     GPT and GPT-2 become language models: see `t2t_lite.interchange.gpt_import`, and BERT and its relatives encoders:

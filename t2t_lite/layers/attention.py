@@ -6,15 +6,16 @@ from keras import ops
 from t2t_lite.layers.cache import add_to_cache, cached_parts, step_position
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.keras_names import GLOROT, check_initializers, dense_initializers, initializer_config
+from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, dense_initializers, initializer_config
 from t2t_lite.layers.outputs import OutputsOnRequest
+from t2t_lite.layers.quantization import QuantizableParts
 from t2t_lite.layers.rotary import rotated
 
 MASKED = 1e9  # subtracted from scores that must not be seen; finite, so that a row without any visible key is no NaN
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
+class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
     """softmax(QKᵀ / √d_k) V in `num_heads` heads (paper, equation 1 and section 3.2.2).
 
     Argument order and the meaning of masks are those of `keras.layers.MultiHeadAttention`: B is the batch, T the
@@ -43,15 +44,15 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
 
     def __init__(
         self,
-        num_heads,
-        key_dim=None,
-        value_dim=None,
-        dropout=0.0,
-        use_bias=False,
-        rotary=False,
-        kernel_initializer=GLOROT,
-        bias_initializer="zeros",
-        output_initializer=None,
+        num_heads: int,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = False,
+        rotary: bool = False,
+        kernel_initializer: Initializer = GLOROT,
+        bias_initializer: Initializer = "zeros",
+        output_initializer: Initializer = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -92,10 +93,8 @@ class MultiHeadAttention(OutputsOnRequest, keras.layers.Layer):
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
 
     def _add_projection(self, role, input_size, output_size):
-        own = dense_initializers(self.initializers, role == "output")
-        dense = keras.layers.Dense(
-            output_size, use_bias=self.use_bias, dtype=self.dtype_policy, name=f"{role}_projection", **own
-        )
+        own = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}
+        dense = keras.layers.Dense(output_size, use_bias=self.use_bias, dtype=self.dtype_policy, **own)
         dense.build((None, input_size))
         setattr(self, f"{role}_projection", dense)
 

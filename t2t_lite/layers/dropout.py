@@ -92,7 +92,7 @@ class Dropout(keras.layers.Layer):
         ValueError: `rate` is not in [0, 1).
     """
 
-    def __init__(self, rate, seed=None, **kwargs):
+    def __init__(self, rate: float, seed: int | None = None, **kwargs):
         super().__init__(**kwargs)
         check_rates(rate=rate)
         self.rate = rate

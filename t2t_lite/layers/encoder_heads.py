@@ -1,18 +1,22 @@
 """What is predicted from an encoder's output: masked ids, classes and spans (Devlin et al. 2019, "BERT")."""
 
+from collections.abc import Callable
+
 import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.keras_names import activation_config, activation_function, initializer_config
+from t2t_lite.layers.keras_names import Initializer, activation_config, activation_function, initializer_config
 from t2t_lite.layers.normalization import LayerNormalization
+from t2t_lite.layers.quantization import QuantizableParts
 
 NEVER = -1e9  # the logit of what can't be; not infinite, so that no gradient is NaN
+LOWEST = -1e4  # less than any state, and a number in float16
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class MaskedIdsHead(keras.layers.Layer):
+class MaskedIdsHead(QuantizableParts, keras.layers.Layer):
     """Dense layer, activation and normalization before the logits of masked ids; these are a tied embedding's.
 
     Args:
@@ -22,7 +26,14 @@ class MaskedIdsHead(keras.layers.Layer):
         kernel_initializer: of the dense layer.
     """
 
-    def __init__(self, size, activation="gelu", epsilon=1e-12, kernel_initializer="glorot_uniform", **kwargs):
+    def __init__(
+        self,
+        size: int,
+        activation: str | Callable = "gelu",
+        epsilon: float = 1e-12,
+        kernel_initializer: Initializer = "glorot_uniform",
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.supports_masking = True
         check_sizes(size=size)
@@ -55,7 +66,7 @@ class MaskedIdsHead(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class ClassHead(keras.layers.Layer):
+class ClassHead(QuantizableParts, keras.layers.Layer):
     """Logits of classes 1 to C; class 0, "no class", has a logit that leaves it no probability.
 
     Args:
@@ -65,7 +76,14 @@ class ClassHead(keras.layers.Layer):
         kernel_initializer: of the dense layers.
     """
 
-    def __init__(self, num_classes, pooler=False, dropout=0.1, kernel_initializer="glorot_uniform", **kwargs):
+    def __init__(
+        self,
+        num_classes: int,
+        pooler: bool = False,
+        dropout: float = 0.1,
+        kernel_initializer: Initializer = "glorot_uniform",
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.supports_masking = True
         check_sizes(num_classes=num_classes)
@@ -105,14 +123,14 @@ class ClassHead(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class SpanHead(keras.layers.Layer):
+class SpanHead(QuantizableParts, keras.layers.Layer):
     """Logits of a span's first and last position (BERT, section 4.2); id n + 1 means position n, id 0 is none.
 
     Args:
         kernel_initializer: of the dense layer.
     """
 
-    def __init__(self, kernel_initializer="glorot_uniform", **kwargs):
+    def __init__(self, kernel_initializer: Initializer = "glorot_uniform", **kwargs):
         super().__init__(**kwargs)
         self.kernel_initializer = kernel_initializer
         own = {"kernel_initializer": kernel_initializer, "dtype": self.dtype_policy}
@@ -144,3 +162,11 @@ class SpanHead(keras.layers.Layer):
     def get_config(self):
         """Returns the constructor's arguments."""
         return {**super().get_config(), "kernel_initializer": initializer_config(self.kernel_initializer)}
+
+
+def mean_and_maximum(x, mask):
+    """[B, T, n], bool [B, T] -> [B, 2 n], mean and maximum of the positions in the mask (ULMFiT, section 3.3)."""
+    is_there = ops.cast(mask, x.dtype)[..., None]
+    count = ops.maximum(ops.sum(is_there, axis=1), 1)
+    highest = ops.max(ops.where(mask[..., None], x, LOWEST), axis=1)
+    return ops.concatenate([ops.sum(x * is_there, axis=1) / count, highest], axis=-1)

@@ -1,5 +1,7 @@
 """Position-wise feed-forward network (paper, section 3.3)."""
 
+from collections.abc import Callable
+
 import keras
 from keras import ops
 
@@ -8,16 +10,18 @@ from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.keras_names import (
     GATED,
     GLOROT,
+    Initializer,
     activation_config,
     activation_function,
     check_initializers,
     dense_initializers,
     initializer_config,
 )
+from t2t_lite.layers.quantization import QuantizableParts
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class FeedForward(keras.layers.Layer):
+class FeedForward(QuantizableParts, keras.layers.Layer):
     """max(0, xW₁ + b₁)W₂ + b₂ at every position (paper, equation 2).
 
     Args:
@@ -35,12 +39,12 @@ class FeedForward(keras.layers.Layer):
 
     def __init__(
         self,
-        filter_size,
-        dropout=0.0,
-        activation="relu",
-        kernel_initializer=GLOROT,
-        bias_initializer="zeros",
-        output_initializer=None,
+        filter_size: int,
+        dropout: float = 0.0,
+        activation: str | Callable = "relu",
+        kernel_initializer: Initializer = GLOROT,
+        bias_initializer: Initializer = "zeros",
+        output_initializer: Initializer = None,
         **kwargs,
     ):
         super().__init__(**kwargs)

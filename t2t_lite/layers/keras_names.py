@@ -13,6 +13,8 @@ _OWN = {
     "swish": ops.silu,
     GATED: ops.silu,  # of the gate
 }
+# What initializers may be in constructors: an object of Keras, its name or its configuration.
+Initializer = keras.initializers.Initializer | str | dict | None
 GLOROT = "glorot_uniform"
 
 

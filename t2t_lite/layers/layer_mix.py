@@ -14,7 +14,7 @@ class LayerMix(keras.layers.Layer):
         num_layers: int, how many h_j there are, the embeddings included where they are one of them.
     """
 
-    def __init__(self, num_layers, **kwargs):
+    def __init__(self, num_layers: int, **kwargs):
         super().__init__(**kwargs)
         check_sizes(num_layers=num_layers)
         self.num_layers = num_layers

@@ -28,10 +28,10 @@ class LeftRelativeAttention(RelativeAttention):
 
     def __init__(
         self,
-        num_heads,
-        max_relative_position,
-        add_relative_to_values=False,
-        heads_share_relative_embedding=False,
+        num_heads: int,
+        max_relative_position: int,
+        add_relative_to_values: bool = False,
+        heads_share_relative_embedding: bool = False,
         **kwargs,
     ):
         super().__init__(num_heads, max_relative_position, add_relative_to_values, **kwargs)

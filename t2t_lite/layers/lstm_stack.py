@@ -16,7 +16,7 @@ class LSTMStack(keras.layers.Layer):
         dropout: float, of each layer's input.
     """
 
-    def __init__(self, num_layers, size, dropout=0.0, **kwargs):
+    def __init__(self, num_layers: int, size: int, dropout: float = 0.0, **kwargs):
         super().__init__(**kwargs)
         check_sizes(num_layers=num_layers, size=size)
         self.options = {"num_layers": num_layers, "size": size, "dropout": dropout}

@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes, is_known
-from t2t_lite.layers.keras_names import check_initializers, initializer_config, own_initializer
+from t2t_lite.layers.keras_names import Initializer, check_initializers, initializer_config, own_initializer
 
 LAYOUTS = ("interleaved", "marian", "tensor2tensor")
 
@@ -22,7 +22,7 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         ValueError: unknown layout, or an odd hidden size.
     """
 
-    def __init__(self, layout="interleaved", **kwargs):
+    def __init__(self, layout: str = "interleaved", **kwargs):
         super().__init__(**kwargs)
         if layout not in LAYOUTS:
             raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}: received layout={layout!r}.")
@@ -89,7 +89,7 @@ class LearnedPositionEmbedding(keras.layers.Layer):
             `position` beyond it.
     """
 
-    def __init__(self, max_length, embeddings_initializer=None, **kwargs):
+    def __init__(self, max_length: int, embeddings_initializer: Initializer = None, **kwargs):
         super().__init__(**kwargs)
         check_sizes(max_length=max_length)
         check_initializers(embeddings_initializer=embeddings_initializer)

@@ -27,7 +27,7 @@ class RelativeAttention(MultiHeadAttention):
         ValueError: as `MultiHeadAttention`, or `max_relative_position` is less than 1.
     """
 
-    def __init__(self, num_heads, max_relative_position, add_relative_to_values=False, **kwargs):
+    def __init__(self, num_heads: int, max_relative_position: int, add_relative_to_values: bool = False, **kwargs):
         super().__init__(num_heads, **kwargs)
         check_sizes(max_relative_position=max_relative_position)
         self.max_relative_position = max_relative_position

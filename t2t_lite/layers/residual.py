@@ -7,10 +7,11 @@ from t2t_lite.layers.checks import check_positive, check_rates
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.outputs import OutputsOnRequest
+from t2t_lite.layers.quantization import QuantizableParts
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class Residual(OutputsOnRequest, keras.layers.Layer):
+class Residual(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
     """Wraps a layer: LayerNorm(x + Dropout(layer(x))), the paper's post-norm, or x + Dropout(layer(LayerNorm(x))).
 
     Arguments of attention go to the wrapped layer. Where that returns a tuple, the connection is made
@@ -26,7 +27,9 @@ class Residual(OutputsOnRequest, keras.layers.Layer):
         ValueError: `norm` is neither "post" nor "pre", the rate is outside [0, 1), or `norm_epsilon` is not above 0.
     """
 
-    def __init__(self, layer, norm="post", dropout=0.0, norm_epsilon=1e-5, **kwargs):
+    def __init__(
+        self, layer: keras.layers.Layer, norm: str = "post", dropout: float = 0.0, norm_epsilon: float = 1e-5, **kwargs
+    ):
         super().__init__(**kwargs)
         if norm not in ("post", "pre"):
             raise ValueError(f"`norm` must be 'post' or 'pre': received norm={norm!r}.")

@@ -34,7 +34,7 @@ class RestrictedAttention(MultiHeadAttention):
         ValueError: as `MultiHeadAttention`, or `neighborhood` is less than 1, or a second sequence is given.
     """
 
-    def __init__(self, num_heads, neighborhood, **kwargs):
+    def __init__(self, num_heads: int, neighborhood: int, **kwargs):
         super().__init__(num_heads, **kwargs)
         check_sizes(neighborhood=neighborhood)
         self.neighborhood = neighborhood

@@ -6,10 +6,11 @@ import keras
 
 from t2t_lite.layers.dropout import Dropout, repeated_call
 from t2t_lite.layers.outputs import OutputsOnRequest
+from t2t_lite.layers.quantization import QuantizableParts
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class TransformerStack(OutputsOnRequest, keras.layers.Layer):
+class TransformerStack(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
     """Runs encoder or decoder layers one after another (paper, section 3.1).
 
     Args:
@@ -25,7 +26,7 @@ class TransformerStack(OutputsOnRequest, keras.layers.Layer):
         (1, 5, 8)
     """
 
-    def __init__(self, layers, recompute=False, **kwargs):
+    def __init__(self, layers: list, recompute: bool = False, **kwargs):
         super().__init__(**kwargs)
         self.layers = list(layers)
         self.recompute = recompute

@@ -4,7 +4,8 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes, is_known
-from t2t_lite.layers.keras_names import check_initializers, initializer_config, own_initializer
+from t2t_lite.layers.keras_names import Initializer, check_initializers, initializer_config, own_initializer
+from t2t_lite.layers.quantization import TABLE_MODES, float_rows, own_policy, quantized_rows
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -12,6 +13,9 @@ class TokenEmbedding(keras.layers.Layer):
     """Looks ids up, times √hidden_size; the same matrices give the logits (`reverse=True`).
 
     Id 0 is padding and embeds to the zero vector, as in tensor2tensor's layers/modalities.py.
+
+    `quantize("int8")` and `quantize("int4")` store the matrix in int8, or two values per byte, with a scale per row
+    (int4: per block of a row). Rows are made floats again where they are used, so that logits are products of floats.
 
     Args:
         vocab_size: int, V.
@@ -30,15 +34,17 @@ class TokenEmbedding(keras.layers.Layer):
             [0, vocab_size).
     """
 
+    QUANTIZATION_MODES = TABLE_MODES
+
     def __init__(
         self,
-        vocab_size,
-        hidden_size,
-        mask_zero=False,
-        use_bias=False,
-        embeddings_initializer=None,
-        scale=True,
-        embedding_size=None,
+        vocab_size: int,
+        hidden_size: int,
+        mask_zero: bool = False,
+        use_bias: bool = False,
+        embeddings_initializer: Initializer = None,
+        scale: bool = True,
+        embedding_size: int | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -55,12 +61,15 @@ class TokenEmbedding(keras.layers.Layer):
 
     def build(self, input_shape=None):
         """Creates the matrix, and where wanted the projection, N(0, embedding_size^-0.5), and biases, 0."""
-        initializer = own_initializer(self.embeddings_initializer)
-        if initializer is None:
-            initializer = keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5)
-        self.embeddings = self.add_weight(
-            name="embeddings", shape=(self.vocab_size, self.embedding_size or self.hidden_size), initializer=initializer
-        )
+        if self.quantization_mode in TABLE_MODES:
+            self.quantized_build((self.vocab_size, self._row_size), self.quantization_mode)
+        else:
+            initializer = own_initializer(self.embeddings_initializer)
+            if initializer is None:
+                initializer = keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5)
+            self.embeddings = self.add_weight(
+                name="embeddings", shape=(self.vocab_size, self._row_size), initializer=initializer
+            )
         self.projection = None
         if self.embedding_size is not None:
             initializer = keras.initializers.RandomNormal(stddev=self.embedding_size**-0.5)
@@ -68,6 +77,68 @@ class TokenEmbedding(keras.layers.Layer):
             self.projection = self.add_weight(name="projection", shape=shape, initializer=initializer)
         if self.use_bias:
             self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
+
+    @property
+    def _row_size(self):
+        return self.embedding_size or self.hidden_size
+
+    def quantized_build(self, input_shape, mode, block_size=None):
+        """Creates the weights of a quantized matrix of `input_shape`, [V, E]: see `quantized_rows`."""
+        rows, size = input_shape
+        self.block_size = block_size or getattr(own_policy(self), "block_size", None)
+        if self.block_size == -1:  # in Keras' policies: a whole row
+            self.block_size = None
+        packed, blocks = (size, 1) if mode == "int8" else (-(-size // 2), -(-size // (self.block_size or size)))
+        own = {"initializer": "zeros", "trainable": False}
+        self.embeddings = self.add_weight(name="embeddings", shape=(rows, packed), dtype="int8", **own)
+        self.scale_of_rows = self.add_weight(name="scale", shape=(rows, blocks), **own)
+        self.zero_of_rows = None
+        if mode == "int4":
+            self.zero_of_rows = self.add_weight(name="zero", shape=(rows, blocks), dtype="int8", **own)
+        self._is_quantized = True  # where Keras looks for it
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        """Quantizes the matrix, in "int8" or "int4"; projection and bias stay as they are.
+
+        Args:
+            mode: str.
+            type_check: not used.
+            config: `keras.quantizers.QuantizationConfig`, whose `block_size` alone is used.
+
+        Raises:
+            NotImplementedError: another mode. Then `keras.Model.quantize` warns, and leaves the layer as it is.
+        """
+        if mode not in TABLE_MODES:
+            raise NotImplementedError(
+                f"{self.name}: a TokenEmbedding can't be quantized to {mode}; it is left as it is."
+            )
+        block_size = getattr(config, "block_size", None) if mode == "int4" else None
+        block_size = None if block_size == -1 else block_size
+        found = quantized_rows(self.embeddings, mode, block_size)
+        shape = self.embeddings.shape
+        del self.embeddings
+        self.quantized_build(shape, mode, block_size)
+        self.embeddings.assign(found["values"])
+        self.scale_of_rows.assign(found["scale"])
+        if mode == "int4":
+            self.zero_of_rows.assign(found["zero"])
+        if self.quantization_mode is None:
+            name = f"int4/{block_size or -1}" if mode == "int4" else mode
+            self.dtype_policy = keras.dtype_policies.get(f"{name}_from_{own_policy(self).name}")
+
+    def quantized_call(self, *args, **kwargs):
+        """As `call`, which knows the form of the matrix."""
+        return self.call(*args, **kwargs)
+
+    def _rows(self, ids=None):
+        """Returns the rows of ids, or all, of the compute dtype: [..., E]."""
+        if self.quantization_mode not in TABLE_MODES:
+            matrix = ops.cast(self.embeddings, self.compute_dtype)
+            return matrix if ids is None else ops.take(matrix, ids, axis=0)
+        rows = [self.embeddings, self.scale_of_rows, self.zero_of_rows]
+        if ids is not None:
+            rows = [None if weight is None else ops.take(weight, ids, axis=0) for weight in rows]
+        return float_rows(*rows, self._row_size, self.block_size, self.compute_dtype)
 
     def __call__(self, inputs, **kwargs):
         """As `call`. Ids that are floats, as those of a `keras.Input` without dtype, become integers first.
@@ -93,12 +164,12 @@ class TokenEmbedding(keras.layers.Layer):
             logits = ops.reshape(ops.matmul(rows, matrix), (*ops.shape(inputs)[:-1], self.vocab_size))
             logits = ops.cast(logits, "float32")
             return logits + ops.cast(self.bias, "float32") if self.use_bias else logits
-        matrix = ops.cast(self.embeddings, self.compute_dtype)
         # int64 as it is: TensorFlow compares int32 on the host, wherever it lies.
         ids = inputs if keras.backend.standardize_dtype(inputs.dtype) == "int64" else ops.cast(inputs, "int32")
         check_ids(ids, self.vocab_size)
         scale = ops.where(ids == 0, 0.0, self.hidden_size**0.5 if self.scale else 1.0)
-        x = ops.take(matrix, ids, axis=0) * ops.cast(scale, matrix.dtype)[..., None]
+        x = self._rows(ids)
+        x = x * ops.cast(scale, x.dtype)[..., None]
         return x if self.projection is None else ops.matmul(x, ops.cast(self.projection, x.dtype))
 
     def reverse_matrix(self):
@@ -108,7 +179,7 @@ class TokenEmbedding(keras.layers.Layer):
         on a CPU (measured) when the matrix is not transposed in each of them. In bfloat16 it is [vocab_size, hidden]:
         there oneDNN packs it for each product, and reads pairs of neighbours for it (measured: 1.2 times as fast).
         """
-        matrix = ops.cast(self.embeddings, self.compute_dtype)
+        matrix = self._rows()
         return matrix if self._is_bfloat16 else ops.transpose(matrix)
 
     @property

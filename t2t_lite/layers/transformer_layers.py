@@ -1,6 +1,7 @@
 """The encoder's and the decoder's layer (paper, section 3.1)."""
 
 import types
+from collections.abc import Callable
 
 import keras
 from keras import ops
@@ -8,36 +9,37 @@ from keras import ops
 from t2t_lite.layers.attention import MultiHeadAttention, merge_masks
 from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.feed_forward import FeedForward
-from t2t_lite.layers.keras_names import GLOROT, activation_config, initializer_config
+from t2t_lite.layers.keras_names import GLOROT, Initializer, activation_config, initializer_config
 from t2t_lite.layers.outputs import OutputsOnRequest
+from t2t_lite.layers.quantization import QuantizableParts
 from t2t_lite.layers.residual import Residual
 
 _INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
 _SUB_LAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
-class _TransformerLayer(OutputsOnRequest, keras.layers.Layer):
+class _TransformerLayer(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
     """What encoder and decoder layers share: their sub-layers, given or made from the short form, and their config."""
 
     def __init__(
         self,
-        num_heads=None,
-        filter_size=None,
-        key_dim=None,
-        value_dim=None,
-        dropout=0.1,
-        attention_dropout=0.0,
-        relu_dropout=0.0,
-        norm="post",
-        norm_epsilon=1e-5,
-        attention_bias=False,
-        activation="relu",
-        kernel_initializer=GLOROT,
-        bias_initializer="zeros",
-        output_initializer=None,
-        self_attention=None,
-        feed_forward=None,
-        cross_attention=None,
+        num_heads: int | None = None,
+        filter_size: int | None = None,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        relu_dropout: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-5,
+        attention_bias: bool = False,
+        activation: str | Callable = "relu",
+        kernel_initializer: Initializer = GLOROT,
+        bias_initializer: Initializer = "zeros",
+        output_initializer: Initializer = None,
+        self_attention: keras.layers.Layer | None = None,
+        feed_forward: keras.layers.Layer | None = None,
+        cross_attention: keras.layers.Layer | None = None,
         **kwargs,
     ):
         options = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}

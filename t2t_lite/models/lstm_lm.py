@@ -7,6 +7,7 @@ from keras import ops
 
 from t2t_lite.layers import ClassHead, LayerMix, LSTMStack, TokenEmbedding, number_dropouts
 from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.encoder_heads import mean_and_maximum
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.models.transformer_lm import join_prompts
 from t2t_lite.ranges import setting
@@ -14,7 +15,6 @@ from t2t_lite.registry import register_model
 from t2t_lite.text.vocabulary import EOS_ID
 
 HEADS = {"lm": 2, "class": 1, "tag": 2, "real": 1}  # rank of the targets
-_NEVER = -1e4  # less than any state, and a number in float16
 
 
 @register_model("lstm_lm")
@@ -53,13 +53,13 @@ class LSTMLanguageModel(SequenceModel):
 
     def __init__(
         self,
-        vocab_size,
-        target_vocab_size=None,
-        head="lm",
-        num_layers=2,
-        hidden_size=512,
-        dropout=0.1,
-        tie_embeddings=True,
+        vocab_size: int,
+        target_vocab_size: int | None = None,
+        head: str = "lm",
+        num_layers: int = 2,
+        hidden_size: int = 512,
+        dropout: float = 0.1,
+        tie_embeddings: bool = True,
         **kwargs,
     ):
         config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
@@ -142,7 +142,7 @@ class LSTMLanguageModel(SequenceModel):
         mixed = self.mix(found["states"])
         if head == "tag":
             return self.class_head(mixed[:, 1:], training=training)
-        logits = self.class_head(_pooled(mixed, found["mask"]), training=training)
+        logits = self.class_head(mean_and_maximum(mixed, found["mask"]), training=training)
         return logits[:, 1:] if head == "real" else logits
 
     def _language_model(self, features, training):
@@ -222,10 +222,3 @@ def _rows(x, at):
     batch, length = ops.shape(x)[:2]
     first = ops.arange(batch, dtype="int32")[:, None] * length
     return ops.take(ops.reshape(x, (-1, *x.shape[2:])), first + at, axis=0)
-
-
-def _pooled(x, mask):
-    """[B, T, n], bool [B, T] -> [B, 2 n], mean and maximum of the positions in the mask."""
-    is_there = ops.cast(mask, x.dtype)[..., None]
-    mean = ops.sum(x * is_there, axis=1) / ops.sum(is_there, axis=1)
-    return ops.concatenate([mean, ops.max(ops.where(mask[..., None], x, _NEVER), axis=1)], axis=-1)

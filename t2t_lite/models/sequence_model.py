@@ -1,13 +1,17 @@
 """What Keras asks of a model from a dict of ids to logits: its masks, shapes, checks and export."""
 
+import os
 import types
+from typing import Self
 
 import keras
 from keras import ops
 
 import t2t_lite
 from t2t_lite.backend import check_tensorflow
+from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
+from t2t_lite.layers.quantization import check_not_quantized, policy_config
 from t2t_lite.models.arguments import constructor_arguments, in_hparams_words
 
 
@@ -84,8 +88,32 @@ class SequenceModel(keras.Model):
             self.build()
         super().export(filepath, format=format, verbose=verbose, input_signature=input_signature, **kwargs)
 
+    def get_config(self):
+        """Returns Keras' configuration, with the policies of quantized layers: see `quantization.policy_config`."""
+        return {**super().get_config(), **policy_config(self)}
+
+    def quantize(self, mode: str | None = None, config=None, filters=None, **kwargs) -> None:
+        """Quantizes matrices of dense layers and embeddings for inference: see `keras.Model.quantize`.
+
+        `fit` afterwards trains only what is left in floats, such as biases and normalizations. ("float8" is for
+        training, on hardware that has it; token embeddings stay as they are.)
+
+        Args:
+            mode: "int8", "int4" or "float8".
+            config: `keras.quantizers.QuantizationConfig`, instead of `mode`. A model quantized with quantizers of your
+                own can be called, but not saved.
+            filters, kwargs: see `keras.Model.quantize`.
+
+        Raises:
+            ValueError: another mode.
+        """
+        wanted = getattr(config, "mode", None) or mode
+        if wanted not in (None, "int8", "int4", "float8"):
+            raise ValueError(f"{type(self).__name__}: can't be quantized to {wanted}. Expected int8, int4 or float8.")
+        super().quantize(mode, config=config, filters=filters, **kwargs)
+
     @classmethod
-    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None, **kwargs):
+    def from_hparams(cls, hparams: HParams, vocab_size: int, target_vocab_size: int | None = None, **kwargs) -> Self:
         """Makes a built model of a hyperparameter set: see `t2t_lite.models.arguments.constructor_arguments`.
 
         Args:
@@ -105,7 +133,7 @@ class SequenceModel(keras.Model):
         return model
 
     @classmethod
-    def from_run(cls, path, data_dir=None):
+    def from_run(cls, path: str | os.PathLike, data_dir: str | None = None) -> Self:
         """Returns the model of a run, with its weights; TensorFlow only.
 
         Args:
@@ -122,7 +150,7 @@ class SequenceModel(keras.Model):
             raise UserError(f"{path}: holds a {type(model).__name__}. Expected a {cls.__name__}.")
         return model
 
-    def save_run(self, output_dir, **settings):
+    def save_run(self, output_dir: str, **settings) -> str:
         """Makes a run of this model, for the commands and `Translator.load`; TensorFlow only.
 
         Args:
@@ -133,6 +161,7 @@ class SequenceModel(keras.Model):
             The path of the checkpoint, without suffix.
         """
         check_tensorflow("save_run")
+        check_not_quantized([self], "save_run")
         return t2t_lite.runs.save_run(self, output_dir, **settings)
 
     def check_inputs(self, inputs):

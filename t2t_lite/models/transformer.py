@@ -1,10 +1,13 @@
 """The Transformer (Vaswani et al. 2017), encoder and decoder (mirrors tensor2tensor's models/transformer.py)."""
 
+from collections.abc import Callable
+
 import keras
 from keras import ops
 
 from t2t_lite.layers import Dropout, TransformerDecoderLayer, TransformerEncoderLayer, number_dropouts
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
+from t2t_lite.layers.keras_names import Initializer
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
 from t2t_lite.registry import register_model
@@ -63,36 +66,36 @@ class Transformer(TransformerModel):
 
     def __init__(
         self,
-        vocab_size,
-        target_vocab_size=None,
-        hidden_size=512,
-        filter_size=2048,
-        num_heads=8,
-        num_encoder_layers=6,
-        num_decoder_layers=6,
-        key_dim=None,
-        value_dim=None,
-        dropout=0.1,
-        attention_dropout=0.0,
-        relu_dropout=0.0,
-        norm="post",
-        norm_epsilon=1e-5,
-        attention_bias=False,
-        activation="relu",
-        position="sinusoidal",
-        position_layout="interleaved",
-        max_position=1024,
-        self_attention="dot_product",
-        target_space_embedding=False,
-        tie_embeddings=True,
-        embedding_size=None,
-        scale_embeddings=True,
-        softmax_bias=False,
-        recompute_grad=False,
-        initializer="uniform_unit_scaling",
-        initializer_gain=1.0,
-        kernel_initializer=None,
-        bias_initializer="zeros",
+        vocab_size: int,
+        target_vocab_size: int | None = None,
+        hidden_size: int = 512,
+        filter_size: int = 2048,
+        num_heads: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        relu_dropout: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-5,
+        attention_bias: bool = False,
+        activation: str | Callable = "relu",
+        position: str = "sinusoidal",
+        position_layout: str = "interleaved",
+        max_position: int = 1024,
+        self_attention: str | dict | list = "dot_product",
+        target_space_embedding: bool = False,
+        tie_embeddings: bool = True,
+        embedding_size: int | None = None,
+        scale_embeddings: bool = True,
+        softmax_bias: bool = False,
+        recompute_grad: bool = False,
+        initializer: str = "uniform_unit_scaling",
+        initializer_gain: float = 1.0,
+        kernel_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
         **kwargs,
     ):
         config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}

@@ -1,5 +1,6 @@
 """Encoders that read a text, or a pair, in both directions: BERT (Devlin et al. 2019) and what grew out of it."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import keras
@@ -16,7 +17,8 @@ from t2t_lite.layers import (
     number_dropouts,
 )
 from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.keras_names import matrix_initializer
+from t2t_lite.layers.encoder_heads import mean_and_maximum
+from t2t_lite.layers.keras_names import Initializer, matrix_initializer
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
@@ -29,6 +31,7 @@ HEADS = {  # rank of the targets
     "real": 1,  # a number, see `RealEncoder`
     "span": 2,  # [B, 2]: the first and the last position of a part of the inputs, counted from 1
 }
+POOLINGS = ("first", "mean_max")
 
 
 @register_model("transformer_encoder")
@@ -46,6 +49,8 @@ class TransformerEncoder(TransformerModel):
         sentence_classes: int, classes of a second feature "sentence", such as BERT's next sentence or ALBERT's order
             of sentences; 0: there is none.
         first_id: int, the id that is read first, BERT's [CLS]; 0: a zero vector.
+        pooling: "first" or "mean_max", what a class or a number of the whole row is read from: the first position
+            (BERT), or the mean and the maximum of all (Howard and Ruder 2018, "ULMFiT", section 3.3).
         num_segments: int, rows of the table of segments; 0: there is none.
         embedding_norm: bool, whether the sum of embeddings is normalized, as in BERT.
         num_layers: int, N.
@@ -85,6 +90,11 @@ class TransformerEncoder(TransformerModel):
             0, 0, 2**24, argument="first_id", fixed=True,
             meaning="The id before each row, BERT's [CLS]; 0: a zero vector.",
         ),
+        "pooling": setting(
+            "first", choices=POOLINGS, argument="pooling", fixed=True,
+            meaning="What a class or number of a row is read from: the first position, or all positions' mean and "
+            "maximum.",
+        ),
         "num_segments": setting(
             2, 0, 2**16, argument="num_segments", fixed=True, meaning="Rows of the table of segments; 0: no table."
         ),
@@ -103,39 +113,40 @@ class TransformerEncoder(TransformerModel):
 
     def __init__(
         self,
-        vocab_size,
-        target_vocab_size=None,
-        head="masked_lm",
-        sentence_classes=0,
-        first_id=0,
-        num_segments=2,
-        embedding_norm=True,
-        num_layers=12,
-        num_hidden_groups=None,
-        num_task_types=0,
-        hidden_size=768,
-        filter_size=3072,
-        num_heads=12,
-        key_dim=None,
-        value_dim=None,
-        dropout=0.1,
-        attention_dropout=0.1,
-        relu_dropout=0.0,
-        norm="post",
-        norm_epsilon=1e-12,
-        attention_bias=True,
-        activation="gelu",
-        position="learned",
-        position_layout="interleaved",
-        max_position=512,
-        self_attention="dot_product",
-        embedding_size=None,
-        softmax_bias=True,
-        recompute_grad=False,
-        initializer="normal",
-        initializer_gain=0.02,
-        kernel_initializer=None,
-        bias_initializer="zeros",
+        vocab_size: int,
+        target_vocab_size: int | None = None,
+        head: str = "masked_lm",
+        sentence_classes: int = 0,
+        first_id: int = 0,
+        pooling: str = "first",
+        num_segments: int = 2,
+        embedding_norm: bool = True,
+        num_layers: int = 12,
+        num_hidden_groups: int | None = None,
+        num_task_types: int = 0,
+        hidden_size: int = 768,
+        filter_size: int = 3072,
+        num_heads: int = 12,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.1,
+        relu_dropout: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-12,
+        attention_bias: bool = True,
+        activation: str | Callable = "gelu",
+        position: str = "learned",
+        position_layout: str = "interleaved",
+        max_position: int = 512,
+        self_attention: str | dict | list = "dot_product",
+        embedding_size: int | None = None,
+        softmax_bias: bool = True,
+        recompute_grad: bool = False,
+        initializer: str = "normal",
+        initializer_gain: float = 0.02,
+        kernel_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
         **kwargs,
     ):
         config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
@@ -143,6 +154,8 @@ class TransformerEncoder(TransformerModel):
         self.configure(config)
         if head not in HEADS:
             raise ValueError(f"`head` must be one of {', '.join(HEADS)}: received head={head!r}.")
+        if pooling not in POOLINGS:
+            raise ValueError(f"`pooling` must be one of {', '.join(POOLINGS)}: received pooling={pooling!r}.")
         if head in ("class", "tag") and (target_vocab_size is None or target_vocab_size < 2):
             raise ValueError(f"A {head} head needs target_vocab_size of at least 2: received {target_vocab_size}.")
         check_sizes(embedding_size=embedding_size, num_hidden_groups=num_hidden_groups)
@@ -229,9 +242,12 @@ class TransformerEncoder(TransformerModel):
             if layer is not None:
                 layer.build(embedded)
         self.encoder.build(hidden)
-        for layer in (self.encoder_norm, self.masked_ids_head, self.class_head, self.span_head, self.sentence_head):
+        for layer in (self.encoder_norm, self.masked_ids_head, self.span_head, self.sentence_head):
             if layer is not None:
                 layer.build(hidden)
+        if self.class_head is not None:
+            pooled = HEADS[self.config["head"]] == 1 and self.config["pooling"] == "mean_max"
+            self.class_head.build((None, (2 if pooled else 1) * self.config["hidden_size"]))
         number_dropouts(self)
         self.built = True
 
@@ -303,11 +319,14 @@ class TransformerEncoder(TransformerModel):
             return self.ids_logits(ops.take(positions, at, axis=0))
         if self.span_head is not None:
             return self.span_head(hidden[:, 1:], ops.convert_to_tensor(inputs["inputs"]) != 0)
-        if self.config["head"] == "class":
-            return self.class_head(hidden[:, 0], training=training)
-        if self.config["head"] == "real":
-            return self.class_head(hidden[:, 0], training=training)[:, 1:]
-        return self.class_head(hidden[:, 1:], training=training)
+        if self.config["head"] == "tag":
+            return self.class_head(hidden[:, 1:], training=training)
+        if self.config["pooling"] == "first":
+            logits = self.class_head(hidden[:, 0], training=training)
+        else:
+            is_there = ops.convert_to_tensor(inputs["inputs"]) != 0
+            logits = self.class_head(mean_and_maximum(hidden[:, 1:], is_there), training=training)
+        return logits[:, 1:] if self.config["head"] == "real" else logits
 
     def ids_logits(self, hidden):
         """[..., hidden] -> float32 [..., vocab_size], what the id at a position may be."""

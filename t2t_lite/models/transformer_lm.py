@@ -1,6 +1,7 @@
 """The decoder alone, a language model (Liu et al. 2018, "Generating Wikipedia"; Radford et al. 2019, "GPT-2")."""
 
 import types
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import keras
@@ -9,7 +10,9 @@ from keras import ops
 
 from t2t_lite.layers import Dropout, TransformerDecoderLayer, number_dropouts
 from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
+from t2t_lite.layers.keras_names import Initializer
 from t2t_lite.layers.masks import with_mask
+from t2t_lite.layers.quantization import is_quantized
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
@@ -73,37 +76,37 @@ class TransformerLM(TransformerModel):
 
     def __init__(
         self,
-        vocab_size,
-        target_vocab_size=None,
-        hidden_size=512,
-        filter_size=2048,
-        num_heads=8,
-        num_layers=6,
-        key_dim=None,
-        value_dim=None,
-        dropout=0.1,
-        attention_dropout=0.0,
-        relu_dropout=0.0,
-        norm="post",
-        norm_epsilon=1e-5,
-        attention_bias=False,
-        activation="relu",
-        position="sinusoidal",
-        position_layout="interleaved",
-        max_position=1024,
-        self_attention="dot_product",
-        tie_embeddings=True,
-        embedding_size=None,
-        scale_embeddings=True,
-        softmax_bias=False,
-        recompute_grad=False,
-        initializer="uniform_unit_scaling",
-        initializer_gain=1.0,
-        kernel_initializer=None,
-        bias_initializer="zeros",
-        begin="zero",
-        unused_ids=(),
-        scale_residuals=False,
+        vocab_size: int,
+        target_vocab_size: int | None = None,
+        hidden_size: int = 512,
+        filter_size: int = 2048,
+        num_heads: int = 8,
+        num_layers: int = 6,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        relu_dropout: float = 0.0,
+        norm: str = "post",
+        norm_epsilon: float = 1e-5,
+        attention_bias: bool = False,
+        activation: str | Callable = "relu",
+        position: str = "sinusoidal",
+        position_layout: str = "interleaved",
+        max_position: int = 1024,
+        self_attention: str | dict | list = "dot_product",
+        tie_embeddings: bool = True,
+        embedding_size: int | None = None,
+        scale_embeddings: bool = True,
+        softmax_bias: bool = False,
+        recompute_grad: bool = False,
+        initializer: str = "uniform_unit_scaling",
+        initializer_gain: float = 1.0,
+        kernel_initializer: Initializer = None,
+        bias_initializer: Initializer = "zeros",
+        begin: str = "zero",
+        unused_ids: Sequence[int] = (),
+        scale_residuals: bool = False,
         **kwargs,
     ):
         config = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
@@ -244,7 +247,10 @@ class TransformerLM(TransformerModel):
         """
         self.build()
         prompts, lengths = self._prompts(ops.convert_to_tensor(inputs))
-        _, prompt = self.decoder.prefill(self._embedded(prompts[:, :-1]), lengths - 1)
+        read = prompts[:, :-1]
+        if is_quantized(self):
+            read = ops.pad(read, ((0, 0), (0, 1)))  # Keras can't quantize no activations, those of empty prompts
+        _, prompt = self.decoder.prefill(self._embedded(read), lengths - 1)
         last = ops.take_along_axis(prompts, lengths[:, None] - 1, axis=1)
         return {"prompt": prompt, "length": lengths - 1, "last": last}
 

@@ -1,5 +1,7 @@
 """Opens the result of a training run or an exporter: a checkpoint, its model, its problem and its vocabulary."""
 
+from __future__ import annotations
+
 import dataclasses
 import os
 
@@ -17,7 +19,6 @@ from t2t_lite.runs.checkpoint_files import checkpoint_step, newest_checkpoint, p
 from t2t_lite.runs.config import FILE_NAME, build_model, hparams_of, import_usr_dir, read_run_config
 from t2t_lite.runs.size_check import check_size
 from t2t_lite.runs.weights import assign_saved, check_fits, named_weights
-from t2t_lite.tasks import answering_class
 
 # Files in the folder of a run or of an export's weights; vocabularies beside them may have any name.
 _RUN_FILES = (
@@ -75,26 +76,7 @@ def find_run(path) -> Found:
     return Found(checkpoint, read_config_of(checkpoint))
 
 
-def load(path, **arguments):
-    """Loads a trained model by the class that answers for its problem: a `Translator`, a `Generator` or a `Predictor`.
-
-    Args:
-        path: an output_dir, a checkpoint, a folder of averages or an export; or a list of them, as an ensemble that
-            translates or generates.
-        **arguments: of that class's `load`, such as `data_dir`.
-
-    Raises:
-        UserError: there is no model, or its files do not belong together.
-
-    Example:
-        >>> t2t_lite.load("train/sentiment").predict(["What a film!"])[0].label              # doctest: +SKIP
-        'positive'
-    """
-    several = isinstance(path, list | tuple) and path
-    return answering_class(find_run(path[0] if several else path).problem).load(path, **arguments)
-
-
-def open_run(path, data_dir=None) -> Run:
+def open_run(path: str | os.PathLike, data_dir: str | None = None) -> Run:
     """Loads a trained model.
 
     Args:

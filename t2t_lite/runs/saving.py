@@ -2,10 +2,12 @@
 
 import os
 
+import keras
 import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
+from t2t_lite.data.base_problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.files import copy_files, folders, plain_folder
 from t2t_lite.models.arguments import differing_settings, model_hparams
@@ -14,7 +16,17 @@ from t2t_lite.runs.weights import trackable_weights
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
 
-def save_run(model, output_dir, *, problem, data_dir, hparams=None, hparams_set="", usr_dir="", step=None):
+def save_run(
+    model: keras.Model,
+    output_dir: str,
+    *,
+    problem: Problem | str,
+    data_dir: str,
+    hparams: HParams | None = None,
+    hparams_set: str = "",
+    usr_dir: str = "",
+    step: int | None = None,
+) -> str:
     """Writes a model as a run, which t2t-decoder, t2t-exporter, t2t-eval and `Translator.load` open.
 
     t2t-trainer cannot resume it, because it has no optimizer state, but can start a new run with its weights by

@@ -20,6 +20,7 @@ from t2t_lite.evaluation.metrics import check_features, own_metrics
 from t2t_lite.models.outputs import labels_of, named_outputs
 from t2t_lite.tasks import task_of
 from t2t_lite.training.objectives import objective_sums
+from t2t_lite.training.output_scorer import OutputScorer, with_facts
 
 _LOGGER = logging.getLogger("t2t_lite")
 _SHOWN = 5  # translations, in TensorBoard
@@ -82,12 +83,12 @@ class Evaluator:
         self._metrics = {name: registry.metric(name) for name in own_metrics(problem, hparams)}
         of_answers = any(metric.of == "answers" for metric in self._metrics.values())
         self._answers = Answers(problem, encoders) if of_answers else None
-        self._sample = []
-        if problem.eval_decode_metric:
-            self._translator = Translator(model, encoders, hparams, problem)
-            self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
-            self._translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
-            self._sample = self._evenly_spaced(None if translate_all else hparams.eval_decode_examples)
+        self._outputs = None
+        if problem.eval_decode_metric and (translate_all or hparams.eval_decode_examples > 0):
+            count = None if translate_all else hparams.eval_decode_examples
+            search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
+            translator = Translator(model, encoders, hparams, problem)
+            self._outputs = OutputScorer(translator, problem.eval_decode_metric, self._batches, paths, count, search)
         ids = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in problem.features.items()}
         self._sums = tf.function(self._batch_sums, input_signature=[ids, ids["targets"]], autograph=False)
 
@@ -95,9 +96,9 @@ class Evaluator:
         """Returns the `Evaluation`."""
         with self._weights():
             metrics, facts = self._teacher_forced()
-            if not self._sample:
+            if not self._outputs:
                 return Evaluation(metrics, facts=facts)
-            score, more_facts, texts = self._of_outputs()
+            score, more_facts, texts = self._outputs()
         return Evaluation({**metrics, self.problem.eval_decode_metric: score}, texts, {**facts, **more_facts})
 
     def _teacher_forced(self):
@@ -130,7 +131,7 @@ class Evaluator:
             if metric.of == "logits":
                 found[name] = float(metric.result(sums[name]))
             else:
-                found[name], more = _with_facts(metric(*map(list, zip(*answers, strict=True))))
+                found[name], more = with_facts(metric(*map(list, zip(*answers, strict=True))))
                 facts.update(more)
         return found, facts
 
@@ -149,39 +150,6 @@ class Evaluator:
         counts = {feature: tf.math.count_nonzero(ids) for feature, ids in batch.items()}
         chosen = self._answers.choose(logits["targets"], batch["inputs"]) if self._answers else ()
         return {"loss": objective.nats, "cost": objective.cost, "counts": counts, "metrics": metrics}, chosen
-
-    def _evenly_spaced(self, count):
-        """Returns `count` evenly spaced examples (None: all) as (input ids, target ids), always the same ones."""
-        if count is not None and count <= 0:
-            return []
-        examples = [
-            (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())
-            for batch in records.naming(self._batches.as_numpy_iterator(), self._paths, self.problem.record_features)
-            for inputs, targets in zip(batch["inputs"], batch["targets"], strict=True)
-        ]
-        step = max(1, len(examples) // count) if count else 1
-        return examples[::step][:count]
-
-    def _of_outputs(self):
-        """Returns (score, facts, texts) of the sample."""
-        outputs = self._translator.translate_ids([inputs for inputs, _ in self._sample], **self._search)
-        references = [[i for i in targets if i != 1] for _, targets in self._sample]
-        source, target = self.encoders["inputs"], self.encoders["targets"]
-        texts = []
-        for (ids, _), *pair in zip(self._sample, outputs, references, strict=True):
-            inputs = source.decode(ids)
-            shown = (self.problem.output_text(inputs, target.decode(each), self.encoders) for each in pair)
-            texts.append((inputs, *shown))
-        metric = registry.metric(self.problem.eval_decode_metric)
-        if metric.of == "texts":
-            outputs, references = [t[1] for t in texts], [t[2] for t in texts]
-        return *_with_facts(metric(outputs, references)), texts
-
-
-def _with_facts(found):
-    """Returns (float, dict) of what a metric returned, which may be the float alone."""
-    score, facts = found if isinstance(found, tuple) else (found, {})
-    return float(score), facts
 
 
 def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_texts=None, **facts):

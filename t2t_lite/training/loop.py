@@ -18,10 +18,10 @@ from t2t_lite.tasks import task_of
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.feed import Feed
 from t2t_lite.training.monitor import Monitor
+from t2t_lite.training.optimization.skipped_steps import SkippedSteps
 from t2t_lite.training.profiling import StepProfiler
 from t2t_lite.training.progress import Progress, fetch, sentences_read
 from t2t_lite.training.settings import CheckpointSettings, LogSettings
-from t2t_lite.training.skipped_steps import SkippedSteps
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import TrainingData
 

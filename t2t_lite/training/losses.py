@@ -115,7 +115,13 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         ValueError: the rate is outside [0, 1), or an unknown reduction.
     """
 
-    def __init__(self, label_smoothing=0.1, reduction="sum_over_batch_size", name="smoothed_cross_entropy", dtype=None):
+    def __init__(
+        self,
+        label_smoothing: float = 0.1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "smoothed_cross_entropy",
+        dtype: str | None = None,
+    ):
         super().__init__(name=name, reduction=reduction, dtype=dtype)
         check_rates(label_smoothing=label_smoothing)
         self.label_smoothing = label_smoothing
@@ -134,14 +140,19 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         """int ids [batch, target_len], logits [batch, target_len, V] -> [batch, target_len], 0 at padding."""
         if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1:
             y_true = ops.squeeze(y_true, axis=-1)
-        vocab_size = y_pred.shape[-1]
+        vocab_size = y_pred.shape[-1]  # None: of places in a text
         exact = {"bfloat16": 2**8, "float16": 2**11}.get(self.dtype, 2**24)
-        if vocab_size > exact:
+        if vocab_size is None and self.label_smoothing:
+            raise ValueError(
+                f"SmoothedCrossEntropy: places in a text are not smoothed: received label_smoothing="
+                f"{self.label_smoothing}, expected 0."
+            )
+        if vocab_size is not None and vocab_size > exact:
             raise ValueError(
                 f"SmoothedCrossEntropy of dtype={self.dtype} cannot tell ids above {exact:,} apart: received logits of "
                 f"{vocab_size:,} ids. Leave `dtype` out, or give 'float32'."
             )
-        labels, logits = ops.reshape(ops.cast(y_true, "int32"), (-1,)), ops.reshape(y_pred, (-1, vocab_size))
+        labels, logits = ops.reshape(ops.cast(y_true, "int32"), (-1,)), ops.reshape(y_pred, (-1, ops.shape(y_pred)[-1]))
         if keras.backend.backend() == "tensorflow":
             losses, _ = _fused_losses(logits, labels, self.label_smoothing)
         else:
@@ -164,7 +175,7 @@ class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
         name, dtype: see `keras.metrics.Metric`.
     """
 
-    def __init__(self, name="masked_accuracy", dtype=None):
+    def __init__(self, name: str = "masked_accuracy", dtype: str | None = None):
         super().__init__(name=name, dtype=dtype)
 
     def update_state(self, y_true, y_pred, sample_weight=None):

@@ -27,15 +27,17 @@ class Monitor:
         log: RunLog.
         replicas: Replicas, whose first machine decides for all.
         on_texts: see `evaluate_and_log`.
+        stop_when: see `Trainer`.
     """
 
-    def __init__(self, evaluator, settings, best, log, replicas, on_texts=None):
+    def __init__(self, evaluator, settings, best, log, replicas, on_texts=None, stop_when=None):
         self._evaluator = evaluator
         self._settings = settings
         self._best = best
         self._log = log
         self._replicas = replicas
         self._on_texts = on_texts
+        self._stop_when = stop_when
         self._started = -float("inf")
         self._sum = tf.function(replicas.sum, autograph=False)
 
@@ -70,12 +72,16 @@ class Monitor:
 
     def reason_to_stop(self):
         """Returns the reason to stop early, a str, or None. All machines of a run must call it at the same steps."""
-        if self._settings is None or not self._settings.early_stopping.steps:
+        if self._settings is None or not (self._settings.early_stopping.steps or self._stop_when):
             return None
-        why = reason_to_stop(self._settings.early_stopping, history(self._log)) if self._evaluator else None
+        why = self._reason_to_stop(history(self._log)) if self._evaluator else None
         if self._replicas.cluster and float(self._sum(tf.constant(float(why is not None)))) > 0:
             why = why or "the first worker's log says why"
         return why
+
+    def _reason_to_stop(self, evaluations):
+        why = reason_to_stop(self._settings.early_stopping, evaluations)
+        return self._stop_when(evaluations) if self._stop_when and not why else why
 
     def _update_best(self):
         if self._best:

@@ -7,8 +7,8 @@ import tensorflow as tf
 from t2t_lite.layers import dropout_seed
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.training.distribution import update_locally
-from t2t_lite.training.loss_scale import is_to_blame, make_loss_scale
 from t2t_lite.training.objectives import mean_loss, objective_sums
+from t2t_lite.training.optimization.loss_scale import is_to_blame, make_loss_scale
 
 
 class PlacedBatches(NamedTuple):

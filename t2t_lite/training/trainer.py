@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import logging
 import os
+from collections.abc import Callable
 
 import keras
 import tensorflow as tf
@@ -31,7 +32,7 @@ from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.loop import TrainingLoop, stop_on_signal
 from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
-from t2t_lite.training.optimizers import describe_unfreezing, make_optimizer
+from t2t_lite.training.optimization.optimizers import describe_unfreezing, make_optimizer
 from t2t_lite.training.progress import announce
 from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings
 from t2t_lite.training.train_step import TrainStep
@@ -65,6 +66,8 @@ class Trainer:
         warm_start_from: str, a checkpoint or another run's output_dir, with whose weights a new run starts.
         usr_dir: str, the user's folder, stored for later commands.
         flags_text: str, the contents of `flags.txt`.
+        stop_when: function of the evaluations so far, a list of (step, {metric: value}) as `monitor.history` returns
+            it, called after each of them; it returns why to stop early, a str, or None.
 
     Attributes:
         ended_by: str, why `train` returned: "train_steps", "early_stopping" or "signal".
@@ -91,8 +94,9 @@ class Trainer:
     warm_start_from: str = ""
     usr_dir: str = ""
     flags_text: str = ""
+    stop_when: Callable | None = None
 
-    def train(self, train_steps):
+    def train(self, train_steps: int) -> dict[str, float]:
         """Trains until step `train_steps`, counted from the very beginning.
 
         SIGTERM and SIGINT save a checkpoint and end the run early (a second one ends it at once).
@@ -108,7 +112,7 @@ class Trainer:
             Failure: the loss stayed non-finite, or a checkpoint could not be saved.
         """
         train_steps = ranges.typed_value("train_steps", train_steps, int, ranges.COUNT)
-        self._open()
+        self.check()
         with run_directory.locked(self.output_dir) if self._replicas.is_chief else contextlib.nullcontext():
             self._build(train_steps)
             warm_start_facts = self._warm_start()
@@ -123,7 +127,7 @@ class Trainer:
             self.ended_by = loop.ended_by
             return metrics
 
-    def evaluate(self, split=DatasetSplit.EVAL):
+    def evaluate(self, split: str = DatasetSplit.EVAL) -> dict[str, float]:
         """Evaluates the newest checkpoint; returns its metrics. They go to `eval.log` and TensorBoard.
 
         Args:
@@ -146,8 +150,8 @@ class Trainer:
 
     # Set-up.
 
-    def _open(self):
-        """Checks names, settings and data; writes nothing."""
+    def check(self):
+        """Checks names, settings and data, as `train` does first; writes nothing. Raises `UserError`."""
         check_tensorflow("Trainer")
         given = self.problem, self.model, self.hparams, self.hparams_set
         settings = run_directory.fill_in_settings(self.output_dir, *given)
@@ -302,7 +306,7 @@ class Trainer:
     def _make_monitor(self):
         settings = self.evaluation
         if settings is None or not self._replicas.is_chief:
-            return Monitor(None, settings, None, self._log, self._replicas)
+            return Monitor(None, settings, None, self._log, self._replicas, stop_when=self.stop_when)
         data, on_texts, best = self._data, None, None
         metric = settings.best_checkpoint_metric or default_metric(metric_names(data.problem, self.hparams))
         if metric != "none":
@@ -323,4 +327,4 @@ class Trainer:
             text_counts(data.problem, self.data_dir, DatasetSplit.EVAL),
             settings.eval_stride,
         )
-        return Monitor(evaluator, settings, best, self._log, self._replicas, on_texts)
+        return Monitor(evaluator, settings, best, self._log, self._replicas, on_texts, self.stop_when)

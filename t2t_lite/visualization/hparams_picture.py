@@ -5,7 +5,7 @@ from keras import ops
 
 from t2t_lite import pictures
 from t2t_lite.layers import SinusoidalPositionEmbedding
-from t2t_lite.training.schedules import ProductSchedule
+from t2t_lite.training.optimization.schedules import ProductSchedule
 
 _POINTS = 2000  # of the curve
 _POSITIONS = 128

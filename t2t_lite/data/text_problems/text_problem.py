@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import types
+from collections.abc import Iterable
 
 from t2t_lite import files
 from t2t_lite.corpora.reservoir import Reservoir
@@ -62,7 +63,7 @@ class Text2TextProblem(Problem):
         """The splits and their numbers of shards."""
         return [{"split": DatasetSplit.TRAIN, "shards": 100}, {"split": DatasetSplit.EVAL, "shards": 1}]
 
-    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+    def generate_samples(self, data_dir: str, tmp_dir: str, dataset_split: str) -> Iterable[dict[str, str]]:
         """Yields {"inputs": str, "targets": str}."""
         raise NotImplementedError(f"{type(self).__name__}: write generate_samples.")
 

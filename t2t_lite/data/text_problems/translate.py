@@ -10,6 +10,7 @@ class TranslateEnxyNews(TranslateProblem):
 """
 
 import logging
+from collections.abc import Iterable
 
 from t2t_lite.console import Progress
 from t2t_lite.corpora import downloads, source_files
@@ -73,7 +74,7 @@ class TranslateProblem(Text2TextProblem):
     def _reads_source_files(self):
         return type(self).generate_samples is TranslateProblem.generate_samples
 
-    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+    def generate_samples(self, data_dir: str, tmp_dir: str, dataset_split: str) -> Iterable[dict[str, str]]:
         """Yields the pairs of `source_data_files`."""
         return self._read(self.source_data_files(dataset_split), tmp_dir, dataset_split)
 

@@ -4,10 +4,11 @@ import threading
 
 import tensorflow as tf
 
+from t2t_lite.decoding.loading import load
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.models.attention_weights import KINDS, attention_weights
-from t2t_lite.runs.opening import find_checkpoint, find_run, load
+from t2t_lite.runs.opening import find_checkpoint, find_run
 from t2t_lite.visualization.insights.generations import Generations
 from t2t_lite.visualization.insights.predictions import Predictions
 from t2t_lite.visualization.insights.translations import Translations

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import Failure
 from t2t_lite.files import write_bytes
-from t2t_lite.training.loss_scale import is_to_blame
+from t2t_lite.training.optimization.loss_scale import is_to_blame
 
 _LOGGER = logging.getLogger("t2t_lite")
 

@@ -5,9 +5,9 @@ import re
 import keras
 from keras import ops
 
-from t2t_lite.training.adafactor import Adafactor
-from t2t_lite.training.lamb import Lamb
-from t2t_lite.training.schedules import ProductSchedule
+from t2t_lite.training.optimization.adafactor import Adafactor
+from t2t_lite.training.optimization.lamb import Lamb
+from t2t_lite.training.optimization.schedules import ProductSchedule
 
 _LAYER = re.compile(r"(?:^|/)(\w+)/\1_(\d+)/")  # such as transformer/encoder/encoder_3/…
 _EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position|/projection/)")  # the last brings them to hidden_size

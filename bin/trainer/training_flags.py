@@ -2,8 +2,10 @@
 
 import os
 
-from t2t_lite.bin import _app, _describing_flags, _schedules
+from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
+from t2t_lite.bin.trainer import describing_flags, schedules
+from t2t_lite.bin.trainer.search_flags import check_search, define_search_flags
 from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
 from t2t_lite.errors import UserError
 from t2t_lite.pictures import check_picture
@@ -22,7 +24,7 @@ _EARLY = "eval_early_stopping_"  # begins the names of the flags of `EarlyStoppi
 def define_flags(flags):
     """Declares the command's flags."""
     _app.define_common_flags(flags)
-    flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({_schedules.help_string()}).")
+    flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({schedules.help_string()}).")
     flags.DEFINE_integer("train_steps", 250000, "Stop at this step, counted from the very beginning.", limits=COUNT)
     for settings in (CheckpointSettings, EvaluationSettings, LogSettings, DeviceSettings):
         define_settings(flags, settings)
@@ -32,7 +34,7 @@ def define_flags(flags):
     flags.DEFINE_bool("dbgprofile", False, "The same.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
-    _describing_flags.define_flags(flags)
+    describing_flags.define_flags(flags)
     flags.DEFINE_path(
         "warm_start_from",
         None,
@@ -50,7 +52,10 @@ def define_flags(flags):
     flags.DEFINE_bool("generate_data", False, "Run t2t-datagen first, into --data_dir.")
     flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Downloads of --generate_data.")
     flags.DEFINE_pairs("hp_", into="hparams")
-    _define_planned_flags(flags)
+    define_search_flags(flags)
+    flags.not_yet("decode_to_file", "", "Use t2t-decoder.")
+    flags.not_yet("decode_reference", "", "Use t2t-decoder.")
+    flags.DEFINE_path("decode_from_file", "", "Only for t2t-decoder.")
     _app.define_tf1_flags(flags)
 
 
@@ -72,30 +77,11 @@ def trainer_settings(flags):
     }
 
 
-def _define_planned_flags(flags):
-    for name, default in (
-        ("hparams_range", None),
-        ("autotune_objective", None),
-        ("autotune_maximize", True),
-        ("autotune_max_trials", 10),
-        ("autotune_parallel_trials", 1),
-    ):
-        flags.not_yet(
-            name,
-            default,
-            "Start a run for each value: for x in 1 2; do t2t-trainer --hp_learning_rate_constant $x "
-            "--output_dir=run$x …; done, and compare: t2t-trainer --summary=run1,run2",
-        )
-    flags.not_yet("decode_to_file", "", "Use t2t-decoder.")
-    flags.not_yet("decode_reference", "", "Use t2t-decoder.")
-    flags.DEFINE_path("decode_from_file", "", "Only for t2t-decoder.")
-
-
 def check(flags):
     """Raises `UserError` for flags that are missing or unknown schedules."""
     if flags.summary:
         return
-    _schedules.check(flags)
+    schedules.check(flags)
     if flags.decode_from_file:
         raise UserError(
             f"--decode_from_file: t2t-trainer translates no files. Type instead: t2t-decoder "
@@ -107,12 +93,13 @@ def check(flags):
         if flags.plot:
             check_picture("--plot", flags.plot)
         return _app.require(flags, *([] if remembers else ["hparams_set"]))
-    _describing_flags.refuse_alone(flags)
+    describing_flags.refuse_alone(flags)
     if flags.schedule == "train" and flags.eval_early_stopping_steps:
         raise UserError(
             "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
         )
-    may_train = flags.schedule in _schedules.TRAINING and not remembers
+    may_train = flags.schedule in schedules.TRAINING and not remembers
+    check_search(flags, remembers)
     if flags.random_seeds:
         _check_seeds(flags, remembers)
     settings = ["problem"] if flags.warm_start_from else ["problem", "hparams_set"]
@@ -128,7 +115,7 @@ def _check_seeds(flags, is_run):
         )
     if flags.random_seed is not None:
         raise UserError(f"{given} and --random_seed={flags.random_seed}: leave one of them out.")
-    if flags.schedule not in _schedules.TRAINING or flags.schedule == "train":
+    if flags.schedule not in schedules.TRAINING or flags.schedule == "train":
         raise UserError(f"{given}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
     if os.environ.get("TF_CONFIG"):
         raise UserError(f"{given}: only on one machine. Start a run for each seed with --random_seed instead.")

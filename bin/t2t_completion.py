@@ -1,0 +1,37 @@
+"""Prints a script by which the shell completes these commands: flags, their words, file names, registered names.
+
+eval "$(t2t-completion --shell=bash)"        # in ~/.bashrc; zsh likewise in ~/.zshrc, after compinit
+t2t-completion --shell=fish | source         # in ~/.config/fish/config.fish
+"""
+
+import sys
+
+from t2t_lite import completion
+from t2t_lite.bin import _app
+
+
+def define_flags(flags):
+    """Declares the command's flags."""
+    flags.DEFINE_enum("shell", None, completion.SHELLS, "Whose script to print.")
+
+
+def check(flags):
+    """Raises `UserError` when no shell is named."""
+    _app.require(flags, "shell")
+
+
+def run(flags):
+    """Prints the script."""
+    from t2t_lite import commands
+
+    tables = {name: commands.flags_of(module).shown() for name, module in commands.modules().items()}
+    print(completion.script(flags.shell, tables))
+
+
+def main(argv=None):
+    """Runs the command; returns its exit status."""
+    return _app.main("t2t-completion", define_flags, run, argv, check=check, tensorflow=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

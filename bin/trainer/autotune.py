@@ -1,0 +1,143 @@
+"""A search for hyperparameters as the flags of t2t-trainer describe it."""
+
+import gc
+import os
+import sys
+
+from t2t_lite.assignments import parse_assignments
+from t2t_lite.bin.trainer.training_run import make_trainer, prepare_data, train_run
+from t2t_lite.errors import UserError
+
+_OF_SEARCHES = ("hparams_range", "output_dir", "hparams")  # and --autotune_…; a run of its own has others
+
+
+def search_hparams(flags, inexact):
+    """Trains the trials of a search and the winner's further seeds, prints what is found, and writes `tuning.json`.
+
+    Returns:
+        int, the exit status.
+    """
+    from t2t_lite.autotune import report
+    from t2t_lite.autotune.search import Search
+    from t2t_lite.files import write_json
+
+    base, ranges = _checked(flags, inexact)
+    if flags.autotune_parallel_trials > 1:
+        return _search_in_parallel(flags)
+    study = _open_study(flags, base, ranges)
+    objective, folder = study.objective, flags.output_dir
+
+    def train(output_dir, changes, random_seed, stop_when):
+        gc.collect()  # the model of the trial before: this one needs its memory
+        return train_run(
+            flags, inexact, output_dir, random_seed, changes=changes, metric=objective.metric, stop_when=stop_when
+        )
+
+    search = Search(study, folder, train, base.hparams.random_seed)
+    if not search.run(flags.autotune_max_trials):
+        return 0
+    trials = study.trials()
+    print("\n".join(report.trials_table(trials, objective)))
+    if running := [trial.name for trial in trials if trial.state == "running"]:
+        print(f"{', '.join(running)}: trained by other processes, of which the last one chooses the best trial")
+        return 0
+    order = report.ranked(trials, objective)
+    command = report.as_command("t2t-trainer", _flags_of_run(flags, order[0]))
+    print(f"best: {study.folder_of(order[0])}\nto train it anew, or for longer: {command}")
+    summary = None
+    if flags.autotune_seeds:
+        summary = search.train_winner(order[0], flags.autotune_seeds)
+        if summary is None:
+            return 0
+        print("\n".join(report.spread_text(order, objective, summary)))
+    found = report.as_json(trials, objective, study.facts, folder, summary, command)
+    write_json(os.path.join(folder, report.REPORT), found)
+    return 0
+
+
+def _checked(flags, inexact):
+    """Checks names and ranges, and generates the data if that is asked for.
+
+    Returns:
+        (a Trainer with what all trials begin with, RangedHParams).
+    """
+    from t2t_lite import registry
+    from t2t_lite.autotune.journal import import_optuna
+    from t2t_lite.ranged_hparams import RangedHParams
+
+    import_optuna()
+    where, ranges = f"--hparams_range={flags.hparams_range}", RangedHParams()
+    registry.ranged_hparams(flags.hparams_range)(ranges)
+    if both := parse_assignments(flags.hparams, "--hparams").keys() & ranges.ranges.keys():
+        raise UserError(f"--hparams: {sorted(both)[0]} is varied by {where}. Leave it out.")
+    base = make_trainer(flags, inexact, flags.output_dir, flags.random_seed)
+    ranges.check(base.hparams, where)
+    prepare_data(flags, base)
+    return base, ranges
+
+
+def _open_study(flags, base, ranges):
+    """Returns the Study, after all checks."""
+    from t2t_lite import registry
+    from t2t_lite.autotune.objective import choose_objective
+    from t2t_lite.autotune.study import Study
+    from t2t_lite.files import make_folder
+
+    base.check()
+    objective = choose_objective(
+        registry.problem(base.problem),
+        base.hparams,
+        flags.autotune_objective,
+        flags.autotune_maximize,
+        flags.best_checkpoint_metric,
+    )
+    facts = {
+        **{name: getattr(base, name) for name in ("problem", "model", "hparams_set")},
+        "hparams": base.hparams.values(),
+        "hparams_range": flags.hparams_range,
+        "ranges": {name: found.facts() for name, found in ranges.ranges.items()},
+        "objective": objective.metric,
+        **{
+            name: flags[name].value for name in ("train_steps", "local_eval_frequency", "eval_steps", "warm_start_from")
+        },
+    }
+    make_folder(flags.output_dir)
+    return Study(flags.output_dir, ranges, objective, facts, flags.train_steps, base.hparams.random_seed)
+
+
+def _search_in_parallel(flags):
+    """Trains the trials in several processes, then what remains in one; returns its exit status.
+
+    This process computes nothing, since TensorFlow would keep the memory of GPUs that the trials need.
+    """
+    import tensorflow as tf
+
+    from t2t_lite.autotune.workers import run_alone, run_workers, shares_of_gpus
+    from t2t_lite.files import make_folder
+
+    visible = [str(number) for number in range(len(tf.config.list_physical_devices("GPU")))]
+    named = [part for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+    gpus_each = 0 if flags.logical_cpus else flags.worker_gpu
+    shares = shares_of_gpus(flags.autotune_parallel_trials, gpus_each, named[: len(visible)] or visible)
+    given = {name: flags[name].value for name in flags if flags[name].present} | {"autotune_parallel_trials": 1}
+    make_folder(flags.output_dir)
+    if not run_workers(_command(given | {"autotune_seeds": 0}), shares, flags.output_dir):
+        return 0
+    sys.stdout.flush()
+    return run_alone(_command(given))
+
+
+def _command(flags):
+    return [sys.executable, "-m", "t2t_lite.bin.t2t_trainer", *(f"--{name}={flags[name]}" for name in flags)]
+
+
+def _flags_of_run(flags, trial):
+    """Returns {flag: value} of an ordinary run with the hyperparameters of a trial."""
+    hparams = [flags.hparams, *(f"{name}={value}" for name, value in trial.hparams.items())]
+    given = {
+        name: flags[name].value
+        for name in flags
+        if flags[name].present and name not in _OF_SEARCHES and not name.startswith("autotune_")
+    }
+    folder = os.path.join(flags.output_dir, f"{trial.name}-again")
+    return {**given, "hparams": ",".join(filter(None, hparams)), "output_dir": folder}

@@ -1,0 +1,100 @@
+"""A training run as the flags of t2t-trainer describe it."""
+
+import dataclasses
+
+from t2t_lite.bin.trainer.training_flags import trainer_settings
+
+
+def train_run(flags, inexact, output_dir, random_seed, **trial):
+    """Trains in an output_dir; returns why it ended, see `Trainer.ended_by`.
+
+    Args:
+        flags: absl's FlagValues.
+        inexact: list of str, see `Trainer`.
+        output_dir: str.
+        random_seed: int, or None: the set's.
+        trial: see `make_trainer`.
+    """
+    from t2t_lite.export.best_model import export_best
+    from t2t_lite.runs.checkpoints import newest_step
+
+    trainer = make_trainer(flags, inexact, output_dir, random_seed, **trial)
+    prepare_data(flags, trainer)
+    trainer.train(newest_step(output_dir) + 1 if flags.schedule == "test" else flags.train_steps)
+    if flags.export_saved_model and trainer.ended_by != "signal" and (path := export_best(output_dir)):
+        print(path)
+    return trainer.ended_by
+
+
+def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metric=None, stop_when=None):
+    """Returns the `Trainer` of an output_dir.
+
+    Args:
+        flags, inexact, output_dir, random_seed: see `train_run`.
+        changes: dict of hyperparameters, on top of those of the flags.
+        metric: str, the metric by which the best model is kept; None: as the flags say.
+        stop_when: see `Trainer`.
+    """
+    from t2t_lite.assignments import parse_assignments
+    from t2t_lite.runs.directory import model_name
+    from t2t_lite.runs.opening import find_run
+    from t2t_lite.training.trainer import Trainer
+
+    before = earlier_run(flags, output_dir)
+    begins_as = flags.warm_start_from and not (before or flags.hparams_set)  # with the settings of another run
+    settings = find_run(flags.warm_start_from).config if begins_as else before
+    name = flags.problem or before.get("problem")
+    model = model_name(flags.model or settings.get("model"), name)
+    of_run = trainer_settings(flags)
+    if metric:
+        of_run["evaluation"] = dataclasses.replace(of_run["evaluation"], best_checkpoint_metric=metric)
+    return Trainer(
+        problem=name,
+        model=model,
+        hparams=hparams_of_flags(flags, settings, model, random_seed).override_from_dict(changes or {}),
+        hparams_set=flags.hparams_set or settings.get("hparams_set"),
+        data_dir=flags.data_dir,
+        output_dir=output_dir,
+        inexact=inexact,
+        allow_hparams_change=flags.allow_hparams_change,
+        keep_batches_a_step="gradient_accumulation_steps" not in parse_assignments(flags.hparams, "--hparams"),
+        warm_start_from=flags.warm_start_from or "",
+        usr_dir=flags.t2t_usr_dir or before.get("usr_dir", ""),
+        flags_text="".join(f"--{name}={flags[name].value}\n" for name in flags if flags[name].present),
+        stop_when=stop_when,
+        **of_run,
+    )
+
+
+def prepare_data(flags, trainer):
+    """Generates the data with --generate_data; unknown names and what cannot be exported are errors before that."""
+    from t2t_lite import registry
+    from t2t_lite.data.named_problems import generate_problems, select_problems
+    from t2t_lite.export import by_task
+
+    problem, _ = registry.problem(trainer.problem), registry.model(trainer.model)
+    if flags.export_saved_model:
+        by_task.check(problem, "--export_saved_model")
+    if flags.generate_data:
+        generate_problems(select_problems(trainer.problem), flags.data_dir, flags.tmp_dir)
+
+
+def earlier_run(flags, output_dir):
+    """Returns the `hparams.json` of the run in output_dir, a dict, or {}."""
+    from t2t_lite.runs.config import read_earlier_run
+
+    return read_earlier_run(output_dir, imports=not flags.t2t_usr_dir)  # the flag's is imported already
+
+
+def hparams_of_flags(flags, before, model, random_seed):
+    """Returns the HParams that the flags describe; the arguments are those of `run_hparams`."""
+    from t2t_lite.runs.directory import run_hparams
+
+    return run_hparams(
+        before,
+        flags.hparams_set,
+        flags.hparams,
+        model=model,
+        random_seed=random_seed,
+        mixed_precision=flags.gpu_automatic_mixed_precision,
+    )

@@ -1,0 +1,53 @@
+"""All commands under one name, where their own are not on the path.
+
+python -m t2t_lite                        # lists the commands
+python -m t2t_lite trainer --help         # as t2t-trainer --help
+"""
+
+import ast
+import sys
+
+import t2t_lite
+from t2t_lite import commands
+from t2t_lite.errors import nearest, printable, shown
+
+_PREFIX = "t2t-"
+
+
+def main(argv=None):
+    """Runs the command that the first word names, with or without its t2t-, and returns its exit status.
+
+    Without a word it lists the commands; a word that names none is an error, status 2.
+    """
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if not argv or argv[0] in ("--help", "-h", "help"):
+        print(_help())
+        return 0
+    if argv[0] in ("--version", "-V", "version"):
+        print(f"t2t_lite {t2t_lite.__version__}")
+        return 0
+    paths = commands.paths()
+    name = _PREFIX + argv[0].removeprefix(_PREFIX).removeprefix("t2t_").replace("_", "-")
+    if name not in paths:
+        close = nearest(name, paths)
+        message = f"{shown(argv[0])} is no command. {close + ' ' if close else ''}All are listed by: python -m t2t_lite"
+        print(f"t2t_lite: error: {printable(message)}", file=sys.stderr)
+        return 2
+    return commands.module(name).main(argv[1:])
+
+
+def _help():
+    paths = commands.paths()
+    width = max(map(len, paths))
+    lines = [
+        f"t2t_lite {t2t_lite.__version__}. Commands, each with --help (`t2t-trainer` or `python -m t2t_lite trainer`):",
+        "",
+    ]
+    for name, path in paths.items():
+        does = ast.get_docstring(ast.parse(path.read_text("utf-8"))).partition("\n")[0]
+        lines.append(f"  {name:{width}}  {does}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Searches for hyperparameters: trials that are ordinary runs, chosen by Optuna (`t2t-trainer --hparams_range`)."""

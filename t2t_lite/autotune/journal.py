@@ -1,0 +1,64 @@
+"""Optuna's journal: a file of what happened in a study, to which several processes append."""
+
+import contextlib
+import logging
+import os
+
+from t2t_lite.errors import UserError, first_line
+from t2t_lite.files.file_errors import translated
+
+
+def open_journal(path):
+    """Opens or creates a journal; a last line that was truncated by a kill is removed.
+
+    Args:
+        path: str, a local file.
+
+    Returns:
+        (the module optuna, its `JournalStorage`).
+
+    Raises:
+        UserError: Optuna is not installed, or the file is not one of its journals.
+    """
+    optuna = import_optuna()
+    path = os.path.abspath(path)  # Optuna's lock is a link to it, which has to lead there from its own folder
+    journal = optuna.storages.journal
+    try:
+        with translated(path, "write"), _locked(journal.JournalFileSymlinkLock(path)):
+            backend = journal.JournalFileBackend(path)
+            _remove_truncated_line(path)
+        return optuna, journal.JournalStorage(backend)
+    except (ValueError, KeyError, AttributeError, TypeError) as error:  # damaged lines fail in many ways
+        raise UserError(
+            f"{path}: is not a journal of Optuna: {first_line(error)}. Expected that of an earlier search, or none. "
+            "Move it away, or choose another --output_dir."
+        ) from error
+
+
+def import_optuna():
+    """Returns the module optuna, which says no more than warnings. Raises `UserError` where it is not installed."""
+    try:
+        import optuna
+        import optuna.storages.journal
+    except ImportError:
+        raise UserError("--hparams_range: Optuna is not installed. Run: pip install 't2t_lite[tune]'") from None
+    optuna.logging.set_verbosity(logging.WARNING)
+    return optuna
+
+
+@contextlib.contextmanager
+def _locked(lock):
+    lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _remove_truncated_line(path):
+    with open(path, "rb+") as file:
+        content = file.read()
+        if content and not content.startswith(b'{"op_code":'):
+            raise ValueError("its first line is another one")
+        if not content.endswith(b"\n"):
+            file.truncate(content.rfind(b"\n") + 1)

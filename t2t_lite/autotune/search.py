@@ -1,0 +1,105 @@
+"""A search for hyperparameters: trains the trials of a study one after the other, then the winner with other seeds."""
+
+import dataclasses
+import logging
+import os
+from collections.abc import Callable
+
+from t2t_lite.autotune.report import describe
+from t2t_lite.autotune.study import Study
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.files.lock import held_lock
+from t2t_lite.runs.log import RunLog
+from t2t_lite.training.monitor import history
+from t2t_lite.training.repeated_seeds import folder_of, summarize, train_seeds
+
+_LOGGER = logging.getLogger("t2t_lite")
+_MOST_FAILURES = 5  # in a row, after which it is not the hyperparameters
+
+
+@dataclasses.dataclass
+class Search:
+    """A search, which continues where it was stopped.
+
+    Args:
+        study: Study.
+        output_dir: str, the study's.
+        train: function of (output_dir, changes, random_seed, stop_when), which trains one run with evaluations:
+            `changes` is a dict of hyperparameters, random_seed an int, stop_when as `Trainer` takes it or None. It
+            returns how the run ended, see `Trainer.ended_by`.
+        random_seed: int, of the trials.
+    """
+
+    study: Study
+    output_dir: str
+    train: Callable
+    random_seed: int
+
+    def run(self, max_trials):
+        """Trains trials until there are `max_trials`, those of earlier calls and of other processes counted.
+
+        A trial that raises `UserError` or `Failure` has failed and counts, since most often its hyperparameters do not
+        go together, or the loss was not finite.
+
+        Returns:
+            bool, False after a signal: no further trial has begun.
+
+        Raises:
+            Failure: many trials have failed, one after the other.
+        """
+        failures = 0
+        while True:
+            with self.study.next_trial(max_trials) as trial:
+                if trial is None:
+                    return True
+                found = self._train_trial(trial, max_trials)
+            if found is None:
+                return False
+            failures = failures + 1 if found.state == "failed" else 0
+            if failures == _MOST_FAILURES:
+                raise Failure(
+                    f"{self.output_dir}: {failures} trials in a row have failed, the last one with: {found.reason} The "
+                    "same command goes on with the next trial."
+                )
+
+    def train_winner(self, trial, count):
+        """Trains the hyperparameters of a trial with further seeds, in `<output_dir>/<trial>-seeds`.
+
+        Args:
+            trial: Trial.
+            count: int, at least 2.
+
+        Returns:
+            dict, what `repeated_seeds.summarize` returns; None after a signal.
+
+        Raises:
+            UserError: another process trains them.
+        """
+        folder = os.path.join(self.output_dir, f"{trial.name}-seeds")
+        seeds = [seed for seed in range(1, count + 2) if seed != self.random_seed][:count]
+        with held_lock(os.path.join(self.output_dir, ".seeds.lock"), f"{folder}: another search"):
+            if train_seeds(seeds, folder, lambda path, seed: self.train(path, trial.hparams, seed, None)) is None:
+                return None
+        return summarize({seed: folder_of(folder, seed) for seed in seeds})
+
+    def _train_trial(self, trial, max_trials):
+        """Trains a trial; returns it as it has ended, or None after a signal."""
+        folder, pruned = self.study.folder_of(trial), []
+        _LOGGER.info(f"{trial.name} of {max_trials}: {describe(trial.hparams)}")
+
+        def stop_when(evaluations):
+            reason = self.study.reason_to_prune(trial, evaluations)
+            pruned[:] = [reason] if reason else []
+            return reason
+
+        try:
+            ended_by = self.train(folder, trial.hparams, self.random_seed, stop_when)
+        except (UserError, Failure) as error:
+            found = self.study.fail(trial, str(error))
+        else:
+            if ended_by == "signal":
+                return None
+            found = self.study.finish(trial, history(RunLog(folder)), *pruned)
+        value = "" if found.value is None else f", {self.study.objective.metric} {found.value:.4f}"
+        _LOGGER.info(f"{trial.name}: {found.state}{value}{f' ({found.reason})' if found.reason else ''}")
+        return found

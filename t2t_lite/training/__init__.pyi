@@ -1,0 +1,9 @@
+from t2t_lite.training.bleu_callback import BleuCallback as BleuCallback
+from t2t_lite.training.losses import MaskedAccuracy as MaskedAccuracy
+from t2t_lite.training.losses import SmoothedCrossEntropy as SmoothedCrossEntropy
+from t2t_lite.training.settings import CheckpointSettings as CheckpointSettings
+from t2t_lite.training.settings import DeviceSettings as DeviceSettings
+from t2t_lite.training.settings import EarlyStopping as EarlyStopping
+from t2t_lite.training.settings import EvaluationSettings as EvaluationSettings
+from t2t_lite.training.settings import LogSettings as LogSettings
+from t2t_lite.training.trainer import Trainer as Trainer

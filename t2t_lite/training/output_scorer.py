@@ -1,0 +1,54 @@
+"""A score of real outputs, such as BLEU of translations by beam search, of a model with its current weights."""
+
+from t2t_lite import registry
+from t2t_lite.data import records
+
+
+class OutputScorer:
+    """Decodes a sample of a split, always the same one, and scores the outputs against its targets.
+
+    Args:
+        translator: Translator of the model, with a problem.
+        metric: str, name of a registered metric of outputs, such as "bleu".
+        batches: tf.data.Dataset of the split's batches, {feature: ids}.
+        paths: list of str, the records they are read from.
+        count: int, how many evenly spaced examples; None: all.
+        search: dict of `SearchOptions`.
+
+    Raises:
+        UserError: damaged records, or an invalid search option.
+    """
+
+    def __init__(self, translator, metric, batches, paths, count=None, search=None):
+        self._translator = translator
+        self._metric = registry.metric(metric)
+        self._search = search or {}
+        translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
+        examples = [
+            (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())
+            for batch in records.naming(batches.as_numpy_iterator(), paths, translator.problem.record_features)
+            for inputs, targets in zip(batch["inputs"], batch["targets"], strict=True)
+        ]
+        step = max(1, len(examples) // count) if count else 1
+        self._sample = examples[::step][:count]
+
+    def __call__(self):
+        """Returns (score, facts such as "bleu_signature", texts: a list of (input, output, reference))."""
+        outputs = self._translator.translate_ids([inputs for inputs, _ in self._sample], **self._search)
+        references = [[i for i in targets if i != 1] for _, targets in self._sample]
+        encoders, problem = self._translator.encoders, self._translator.problem
+        source, target = encoders["inputs"], encoders["targets"]
+        texts = []
+        for (ids, _), *pair in zip(self._sample, outputs, references, strict=True):
+            inputs = source.decode(ids)
+            shown = (problem.output_text(inputs, target.decode(each), encoders) for each in pair)
+            texts.append((inputs, *shown))
+        if self._metric.of == "texts":
+            outputs, references = [t[1] for t in texts], [t[2] for t in texts]
+        return *with_facts(self._metric(outputs, references)), texts
+
+
+def with_facts(found):
+    """Returns (float, dict) of what a metric returned, which may be the float alone."""
+    score, facts = found if isinstance(found, tuple) else (found, {})
+    return float(score), facts
