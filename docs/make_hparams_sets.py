@@ -1,10 +1,14 @@
 """Writes the tables of the pages in PARTS that the code knows: `make docs`."""
 
+import csv
+import importlib
 import pathlib
 
 from t2t_lite import registry, tensor2tensor_names
+from t2t_lite.bin import _unknown_flags
 from t2t_lite.config import HParams
 from t2t_lite.decoding.jobs.decode_hparams import decode_settings
+from t2t_lite.flags import Flags
 from t2t_lite.hparams import lstm_lm, transformer, transformer_encoder, transformer_lm
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import settings_of
@@ -36,11 +40,9 @@ HEAD = (
 
 
 def table():
-    """Returns the table in Markdown: the sets in the order of hparams/transformer.py, then any others."""
-    rank = {name: i for i, name in enumerate(vars(transformer))}
-    others = {name for module in (lstm_lm, transformer_lm, transformer_encoder) for name in sets_of(module)}
-    names = sorted(set(registry.list_hparams()) - others, key=lambda n: (rank.get(n, len(rank)), n))
-    return lines([HEAD, ("---", *["--:"] * (len(HEAD) - 1)), *map(row, names)])
+    """Returns the table in Markdown: the sets in the order of hparams/transformer.py."""
+    head = [HEAD, ("---", *["--:"] * (len(HEAD) - 1))]
+    return lines([*head, *map(row, sets_of(transformer))])
 
 
 def language_models():
@@ -101,6 +103,17 @@ def others():
     return lines([("tensor2tensor", "value there", "here"), ("---",) * 3, *rows])
 
 
+def common_hyperparameters():
+    """Returns the table of tensor2tensor's hyperparameters that are here: the values of `transformer_base` in both."""
+    hparams, rows = registry.hparams("transformer_base"), []
+    for row in read_rows("tensor2tensor_hparams.tsv"):
+        if row["name"] in hparams:
+            here = getattr(hparams, row["name"])
+            same = str(here) == row["value"] or (isinstance(here, float) and here == float(row["value"]))
+            rows.append((f"`{row['name']}`", f"`{row['value']}`", "" if same else f"`{here}`", row["difference"]))
+    return lines([("name", "value there", "other value here", "what differs"), ("---",) * 4, *rows])
+
+
 def hyperparameters():
     """Returns the table of all hyperparameters."""
     rows = [(f"`{s.name}`", f"`{s.default}`", _may_be(s), s.meaning) for s in settings_of(HParams).values()]
@@ -118,19 +131,59 @@ def _may_be(setting):
     return str(setting.limits or words[setting.kind]).replace("from ", "").replace("|", "\\|")
 
 
+def flags_of(command):
+    """Returns the `Flags` that a command declares."""
+    flags = Flags()
+    importlib.import_module(f"t2t_lite.bin.t2t_{command}").define_flags(flags)
+    return flags
+
+
+def flag_status(flags, name):
+    """Returns ("yes", ""), or ("ignored" or "error", why) for one of tensor2tensor's flags."""
+    name = name.replace("-", "_")
+    if name in flags and not flags.has_effect(name):
+        return "ignored", sentence(flags.values[name].help)
+    if name in {flag.name for flag in flags.shown()}:
+        return "yes", ""
+    if name in flags:  # planned
+        return "error", flags.values[name].help
+    return "error", _unknown_flags.answer(name, flags)
+
+
+def flag_table(*commands):
+    """Returns a function that makes the table of tensor2tensor's flags of some commands, which share these flags."""
+
+    def make():
+        declared, rows = [flags_of(command) for command in commands], []
+        for row in read_rows("tensor2tensor_flags.tsv"):
+            if row["commands"] == " ".join(commands):
+                found = [flag_status(flags, row["flag"]) for flags in declared]
+                # Where one command has it, the others' reasons are in their own messages.
+                why = "" if ("yes", "") in found else found[0][1]
+                note = row["difference"] or why
+                rows.append((f"`--{row['flag']}`", row["default"], *(status for status, _ in found), note))
+        names = [f"t2t-{command.replace('_', '-')}" for command in commands]
+        return lines([("flag", "default there", *names, "what differs"), ("---",) * (len(names) + 3), *rows])
+
+    return make
+
+
 def other_flags():
-    """Returns the table of tensor2tensor's flags that are errors here."""
-    rows = [(code(names, "--"), answer) for names, answer in tensor2tensor_names.FLAGS]
+    """Returns the table of tensor2tensor's flags, of other modules or older versions, that are errors here."""
+    known = {row["flag"] for row in read_rows("tensor2tensor_flags.tsv")}
+    rows = [(code(names, "--"), answer) for names, answer in tensor2tensor_names.FLAGS if not {*names.split()} <= known]
     return lines([("tensor2tensor", "here"), ("---",) * 2, *rows])
 
 
-def ignored_flags():
-    """Returns the table of tensor2tensor's flags that are accepted with a warning."""
-    reasons = {}
-    for name, reason in {**tensor2tensor_names.TF1_SWITCHES, **tensor2tensor_names.TF1_VALUES}.items():
-        reasons.setdefault(reason, []).append(name)
-    rows = [(code(" ".join(names), "--"), reason) for reason, names in reasons.items()]
-    return lines([("tensor2tensor", "why it has no effect"), ("---",) * 2, *rows])
+def read_rows(name):
+    """Returns the rows of a table beside this file, a list of dicts."""
+    with open(FOLDER / name, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def sentence(text):
+    """Returns a text with a capital letter and a full stop; names of variables keep their letters."""
+    return f"{text[:1].upper() if text[:2].islower() else text[:1]}{text[1:]}.".replace("|", "\\|")
 
 
 def code(names, prefix=""):
@@ -143,11 +196,29 @@ PARTS = {
         "sets": table,
         "language models": language_models,
         "encoders": encoders,
-        "hyperparameters": others,
         "ranges": hyperparameters,
     },
     "decoding.md": {"ranges": decoding_ranges},
-    "coming_from_tensor2tensor.md": {"flags": other_flags, "ignored": ignored_flags},
+    "coming_from_tensor2tensor.md": {
+        "hyperparameters here": common_hyperparameters,
+        "hyperparameters not here": others,
+        "shared flags": flag_table("trainer", "decoder", "eval", "exporter"),
+        **{
+            f"flags of {command}": flag_table(command)
+            for command in (
+                "datagen",
+                "decoder",
+                "exporter",
+                "avg_all",
+                "translate_all",
+                "bleu",
+                "query_server",
+                "make_tf_configs",
+                "insights_server",
+            )
+        },
+        "other flags": other_flags,
+    },
 }
 
 

@@ -1,0 +1,71 @@
+"""The reference of the commands: a page for each, from the docstring and the flags that also make its --help.
+
+They are written into docs/commands/ when the build begins.
+"""
+
+import pathlib
+import re
+
+from t2t_lite import commands
+
+FOLDER = pathlib.Path(__file__).parents[1] / "commands"
+INDEX = """Commands
+========
+
+Each takes ``--name=value`` or ``--name value``, switches as ``--name`` and ``--noname``; dashes and underscores are
+alike in names. ``--flagfile=FILE`` reads flags from a file, one on a line, and ``--help`` prints what is on these
+pages. Exit statuses: 0 done, 1 something failed, 2 a mistake in flags or input, 130 interrupted, 141 nobody reads the
+output.
+
+``eval "$(t2t-completion --shell=bash)"`` in ``~/.bashrc`` lets bash complete flags, their words, file names and the
+names of problems, models and hyperparameter sets; zsh and fish likewise: :doc:`t2t-completion`.
+
+"""
+
+
+def page(name, module):
+    """Returns the page of one command, in reStructuredText."""
+    blocks = [f"{name}\n{'=' * len(name)}", *map(_block, module.__doc__.strip().split("\n\n"))]
+    blocks += ["Flags\n-----", f".. program:: {name}"]
+    for flag in commands.flags_of(module).shown():
+        usage = f"--{flag.name}, --no{flag.name}" if flag.boolean else flag.usage
+        blocks.append(f".. option:: {usage}\n\n   {_text(flag.description)}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _block(paragraph):
+    """Returns a paragraph of a docstring: text, or, indented, what is typed."""
+    if paragraph.startswith("    "):
+        return f".. code-block:: bash\n\n{paragraph}"
+    return _text(paragraph)
+
+
+def _text(words):
+    """Returns text as it is; flags and what is back-quoted become code."""
+    parts = re.split(r"(`[^`]+`|--\w[\w-]*(?:=[^\s,;:)]*[^\s,;:.)])?)", words)
+    return "".join(f"``{part.strip('`')}``" if i % 2 else re.sub(r"([\\`*_|<>])", r"\\\1", part)
+                   for i, part in enumerate(parts))  # fmt: skip
+
+
+def write_pages(app):
+    """Writes the pages and their index; those that are as they should be keep their time."""
+    modules = commands.modules()
+    pages = {name: page(name, module) for name, module in modules.items()}
+    lines = [INDEX, ".. list-table::\n   :widths: 25 75\n\n"]
+    for name, module in modules.items():
+        lines.append(f"   * - :doc:`{name}`\n     - {_text(module.__doc__.splitlines()[0])}\n")
+    lines += ["\n.. toctree::\n   :hidden:\n\n", *(f"   {name}\n" for name in pages)]
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in {**pages, "index": "".join(lines)}.items():
+        path = FOLDER / f"{name}.rst"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    for path in FOLDER.glob("*.rst"):
+        if path.stem not in {*pages, "index"}:
+            path.unlink()
+
+
+def setup(app):
+    """Registers the extension."""
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True}

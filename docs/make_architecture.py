@@ -1,0 +1,121 @@
+"""Draws docs/images/architecture.svg, the picture of docs/architecture.md: part of `make docs`."""
+
+import pathlib
+
+from t2t_lite.pictures import COLORS, INK
+from t2t_lite.visualization.drawing import Drawing
+
+PICTURE = pathlib.Path(__file__).parent / "images" / "architecture.svg"
+WIDTH, LEFT, BOX, FILE, GAP = 800, 16, 172, 150, 26
+LANE, BETWEEN, HEAD = 104, 34, 34
+GREY = "#6b7280"
+
+# Of each lane: its command and what it does; three files or folders with what happens there; what is written.
+LANES = (
+    (
+        "t2t-datagen",
+        "text files become records",
+        (
+            ("corpora/", "lines, pairs, filters"),
+            ("text/", "vocabulary; text → ids"),
+            ("data/generation.py", "shuffled shards"),
+        ),
+        ("data_dir", "records, vocabulary"),
+    ),
+    (
+        "t2t-trainer",
+        "records become a model",
+        (
+            ("data/batching.py", "ids [rows, length]"),
+            ("models/, layers/", "logits [rows, length, V]"),
+            ("training/train_step.py", "loss, gradients, update"),
+        ),
+        ("output_dir", "checkpoints, settings"),
+    ),
+    (
+        "t2t-decoder",
+        "a sentence becomes its translation",
+        (
+            ("runs/opening.py", "folder → model"),
+            ("decoding/translator.py", "text → ids, ids → text"),
+            ("decoding/search/", "beams of ids"),
+        ),
+        ("translation.de", "one line per line"),
+    ),
+    (
+        "t2t-bleu",
+        "translations become a score",
+        (
+            ("evaluation/score_files.py", "lines beside references"),
+            ("evaluation/scores.py", "BLEU, chrF, TER"),
+            ("evaluation/report.py", "significance, worst lines"),
+        ),
+        ("a score", "with its signature"),
+    ),
+    (
+        "t2t-exporter, t2t-server",
+        "the model answers without this package",
+        (
+            ("export/signatures.py", "text → text in a graph"),
+            ("export/saved_model.py", "versions, warm-up"),
+            ("serving/", "REST, batches, client"),
+        ),
+        ("answers", "JSON or gRPC"),
+    ),
+)
+
+
+def draw():
+    """Returns the picture."""
+    height = len(LANES) * (LANE + BETWEEN) - BETWEEN + 2 * LEFT
+    drawing = Drawing(WIDTH, height, "How a sentence flows through the files of t2t_lite")
+    for i, (command, what, boxes, file) in enumerate(LANES):
+        top, color = LEFT + i * (LANE + BETWEEN), COLORS[i]
+        drawing.rectangle(LEFT, top, WIDTH - 2 * LEFT - 16, LANE, color, 0.08)
+        drawing.rectangle(LEFT, top, 5, LANE, color)
+        drawing.text(LEFT + 18, top + 19, command, None, bold=True, size=14)
+        drawing.text(WIDTH - LEFT - 28, top + 19, what, None, anchor="right", color=GREY, size=13)
+        for n, (name, does) in enumerate(boxes):
+            x = LEFT + 16 + n * (BOX + GAP)
+            drawing.rectangle(x, top + HEAD, BOX, LANE - HEAD - 12, color, 0.3)
+            drawing.text(x + BOX / 2, top + HEAD + 20, name, None, anchor="middle", bold=True, size=12)
+            drawing.text(x + BOX / 2, top + HEAD + 40, does, None, anchor="middle", size=12)
+            _arrow(drawing, x + BOX, x + BOX + GAP, top + HEAD + 29)
+        x = LEFT + 16 + 3 * (BOX + GAP)
+        drawing.rectangle(x, top + HEAD, FILE - 20, LANE - HEAD - 12, "#ffffff")
+        for y in (top + HEAD, top + LANE - 12):
+            drawing.line(x, y, x + FILE - 20, y, GREY)
+        for end in (x, x + FILE - 20):
+            drawing.line(end, top + HEAD, end, top + LANE - 12, GREY)
+        drawing.text(x + FILE / 2 - 10, top + HEAD + 20, file[0], None, anchor="middle", bold=True, size=12)
+        drawing.text(x + FILE / 2 - 10, top + HEAD + 40, file[1], None, anchor="middle", size=11)
+    for source, target in ((0, 1), (1, 2), (2, 3)):
+        _elbow(drawing, source, target)
+    _elbow(drawing, 1, 4, around=True)
+    return drawing
+
+
+def _arrow(drawing, x1, x2, y):
+    drawing.line(x1 + 3, y, x2 - 8, y, INK)
+    drawing.text(x2 - 2, y, "▶", anchor="right", size=10)
+
+
+def _elbow(drawing, source, target, around=False):
+    """Draws the way from what a lane writes to the first box of another: directly below, or around those between."""
+    begin_top, end_top = (LEFT + i * (LANE + BETWEEN) for i in (source, target))
+    file, edge = LEFT + 16 + 3 * (BOX + GAP), LEFT - 10
+    above, end = end_top - BETWEEN / 2, end_top + HEAD + 29
+    if around:
+        begin, level = WIDTH - 16, begin_top + LANE - 32
+        drawing.line(file + FILE - 20, level, begin, level, INK)
+    else:
+        begin, level = file + FILE / 2 - 10, begin_top + LANE - 12
+    drawing.line(begin, level, begin, above, INK)
+    drawing.line(begin, above, edge, above, INK)
+    drawing.line(edge, above, edge, end, INK)
+    drawing.line(edge, end, LEFT + 8, end, INK)
+    drawing.text(LEFT + 15, end, "▶", anchor="right", size=10)
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(draw().svg(), encoding="utf-8")
