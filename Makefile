@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install quickstart test test-fast test-backends test-beam test-peers lint docs clean
+.PHONY: install quickstart test test-fast test-backends test-beam test-peers test-serving bench lint docs clean
 
 install: $(STAMP)
 
@@ -34,7 +34,7 @@ $(STAMP) $(PEERS_VENV)/.installed $(BEAM_VENV)/.installed $(BACKENDS_VENV)/.inst
 	@touch $@
 
 quickstart: install
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" ./quickstart.sh
+	@$(VENV)/bin/t2t-quickstart
 
 # Two processes: what takes the time is tracing, which uses one core. TEST=tests/data runs only that.
 TEST ?=
@@ -61,16 +61,37 @@ test-beam: $(BEAM_VENV)/.installed
 test-peers: $(PEERS_VENV)/.installed
 	$(PEERS_VENV)/bin/pytest tests/peers
 
+# Every benchmark beside its peers, about half an hour on two quiet cores: the newest results, their index, README's tables.
+# BENCH="decoding training" runs only these; BENCH_FLAGS=--quick tries small sizes. Without the peers the rest is measured.
+BENCH ?=
+BENCH_FLAGS ?=
+bench: install
+	@$(MAKE) $(PEERS_VENV)/.installed || echo "bench: the peers cannot be installed; the rest is measured" >&2
+	if test -e $(PEERS_VENV)/.installed; then python=$(PEERS_VENV)/bin/python; else python=$(VENV)/bin/python; fi; \
+		$$python -m benchmarks $(BENCH) $(BENCH_FLAGS)
+
+# Exports, read by other TensorFlows than the one that wrote them, as TensorFlow Serving's is: by a C program and in Python.
+SERVING_VERSIONS ?= 2.20 2.21
+.venv-tensorflow-%/.installed:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet 'tensorflow==$*.*' 'tensorflow-text==$*.*'
+	@touch $@
+test-serving: install $(SERVING_VERSIONS:%=.venv-tensorflow-%/.installed)
+	$(VENV)/bin/pytest tests/tensorflow_versions
+
 lint: install
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 
-# The generated part of docs/hparams_sets.md.
+# What is generated in the pages of docs/, then the site, without a network; a warning is an error.
 docs: install
 	$(VENV)/bin/python docs/make_hparams_sets.py
+	$(VENV)/bin/python docs/make_architecture.py
+	$(VENV)/bin/sphinx-build -q -W --keep-going -c docs . docs/_build
+	@echo docs/_build/index.html
 
 # What the other targets made, but for the virtual environments.
 clean:
-	rm -rf build dist quickstart *.egg-info .pytest_cache .ruff_cache
+	rm -rf build bench dist quickstart docs/_build docs/commands *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv*/*' -prune -exec rm -rf {} +

@@ -1,7 +1,10 @@
 """What all tests share: a quiet backend on the CPU; of TensorFlow, eight logical devices for tests of distribution."""
 
+import gc
 import os
 import sys
+
+import pytest
 
 # Read when TensorFlow is imported; subprocesses inherit them.
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -10,6 +13,17 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # compiles much here, and computes little
 
 LOGICAL_CPUS = 8
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keeps the garbage collector from what is imported, which stays: it would search that again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_finish():
@@ -25,5 +39,19 @@ def pytest_collection_finish():
 
 
 def pytest_collection_modifyitems(items):
-    """The dearest folders first, so that two processes end together."""
-    items.sort(key=lambda item: not item.nodeid.startswith(("tests/training/", "tests/integration/")))
+    """The dearest files first, so that two processes end together: those of whole runs, and those with slow tests."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    runs = ("tests/training/", "tests/integration/")
+    items.sort(key=lambda item: (item.path not in slow, not item.nodeid.startswith(runs)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _custom_gradients_are_forgotten():
+    """TensorFlow registers what `tf.custom_gradient` makes in a graph, with this graph, for good: gigabytes in all."""
+    yield
+    if "tensorflow" in sys.modules:
+        from tensorflow.python.framework import ops
+
+        gradients = getattr(ops.gradient_registry, "_registry", {})  # its own name for them; without it they stay
+        for name in [name for name in gradients if name.startswith("CustomGradient-")]:
+            del gradients[name]

@@ -10,8 +10,8 @@ import pytest
 from t2t_lite import keras_files, registry
 from t2t_lite.models import Transformer
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
-from t2t_lite.training.adafactor import Adafactor
-from t2t_lite.training.optimizers import make_optimizer
+from t2t_lite.training.optimization.adafactor import Adafactor
+from t2t_lite.training.optimization.optimizers import make_optimizer
 
 SMALL = {
     "vocab_size": 20, "hidden_size": 16, "filter_size": 32, "num_heads": 4, "num_encoder_layers": 1,

@@ -132,7 +132,13 @@ def test_a_set_that_returns_nothing_is_a_bug_of_its_author():
 
 def test_help_string_lists_every_name_under_its_first_word():
     lines = registry.help_string().splitlines()
-    assert [line for line in lines if line and line[0] != " "] == ["Models:", "HParams:", "Problems:", "Metrics:"]
+    assert [line for line in lines if line and line[0] != " "] == [
+        "Models:",
+        "HParams:",
+        "RangedHParams:",
+        "Problems:",
+        "Metrics:",
+    ]
     for kind, names in {
         "Models": registry.list_models(),
         "HParams": registry.list_hparams(),
@@ -277,3 +283,8 @@ def test_usr_dir_that_no_folder_can_be(tmp_path):
     for path in (tmp_path / "loop", "n" * 5000, "a\0b"):
         with pytest.raises(UserError, match=r"no folder can have this path"):
             registry.import_usr_dir(str(path))
+
+
+def test_built_in_models_are_known_without_importing_them():
+    own = [name for name in registry.list_models() if registry.model(name).__module__.startswith("t2t_lite.")]
+    assert registry.list_built_in_models() == own

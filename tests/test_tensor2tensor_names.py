@@ -1,5 +1,6 @@
 """Everything that tensor2tensor's Transformer sets and commands can be told is taken here, or answered."""
 
+import csv
 import importlib
 import pathlib
 import re
@@ -13,82 +14,23 @@ from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams, decode_settings
 from t2t_lite.errors import UserError
 from t2t_lite.flags import Flags
 
+DOCS = pathlib.Path(__file__).parents[1] / "docs"
 
-def words(text):
-    return text.split()
+
+def read_rows(name):
+    with open(DOCS / name, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 # tensor2tensor 1.15.7: basic_1 in layers/common_hparams.py, transformer_base_v1 and the sets derived from it.
-THEIR_HPARAMS = words("""
-batch_size batch_shuffle_size use_fixed_batch_size num_hidden_layers kernel_height kernel_width hidden_size
-compress_steps dropout clip_grad_norm grad_noise_scale summarize_grads mlperf_mode summarize_vars initializer
-initializer_gain label_smoothing optimizer optimizer_adam_epsilon optimizer_adam_beta1 optimizer_adam_beta2
-optimizer_momentum_momentum optimizer_momentum_nesterov optimizer_adafactor_beta1 optimizer_adafactor_beta2
-optimizer_adafactor_factored optimizer_adafactor_decay_type optimizer_adafactor_memory_exponent
-optimizer_adafactor_clipping_threshold optimizer_adafactor_multiply_by_parameter_scale
-optimizer_multistep_accumulate_steps mixed_precision_optimizer_loss_scaler mixed_precision_optimizer_init_loss_scale
-optimizer_zero_grads weight_decay weight_noise learning_rate_schedule learning_rate_constant
-learning_rate_decay_scheme learning_rate_decay_steps learning_rate_decay_staircase learning_rate_minimum
-learning_rate_decay_rate learning_rate_warmup_steps learning_rate_cosine_cycle_steps learning_rate sampling_method
-sampling_temp sampling_keep_top_k factored_logits multiply_embedding_mode moe_hidden_sizes moe_num_experts moe_k
-moe_loss_coef layer_preprocess_sequence layer_postprocess_sequence layer_prepostprocess_dropout
-layer_prepostprocess_dropout_broadcast_dims symbol_dropout norm_type norm_epsilon vocab_divisor min_length max_length
-pack_dataset use_custom_ops split_targets_chunk_length split_targets_max_chunks split_targets_strided_training
-min_length_bucket length_bucket_step eval_drop_long_sequences eval_run_autoregressive
-shared_embedding_and_softmax_weights shared_embedding symbol_modality_num_shards bottom loss name top weights_fn
-max_input_seq_length max_target_seq_length split_to_length video_num_input_frames video_num_target_frames prepend_mode
-scheduled_sampling_prob scheduled_sampling_method scheduled_sampling_warmup_steps scheduled_sampling_gold_mixin_prob
-scheduled_sampling_num_passes scheduled_sampling_warmup_schedule daisy_chain_variables force_full_predict
-no_data_parallelism activation_dtype weight_dtype pretrained_model_dir multiproblem_schedule_threshold
-multiproblem_per_task_threshold multiproblem_schedule_max_examples multiproblem_mixing_schedule
-multiproblem_reweight_label_loss multiproblem_label_weight max_relative_position heads_share_relative_embedding
-add_relative_to_values tpu_enable_host_call pad_batch multiproblem_target_eval_only multiproblem_vocab_size
-multiproblem_max_input_length multiproblem_max_target_length multiproblem_fixed_train_length warm_start_from_second
-area_value_mode area_key_mode num_area_layers max_area_width max_area_height memory_height
-gpu_automatic_mixed_precision filter_size num_encoder_layers num_decoder_layers num_heads attention_key_channels
-attention_value_channels ffn_layer parameter_attention_key_channels parameter_attention_value_channels
-attention_dropout attention_dropout_broadcast_dims relu_dropout relu_dropout_broadcast_dims pos position_features
-nbr_decoder_problems proximity_bias causal_decoder_self_attention use_pad_remover self_attention_type
-conv_first_kernel attention_variables_3d use_target_space_embedding moe_overhead_train moe_overhead_eval
-hard_attention_k gumbel_noise_weight overload_eval_metric_name unidirectional_encoder expected_attention_loss_type
-expected_attention_loss_multiplier memory_type num_memory_items recurrent_memory_batch_size unconditional
-""")
+THEIR_HPARAMS = [row["name"] for row in read_rows("tensor2tensor_hparams.tsv")]
+# The flags of each command: utils/flags.py and bin/t2t_trainer.py, which four commands share; then each one's own.
+THEIR_FLAGS = [(c, row["flag"]) for row in read_rows("tensor2tensor_flags.tsv") for c in row["commands"].split()]
 
-# utils/flags.py and bin/t2t_trainer.py, which the trainer, decoder, exporter and t2t-eval have; then each one's own.
-SHARED = words("""
-registry_help tfdbg export_saved_model dbgprofile model hparams_set hparams_range hparams problem data_dir train_steps
-eval_early_stopping_metric eval_early_stopping_metric_delta eval_early_stopping_steps
-eval_early_stopping_metric_minimize eval_timeout_mins eval_run_autoregressive eval_use_test_set keep_checkpoint_max
-enable_graph_rewriter keep_checkpoint_every_n_hours save_checkpoints_secs log_device_placement warm_start_from
-local_eval_frequency eval_throttle_seconds sync worker_job worker_gpu worker_replicas worker_id
-worker_gpu_memory_fraction ps_gpu gpu_order ps_job ps_replicas decode_hparams decode_from_file decode_to_file
-decode_reference t2t_usr_dir random_seed tpu_num_shards tpu_job_name iterations_per_loop use_tpu use_tpu_estimator
-export_saved_model_api_version use_guarantee_const_getter xla_compile xla_jit_level tpu_infeed_sleep_secs
-generate_data tmp_dir profile inter_op_parallelism_threads intra_op_parallelism_threads optionally_use_dist_strat
-master output_dir schedule eval_steps std_server_protocol cloud_tpu_name cloud_mlengine cloud_mlengine_master_type
-autotune_objective autotune_maximize autotune_max_trials autotune_parallel_trials job-dir log_step_count_steps
-gpu_automatic_mixed_precision
-""")
-THEIR_FLAGS = {
-    "t2t_trainer": SHARED,
-    "t2t_eval": SHARED,
-    "t2t_decoder": [*SHARED, "checkpoint_path", "keep_timestamp", "decode_interactive", "decode_shards", "score_file",
-                    "decode_in_memory", "disable_grappler_optimizations"],
-    "t2t_exporter": [*SHARED, "export_as_tfhub", "export_dir", "checkpoint_path", "as_text"],
-    "t2t_datagen": words(
-        """data_dir tmp_dir problem exclude_problems num_shards max_cases env_problem_max_env_steps only_list
-        env_problem_batch_size random_seed task_id task_id_start task_id_end
-        num_concurrent_processes t2t_usr_dir  parsing_path timit_paths"""),
-    "t2t_query_server": words("""server servable_name problem data_dir t2t_usr_dir inputs_once timeout_secs
-        cloud_mlengine_model_name cloud_mlengine_model_version"""),
-    "t2t_avg_all": words("""model_dir output_dir n min_steps wait_minutes"""),
-    "t2t_translate_all": words(
-        """decoder_command model_dir source translations_dir min_steps wait_minutes beam_size alpha model
-        t2t_usr_dir data_dir problem hparams_set"""),
-    "t2t_bleu": words("""source reference translation translations_dir event_dir bleu_variant tag_suffix min_steps
-        wait_minutes  report_zero"""),
-    "t2t_make_tf_configs": ["masters", "ps"],
-}  # fmt: skip
+
+def test_the_lists_are_whole():
+    assert len(THEIR_HPARAMS) == len({*THEIR_HPARAMS}) == 159
+    assert len(THEIR_FLAGS) == len({*THEIR_FLAGS}) == 4 * 73 + 7 + 4 + 17 + 9 + 5 + 13 + 10 + 2 + 2
 
 
 @pytest.mark.parametrize("name", THEIR_HPARAMS)
@@ -110,11 +52,9 @@ def test_the_tables_name_nothing_that_is_here():
     assert {*tensor2tensor_names.DECODING} <= {*decode_settings()}
 
 
-@pytest.mark.parametrize(
-    ("command", "name"), [(command, name) for command, names in THEIR_FLAGS.items() for name in names]
-)
+@pytest.mark.parametrize(("command", "name"), THEIR_FLAGS)
 def test_flags(command, name, capsys):
-    module = importlib.import_module(f"t2t_lite.bin.{command}")
+    module = importlib.import_module(f"t2t_lite.bin.t2t_{command}")
     flags = Flags()
     module.define_flags(flags)
     if name.replace("-", "_") in flags:
@@ -139,7 +79,7 @@ def test_flags(command, name, capsys):
         (t2t_trainer, "--problems=a", "use --problem."),
         (t2t_trainer, "--hparams_overrides=a=1", "--hparams=name=value"),
         (t2t_trainer, "--checkpoint_path=a", ", t2t-decoder, "),
-        (t2t_decoder, "--train_steps=9", "a flag of t2t-trainer; leave it out"),
+        (t2t_decoder, "--train_steps=9", ", t2t-trainer; leave it out"),
         (t2t_decoder, "--checkpoint_pth=a", "Nearest: --checkpoint_path"),
         (t2t_decoder, "checkpoint_path=a", "Nearest: --checkpoint_path"),
     ],

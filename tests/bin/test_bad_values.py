@@ -50,6 +50,7 @@ BASE = {
     "t2t_attention": ["--output_dir=run", "--text=a"],
     "t2t_avg_all": ["--model_dir=run", "--output_dir=averaged"],
     "t2t_bleu": ["--translation=text", "--reference=text"],
+    "t2t_completion": ["--shell=bash"],
     "t2t_datagen": ["--problem=algorithmic_reverse_decimal40", "--max_cases=3", "--data_dir=data"],
     "t2t_decoder": ["--output_dir=run", "--decode_from_file=text"],
     "t2t_eval": ["--output_dir=run", "--data_dir=data", "--eval_timeout_mins=0"],
@@ -77,7 +78,8 @@ def declared(command):
 
 def test_every_command_is_here():
     folder = pathlib.Path(_app.__file__).parent
-    assert {path.stem for path in folder.glob("t2t_*.py")} == {*BASE}
+    becomes_a_script = {"t2t_quickstart"}  # its flags: tests/integration/test_packaging.py
+    assert {path.stem for path in folder.glob("t2t_*.py")} - becomes_a_script == {*BASE}
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,24 @@ REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transform
             [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--schedule=train"],
             ["not --schedule=train."],
         ),
-        "a search for settings": (["--hparams_range=x"], ["--hparams_range", "for x in", "--hp_"]),
+        "a search's flag without a search": (["--autotune_max_trials=3"], ["--autotune_max_trials: only for a search"]),
+        "a search and seeds": (
+            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--random_seeds=1,2"],
+            ["--hparams_range=x and --random_seeds", "--autotune_seeds=N"],
+        ),
+        "a search without evaluations": (
+            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--schedule=train"],
+            ["needs runs that are trained and evaluated, not --schedule=train"],
+        ),
+        "a search in a bucket": (
+            [*REQUIRED, "--output_dir=gs://bucket/search", "--hparams_range=x"],
+            ["gs://bucket/search", "Expected a local folder"],
+        ),
+        "a search that exports": (
+            [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--export_saved_model"],
+            ["export the best trial by t2t-exporter"],
+        ),
+        "a spread over one seed": (["--autotune_seeds=1"], ["--autotune_seeds=1", "from 2 to 1,000, or 0"]),
         "a value that is missing": ([*REQUIRED, "--output_dir=d", "--hp_num_heads"], ["num_heads"]),
         "no such flag": (["--problems=x"], ["--problems", "--problem"]),
         "a size without --describe": (

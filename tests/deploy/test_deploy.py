@@ -234,6 +234,17 @@ def test_docker_compose_reads_it(tmp_path):
     assert {port["host_ip"] for port in service["ports"]} == {"127.0.0.1"}
 
 
+def test_images_have_one_version():
+    """The same everywhere, which docs/serving.md says is tested, and never whatever is newest."""
+    paths = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *filter(pathlib.Path.is_file, DEPLOY.iterdir())]
+    pages = {path: path.read_text() for path in paths}
+    images = [tag for text in pages.values() for tag in re.findall(r"(?<![\w./])tensorflow/serving(:[\w.-]*)?", text)]
+    assert len(images) >= 4 and {*images} == {":2.20.0"}
+    assert not [path for path, text in pages.items() if ":latest" in text]
+    tested = pages[ROOT / "docs" / "serving.md"].partition("## Tested versions")[2].partition("\n## ")[0]
+    assert "| 2.20.0 |" in tested
+
+
 def test_the_servers_own_flags(compose):
     program = shutil.which("tensorflow_model_server")
     if program is None:

@@ -1,62 +1,12 @@
-"""The page's commands and programs, against a stand-in for the server."""
+"""The tables of flags in docs/serving.md. Its commands and programs are run by test_pages.py."""
 
 import importlib
-import json
 import pathlib
 import re
-import urllib.request
 
-import numpy as np
 import pytest
 
-from tests.export.serving_double import ServingDouble
-
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "serving.md"
-
-
-def shout(signature, inputs):
-    texts = [text if isinstance(text, str) else text.decode() for text in np.array(inputs["inputs"], object).tolist()]
-    if signature == "with_options":
-        assert np.shape(inputs["alpha"]) == np.shape(inputs["extra_length"]) == (len(texts),)
-    answers = np.array([text.upper().encode() for text in texts], object)
-    return {
-        "outputs": answers,
-        "scores": np.full(len(texts), -0.5, np.float32),
-        "truncated": np.zeros(len(texts), bool),
-    }
-
-
-@pytest.fixture(scope="module")
-def double():
-    with ServingDouble({"translate": {1: shout}}, {"translate": {"stable": 1, "canary": 1}}) as double:
-        yield double
-
-
-def blocks(language, word):
-    """The code blocks of the page in a language that have a word."""
-    found = [block for block in re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL) if word in block]
-    assert found
-    return found
-
-
-def test_the_programs(double, capsys):
-    (client,) = blocks("python", "open_client")
-    names = {}
-    exec(client.replace("localhost:8500", double.grpc), names)
-    assert names["answer"].text == "" and names["answer"].score == -0.5
-    (program,) = blocks("python", "PredictionServiceStub")
-    exec(program.replace("localhost:8500", double.grpc), {})
-    assert capsys.readouterr().out == "THE RED HOUSE. -0.5\n"
-
-
-def test_the_addresses(double):
-    (block,) = blocks("bash", "curl")
-    calls = re.findall(r"curl -d '(.*?)'[\s\\]+http://localhost:8501(\S+)", block)
-    assert len(calls) == 2
-    for body, path in calls:
-        with urllib.request.urlopen(f"http://{double.rest}{path}", body.encode()) as answer:
-            found = json.load(answer)["outputs"]
-        assert found == {"outputs": ["THE RED HOUSE."], "scores": [-0.5], "truncated": [False]}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import t2t_lite
 from t2t_lite.registry import import_usr_dir
-from tests.training.runs import assert_same, log, state
+from tests.training.runs import assert_same, killed_after, log, state
 
 pytestmark = pytest.mark.slow  # it trains
 
@@ -48,9 +48,9 @@ def test_it_is_short():
 
 
 def test_resumed_on_eight_replicas_it_is_bit_for_bit_the_run_in_one(flags, trained, tmp_path):
-    for steps in (4, 8):
-        train(flags, tmp_path, steps, "--logical_cpus=8")
-    assert_same(state(tmp_path, 8), state(trained, 8))
+    killed_after(trained, 4, tmp_path / "killed")
+    train(flags, tmp_path / "killed", 8, "--logical_cpus=8", "--schedule=train")
+    assert_same(state(tmp_path / "killed", 8), state(trained, 8))
 
 
 def test_its_metrics_and_costs_are_evaluated(trained):

@@ -16,6 +16,7 @@ from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import SENTENCES
 from tests.examples.test_agent_classifier import FOLDER
+from tests.export.c_program import assert_answers
 from tests.export.served import HOSTILE, answers_of, stock_operations
 
 pytestmark = pytest.mark.slow
@@ -71,6 +72,10 @@ def test_it_answers_as_predictor_does(predictor, answers):
     assert compared > 12
     newer = answers["loader of version 2"]
     assert newer["probabilities"][0] == pytest.approx(found["probabilities"][0], abs=1e-5)
+
+
+def test_a_c_program_gets_the_same_answers(c_program, exported, answers):
+    assert_answers(c_program, exported, "predict", {"inputs": ROWS}, answers["together"])
 
 
 def test_a_long_text_is_read_up_to_the_exports_length(predictor, answers):

@@ -151,8 +151,12 @@ def kind(request):
 
 @pytest.fixture(scope="module")
 def predictor(kind, tmp_path_factory):
-    """With random weights, which are large, so that answers differ."""
-    inputs = kind.vocabulary(tmp_path_factory.mktemp("vocab"))
+    return make_predictor(kind, tmp_path_factory.mktemp("vocab"))
+
+
+def make_predictor(kind, folder):
+    """Returns a Predictor with random weights, which are large, so that answers differ."""
+    inputs = kind.vocabulary(folder)
     targets = {"masked_lm": inputs, "real": RealEncoder(-2, 5)}.get(kind.head, ClassLabelEncoder(_LABELS))
     keras.utils.set_random_seed(2)
     model = TransformerEncoder(

@@ -16,6 +16,7 @@ from t2t_lite.models import TransformerLM
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import SENTENCES
+from tests.export.c_program import assert_answers
 from tests.export.served import HOSTILE, answers_of, stock_operations
 from tests.interchange.gpt_folders import write_gpt
 
@@ -88,6 +89,10 @@ def test_it_generates_as_generator_does(generator, answers, texts):
     assert any(stop in text for stop in _SEARCH["stop"] for text in endless), "not a test otherwise"
     assert found["truncated"][:6] == [False] * 5 + [True] and len({*found["outputs"]}) > 4
     assert answers["loader of version 2"]["outputs"] == found["outputs"]
+
+
+def test_a_c_program_gets_the_same_answers(c_program, exported, answers):
+    assert_answers(c_program, exported, "generate", {"inputs": ROWS}, answers["together"])
 
 
 def test_options_of_a_call(generator, answers, texts):

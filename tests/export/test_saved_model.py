@@ -14,6 +14,7 @@ from t2t_lite.export.saved_model import export_saved_model
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import TokenTextEncoder
 from tests.decoding.runs import make_run
+from tests.export.c_program import assert_answers
 from tests.export.served import HOSTILE, answers_of, stock_operations
 
 pytestmark = pytest.mark.slow  # a process of its own serves
@@ -95,6 +96,13 @@ def test_options_of_a_call(translator, answers):
     for number, (_, _, alpha, extra) in enumerate(_ODD):
         options = {**_OPTIONS, "alpha": alpha, "extra_length": extra}
         _assert_same(answers["odd", number], translator.translate(texts[:3], max_input_length=_LONGEST, **options))
+
+
+def test_a_c_program_gets_the_same_answers(c_program, exported, answers):
+    """Options are given as numbers, several texts as columns."""
+    assert_answers(c_program, exported, "with_options", {"inputs": ROWS}, answers["with_options", "together"], **_WITH)
+    columns = {"inputs": ROWS, "targets": _OTHERS}
+    assert_answers(c_program, exported, "score", columns, answers["score", "together"])
 
 
 def test_n_best(translator, answers):

@@ -9,7 +9,7 @@ from t2t_lite import registry
 from t2t_lite.hparams import transformer as sets
 from t2t_lite.models import Transformer
 from t2t_lite.models.describe import shapes_only
-from t2t_lite.training.schedules import ProductSchedule
+from t2t_lite.training.optimization.schedules import ProductSchedule
 
 BIG = {"hidden_size": 1024, "filter_size": 4096, "num_heads": 16}
 TINY = {"num_hidden_layers": 2, "hidden_size": 128, "filter_size": 512, "num_heads": 4}

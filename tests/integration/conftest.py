@@ -31,7 +31,7 @@ def replaced(flags, *others):
 def run_command(tmp_path):
     """Runs an installed command in its own process, in `tmp_path`: `run_command("t2t-bleu", "--help")`."""
 
-    def run(command, *args, stdin="", cwd=tmp_path, timeout=300, env=None):
+    def run(command, *args, stdin="", cwd=tmp_path, timeout=900, env=None):
         program = pathlib.Path(sys.executable).with_name(command)
         done = subprocess.run(
             [program, *map(str, args)], input=stdin, cwd=cwd, env=env, timeout=timeout, capture_output=True, text=True

@@ -53,6 +53,7 @@ def test_the_output_has_tensor2tensor_s_name(call_command, made, source, tmp_pat
     assert output.stat().st_mtime == (made / "model.ckpt-100.index").stat().st_mtime
 
 
+@pytest.mark.slow
 def test_all_beams_with_scores(call_command, made, source):
     settings = f"{FAST},beam_size=3,return_beams=true,write_beam_scores=true"
     result = call_command(

@@ -35,34 +35,35 @@ def test_a_file_gets_its_continuations_in_order(decode, made, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_devices_share_the_prompts(run_command, decode, made, tmp_path):
+def test_two_devices_share_the_prompts(decode, tmp_path):
     options = ["--decode_from_file=in", "--decode_to_file=out", f"{SHORT},beam_size=1"]
     decode(*options)
     one = (tmp_path / "out").read_text()
-    assert run_command("t2t-decoder", f"--output_dir={made}", *options, "--logical_cpus=2").status == 0
+    assert decode(*options, "--logical_cpus=2").status == 0
     assert (tmp_path / "out").read_text() == one
     decode("--score_file=in", "--decode_to_file=losses")
-    scored = run_command("t2t-decoder", f"--output_dir={made}", "--score_file=in", "--logical_cpus=2")
+    scored = decode("--score_file=in", "--logical_cpus=2")
     assert scored.stdout == (tmp_path / "losses").read_text()
 
 
 @pytest.mark.slow
-def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(decode, run_command, made, tmp_path):
+def test_samples_are_those_of_their_seed_in_a_file_and_from_standard_input(decode, standard_input, made, tmp_path):
     decode("--decode_from_file=in", "--decode_to_file=out", SAMPLES, "--n_best_format=json")
     expected = Generator.load(str(made)).generate(PROMPTS, max_new_tokens=6, sampling=True, n_best=3, seed=2)
     texts = [[one.text for one in generation.hypotheses] for generation in expected]
     rows = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     assert [[one["text"] for one in row["hypotheses"]] for row in rows] == texts
     assert all(one["token_scores"] for row in rows for one in row["hypotheses"])
-    result = run_command("t2t-decoder", f"--output_dir={made}", SAMPLES, stdin="".join(f"{p}\n" for p in PROMPTS))
-    assert result.stdout == "".join("\t".join(map(field, row)) + "\n" for row in texts)
+    standard_input("".join(f"{prompt}\n" for prompt in PROMPTS).encode())
+    assert decode(SAMPLES).stdout == "".join("\t".join(map(field, row)) + "\n" for row in texts)
 
 
 @pytest.mark.slow
-def test_what_is_typed_is_continued(run_command, made):
-    typed = "the red\nns=1\nder\nns=0\ndl=2\nthe red\nq\n"
+def test_what_is_typed_is_continued(decode, standard_input, made):
+    typed = b"the red\nns=1\nder\nns=0\ndl=2\nthe red\nq\n"
     options = "--decode_hparams=beam_size=1,extra_length=6,sampling_seed=4"
-    result = run_command("t2t-decoder", f"--output_dir={made}", "--decode_interactive", options, stdin=typed)
+    standard_input(typed)
+    result = decode("--decode_interactive", options)
     generator = Generator.load(str(made))
     texts = [
         generator.generate(["the red"], beam_size=1, max_new_tokens=6)[0].text,

@@ -1,4 +1,4 @@
-"""The wheel of a clean clone: what it holds, and its commands in an environment of their own."""
+"""The wheel and the source distribution of a clean clone: what they hold, and commands in a fresh environment."""
 
 import configparser
 import os
@@ -6,9 +6,14 @@ import pathlib
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 
 import pytest
+from packaging.metadata import Metadata
+from readme_renderer import markdown
+
+import t2t_lite
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -29,10 +34,16 @@ def clone(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def wheel(clone, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, clone)
-    (path,) = folder.glob("*.whl")
+def distributions(clone, tmp_path_factory):
+    """The folder of the source distribution and of the wheel that is made from it, not from the clone."""
+    folder = tmp_path_factory.mktemp("distributions")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, clone)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(distributions):
+    (path,) = distributions.glob("*.whl")
     return path
 
 
@@ -59,11 +70,40 @@ def test_wheel_holds_every_module_and_table_and_nothing_else(clone, wheel):
         "hparams": "t2t_lite/hparams",
         "problems": "t2t_lite/problems",
     }.items():
-        for path in (path for kind in ("*.py", "*.tsv", "static/*") for path in (clone / folder).rglob(kind)):
+        for path in (
+            path
+            for kind in ("*.py", "*.pyi", "*.sh", "*.tsv", "py.typed", "static/*")
+            for path in (clone / folder).rglob(kind)
+        ):
             expected.add(f"{package}/{path.relative_to(clone / folder)}")
     names = zipfile.ZipFile(wheel).namelist()
     assert {name for name in names if ".dist-info/" not in name} == expected
     assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_source_distribution_holds_what_the_wheel_is_made_of_and_no_tests(clone, distributions):
+    (path,) = distributions.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        top = path.name.removesuffix(".tar.gz")
+        names = {pathlib.PurePath(name).relative_to(top) for name in archive.getnames()}
+    folders = {name.parts[0] for name in names if len(name.parts) > 1}
+    assert folders == {"t2t_lite", "bin", "hparams", "problems", "t2t_lite.egg-info"}
+    for name in ("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "setup.cfg", "pyproject.toml"):
+        assert pathlib.PurePath(name) in names
+
+
+def test_metadata_are_valid_and_the_readme_renders(wheel):
+    archive = zipfile.ZipFile(wheel)
+    (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = Metadata.from_email(archive.read(path), validate=True)
+    assert (metadata.name, str(metadata.version)) == ("t2t_lite", t2t_lite.__version__)
+    assert metadata.license_files == ["LICENSE"]
+    assert set(metadata.project_urls) == {"Paper", "Paper on tensor2tensor"}
+    assert metadata.description_content_type == "text/markdown"
+    page = markdown.render(metadata.description)  # as package indexes show it
+    readme = metadata.description
+    assert page.count("<h2") == readme.count("\n## ") and page.count("<pre") * 2 == readme.count("\n```")
+    assert page.count("<table") == readme.count("\n|--")
 
 
 def test_every_command_module_has_its_console_script(clone, wheel):
@@ -104,3 +144,15 @@ def test_commands_answer_from_any_folder_and_without_tensorflow(commands, tmp_pa
     for name, done in found.items():
         assert done.stdout.startswith(f"{name}: "), done
         assert "TensorFlow was imported" not in done.stdout + done.stderr
+
+
+def test_the_quickstart_runs_from_the_wheel(commands, tmp_path):
+    words = ["--output_dir=small one", "--train_steps=1", "--local_eval_frequency=1"]
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    environment["PATH"] = os.defpath  # without this environment's commands
+    done = run(commands / "t2t-quickstart", *words, cwd=tmp_path, env=environment)
+    lines = done.stdout.splitlines()
+    assert lines[-1].startswith("quickstart: test BLEU ")
+    assert f"(the commands are in {commands})" in lines
+    assert [path.name for path in tmp_path.iterdir()] == ["small one"]
+    assert (tmp_path / "small one/export/1/saved_model.pb").is_file()

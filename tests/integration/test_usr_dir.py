@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-pytestmark = pytest.mark.slow  # most commands in a process of their own, as only this shows what they remember
+pytestmark = pytest.mark.slow  # commands in processes of their own: only this shows that the run remembers the folder
 
 MODULES = {
     "__init__.py": "from . import corpus, model\n",
@@ -76,15 +76,14 @@ def test_registered_things_go_through_every_command(run_command, call_command, u
 
     generate = "--t2t_usr_dir=my_translation_things", "--problem=my_counting_problem", "--data_dir=data"
     assert call_command("t2t-datagen", *generate).status == 0
-    succeed(
-        "t2t-trainer", "--t2t_usr_dir=my_translation_things", "--problem=my_counting_problem", "--model=my_transformer",
-        "--hparams_set=my_small_set", "--data_dir=data", "--output_dir=run", "--train_steps=4",
-        "--local_eval_frequency=2",
-    )  # fmt: skip
+    named = "--model=my_transformer", "--hparams_set=my_small_set", "--output_dir=run"
+    steps = "--train_steps=4", "--local_eval_frequency=2", "--schedule=train"
+    assert call_command("t2t-trainer", *generate, *named, *steps).status == 0
     assert (tmp_path / "run/model.ckpt-4.index").exists()
     # From here on the run remembers the folder.
     succeed("t2t-trainer", "--data_dir=data", "--output_dir=run", "--train_steps=6", "--local_eval_frequency=2")
-    assert succeed("t2t-avg-all", "--model_dir=run", "--n=3", "--output_dir=avg") == f"avg{os.sep}model.ckpt-6\n"
+    averaged = call_command("t2t-avg-all", "--model_dir=run", "--n=3", "--output_dir=avg")
+    assert averaged.stdout == f"avg{os.sep}model.ckpt-6\n"
     assert succeed("t2t-decoder", "--output_dir=avg", stdin="one two\n\nfour\n").count("\n") == 3
     assert succeed("t2t-exporter", "--output_dir=avg", "--export_dir=export").strip() == "export/1"
     assert (tmp_path / "export/1/saved_model.pb").exists()

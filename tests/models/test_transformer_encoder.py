@@ -16,7 +16,7 @@ HEADS = {
     "masked_lm": {"sentence_classes": 2, "first_id": 4, "num_hidden_groups": 1, "embedding_size": 6},
     "class": {"head": "class", "target_vocab_size": 4, "num_task_types": 3},
     "tag": {"head": "tag", "target_vocab_size": 4, "num_segments": 0, "norm": "pre", "embedding_norm": False},
-    "real": {"head": "real"},
+    "real": {"head": "real", "pooling": "mean_max"},
     "span": {"head": "span", "embedding_size": 6},
 }
 INPUTS = [[5, 6, 7, 1, 8, 9, 1], [10, 1], [3, 3, 4, 11, 1], [5, 1, 6, 1, 7, 1]]
@@ -119,6 +119,18 @@ def test_a_span_lies_in_its_row():
     probabilities = ops.softmax(model(batch_of("span")))
     for row, ids in enumerate(INPUTS):
         assert ops.convert_to_numpy(probabilities)[row, :, 1 : 1 + len(ids)].sum(-1) == pytest.approx(1, abs=1e-6)
+
+
+def test_a_class_is_read_from_the_mean_and_the_maximum_of_the_row():
+    keras.utils.set_random_seed(4)
+    model = TransformerEncoder(**SMALL, head="class", target_vocab_size=4, pooling="mean_max", initializer_gain=0.3)
+    batch = batch_of("class", width=9)
+    logits = logits_of(model, batch)["targets"]
+    hidden = ops.convert_to_numpy(model.encode(batch["inputs"])["hidden"])
+    for row, ids in enumerate(INPUTS):
+        states = hidden[row, 1 : 1 + len(ids)]
+        pooled = np.concatenate([states.mean(axis=0), states.max(axis=0)])[None]
+        np.testing.assert_allclose(logits[row], model.class_head(pooled)[0], atol=1e-5)
 
 
 def test_segments_are_counted_by_the_ends_before():

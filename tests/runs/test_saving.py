@@ -10,9 +10,10 @@ import t2t_lite
 from t2t_lite import registry
 from t2t_lite.bin import t2t_decoder, t2t_exporter
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.scores import corpus_bleu
 from t2t_lite.models import Transformer
 from t2t_lite.models.arguments import constructor_arguments, model_hparams
-from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
+from t2t_lite.training import BleuCallback, MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.equations import array
 from tests.layers.kinds import RELATIVE_VALUES, RESTRICTED
 
@@ -49,9 +50,40 @@ def fitted(data):
     model = Transformer(problem.get_feature_encoders(folder)["inputs"].vocab_size, **SMALL)
     model.compile(keras.optimizers.Adam(0.01), SmoothedCrossEntropy(0.1), metrics=[MaskedAccuracy()])
     train, dev = (problem.dataset(folder, split, hparams) for split in ("train", "eval"))
-    history = model.fit(train, steps_per_epoch=20, epochs=2, validation_data=dev, verbose=0).history
-    assert history["val_masked_accuracy"][-1] > history["val_masked_accuracy"][0]
+    bleu = BleuCallback(problem, folder, max_examples=40, epochs=2, steps=30, beam_size=1)
+    seen = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: bleu.seen.append(logs.get("val_bleu")))
+    bleu.seen = []
+    fit = model.fit(train, steps_per_epoch=20, epochs=2, validation_data=dev, callbacks=[bleu, seen], verbose=0)
+    assert fit.history["val_masked_accuracy"][-1] > fit.history["val_masked_accuracy"][0]
+    model.bleu = bleu
     return model, problem, folder
+
+
+def test_bleu_is_that_of_the_translator(fitted):
+    """After every second epoch, in the logs of later callbacks too; inside of epochs in its own history alone."""
+    model, problem, folder = fitted
+    bleu = model.bleu
+    assert [step for step, _ in bleu.history] == [30, 40]
+    assert bleu.seen == [None, bleu.history[-1][1]] and model.history.history["val_bleu"] == bleu.seen[1:]
+    assert len(bleu.texts) == 40
+    translator = t2t_lite.Translator(model, problem.get_feature_encoders(folder), registry.hparams("transformer_tiny"))
+    outputs = [t.text for t in translator.translate([text for text, _, _ in bleu.texts], beam_size=1)]
+    assert outputs == [output for _, output, _ in bleu.texts]
+    score = corpus_bleu(outputs, [reference for _, _, reference in bleu.texts])
+    assert (score.score, score.signature) == (bleu.history[-1][1], bleu.signature)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"epochs": 0}, "epochs=0: expected a whole number of at least 1"),
+        ({"split": "valid"}, "split='valid': expected one of train"),
+        ({"max_examples": 1.5}, "max_examples=1.5: expected a whole"),
+    ],
+)
+def test_bleu_refuses_bad_options_before_training(fitted, options, words):
+    with pytest.raises(UserError, match=words):
+        BleuCallback(fitted[1], fitted[2], **options)
 
 
 @pytest.fixture(scope="module")

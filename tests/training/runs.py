@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import os
+import shutil
 
 import keras
 import numpy as np
@@ -80,6 +81,37 @@ def assert_same(one, other):
     assert one.keys() == other.keys()
     for key in one:
         np.testing.assert_array_equal(one[key], other[key], err_msg=key)
+
+
+def killed_after(output_dir, step, copy):
+    """Copies a run as it would be had it been killed after the checkpoint of a step."""
+    shutil.copytree(output_dir, copy)
+    kept = [name for name in checkpoints(copy) if checkpoint_step(name) <= step]
+    for path in copy.glob("model.ckpt-*"):
+        if path.stem not in kept:
+            path.unlink()
+    tf.compat.v1.train.update_checkpoint_state(str(copy), kept[-1], kept)
+
+
+def assert_replicas_and_parts_give_one_run(make, folder, replicas):
+    """Six steps of as many batches each: one after the other, the same resumed after step 3, and all on replicas.
+
+    Args:
+        make: function of an output_dir, `hparams` to append and a trainer's settings that returns a trainer.
+        folder: path, for the runs "one", "parts" and "replicas".
+        replicas: int.
+    """
+    in_turn = f",gradient_accumulation_steps={replicas}"
+    make(folder / "one", hparams=in_turn).train(6)
+    killed_after(folder / "one", 3, folder / "parts")
+    make(folder / "parts", hparams=in_turn).train(6)
+    one = state(folder / "one", 6)
+    assert_same(state(folder / "parts", 6), one)
+    make(folder / "replicas", logical_cpus=replicas).train(6)
+    before, found = state(folder / "one", 3), state(folder / "replicas", 6)
+    names = [name for name in one if name.startswith("model/") and one[name].dtype == "float32"]
+    moved, apart = (tf.linalg.global_norm([one[name] - each[name] for name in names]) for each in (before, found))
+    assert apart <= 1e-3 * moved, "other masks or other counts on the replicas"
 
 
 def checkpoints(output_dir):

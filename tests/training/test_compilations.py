@@ -18,7 +18,7 @@ from t2t_lite.runs.config import build_model, read_run_config
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.feed import StepBatches
-from t2t_lite.training.optimizers import make_optimizer
+from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.trainer import Trainer
 from t2t_lite.training.training_data import open_training_data

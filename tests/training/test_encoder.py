@@ -1,5 +1,6 @@
 """Runs of an encoder: pretraining on eight replicas, an exact resume, and a classifier that goes on from it."""
 
+import functools
 import random
 
 import pytest
@@ -7,7 +8,7 @@ import tensorflow as tf
 
 import t2t_lite
 from t2t_lite import registry
-from tests.training.runs import assert_same, log, state, trainer
+from tests.training.runs import assert_replicas_and_parts_give_one_run, log, trainer
 
 pytestmark = pytest.mark.slow
 
@@ -58,17 +59,8 @@ def ordered(data, output_dir, hparams="", **settings):
 
 
 def test_eight_replicas_are_eight_batches_of_one_and_a_run_in_parts_is_that_in_one(data, tmp_path):
-    ordered(data, tmp_path / "eight", logical_cpus=8).train(6)
-    ordered(data, tmp_path / "parts", logical_cpus=8).train(3)
-    ordered(data, tmp_path / "parts", logical_cpus=8).train(6)
-    assert_same(state(tmp_path / "parts", 6), state(tmp_path / "eight", 6))
+    assert_replicas_and_parts_give_one_run(functools.partial(ordered, data), tmp_path, 8)
     assert log(tmp_path / "parts", "progress")[-1]["loss_sentence"] > 0
-    ordered(data, tmp_path / "one", hparams=",gradient_accumulation_steps=8").train(6)
-    before, eight, one = (state(tmp_path / name, step) for name, step in (("eight", 3), ("eight", 6), ("one", 6)))
-    names = [name for name in eight if name.startswith("model/") and eight[name].dtype == "float32"]
-    moved = tf.linalg.global_norm([eight[name] - before[name] for name in names])
-    apart = tf.linalg.global_norm([eight[name] - one[name] for name in names])
-    assert apart <= 1e-3 * moved, "other masks or other counts on the replicas"
 
 
 def test_a_classifier_goes_on_from_masked_words_and_answers(data, tmp_path):

@@ -1,16 +1,22 @@
 """Runs on tags, answers and numbers: replicas, a run in parts, the counts of what is cut, and that they are learned."""
 
+import functools
 import json
 import random
 
+import keras
 import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
+from t2t_lite.models import TransformerEncoder
+from t2t_lite.text.vocabulary import vocabulary_sizes
+from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
+from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.training_data import open_training_data
-from tests.training.runs import assert_same, state, trainer
+from tests.training.runs import assert_replicas_and_parts_give_one_run, trainer
 
 pytestmark = pytest.mark.slow
 
@@ -70,15 +76,7 @@ def run(name, data, output_dir, rate=0.001, hparams="", **settings):
 def test_two_replicas_are_two_batches_of_one_and_a_run_in_parts_is_that_in_one(name, data, tmp_path):
     if name != "tag_own":
         pytest.skip("one is enough: of tags the replicas have unequal numbers")
-    run(name, data, tmp_path / "two", logical_cpus=2).train(6)
-    run(name, data, tmp_path / "parts", logical_cpus=2).train(3)
-    run(name, data, tmp_path / "parts", logical_cpus=2).train(6)
-    assert_same(state(tmp_path / "parts", 6), state(tmp_path / "two", 6))
-    run(name, data, tmp_path / "one", hparams=",gradient_accumulation_steps=2").train(6)
-    before, two, one = (state(tmp_path / name, step) for name, step in (("two", 3), ("two", 6), ("one", 6)))
-    names = [name for name in two if name.startswith("model/") and two[name].dtype == "float32"]
-    moved = tf.linalg.global_norm([two[name] - before[name] for name in names])
-    assert tf.linalg.global_norm([two[name] - one[name] for name in names]) <= 1e-3 * moved
+    assert_replicas_and_parts_give_one_run(functools.partial(run, name, data), tmp_path, 2)
 
 
 def test_it_is_learned(name, data, tmp_path):
@@ -86,6 +84,22 @@ def test_it_is_learned(name, data, tmp_path):
     assert metrics["loss"] < (0.05 if name == "regress_own" else 0.01)  # the variance of the numbers is 0.14
     assert ("perplexity" in metrics) == (name != "regress_own")
     assert metrics.get("token_accuracy", 1) == metrics.get("exact_match", 1) == 1
+
+
+def test_keras_fits_it(name, data):
+    problem, hparams = registry.problem(name), registry.hparams("bert_tiny").of_model(TransformerEncoder)
+    hparams = problem.model_hparams(hparams.parse(SIZES))
+    encoders = problem.get_feature_encoders(str(data))
+    model = TransformerEncoder.from_hparams(hparams, *vocabulary_sizes(encoders))
+    loss = "mse" if name == "regress_own" else SmoothedCrossEntropy(0.0)
+    model.compile(keras.optimizers.Adam(0.01), loss, metrics=[] if name == "regress_own" else [MaskedAccuracy()])
+    batches, dev = (problem.dataset(str(data), split, hparams) for split in ("train", "eval"))
+    before = model.evaluate(dev, verbose=0, return_dict=True)
+    after = model.fit(batches, steps_per_epoch=30, validation_data=dev, verbose=0).history
+    assert after["val_loss"][0] < 0.9 * before["loss"]
+    sums = [objective_sums(model(batch), batch).nats["targets"] for batch, _ in dev]
+    counts = sum(int(tf.math.count_nonzero(batch["targets"])) for batch, _ in dev)
+    assert after["val_loss"][0] == pytest.approx(float(sum(sums)) / counts, rel=0.05)  # Keras weights batches by rows
 
 
 def test_texts_are_not_segmented_anew_where_targets_belong_to_pieces(name, data):

@@ -1,5 +1,6 @@
 """ELMo's recipe: LSTMs in both directions learn a language, and a classifier reads the mix of their layers."""
 
+import functools
 import random
 
 import numpy as np
@@ -9,7 +10,7 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.export.saved_model import export_saved_model
-from tests.training.runs import assert_same, log, state, trainer
+from tests.training.runs import assert_replicas_and_parts_give_one_run, log, state, trainer
 
 pytestmark = pytest.mark.slow
 
@@ -32,11 +33,11 @@ def data(tmp_path_factory):
     return folder
 
 
-def learner(data, output_dir, problem="languagemodel_own", rate=0.01, changes="", **settings):
+def learner(data, output_dir, problem="languagemodel_own", rate=0.01, hparams="", **settings):
     constant = f"learning_rate_schedule=constant,learning_rate_constant={rate}"
     named = {"problem": problem, "hparams_set": "lstm_lm_tiny", "model": "lstm_lm"}
     folder = "text" if problem == "languagemodel_own" else "labelled"
-    return trainer(str(data / folder), output_dir, f"{SIZES},{constant}{changes}", **named, **settings)
+    return trainer(str(data / folder), output_dir, f"{SIZES},{constant}{hparams}", **named, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -54,19 +55,11 @@ def test_both_directions_learn(data, language):
 
 
 def test_two_replicas_are_two_batches_of_one_and_a_run_in_parts_is_that_in_one(data, tmp_path):
-    learner(data, tmp_path / "two", logical_cpus=2).train(6)
-    learner(data, tmp_path / "parts", logical_cpus=2).train(3)
-    learner(data, tmp_path / "parts", logical_cpus=2).train(6)
-    assert_same(state(tmp_path / "parts", 6), state(tmp_path / "two", 6))
-    learner(data, tmp_path / "one", changes=",gradient_accumulation_steps=2").train(6)
-    before, two, one = (state(tmp_path / name, step) for name, step in (("two", 3), ("two", 6), ("one", 6)))
-    names = [name for name in two if name.startswith("model/") and two[name].dtype == "float32"]
-    moved = tf.linalg.global_norm([two[name] - before[name] for name in names])
-    assert tf.linalg.global_norm([two[name] - one[name] for name in names]) <= 1e-3 * moved
+    assert_replicas_and_parts_give_one_run(functools.partial(learner, data), tmp_path, 2)
 
 
 def test_a_frozen_language_model_is_read_by_a_classifier(data, language, tmp_path):
-    options = {"problem": "classify_own", "changes": ",unfreeze_steps=1000000", "warm_start_from": str(language[0])}
+    options = {"problem": "classify_own", "hparams": ",unfreeze_steps=1000000", "warm_start_from": str(language[0])}
     run = learner(data, tmp_path / "classes", rate=0.05, evaluates=True, local_eval_frequency=90, **options)
     assert run.train(90)["accuracy"] > 0.75
     before, after = state(language[0], 60), state(tmp_path / "classes", 90)

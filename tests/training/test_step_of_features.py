@@ -8,7 +8,7 @@ import tensorflow as tf
 from t2t_lite.config import HParams
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.feed import StepBatches
-from t2t_lite.training.optimizers import make_optimizer
+from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.train_step import TrainStep
 
 FEATURES = {"inputs": 2, "targets": 2, "label": 1}

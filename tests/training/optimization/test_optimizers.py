@@ -12,10 +12,10 @@ from t2t_lite.ranges import settings_of
 from t2t_lite.runs.checkpoints import RunCheckpoints
 from t2t_lite.runs.ema import averaged_weights, averages
 from t2t_lite.tensor2tensor_names import without_multistep
-from t2t_lite.training.adafactor import Adafactor
 from t2t_lite.training.distribution import choose_replicas, update_locally
-from t2t_lite.training.lamb import Lamb
-from t2t_lite.training.optimizers import describe_unfreezing, layer_depths, make_optimizer
+from t2t_lite.training.optimization.adafactor import Adafactor
+from t2t_lite.training.optimization.lamb import Lamb
+from t2t_lite.training.optimization.optimizers import describe_unfreezing, layer_depths, make_optimizer
 
 SHAPES = (3, 4), (5,), (2, 3, 4)
 STEPS = 4

@@ -6,7 +6,7 @@ import pytest
 from t2t_lite.errors import Failure
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training.feed import StepBatches
-from t2t_lite.training.skipped_steps import SkippedSteps
+from t2t_lite.training.optimization.skipped_steps import SkippedSteps
 
 
 def batches():

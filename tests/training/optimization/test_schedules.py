@@ -6,7 +6,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.training.schedules import ProductSchedule
+from t2t_lite.training.optimization.schedules import ProductSchedule
 
 
 def rate(hparams, step, train_steps=100_000):

@@ -1,0 +1,142 @@
+"""t2t-trainer --hparams_range: ordinary runs, a table, the winner's spread over seeds, and answers to mistakes."""
+
+import json
+import shlex
+import statistics
+import sys
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.bin import t2t_trainer
+from tests.training.runs import PROBLEM, SIZES, assert_same, log, small_trainer, state
+
+
+@registry.register_ranged_hparams
+def tiny_range(rhp):
+    rhp.set_float("learning_rate_constant", 0.5, 5.0, scale=rhp.LOG_SCALE)
+    rhp.set_discrete("optimizer_adam_beta2", [0.9, 0.98])
+
+
+@registry.register_ranged_hparams
+def wrong_range(rhp):
+    rhp.set_float("label_smothing", 0.0, 0.1)
+
+
+@pytest.fixture
+def command(data_dir, tmp_path, capsys):
+    """Searches by t2t-trainer with runs of four steps; returns its exit status and what it printed."""
+
+    def call(*flags, folder="search"):
+        status = t2t_trainer.main(
+            [f"--problem={PROBLEM}", "--model=runs_small", "--hparams_set=transformer_tiny", f"--data_dir={data_dir}",
+             f"--output_dir={tmp_path / folder}", f"--hparams={SIZES},eval_decode_examples=0",
+             "--train_steps=4", "--local_eval_frequency=2", *flags]
+        )  # fmt: skip
+        return status, *capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.slow  # six runs
+def test_a_search_trains_ordinary_runs_and_the_winner_again(command, tmp_path):
+    flags = "--hparams_range=tiny_range", "--random_seed=7"
+    status, out, err = command(*flags, "--autotune_max_trials=2", "--autotune_seeds=0")
+    assert status == 0, err
+    assert "seeds" not in json.loads((tmp_path / "search" / "tuning.json").read_text())
+    before = log(tmp_path / "search" / "trial-1")
+
+    objective = f"--autotune_objective=metrics-{PROBLEM}/neg_log_perplexity"
+    status, out, err = command(
+        *flags, objective, "--autotune_maximize", "--autotune_max_trials=3", "--autotune_seeds=2"
+    )
+    assert status == 0, err
+    assert log(tmp_path / "search" / "trial-1") == before, "it was complete"
+    folders = [tmp_path / "search" / f"trial-{number}" for number in range(3)]
+    found = json.loads((tmp_path / "search" / "tuning.json").read_text())
+    for folder, trial in zip(folders, found["trials"], strict=True):
+        values = json.loads((folder / "hparams.json").read_text())["hparams"]
+        assert trial["hparams"] == {name: values[name] for name in ("learning_rate_constant", "optimizer_adam_beta2")}
+        best = min(log(folder, "evaluation"), key=lambda line: line["loss"])
+        assert (trial["state"], trial["value"], trial["best_step"]) == ("complete", best["loss"], best["step"])
+        assert values["random_seed"] == 7
+    order = sorted(found["trials"], key=lambda trial: trial["value"])
+    assert found["objective"] == {"metric": "loss", "maximize": False}
+    assert found["winner"]["trial"] == order[0]["trial"]
+
+    seeds = tmp_path / "search" / f"{order[0]['trial']}-seeds"
+    losses = [min(line["loss"] for line in log(seeds / f"seed_{seed}", "evaluation")) for seed in (1, 2)]
+    assert found["seeds"]["mean"]["loss"] == pytest.approx(statistics.mean(losses))
+    assert found["seeds"]["standard_deviation"]["loss"] == pytest.approx(statistics.stdev(losses))
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == [trial["trial"].removeprefix("trial-") for trial in order]
+    assert f"{order[0]['value']:.4f}" in lines[1] and lines[4] == f"best: {tmp_path / 'search' / order[0]['trial']}"
+    assert f"standard deviation {statistics.stdev(losses):.4f}" in out
+
+    program, *words = shlex.split(found["winner"]["command"])
+    assert (program, found["winner"]["command"] in out) == ("t2t-trainer", True)
+    assert t2t_trainer.main(words) == 0
+    again = tmp_path / "search" / f"{order[0]['trial']}-again"
+    assert_same(state(again, 4), state(tmp_path / "search" / order[0]["trial"], 4))
+
+    status, _, err = command("--hparams_range=tiny_range", "--random_seed=8")
+    assert status == 2 and "begun with hparams={'random_seed': 7}, now it is {'random_seed': 8}" in err
+
+
+def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
+    def stop_when(evaluations):
+        return "enough" if [step for step, _ in evaluations] == [1, 2] else None
+
+    more = {"evaluates": True, "local_eval_frequency": 1, "stop_when": stop_when}
+    one = small_trainer(data_dir, tmp_path / "run", f"{SIZES},eval_decode_examples=0", **more)
+    one.train(5)
+    assert (one.ended_by, [line["step"] for line in log(tmp_path / "run", "end")]) == ("early_stopping", [2])
+    one.train(5)
+    assert (one.ended_by, log(tmp_path / "run", "evaluation")[-1]["step"]) == ("early_stopping", 2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--hparams_range=tiny_rang"], ["'tiny_rang'", "Nearest: tiny_range"]),
+        (
+            ["--hparams_range=wrong_range"],
+            ["--hparams_range=wrong_range: 'label_smothing'", "Nearest: label_smoothing"],
+        ),
+        (
+            ["--hparams_range=tiny_range", "--hp_learning_rate_constant=2"],
+            ["--hparams: learning_rate_constant is varied by --hparams_range=tiny_range"],
+        ),
+        (
+            ["--hparams_range=tiny_range", "--autotune_objective=metrics-x/token_acuracy"],
+            ["--autotune_objective=metrics-x/token_acuracy", "Nearest: token_accuracy"],
+        ),
+        (["--hparams_range=tiny_range", "--autotune_maximize"], ["--autotune_maximize=true: of loss less is better"]),
+        (["--hparams_range=tiny_range", "--best_checkpoint_metric=none"], ["compares the best models"]),
+    ],
+)
+def test_mistakes_are_one_line_and_write_nothing(command, tmp_path, flags, words):
+    status, out, err = command(*flags)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith("t2t-trainer: error: ")
+    for word in words:
+        assert word in err
+    assert not (tmp_path / "search").exists()
+
+
+def test_without_optuna(command, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    status, _, err = command("--hparams_range=tiny_range")
+    assert status == 2 and "pip install 't2t_lite[tune]'" in err
+    assert not (tmp_path / "search").exists()
+
+
+def test_the_folder_of_a_run_is_not_that_of_a_search_nor_the_other_way_round(command, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "hparams.json").write_text("{}")
+    status, _, err = command("--hparams_range=tiny_range", folder="run")
+    assert status == 2 and "is a run already" in err
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search" / "study.journal").write_text("")
+    status, _, err = command()
+    assert status == 2 and "is the folder of a search" in err

@@ -1,0 +1,53 @@
+"""Several processes of a search: the GPUs of each, and what they do."""
+
+import sys
+
+import pytest
+
+from t2t_lite.autotune.workers import run_alone, run_workers, shares_of_gpus
+from t2t_lite.errors import Failure, UserError
+
+
+def test_each_worker_has_gpus_of_its_own():
+    assert shares_of_gpus(2, 2, ["0", "1", "2", "3"]) == ["0,1", "2,3"]
+    assert shares_of_gpus(3, 1, ["4", "5", "7"]) == ["4", "5", "7"]
+    assert shares_of_gpus(3, 1, []) == [None] * 3, "they share the cores"
+    assert shares_of_gpus(2, 0, ["0"]) == [None] * 2
+    with pytest.raises(UserError, match=r"3 GPUs are needed, 1 for each trial, and 2 visible. Expected at most 2"):
+        shares_of_gpus(3, 1, ["0", "1"])
+
+
+def test_workers_run_at_once_and_log(tmp_path):
+    """Each waits for the other's file: one after the other they would never end."""
+    code = (
+        "import os, pathlib, time\n"
+        "me = os.environ['CUDA_VISIBLE_DEVICES']\n"
+        "pathlib.Path(me).touch()\n"
+        "while not all(pathlib.Path(name).exists() for name in '01'): time.sleep(0.01)\n"
+        "print('trained', me)\n"
+    )
+    program = [sys.executable, "-c", f"import os; os.chdir({str(tmp_path)!r})\n{code}"]
+    assert run_workers(program, ["0", "1"], str(tmp_path))
+    assert [(tmp_path / f"worker-{n}.log").read_text() for n in (1, 2)] == ["trained 0\n", "trained 1\n"]
+
+
+@pytest.mark.parametrize(("status", "kind"), [(1, Failure), (2, UserError)])
+def test_a_worker_that_fails_is_named(tmp_path, status, kind):
+    program = [sys.executable, "-c", f"import sys; print('t2t-trainer: error: no data'); sys.exit({status})"]
+    with pytest.raises(kind, match=f"worker-1.log: .* exit status {status}: t2t-trainer: error: no data"):
+        run_workers(program, [None], str(tmp_path))
+
+
+STOPS = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(print("saved") or 3))
+os.kill(os.getppid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+def test_a_signal_is_passed_on_and_waited_for(tmp_path):
+    """The worker sends it to this process, which lives on and lets the worker save."""
+    assert not run_workers([sys.executable, "-c", STOPS], [None], str(tmp_path))
+    assert (tmp_path / "worker-1.log").read_text() == "saved\n"
+    assert run_alone([sys.executable, "-c", STOPS]) == 3

@@ -1,0 +1,86 @@
+"""Pages, the index and README's tables, as they are made and as they stand in the repository."""
+
+import pathlib
+
+import pytest
+
+from benchmarks.harness import readme_tables, record, report
+from t2t_lite.errors import UserError
+from tests.benchmarks.test_record import result
+
+
+def test_a_page_has_what_is_needed_to_repeat_it():
+    page = report.page(result(missing={"ct2": "needs ctranslate2, not installed here"}))
+    for part in (
+        "# Beam search",
+        "commit abc1234",
+        "2 cores of Intel(R) Xeon(R) Processor @ 2.50GHz, 24 GB",
+        "```bash\npython -m benchmarks.decoding\n```",
+        "| batch 8 | tokens per second (more is better) | 110 (100 – 240) | 60 (50 – 100) | **2 (1.1 – 4)** |",
+        "ct2 was not measured: needs ctranslate2, not installed here.",
+        "![The same as a picture](plot.png)",
+    ):
+        assert part in page
+
+
+def test_a_page_says_how_memory_grows():
+    found = record.Result(
+        "growth", "Growth", "make", machine={"cpu": "unknown", "cores": 2}, labels={"ours": "t2t_lite"}
+    )
+    found.add_growth("training", "resident_mb", "steps", {"ours": [(x, 1000 + x) for x in (100, 200, 300, 400)]})
+    assert "| t2t_lite | 100 to 400 | 1,100 | 1,400 | 1000 | +7.4% |" in report.page(found)
+
+
+def test_the_index_has_the_newest_of_each_processor_and_lists_the_others(tmp_path):
+    for date in ("2026-01-02", "2026-01-10"):
+        report.write_result(result(date=date), tmp_path)
+    report.write_result(result(date="2026-01-10", command="python -m benchmarks.decoding --rounds=9"), tmp_path)
+    report.write_result(result(date="2026-01-01", machine={"cpu": "AMD EPYC", "cores": 2}), tmp_path)
+    results = report.read_all(tmp_path)
+    assert [path.name[9:] for path, _ in results] == ["2026-01-10_2", "2026-01-10", "2026-01-02", "2026-01-01"]
+    shown, older = report.index(results).split("## Older results")
+    assert shown.count("```bash") == 2
+    assert "[decoding_2026-01-10_2](decoding_2026-01-10_2)" in shown and "### On AMD EPYC" in shown
+    assert "decoding_2026-01-10)" in older and "decoding_2026-01-02)" in older and "2026-01-01" not in older
+    report.write_index(tmp_path, readme=None)
+    assert (tmp_path / "README.md").read_text() == report.index(results)
+
+
+def readme_of(results):
+    scores = "| data | model |\n|---|---|\n| old | 1 |\n"
+    speed = "| times as fast, base model, 2 CPU cores | as |\n|---|\n| old |\n"
+    text = f"# A\n\n{scores}\nText.\n\n{speed}"
+    return readme_tables.with_tables(text + "\nEnd.\n", results)
+
+
+def test_readme_s_tables_are_those_of_the_newest_results():
+    speed = record.Result("training", "A", "make", machine={"cpu": "AMD EPYC 7B13", "cores": 2})
+    speed.add("base, float32", "tokens_per_second", {"ours": [300], "torch": [200], "marian": [100]})
+    slower = record.Result("training", "A", "make", machine={"cpu": "AMD EPYC", "cores": 2})
+    slower.add("base, float32", "tokens_per_second", {"ours": [300], "torch": [300]})
+    quality = {"data": "Corpus", "part": "test", "model": "tiny", "time": "1 min", "score": "BLEU 12.3"}
+    score = record.Result("corpus", "A", "make", machine={"cpu": "AMD EPYC", "cores": 8}, quality=quality)
+    found = readme_of(
+        [(pathlib.Path(name), one) for name, one in (("new", speed), ("old", slower), ("corpus_1", score))]
+    )
+    assert "| [Corpus](benchmarks/results/corpus_1) test | tiny | 8 CPU cores | 1 min | BLEU 12.3 |\n\nText." in found
+    assert "| [training, float32](benchmarks/results/new) | PyTorch `nn.Transformer` | 1.50 |" in found
+    assert "| Hugging Face Marian | 3.00 |" in found
+    assert "old" not in found and found.endswith("\n\nEnd.\n")
+
+
+def test_a_readme_without_tables_is_refused():
+    with pytest.raises(UserError, match=r"has no table that begins with '\| data'"):
+        readme_tables.with_tables("# A\n", [])
+
+
+def test_the_repository_s_pages_say_what_its_results_say():
+    """After a change: python -m benchmarks.harness.report."""
+    results = report.read_all()
+    assert len(results) > 20
+    assert (record.RESULTS / "README.md").read_text(encoding="utf-8") == report.index(results)
+    readme = report.README.read_text(encoding="utf-8")
+    assert readme_tables.with_tables(readme, results) == readme
+    for folder in (path for path in record.RESULTS.iterdir() if path.is_dir()):
+        assert any(path == folder for path, _ in results), f"{folder}: has no result.json"
+        assert (folder / "README.md").exists()

@@ -1,0 +1,43 @@
+"""`python -m t2t_lite`: all commands under one name."""
+
+import configparser
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import t2t_lite
+from t2t_lite.__main__ import main
+
+
+def test_lists_every_installed_command(capsys):
+    setup = configparser.ConfigParser()
+    setup.read(pathlib.Path(__file__).parents[2] / "setup.cfg")
+    commands = [line.split(" = ")[0] for line in setup["options.entry_points"]["console_scripts"].split("\n") if line]
+    assert main([]) == 0
+    lines = capsys.readouterr().out.split("\n\n", 1)[1].splitlines()
+    assert [line.split()[0] for line in lines] == commands
+    assert all(len(line.split(maxsplit=1)[1]) > 20 for line in lines)  # what it does
+
+
+@pytest.mark.parametrize("name", ["trainer", "t2t-trainer", "t2t_trainer"])
+def test_forwards(name, capsys):
+    assert main([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith("t2t-trainer: Trains a model")
+    assert main([name, "--train_step=1"]) == 2
+    assert "t2t-trainer: error: --train_step" in capsys.readouterr().err
+
+
+def test_an_unknown_command_names_the_nearest(capsys):
+    assert main(["trainr"]) == 2
+    found = capsys.readouterr()
+    assert not found.out and found.err.startswith("t2t_lite: error: 'trainr' is no command. Nearest: t2t-trainer")
+
+
+def test_version_and_no_tensorflow():
+    code = "import sys, runpy; sys.argv = ['t2t_lite', '--version']; "
+    code += "\ntry: runpy.run_module('t2t_lite', run_name='__main__')\nexcept SystemExit as e: assert not e.code"
+    code += "\nassert not {'tensorflow', 'keras'} & set(sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == f"t2t_lite {t2t_lite.__version__}\n"

@@ -1,0 +1,79 @@
+"""What each version has stored, tiny models in every format, opens in this one and answers the same; see make.py."""
+
+import json
+import pathlib
+import shutil
+import tarfile
+import types
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  the operations of exports
+
+import t2t_lite
+from t2t_lite.bin import t2t_importer, t2t_trainer
+
+ARCHIVES = {path.name.removesuffix(".tar.xz"): path for path in pathlib.Path(__file__).parent.glob("*.tar.xz")}
+BEAM = {"beam_size": 2, "extra_length": 5}
+
+
+def test_this_version_has_stored_its_models():
+    assert t2t_lite.__version__ in ARCHIVES, "python -m tests.stored.make"
+
+
+@pytest.fixture(scope="module", params=ARCHIVES)
+def stored(request, tmp_path_factory):
+    """The folder of what a version has stored, and what its models answered."""
+    folder = tmp_path_factory.mktemp("stored")
+    with tarfile.open(ARCHIVES[request.param]) as archive:
+        archive.extractall(folder, filter="data")
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    return types.SimpleNamespace(folder=folder, **expected)
+
+
+def log_prob(translator, stored):
+    (score,) = translator.score([stored.text], [stored.target])
+    return float(score.log_prob)
+
+
+@pytest.mark.slow  # a search is traced
+def test_run(stored):
+    translator = t2t_lite.load(str(stored.folder / "run"))
+    assert log_prob(translator, stored) == pytest.approx(stored.log_prob, rel=1e-4)
+    assert [t.text for t in translator.translate([stored.text], **BEAM)] == [stored.translation]
+
+
+def test_keras_file(stored):
+    model = keras.saving.load_model(stored.folder / "model.keras")
+    translator = t2t_lite.load(str(stored.folder / "run"))
+    ids = np.array([[5, 6, 7, 1], [8, 1, 0, 0]])
+    features = {"inputs": ids, "targets": ids[:, ::-1]}
+    np.testing.assert_allclose(model(features), translator.model(features), atol=1e-5)
+
+
+@pytest.mark.slow  # loading an export takes seconds
+def test_saved_model(stored):
+    export = str(stored.folder / "export")
+    served = tf.saved_model.load(f"{export}/1").signatures["serving_default"](inputs=tf.constant([stored.text]))
+    assert served["outputs"].numpy()[0].decode() == stored.translation
+    assert log_prob(t2t_lite.load(export), stored) == pytest.approx(stored.log_prob, rel=1e-4)
+
+
+def test_hugging_face_folder(stored, tmp_path):
+    words = ["--from=hugging_face", f"--path={stored.folder / 'hugging_face'}", "--languages=en,de"]
+    assert t2t_importer.main([*words, f"--output_dir={tmp_path / 'run'}"]) == 0
+    assert log_prob(t2t_lite.load(str(tmp_path / "run")), stored) == pytest.approx(stored.log_prob, rel=1e-4)
+
+
+@pytest.mark.slow  # a training step is traced
+def test_records_and_optimizer_of_a_run_that_goes_on(stored, tmp_path):
+    run = shutil.copytree(stored.folder / "run", tmp_path / "run")
+    words = [f"--data_dir={stored.folder / 'data'}", f"--output_dir={run}", "--train_steps=151", "--eval_steps=1"]
+    assert t2t_trainer.main(words) == 0
+    assert (run / "model.ckpt-151.index").is_file()
+    events = [json.loads(line) for line in (run / "train.log").read_text(encoding="utf-8").splitlines()]
+    assert any(event["event"] == "resume" and event["step"] == 150 for event in events)
+    before, after = (event["loss"] for event in events if event["event"] == "evaluation")
+    assert after == pytest.approx(before, abs=0.2)  # of new weights it is about 6
