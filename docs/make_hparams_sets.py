@@ -9,7 +9,7 @@ from t2t_lite.bin import _unknown_flags
 from t2t_lite.config import HParams
 from t2t_lite.decoding.jobs.decode_hparams import decode_settings
 from t2t_lite.flags import Flags
-from t2t_lite.hparams import lstm_lm, transformer, transformer_encoder, transformer_lm
+from t2t_lite.hparams import transformer, transformer_encoder, transformer_lm
 from t2t_lite.models.describe import describe, shapes_only
 from t2t_lite.ranges import settings_of
 
