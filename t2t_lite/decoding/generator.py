@@ -263,7 +263,7 @@ class Generator(TextModel):
 
     @functools.cached_property
     def _of_continuations(self):
-        return token_log_probs(self.model)
+        return token_log_probs(self.model, self.max_length)
 
 
 @dataclasses.dataclass(frozen=True)

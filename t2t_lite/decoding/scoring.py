@@ -36,9 +36,11 @@ class GivenTargets:
 
     Args:
         function: (int32 [B, S], int32 [B, T]) -> [B, T, ...].
+        longest: int, the most that S + T may be, where the model reads both in one row; None: any number.
     """
 
-    def __init__(self, function):
+    def __init__(self, function, longest=None):
+        self._longest = longest
         ids = tf.TensorSpec([None, None], tf.int32)
         # A partial: TensorFlow identifies functions by their code, and warns about repeated tracing.
         self._run = tf.function(functools.partial(function), input_signature=[ids, ids], autograph=False)
@@ -54,7 +56,7 @@ class GivenTargets:
         """
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
         found = [None] * len(sources)
-        for batch in plan_batches(lengths, batch_size):
+        for batch in self._fitting(plan_batches(lengths, batch_size), sources, targets):
             results = self._run(_padded(sources, batch), _padded(targets, batch)).numpy()
             for at, row in zip(batch, results, strict=True):
                 found[at] = row[: len(targets[at])]
@@ -62,8 +64,20 @@ class GivenTargets:
                 on_progress(len(batch))
         return found
 
+    def _fitting(self, batches, sources, targets):
+        """Yields the batches, parted where a long source and another pair's long target would be too wide together."""
+        for batch in batches:
+            rows, source, target = [], 0, 0
+            for at in batch:
+                source, target = max(source, len(sources[at])), max(target, len(targets[at]))
+                if rows and self._longest is not None and source + target > self._longest:
+                    yield rows
+                    rows, source, target = [], len(sources[at]), len(targets[at])
+                rows.append(at)
+            yield rows
 
-def token_log_probs(model):
+
+def token_log_probs(model, longest=None):
     """Returns `GivenTargets` of log-probabilities float32 [length] (nats) of each id, given those before it.
 
     They are computed without label smoothing, temperature or length penalty. Their sum, EOS included, is the
@@ -71,9 +85,9 @@ def token_log_probs(model):
 
     Args:
         model: model({"inputs" [B, S], "targets" [B, T]}, training=False) -> logits [B, T, V]; an `Ensemble` is one.
+        longest: as of `GivenTargets`.
     """
-
-    return GivenTargets(functools.partial(log_probs_of_targets, model))
+    return GivenTargets(functools.partial(log_probs_of_targets, model), longest)
 
 
 def log_probs_of_targets(model, inputs, targets):

@@ -86,8 +86,12 @@ def test_samples_have_their_own_log_probability_and_depend_on_seed_and_prompt_al
 def test_the_end_of_the_table_of_positions_ends_a_continuation():
     generator = generator_of(position="learned", max_position=8, softmax_bias=True)
     generator.model.target_embedding.bias.assign(-99.0 * (np.arange(11) == 1))  # no text ends by itself
-    found = generator.generate(["ab" * 3, "", "a" * 7], max_new_tokens=20, beam_size=1)
+    prompts = ["ab" * 3, "", "a" * 7]
+    found = generator.generate(prompts, max_new_tokens=20, beam_size=1, return_token_scores=True)
     assert [(len(one.ids), one.hypotheses[0].ended) for one in found] == [(2, False), (8, False), (1, False)]
+    for prompt, one in zip(prompts, found, strict=True):  # together they are wider than the table: 7 + 8
+        expected = log_probs(generator.model, Letters().encode(prompt), one.ids)
+        assert one.hypotheses[0].token_scores == pytest.approx(expected, abs=1e-4)
     with pytest.raises(UserError, match=r"prompt 2: 8 ids. .*at most 7, or let max_prompt_length"):
         generator.generate(["a", "a" * 8])
     cut, whole = generator.generate(["c" * 5 + "aab", "aab"], max_prompt_length=1, max_new_tokens=2, beam_size=1)
