@@ -17,7 +17,6 @@ REASONS = {
     "cluster": "needs the machines of a cluster",
     "hours": "takes long, and nothing shorter says the same",
     "server": "runs until it is stopped",
-    "open": "can be run, but no test does so yet",
     "fragment": "goes into code that the page does not show",
 }
 RUN = ("bash", "python", "console")
