@@ -4,15 +4,13 @@ import contextlib
 import dataclasses
 import logging
 import os
-import time
 
 import numpy as np
 
 from t2t_lite.autotune.journal import open_journal
 from t2t_lite.autotune.objective import Objective
 from t2t_lite.errors import UserError, shown
-from t2t_lite.files import lock_file
-from t2t_lite.files.lock import held_lock
+from t2t_lite.files.lock import held_lock, waiting_lock
 from t2t_lite.ranged_hparams import RangedHParams
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -222,15 +220,6 @@ class Study:
         facts = dict(found.user_attrs)
         state = "failed" if facts.pop("failed", False) else found.state.name.lower()
         return Trial(found.number, state, **facts)
-
-
-@contextlib.contextmanager
-def waiting_lock(path):
-    """Context manager that waits for a lock, a local file which is left behind."""
-    while (lock := lock_file(path)) is None:
-        time.sleep(0.05)
-    with lock:
-        yield
 
 
 def _sample(asked, found):

@@ -5,8 +5,7 @@ import tensorflow as tf
 from t2t_lite.config import HParams
 from t2t_lite.data import batching
 from t2t_lite.data.split_facts import check_split, check_training_split
-from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.errors import UserError, shown
+from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.text.real_encoder import RealEncoder
 
 
@@ -27,9 +26,7 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
         UserError: the split does not exist, data are missing or damaged, or no example has a length within the limits.
     """
     hparams = HParams() if hparams is None else hparams
-    split = DatasetSplit.EVAL if split == FILE_TAGS[DatasetSplit.EVAL] else split
-    if split not in FILE_TAGS:
-        raise UserError(f"split={shown(split)}: expected one of {', '.join(FILE_TAGS)}.")
+    split = named_split(split)
     problem.check_data(data_dir)
     encoders = problem.get_feature_encoders(data_dir)
     if split == DatasetSplit.TRAIN:
@@ -44,5 +41,5 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
 def _labels(task, batch):
     labels = batch["targets"]
     if task == "regression":
-        return tf.cast(labels - 1, tf.float32) / (RealEncoder.STEPS - 1)
+        return RealEncoder.place(tf.cast(labels, tf.float32))
     return labels

@@ -9,7 +9,7 @@ import numpy as np
 
 from t2t_lite.decoding.scoring import GivenTargets, TargetScore, log_probs_of_targets, token_log_probs
 from t2t_lite.decoding.search.searcher import SearchResult
-from t2t_lite.decoding.text_model import Hypothesis, TextModel
+from t2t_lite.decoding.text_model import Hypotheses, TextModel
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, located
 from t2t_lite.ranges import NEW_TOKENS, Range, typed_value
@@ -17,7 +17,7 @@ from t2t_lite.search_options import SearchOptions
 
 
 @dataclasses.dataclass(frozen=True)
-class Generation:
+class Generation(Hypotheses):
     """The continuations of one prompt.
 
     Attributes:
@@ -28,28 +28,11 @@ class Generation:
         text, score, tokens, ids: those of the first hypothesis.
     """
 
-    hypotheses: tuple[Hypothesis, ...] = (Hypothesis(),)
-    truncated: bool = False
     prompt_tokens: list[str] = dataclasses.field(default_factory=list)
 
     @property
-    def text(self) -> str:
-        """The first hypothesis's, as are the next three."""
-        return self.hypotheses[0].text
-
-    @property
-    def score(self) -> float:
-        """Log-probability (nats) / length penalty."""
-        return self.hypotheses[0].score
-
-    @property
-    def tokens(self) -> list[str]:
-        """The vocabulary's pieces."""
-        return self.hypotheses[0].tokens
-
-    @property
     def ids(self) -> list[int]:
-        """The continuation's ids, without EOS."""
+        """The first hypothesis's, without EOS."""
         return self.hypotheses[0].ids
 
 

@@ -54,6 +54,35 @@ class Hypothesis:
     attention: np.ndarray | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
+@dataclasses.dataclass(frozen=True)
+class Hypotheses:
+    """The possible outputs for one input.
+
+    Attributes:
+        hypotheses: tuple of `Hypothesis`, at least one.
+        truncated: bool, whether part of the input was not read, because it was too long.
+        text, score, tokens: those of the first hypothesis.
+    """
+
+    hypotheses: tuple[Hypothesis, ...] = (Hypothesis(),)
+    truncated: bool = False
+
+    @property
+    def text(self) -> str:
+        """The first hypothesis's, as are the next two."""
+        return self.hypotheses[0].text
+
+    @property
+    def score(self) -> float:
+        """Log-probability (nats) / length penalty."""
+        return self.hypotheses[0].score
+
+    @property
+    def tokens(self) -> list[str]:
+        """The vocabulary's pieces."""
+        return self.hypotheses[0].tokens
+
+
 class TextModel:
     """A model that makes texts. Subclasses name the `task` whose runs they load, and their `method` for error messages.
 

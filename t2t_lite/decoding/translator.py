@@ -10,7 +10,7 @@ from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.beam_search import EOS_ID
-from t2t_lite.decoding.text_model import Hypothesis, TextModel
+from t2t_lite.decoding.text_model import Hypotheses, Hypothesis, TextModel
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, located
 
@@ -18,7 +18,7 @@ MAX_INPUT_LENGTH = 1024
 
 
 @dataclasses.dataclass(frozen=True)
-class Translation:
+class Translation(Hypotheses):
     """The translation of one sentence.
 
     Attributes:
@@ -29,28 +29,11 @@ class Translation:
         text, score, tokens, attention: those of the first hypothesis.
     """
 
-    hypotheses: tuple[Hypothesis, ...] = (Hypothesis(),)
-    truncated: bool = False
     source_tokens: list[str] = dataclasses.field(default_factory=list)
 
     @property
-    def text(self) -> str:
-        """The first hypothesis's, as are the next three."""
-        return self.hypotheses[0].text
-
-    @property
-    def score(self) -> float:
-        """Log-probability (nats) / length penalty."""
-        return self.hypotheses[0].score
-
-    @property
-    def tokens(self) -> list[str]:
-        """The vocabulary's pieces."""
-        return self.hypotheses[0].tokens
-
-    @property
     def attention(self) -> np.ndarray | None:
-        """See `Hypothesis`."""
+        """The first hypothesis's: see `Hypothesis`."""
         return self.hypotheses[0].attention
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 
 from t2t_lite.errors import UserError
 from t2t_lite.files import is_remote, lock_file, read_bytes
@@ -36,6 +37,15 @@ def held_lock(path, what):
         finally:
             with contextlib.suppress(OSError):  # Windows does not remove open files
                 os.remove(path)
+
+
+@contextlib.contextmanager
+def waiting_lock(path):
+    """Context manager that waits for the lock `path`, a local file that is left behind."""
+    while (lock := lock_file(path)) is None:
+        time.sleep(0.05)
+    with lock:
+        yield
 
 
 def _lock(path):

@@ -40,6 +40,11 @@ class RealEncoder:
             raise UserError(f"{shown(text)}: expected a number from {self.lowest:g} to {self.highest:g}.")
         return [1 + round((number - self.lowest) / (self.highest - self.lowest) * (self.STEPS - 1))]
 
+    @classmethod
+    def place(cls, ids):
+        """Returns the places of ids, floats, between the lowest number, 0, and the highest, 1; any arrays."""
+        return (ids - 1) / (cls.STEPS - 1)
+
     def value(self, place):
         """Returns the number at a place between the lowest, 0, and the highest, 1: what a model's logit means."""
         return self.lowest + float(place) * (self.highest - self.lowest)
@@ -48,7 +53,7 @@ class RealEncoder:
         """Returns the number of an id, or of a list of one id, as text; "" for padding."""
         step = (self.highest - self.lowest) / (self.STEPS - 1)
         digits = max(0, math.floor(-math.log10(step)))  # 4.3, not 4.29998, which is no more exact
-        numbers = (round(self.value((i - 1) / (self.STEPS - 1)), digits) for i in np.ravel(ids) if i)
+        numbers = (round(self.value(self.place(i)), digits) for i in np.ravel(ids) if i)
         return " ".join(f"{number:g}" for number in numbers)
 
     def pieces(self, ids):

@@ -8,7 +8,7 @@ from t2t_lite.config import HParams
 from t2t_lite.data import batching
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.split_facts import check_split
-from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
+from t2t_lite.data.splits import named_split
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError, shown
 from t2t_lite.training.output_scorer import OutputScorer
@@ -61,14 +61,12 @@ class BleuCallback(keras.callbacks.Callback):
                 raise UserError(f"{type(self).__name__}: {name}={shown(value)}: expected a whole number of at least 1.")
         self.problem = registry.problem(problem) if isinstance(problem, str) else problem
         self.hparams = hparams or HParams()
-        split = DatasetSplit.EVAL if split == FILE_TAGS[DatasetSplit.EVAL] else split
-        if split not in FILE_TAGS:
-            raise UserError(f"split={shown(split)}: expected one of {', '.join(FILE_TAGS)}.")
+        split = named_split(split)
         self.problem.check_data(data_dir)
         self.encoders = self.problem.get_feature_encoders(data_dir)
         self.paths, _ = check_split(self.problem, data_dir, split)
         self.max_examples, self.epochs, self.steps, self.verbose = max_examples, epochs, steps, verbose
-        self.search = {"beam_size": self.hparams.eval_beam_size, "alpha": self.hparams.eval_alpha, **search}
+        self.search = search
         self.history, self.signature, self.texts = [], "", []
         self._score = None
 

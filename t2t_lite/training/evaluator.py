@@ -86,7 +86,6 @@ class Evaluator:
         self._outputs = None
         if problem.eval_decode_metric and (translate_all or hparams.eval_decode_examples > 0):
             count = None if translate_all else hparams.eval_decode_examples
-            search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
             translator = Translator(model, encoders, hparams, problem)
             self._outputs = OutputScorer(translator, problem.eval_decode_metric, self._batches, paths, count, search)
         ids = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in problem.features.items()}

@@ -13,7 +13,7 @@ class OutputScorer:
         batches: tf.data.Dataset of the split's batches, {feature: ids}.
         paths: list of str, the records they are read from.
         count: int, how many evenly spaced examples; None: all.
-        search: dict of `SearchOptions`.
+        search: dict of `SearchOptions`, which override eval_beam_size and eval_alpha of the translator's hparams.
 
     Raises:
         UserError: damaged records, or an invalid search option.
@@ -22,7 +22,8 @@ class OutputScorer:
     def __init__(self, translator, metric, batches, paths, count=None, search=None):
         self._translator = translator
         self._metric = registry.metric(metric)
-        self._search = search or {}
+        hparams = translator.hparams
+        self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}
         translator.search_options(self._search)  # reports invalid values now, not at the first evaluation
         examples = [
             (inputs[inputs != 0].tolist(), targets[targets != 0].tolist())

@@ -1,11 +1,13 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
 from t2t_lite.errors import UserError
-from t2t_lite.files.lock import held_lock
+from t2t_lite.files.lock import held_lock, waiting_lock
 
 
 def test_only_one_process_is_in(tmp_path):
@@ -33,3 +35,19 @@ def test_a_folder_that_cannot_be_written(tmp_path):
         pass
     with held_lock("gs://bucket/lock", "x"):  # no locks there
         pass
+
+
+def test_a_lock_that_is_waited_for(tmp_path):
+    path, entered = str(tmp_path / "lock"), []
+
+    def wait():
+        with waiting_lock(path):
+            entered.append(time.monotonic())
+
+    with waiting_lock(path):
+        other = threading.Thread(target=wait)
+        other.start()
+        time.sleep(0.2)
+        left = time.monotonic()
+    other.join(10)
+    assert entered and entered[0] >= left
