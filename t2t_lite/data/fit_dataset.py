@@ -6,13 +6,16 @@ from t2t_lite.config import HParams
 from t2t_lite.data import batching
 from t2t_lite.data.split_facts import check_split, check_training_split
 from t2t_lite.data.splits import DatasetSplit, named_split
+from t2t_lite.errors import UserError
 from t2t_lite.text.real_encoder import RealEncoder
 
 
 def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
     """Returns a `tf.data.Dataset` of ({feature: ids}, labels), int32 [rows, length], padded with 0.
 
-    The labels are the targets; of numbers float32 [rows], their places between the lowest, 0, and the highest, 1.
+    The labels are the targets; of numbers float32 [rows], their places between the lowest, 0, and the highest, 1; of
+    masked ids int32 [n], those to be guessed, row by row, for the logits of `TransformerEncoder` have no others. A
+    problem of masked ids that has further tasks has a dict of labels, {feature: ids}.
 
     Args:
         problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
@@ -23,10 +26,17 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
             and what `preprocess_example` reads; None: the paper's.
 
     Raises:
-        UserError: the split does not exist, data are missing or damaged, or no example has a length within the limits.
+        UserError: the split does not exist, data are missing or damaged, or no example has a length within the limits;
+            or masked ids under a `tf.distribute` strategy of several replicas.
     """
     hparams = HParams() if hparams is None else hparams
     split = named_split(split)
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if problem.task == "masked_language_model" and replicas > 1:
+        raise UserError(  # Keras would share out rows and labels each for itself
+            f"{problem.full_name}: `fit` cannot share out masked ids to {replicas} replicas. Expected one, or the "
+            "Trainer."
+        )
     problem.check_data(data_dir)
     encoders = problem.get_feature_encoders(data_dir)
     if split == DatasetSplit.TRAIN:
@@ -35,11 +45,15 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
     else:
         paths, _ = check_split(problem, data_dir, split)
         batches = batching.evaluation_batches(problem, hparams, paths, encoders)
-    return batches.map(lambda batch: (batch, _labels(problem.task, batch)))
+    return batches.map(lambda batch: (batch, _labels(problem, batch)))
 
 
-def _labels(task, batch):
-    labels = batch["targets"]
-    if task == "regression":
-        return RealEncoder.place(tf.cast(labels, tf.float32))
-    return labels
+def _labels(problem, batch):
+    targets = batch["targets"]
+    if problem.task == "regression":
+        return RealEncoder.place(tf.cast(targets, tf.float32))
+    if problem.task != "masked_language_model":
+        return targets
+    guessed = tf.boolean_mask(targets, targets != 0)
+    further = {feature: batch[feature] for feature in problem.features if feature not in ("inputs", "targets")}
+    return {"targets": guessed, **further} if further else guessed

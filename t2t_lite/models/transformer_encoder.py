@@ -184,6 +184,7 @@ class TransformerEncoder(TransformerModel):
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.masked_ids_head = self.class_head = self.span_head = self.sentence_head = None
         if head == "masked_lm":
+            self.supports_jit = False  # for `fit`: XLA has no logits whose number depends on the targets
             self.softmax = self.embedding
             self.masked_ids_head = MaskedIdsHead(self.width, activation, norm_epsilon, matrices, name="ids_head", **own)
         elif head == "span":

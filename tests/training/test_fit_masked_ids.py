@@ -1,0 +1,81 @@
+"""Keras' `fit` on masked ids and the order of sentences: its loss is that of t2t-trainer's code on the same batch."""
+
+import keras
+import pytest
+import tensorflow as tf
+
+from t2t_lite import registry
+from t2t_lite.data import batching
+from t2t_lite.data.split_facts import check_split
+from t2t_lite.errors import UserError
+from t2t_lite.models import TransformerEncoder
+from t2t_lite.text.vocabulary import vocabulary_sizes
+from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
+from t2t_lite.training.objectives import mean_loss, objective_sums
+
+pytestmark = pytest.mark.slow
+
+SIZES = (
+    "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,batch_size=256,max_length=40,"
+    "attention_dropout=0,layer_prepostprocess_dropout=0"
+)
+DOCUMENTS = [[f"document {number} says {word}" for word in ("one", "two", "three")] for number in range(60)]
+TEXT = "\n\n".join(map("\n".join, DOCUMENTS))
+
+
+@pytest.fixture(scope="module", params=["masked_lm_own", "sentence_order_own", "next_sentence_own"])
+def prepared(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "a.txt").write_text(TEXT)
+    problem = registry.problem(request.param)
+    problem.configure([str(folder / "a.txt")], [str(folder / "a.txt")], vocab_size=300, sequence_length=30)
+    problem.generate_data(str(folder), str(folder))
+    return problem, str(folder)
+
+
+def compiled(problem, folder, rate):
+    hparams = registry.hparams("bert_tiny").of_model(TransformerEncoder).parse(SIZES)
+    hparams = problem.model_hparams(hparams)
+    model = TransformerEncoder.from_hparams(hparams, *vocabulary_sizes(problem.get_feature_encoders(folder)))
+    losses, metrics = SmoothedCrossEntropy(0.0), [MaskedAccuracy()]
+    if hparams.sentence_classes:
+        losses = {name: SmoothedCrossEntropy(0.0) for name in ("targets", "sentence")}
+        metrics = {name: [MaskedAccuracy()] for name in ("targets", "sentence")}
+    model.compile(keras.optimizers.Adam(rate), losses, metrics=metrics)
+    return model, hparams
+
+
+def test_the_loss_of_fit_is_that_of_the_trainer(prepared):
+    problem, folder = prepared
+    model, hparams = compiled(problem, folder, rate=0.0)
+    for split in ("train", "eval"):
+        paths, _ = check_split(problem, folder, split)
+        make = batching.training_batches if split == "train" else batching.evaluation_batches
+        batch = next(iter(make(problem, hparams, paths, problem.get_feature_encoders(folder))))
+        counts = {name: tf.cast(tf.math.count_nonzero(ids), tf.float32) for name, ids in batch.items()}
+        expected = float(mean_loss(objective_sums(model(batch), batch), counts))
+        batches = problem.dataset(folder, split, hparams)
+        tf.debugging.assert_equal(next(iter(batches))[0]["inputs"], batch["inputs"])
+        if split == "train":
+            found = model.fit(batches, steps_per_epoch=1, verbose=0).history["loss"][0]
+        else:
+            found = model.evaluate(batches.take(1), verbose=0, return_dict=True)["loss"]
+        assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_fit_learns_it(prepared):
+    problem, folder = prepared
+    model, hparams = compiled(problem, folder, rate=0.01)
+    dev = problem.dataset(folder, "eval", hparams)
+    before = model.evaluate(dev, verbose=0, return_dict=True)["loss"]
+    history = model.fit(problem.dataset(folder, "train", hparams), steps_per_epoch=40, validation_data=dev, verbose=0)
+    assert history.history["val_loss"][0] < 0.8 * before
+
+
+def test_replicas_among_which_masked_ids_cannot_be_shared_out_are_refused(prepared):
+    problem, folder = prepared
+    with (
+        tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope(),
+        pytest.raises(UserError, match="cannot share out masked ids to 2 replicas"),
+    ):
+        problem.dataset(folder)
