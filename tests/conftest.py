@@ -23,11 +23,15 @@ def pytest_collection():
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(20_000)  # of 700: a traced function makes many thousands of objects
         gc.enable()
 
 
 def pytest_collection_finish():
     """Splits the CPU into logical devices, which is only possible before TensorFlow runs its first operation.
+
+    Nor are graphs optimized in this process: that takes longer than all that is computed here by the optimized ones.
+    The commands that tests start in processes of their own do optimize theirs, as for users.
 
     Where no collected test module has imported TensorFlow it is not imported here either: that takes ten seconds.
     """
@@ -36,6 +40,7 @@ def pytest_collection_finish():
 
         cpu = tf.config.list_physical_devices("CPU")[0]
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * LOGICAL_CPUS)
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
 def pytest_collection_modifyitems(items):
