@@ -8,6 +8,7 @@ from keras import ops
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
+from t2t_lite.models.describe import shapes_only
 from t2t_lite.training import SmoothedCrossEntropy
 from tests.layers.backend import check_gradients
 from tests.layers.kinds import MUSIC, RELATIVE, RELATIVE_VALUES, RESTRICTED
@@ -63,7 +64,7 @@ def rng():
 @pytest.mark.slow
 @pytest.mark.parametrize("name, expected", [("transformer_base_v1", 63_045_632), ("transformer_big_v1", 214_171_648)])
 def test_parameters_of_the_paper(name, expected):
-    model = registry.model("transformer").from_hparams(registry.hparams(name), 37_000)
+    model = shapes_only(Transformer, registry.hparams(name), 37_000)
     assert sum(int(np.prod(w.shape)) for w in model.trainable_weights) == expected
 
 
