@@ -44,6 +44,16 @@ def _gpt2(folder):
     return t2t_lite.load(str(folder / "run"))
 
 
+def _decided(columns):
+    """Returns the rows without contexts of few letters, whose answers are equally probable but for rounding."""
+    if "context" not in columns:
+        return columns
+    rows = [*zip(*columns.values(), strict=True)]
+    kept = [row for row in rows if all(len(text) <= 8 * len({*text}) for text in row)]
+    assert len(kept) > len(rows) / 2
+    return dict(zip(columns, map(list, zip(*kept, strict=True)), strict=True))
+
+
 # {kind: (folder -> what answers, settings of the export, {signature: (columns, numbers)})}
 KINDS = {
     "translation": (
@@ -67,7 +77,7 @@ KINDS = {
     **{
         f"encoder: {name}": (
             lambda folder, kind=kind: make_predictor(kind, folder), {"max_input_length": 24} | kind.settings,
-            {signature: (kind.columns, {}) for signature in ("predict", "features")},
+            {signature: (_decided(kind.columns), {}) for signature in ("predict", "features")},
         )
         for name, kind in ENCODERS.items()
     },
