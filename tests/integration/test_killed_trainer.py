@@ -82,13 +82,12 @@ def wait_for_save(process, output_dir, step):
     raise AssertionError(f"no save at step {step}: {finish(process)}")
 
 
-@pytest.mark.slow  # three processes that train
-def test_killed_while_saving_and_while_evaluating_ends_as_if_never_killed(data_dir, call_command, tmp_path):
+@pytest.mark.slow  # four processes that train
+def test_killed_while_saving_and_while_evaluating_ends_as_if_never_killed(data_dir, tmp_path):
     """In the save of step 40, then in the evaluation after it, which is long: it is traced."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     more = ["--logical_cpus=2", "--schedule=continuous_train_and_eval", "--eval_steps=1"]
-    flags = replaced(FLAGS, *more, f"--data_dir={data_dir}", f"--output_dir={whole}")
-    assert call_command("t2t-trainer", *flags).status == 0
+    assert finish(start(data_dir, whole, *more))[0] == 0
     for wait in (wait_for_save, wait_for_checkpoint):
         process = start(data_dir, killed, *more)
         wait(process, killed, 40)
