@@ -51,8 +51,12 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _custom_gradients_are_forgotten():
-    """TensorFlow registers what `tf.custom_gradient` makes in a graph, with this graph, for good: gigabytes in all."""
+def _what_is_left_is_not_searched():
+    """Frees what a module's tests leave, and keeps the garbage collector from the rest: caches that stay.
+
+    Keras collects garbage in each layer that it quantizes, which takes a second where the whole heap is searched.
+    TensorFlow registers what `tf.custom_gradient` makes in a graph, with this graph, for good: gigabytes in all.
+    """
     yield
     if "tensorflow" in sys.modules:
         from tensorflow.python.framework import ops
@@ -60,3 +64,5 @@ def _custom_gradients_are_forgotten():
         gradients = getattr(ops.gradient_registry, "_registry", {})  # its own name for them; without it they stay
         for name in [name for name in gradients if name.startswith("CustomGradient-")]:
             del gradients[name]
+        gc.collect()
+        gc.freeze()
