@@ -95,7 +95,7 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
     walk = ladder.walk if ladder else functools.partial(_walk, batch_size=hparams.batch_size)
     planned = pools.scan(none, _planner(walk, seed if shuffle else None))
     batches = planned.flat_map(functools.partial(_cut, problem, pad=ladder.pad if ladder else _padded))
-    return _ahead(corrupted(problem, batches, seed, is_stream=True))
+    return ahead(corrupted(problem, batches, seed, is_stream=True))
 
 
 def evaluation_batches(problem, hparams, paths, encoders=None):
@@ -111,11 +111,11 @@ def evaluation_batches(problem, hparams, paths, encoders=None):
         order, bounds = _walk(pool, hparams.batch_size, descending=True)
         return _cut(problem, pool, order, bounds[:-1], bounds[1:], pad=_padded)
 
-    return _ahead(corrupted(problem, pools.flat_map(sort_and_cut), hparams.random_seed))
+    return ahead(corrupted(problem, pools.flat_map(sort_and_cut), hparams.random_seed))
 
 
-def _ahead(batches):
-    """Makes batches while others are used.
+def ahead(batches):
+    """Returns a dataset that makes batches while others are used.
 
     Nothing is left to tf.data to tune, and the thread that would is a fault: it sleeps for up to a minute, and who
     deletes an iterator waits for it (`Model::OptimizeLoop`, tensorflow/core/framework/model.cc, TensorFlow 2.21).

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.data import batching
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError
@@ -53,4 +54,4 @@ def sliding_batches(problem, hparams, paths, encoders, stride):
         return {"targets": row, "scored": tf.where(is_new, row, 0)}
 
     windows = tf.data.Dataset.from_tensor_slices(starts).map(window)
-    return windows.padded_batch(max(1, hparams.batch_size // length)).prefetch(2)
+    return batching.ahead(windows.padded_batch(max(1, hparams.batch_size // length)))
