@@ -10,10 +10,10 @@ import logging
 import types
 
 from t2t_lite import registry
-from t2t_lite.data.own_files import FLAGS
+from t2t_lite.data.own_files import FLAGS, are_strings_or_none
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem
 from t2t_lite.errors import UserError, shown
-from t2t_lite.problems.labelled_own import LabelledOwn, are_labels, remembered
+from t2t_lite.problems.labelled_own import LabelledOwn, remembered
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -23,7 +23,7 @@ class ClassifyOwn(LabelledOwn, Text2ClassProblem):
     """Texts with a label each, given to `configure`."""
 
     columns = ("label", "text")
-    _CONFIG = types.MappingProxyType(remembered(class_labels=are_labels))
+    _CONFIG = types.MappingProxyType(remembered(class_labels=are_strings_or_none))
 
     @property
     def num_classes(self):

@@ -1,7 +1,6 @@
 """What the problems on the user's own labelled files share: flags, and reading all files before any work."""
 
 from t2t_lite.corpora.labelled_files import read_columns
-from t2t_lite.data import own_files
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError, counted
 from t2t_lite.problems import own_vocabulary
@@ -48,19 +47,13 @@ class LabelledOwn(OwnVocabulary):
         Raises:
             UserError: a flag is missing or malformed, or a file does not exist.
         """
-        given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
-        for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
-            if not given[split]:
-                raise UserError(
-                    f"{self.name}: missing --{own_files.FLAGS[split]}. Expected {self.expected_lines}: "
-                    f"{self.example_flags}."
-                )
+        described = self.described_files(train_files, dev_files, test_files)
         self.remember(
             {
                 **dict.fromkeys(self._CONFIG),  # the labels are not known yet
                 "problem": self.name,
                 **self.vocabulary_config(vocab_size, vocab_type, vocab_from, max_samples_for_vocab),
-                "files": {split: own_files.describe_files(split, paths) for split, paths in given.items() if paths},
+                "files": described,
             }
         )
 
@@ -97,8 +90,3 @@ class LabelledOwn(OwnVocabulary):
                 f"{self.paths_of(DatasetSplit.TRAIN)}: {counted(len(found), what)}. Expected 2 to {MOST_LABELS:,}."
             )
         return found
-
-
-def are_labels(labels):
-    """Returns whether a JSON value is a list of labels, or None: not known yet."""
-    return labels is None or (isinstance(labels, list) and all(isinstance(label, str) for label in labels))

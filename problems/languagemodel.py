@@ -218,50 +218,15 @@ class Enwik8L65k(PublishedText):
             yield {"targets": [byte + ByteTextEncoder.num_reserved_ids for byte in row]}
 
 
-@register_problem
-class Enwik8L32k(Enwik8L65k):
-    """As `enwik8_l65k`, in rows of 32,768."""
-
-    sequence_length = 32768
-
-
-@register_problem
-class Enwik8L16k(Enwik8L65k):
-    """As `enwik8_l65k`, in rows of 16,384."""
-
-    sequence_length = 16384
-
-
-@register_problem
-class Enwik8L8k(Enwik8L65k):
-    """As `enwik8_l65k`, in rows of 8,192."""
-
-    sequence_length = 8192
-
-
-@register_problem
-class Enwik8L4k(Enwik8L65k):
-    """As `enwik8_l65k`, in rows of 4,096."""
-
-    sequence_length = 4096
-
-
-@register_problem
-class Enwik8L2k(Enwik8L65k):
-    """As `enwik8_l65k`, in rows of 2,048."""
-
-    sequence_length = 2048
-
-
-@register_problem
-class Enwik8L1k(Enwik8L65k):
-    """As `enwik8_l65k`, in rows of 1,024."""
-
-    sequence_length = 1024
-
-
-@register_problem
-class Enwik8L512(Enwik8L65k):
-    """As `enwik8_l65k`, in rows of 512."""
-
-    sequence_length = 512
+for _name, _length in (
+    ("Enwik8L32k", 2**15),
+    ("Enwik8L16k", 2**14),
+    ("Enwik8L8k", 2**13),
+    ("Enwik8L4k", 2**12),
+    ("Enwik8L2k", 2**11),
+    ("Enwik8L1k", 2**10),
+    ("Enwik8L512", 2**9),
+):
+    _doc = f"As `enwik8_l65k`, in rows of {_length:,}."
+    _made = type(_name, (Enwik8L65k,), {"__module__": __name__, "__doc__": _doc, "sequence_length": _length})
+    globals()[_name] = register_problem(_made)  # importable, as in tensor2tensor

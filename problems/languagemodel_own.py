@@ -11,10 +11,8 @@ import types
 
 from t2t_lite import registry
 from t2t_lite.console import Progress
-from t2t_lite.data import own_files
 from t2t_lite.data.own_files import OwnFiles
-from t2t_lite.data.problem import FILE_TAGS, ChoppedTextProblem, DatasetSplit, VocabType
-from t2t_lite.errors import UserError
+from t2t_lite.data.problem import FILE_TAGS, ChoppedTextProblem, VocabType
 from t2t_lite.problems import own_vocabulary
 from t2t_lite.problems.own_vocabulary import OwnVocabulary
 from t2t_lite.ranges import SEQUENCE_LENGTH, typed_value
@@ -50,19 +48,14 @@ class LanguagemodelOwnCharacters(OwnFiles, ChoppedTextProblem):
         self._configure(train_files, dev_files, test_files, sequence_length)
 
     def _configure(self, train_files, dev_files, test_files, sequence_length, **vocabulary):
-        given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
-        for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
-            if not given[split]:
-                raise UserError(
-                    f"{self.name}: missing --{own_files.FLAGS[split]}. Expected text files: {self.example_flags}."
-                )
+        described = self.described_files(train_files, dev_files, test_files)
         length = typed_value("--sequence_length", sequence_length, int | None, SEQUENCE_LENGTH)
         self.remember(
             {
                 "problem": self.name,
                 "sequence_length": self.default_length if length is None else length,
                 **vocabulary,
-                "files": {split: own_files.describe_files(split, paths) for split, paths in given.items() if paths},
+                "files": described,
             }
         )
 

@@ -6,10 +6,12 @@ The files, the rows and the vocabulary are as those of `languagemodel_own`; what
 batch is read, so that each epoch has other masks (RoBERTa's dynamic masking).
 """
 
+import hashlib
 import types
 
 from t2t_lite import registry
 from t2t_lite.corpora import plain_text
+from t2t_lite.data.own_files import are_strings_or_none
 from t2t_lite.data.problem import VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.problems.languagemodel_own import LanguagemodelOwn
@@ -32,7 +34,7 @@ class MaskedLmOwn(LanguagemodelOwn):
             **LanguagemodelOwn._CONFIG,
             "mask_rate": lambda rate: isinstance(rate, float) and rate in MASK_RATE,
             "mask_unit": lambda unit: unit in MASK_UNITS,
-            "phrases": lambda phrases: phrases is None or all(isinstance(phrase, str) for phrase in phrases),
+            "phrases": are_strings_or_none,
         }
     )
 
@@ -84,6 +86,16 @@ class MaskedLmOwn(LanguagemodelOwn):
             if not phrases:
                 raise UserError(f"--phrase_file={phrase_file}: all its lines are blank. Expected a phrase per line.")
         self.remember({**self.config, "mask_rate": rate, "mask_unit": unit, "phrases": phrases})
+
+    def generation_settings(self):
+        """Returns also how ids are masked, which the folder remembers, so that a change of it is refused."""
+        phrases = "\n".join(self.config.get("phrases") or ())
+        return {
+            **super().generation_settings(),
+            "mask_rate": self.config["mask_rate"],
+            "mask_unit": self.config["mask_unit"],
+            "phrases": {"sha256": hashlib.sha256(phrases.encode()).hexdigest()} if phrases else None,
+        }
 
     @property
     def additional_reserved_tokens(self):

@@ -12,7 +12,7 @@ from t2t_lite.data.problem import DatasetSplit, VocabType
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
 from t2t_lite.ranges import PAIRS, Range, typed_value
-from t2t_lite.text.subwords import LONGEST_SYMBOL, is_symbol
+from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 
 _WEIGHT = Range(most=1000, above=0)
 VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that can be learned
@@ -140,11 +140,7 @@ def check_vocabulary(languages, vocab_size, target_vocab_size, vocab_type, vocab
                 f"{flag}: {shown(symbol)}: expected symbols without blanks, such as <2de>, of at most {LONGEST_SYMBOL} "
                 "characters."
             )
-        if (
-            symbol in ("<pad>", "</s>", "<unk>")
-            or re.fullmatch(r"<0x[0-9A-F]{2}>", symbol)
-            or symbols.count(symbol) > 1
-        ):
+        if RESERVED.fullmatch(symbol) or symbols.count(symbol) > 1:
             raise UserError(f"{flag}: {symbol} is in the vocabulary already. Choose another symbol, or leave it out.")
     typed_value("--max_samples_for_vocab", max_samples, int | None, PAIRS)
     return {**sizes, **how, "vocab_from": None}

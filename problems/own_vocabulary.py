@@ -1,4 +1,4 @@
-"""The one vocabulary of a problem on the user's own files."""
+"""The vocabulary of a problem on the user's own files."""
 
 import os
 
@@ -59,13 +59,13 @@ class OwnVocabulary(OwnFiles):
 
     @property
     def existing_vocabularies(self):
-        """The vocabulary that is used, {feature: path}; {} to learn one."""
-        return self.config["vocab_from"] or {}
+        """The vocabularies that are used, {feature: path}; {} to learn one."""
+        return self.config.get("vocab_from") or {}
 
     @property
     def max_samples_for_vocab(self):
         """Number of samples that the vocabulary is learned from."""
-        return self.config["max_samples_for_vocab"] or super().max_samples_for_vocab
+        return self.config.get("max_samples_for_vocab") or super().max_samples_for_vocab
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
         """See `Text2TextProblem.get_or_create_vocab`."""

@@ -56,8 +56,6 @@ class ParsingProblem(Text2TextProblem):
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Reads all trees once, so that a bad line is found before any work; then makes the vocabularies."""
-        import tensorflow as tf
-
         lines, tokens, tagged = [], set(), []
         for split in (described["split"] for described in self.dataset_splits):
             progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "trees")
@@ -68,22 +66,20 @@ class ParsingProblem(Text2TextProblem):
                     tagged += tree.pos()
             progress.done()
         model, table, tags = self._paths(data_dir)
-        if not tf.io.gfile.exists(model):
+        if not files.exists(model):
             subwords.train_sentencepiece(lines, model.removesuffix(".model"), self.approx_vocab_size)
-        if not tf.io.gfile.exists(table):
+        if not files.exists(table):
             entries = ["<pad>", "<EOS>", _UNKNOWN_TOKEN, *sorted(tokens)]
             files.write_bytes(table, ("\n".join(entries) + "\n").encode())
-        if not tf.io.gfile.exists(tags):
+        if not files.exists(tags):
             files.write_json(tags, tag_alignment.learn_tags(tagged))
 
     def feature_encoders(self, data_dir):
         """Returns the encoders of words and of tokens. Raises `UserError` where a file, or nltk, is missing."""
-        import tensorflow as tf
-
         trees.import_nltk()  # evaluation and decoding will need it; whoever lacks it should be told now
         model, table, tags = self._paths(data_dir)
         for path in (model, table, tags):
-            if not tf.io.gfile.exists(path):
+            if not files.exists(path):
                 raise UserError(
                     f"{path}: no such vocabulary. Run: t2t-datagen --problem={self.name} --data_dir={data_dir}"
                 )

@@ -168,43 +168,7 @@ class Squad(PublishedFiles, SpanProblem):
         return squad_samples(os.path.join(tmp_dir, self.text_files[dataset_split]))
 
 
-@register_problem
-class SentimentIMDBCharacters(SentimentIMDB):
-    """As `sentiment_imdb`, by UTF-8 bytes."""
-
-    vocab_type = VocabType.CHARACTER
-
-
-@register_problem
-class SentimentSSTBinaryCharacters(SentimentSSTBinary):
-    """As `sentiment_sst_binary`, by UTF-8 bytes."""
-
-    vocab_type = VocabType.CHARACTER
-
-
-@register_problem
-class ColaCharacters(Cola):
-    """As `cola`, by UTF-8 bytes."""
-
-    vocab_type = VocabType.CHARACTER
-
-
-@register_problem
-class MultiNLICharacters(MultiNLI):
-    """As `multi_nli`, by UTF-8 bytes."""
-
-    vocab_type = VocabType.CHARACTER
-
-
-@register_problem
-class StanfordNLICharacters(StanfordNLI):
-    """As `stanford_nli`, by UTF-8 bytes."""
-
-    vocab_type = VocabType.CHARACTER
-
-
-@register_problem
-class RTECharacters(RTE):
-    """As `rte`, by UTF-8 bytes."""
-
-    vocab_type = VocabType.CHARACTER
+for _base in (SentimentIMDB, SentimentSSTBinary, Cola, MultiNLI, StanfordNLI, RTE):
+    _name, _doc = f"{_base.__name__}Characters", f"As `{_base.name}`, by UTF-8 bytes."
+    _made = type(_name, (_base,), {"__module__": __name__, "__doc__": _doc, "vocab_type": VocabType.CHARACTER})
+    globals()[_name] = register_problem(_made)  # importable, as in tensor2tensor

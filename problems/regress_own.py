@@ -29,6 +29,10 @@ class RegressOwn(LabelledOwn, Text2RealProblem):
     def find_labels(self):
         """See `LabelledOwn.find_labels`."""
         numbers = [number for split in self.config["files"] for _, number in self._numbered(split)]
+        if not numbers:
+            raise UserError(
+                f"{self.paths_of(DatasetSplit.TRAIN)}: all lines are blank. Expected {self.expected_lines}."
+            )
         lowest, highest = min(numbers), max(numbers)
         if lowest == highest:
             raise UserError(

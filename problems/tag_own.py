@@ -11,10 +11,11 @@ import types
 
 from t2t_lite import registry
 from t2t_lite.corpora.labelled_files import read_conll
+from t2t_lite.data.own_files import are_strings_or_none
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem
 from t2t_lite.errors import UserError, shown
 from t2t_lite.evaluation.entities import are_of_entities
-from t2t_lite.problems.labelled_own import LabelledOwn, are_labels, remembered
+from t2t_lite.problems.labelled_own import LabelledOwn, remembered
 
 
 @registry.register_problem
@@ -23,7 +24,7 @@ class TagOwn(LabelledOwn, Text2TagProblem):
 
     example_flags = "--train_files=train.conll --dev_files=dev.conll"
     expected_lines = "lines of word<TAB>tag, and a blank line after each sentence"
-    _CONFIG = types.MappingProxyType(remembered(tags=are_labels))
+    _CONFIG = types.MappingProxyType(remembered(tags=are_strings_or_none))
 
     def tags(self, data_dir):
         """Returns the tags, sorted."""

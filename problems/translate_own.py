@@ -17,21 +17,21 @@ from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.filters import PairFilter, pair_hash
 from t2t_lite.corpora.held_out import find_bound, is_held_out
 from t2t_lite.data import own_files
-from t2t_lite.data.own_files import OwnFiles
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem, VocabType
+from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.errors import UserError
 from t2t_lite.problems import own_flags
+from t2t_lite.problems.own_vocabulary import OwnVocabulary
 from t2t_lite.problems.vocabulary_sources import count_pieces
 
 _LOGGER = logging.getLogger("t2t_lite")
 
 
 @registry.register_problem
-class TranslateOwn(OwnFiles, TranslateProblem):
+class TranslateOwn(OwnVocabulary, TranslateProblem):
     """Parallel corpora given as files: see `configure`. Once generated, everything is read from the data folder."""
 
     config_filename = "problem.json"
-    _CONFIG = types.MappingProxyType({**OwnFiles._CONFIG, **own_flags.REMEMBERED})
+    _CONFIG = types.MappingProxyType({**OwnVocabulary._CONFIG, **own_flags.REMEMBERED})
     example_flags = "--train_files=a.en,a.de"
 
     def configure(
@@ -151,29 +151,14 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         return tuple(languages) if languages else None
 
     @property
-    def vocab_type(self):
-        """The kind of vocabulary that is learned."""
-        return VocabType((self._config or {}).get("vocab_type") or VocabType.SUBWORD.value)
-
-    @property
     def approx_target_vocab_size(self):
         """The size of the targets' own vocabulary; None: both sides share one."""
         return self._recall("target_vocab_size")
 
     @property
-    def existing_vocabularies(self):
-        """The models that are reused, {"inputs": path, "targets": path}; {} to learn one."""
-        return self._recall("vocab_from") or {}
-
-    @property
     def additional_reserved_tokens(self):
         """The user's own symbols, a tuple."""
         return tuple(self._recall("user_defined_symbols") or ())
-
-    @property
-    def max_samples_for_vocab(self):
-        """Number of pairs that the vocabulary is learned from."""
-        return self._recall("max_samples_for_vocab") or TranslateProblem.max_samples_for_vocab
 
     @property
     def dataset_splits(self):
@@ -223,11 +208,6 @@ class TranslateOwn(OwnFiles, TranslateProblem):
         if self._recall("held_out") and "held_out_below" not in self.config:
             self._draw_held_out(self._training_pairs())
         return self._training_pairs(dataset_split)
-
-    def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
-        """See `Text2TextProblem.get_or_create_vocab`."""
-        self.read_config(data_dir)
-        return super().get_or_create_vocab(data_dir, tmp_dir, force_get)
 
     def _corpora(self, split):
         """Returns the [path, …] of each corpus of a split."""

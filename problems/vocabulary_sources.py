@@ -51,7 +51,8 @@ def count_pieces(path):
 def _in_folder(flag, folder, languages):
     problem = registry.problem(_problem_name(flag, folder))
     encoders = problem.get_feature_encoders(folder)
-    encoders = {"inputs": encoders["targets"], **encoders}  # of a language model the same
+    texts = [name for name in ("inputs", "targets") if name in getattr(problem, "text_features", encoders)]
+    encoders = {"inputs": encoders[texts[0]], "targets": encoders[texts[-1]]}  # of one text the same
     for encoder in encoders.values():
         if not isinstance(encoder, vocabulary_files.OF_PIECES):
             raise UserError(f"{flag}: the vocabulary of {problem.full_name} has no pieces. Expected one of pieces.")

@@ -15,7 +15,7 @@ import urllib.request
 
 from t2t_lite import files
 from t2t_lite.console import Progress
-from t2t_lite.corpora import archives, plain_text, source_files
+from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.errors import UserError, first_line
 from t2t_lite.files.hashes import file_sha256
 
@@ -41,18 +41,16 @@ def provide(sources, tmp_dir, checksums=None):
         checksums: {url: (bytes, SHA-256 in hex)} of published archives.
 
     Raises:
-        UserError: a download fails (the message says which file to put where), `tmp_dir` is not writable, or an
-            archive is not the one it should be.
+        UserError: a download fails (the message says which file to put where), `tmp_dir` is not writable, or a file
+            is not the one it should be.
     """
-    import tensorflow as tf
-
     checksums = checksums or {}
     for url, members in sources:
         path = os.path.join(tmp_dir, source_files.archive_name(url))
-        is_there = source_files.find_members(tmp_dir, members, url) is not None or tf.io.gfile.exists(path)
+        is_there = source_files.find_members(tmp_dir, members, url) is not None or files.exists(path)
         if not is_there and "://" in url:
             _download(url, tmp_dir, checksums.get(url))
-        if archives.is_archive(path) and tf.io.gfile.exists(path):
+        if files.exists(path):
             _check(path, url, checksums.get(url))
 
 
@@ -67,11 +65,9 @@ def find_prepared(name, splits, tmp_dir):
         splits: list of str, the names of the splits that it must have.
         tmp_dir: the folder.
     """
-    import tensorflow as tf
-
     for root in (os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets", tmp_dir):
         versions = files.list_files(os.path.join(os.path.expanduser(root), name), ".*")
-        found = [folder for folder in versions if tf.io.gfile.exists(os.path.join(folder, "dataset_info.json"))]
+        found = [folder for folder in versions if files.exists(os.path.join(folder, "dataset_info.json"))]
         for folder in sorted(found, key=version_order, reverse=True):
             if set(splits) <= set(_builder(folder).info.splits):
                 return folder
@@ -138,7 +134,7 @@ def read_prepared(folder, split, languages):
 
 
 def _check(path, url, expected):
-    """Raises `UserError` where an archive is not the one that was recorded or published."""
+    """Raises `UserError` where a file is not the one that was recorded or published."""
     import tensorflow as tf
 
     length = tf.io.gfile.stat(path).length

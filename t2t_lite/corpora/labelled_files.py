@@ -7,6 +7,8 @@ from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.files.safe_json import strict_json
 
+_HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: JSON can escape one, but no text holds it
+
 
 def read_columns(path, columns):
     """Yields (list of str, place for messages) for every line of columns divided by a tab; blank lines are left out.
@@ -126,18 +128,22 @@ def read_squad(path, with_answers=True):
         raise _not_squad(path)
     for paragraph in paragraphs:
         try:
-            context, questions = paragraph["context"], paragraph["qas"]
+            context, questions = _text(paragraph["context"]), paragraph["qas"]
             for found in questions:
-                if not all(isinstance(text, str) for text in (context, found["id"], found["question"])):
-                    raise _not_squad(path)
-                place = f"{path}, question {shown(found['id'])}"
+                name, question = _text(found["id"]), _text(found["question"])
+                place = f"{path}, question {shown(name)}"
                 answers = found["answers"] if with_answers else ()
-                spans = [_span(context, answer["answer_start"], answer["text"], place) for answer in answers]
+                spans = [_span(context, answer["answer_start"], _text(answer["text"]), place) for answer in answers]
                 if with_answers and not spans:
                     raise UserError(f"{place}: has no answer. Expected one at least, a part of the context.")
-                yield Question(found["id"], found["question"], context, spans, place)
+                yield Question(name, question, context, spans, place)
         except (TypeError, KeyError):
             raise _not_squad(path) from None
+
+
+def _text(value):
+    """Returns a text of JSON, with U+FFFD for half a surrogate pair. Raises `TypeError` for what is no text."""
+    return _HALVES.sub("\ufffd", value)
 
 
 def _span(context, start, text, place):

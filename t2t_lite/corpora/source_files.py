@@ -53,8 +53,6 @@ def find_members(folder, members, url):
     A source is a path or an `archives.Member`. The result for the "tsv" form, and for ("text", file or pattern), is all
     matching paths, or (archive, pattern, url).
     """
-    import tensorflow as tf
-
     has_pattern = members[0] in ("tsv", "text")
     if has_pattern:
         inner, name = os.path.split(members[-1])
@@ -62,10 +60,10 @@ def find_members(folder, members, url):
     else:
         names = members[1:] if members[0] == "tmx" else members
         paths = [os.path.join(folder, name) for name in names]
-    if paths and all(map(tf.io.gfile.exists, paths)):
+    if paths and all(map(files.exists, paths)):
         return paths
     archive = os.path.join(folder, archive_name(url))
-    if not archives.is_archive(archive) or not tf.io.gfile.exists(archive):
+    if not archives.is_archive(archive) or not files.exists(archive):
         return None
     if has_pattern:
         return archive, members[-1], url

@@ -46,7 +46,6 @@ class Problem:
     targets_are_places = False
     cuts_rows = False
     beam_options = None
-    vocab_type = None
 
     def __init__(self, was_reversed: bool = False, was_copy: bool = False):
         self.was_reversed = was_reversed

@@ -17,6 +17,7 @@ from t2t_lite.data import batch_shapes, length_histogram, split_facts
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import counted
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
 _EXAMPLES, _WITH_PIECES = 10, 2
@@ -133,14 +134,15 @@ def _sides(problem, encoders, facts, sample):
             f"{name} ({languages[name]})" if languages.get(name) else name,
             encoders.get(name),
             {int(length): count for length, count in facts["side_lengths"][name].items()},
-            of_name if problem.features.get(name) == 1 else [_without_end(ids) for ids in of_name],
+            of_name if problem.features.get(name) == 1 else [_without_end(ids, encoders.get(name)) for ids in of_name],
         )
         for name, of_name in sample.items()
     ]
 
 
-def _without_end(ids):
-    return [i for i in ids if i not in (EOS_ID, PAD_ID)]
+def _without_end(ids, encoder):
+    hidden = (PAD_ID,) if isinstance(encoder, ClassLabelEncoder) else (EOS_ID, PAD_ID)  # the first tag's id is 1, too
+    return [i for i in ids if i not in hidden]
 
 
 # Paragraphs.

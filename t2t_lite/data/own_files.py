@@ -15,6 +15,11 @@ _BYTES_A_SHARD = 2**24
 _MOST_SHARDS = 100
 
 
+def are_strings_or_none(values):
+    """Returns whether a JSON value is a list of str, or None: not known yet, or not asked for."""
+    return values is None or _are_strings(values)
+
+
 class OwnFiles:
     """Mixin, to be listed before the problem's base class. Subclasses define `configure`, which calls `remember` last.
 
@@ -23,9 +28,11 @@ class OwnFiles:
 
     Attributes:
         example_flags: flags shown in the error for a user who has given none.
+        expected_lines: what a file holds, for messages.
     """
 
     example_flags = "--train_files=a.en,a.de --dev_files=b.en,b.de"
+    expected_lines = "text files"
     vocab_size_is_approximate = False  # it was typed
 
     _CONFIG = types.MappingProxyType(
@@ -33,7 +40,7 @@ class OwnFiles:
             "vocab_size": lambda size: _is_size(size),
             "target_vocab_size": lambda size: size is None or _is_size(size),
             "languages": lambda codes: codes is None or (_are_strings(codes) and len(codes) == 2),
-            "user_defined_symbols": lambda symbols: symbols is None or _are_strings(symbols),
+            "user_defined_symbols": are_strings_or_none,
             "max_samples_for_vocab": lambda count: count is None or _is_size(count),
             "vocab_from": lambda paths: not paths or are_paths_of(paths, "inputs", "targets"),
             "files": lambda splits: _is_dict(splits) and all(map(_are_files, splits.values())),
@@ -50,17 +57,29 @@ class OwnFiles:
         """Name of the file in the data folder."""
         return f"{self.name}.json"
 
+    def described_files(self, train_files, dev_files, test_files):
+        """Returns {split: [{"path", "bytes"}, …]}, the "files" of `remember`; `test_files` may be empty.
+
+        Raises:
+            UserError: there are none to train on or none to evaluate on, or a path is not that of a file.
+        """
+        given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
+        for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+            if not given[split]:
+                raise UserError(
+                    f"{self.name}: missing --{FLAGS[split]}. Expected {self.expected_lines}: {self.example_flags}."
+                )
+        return {split: describe_files(split, paths) for split, paths in given.items() if paths}
+
     def remember(self, config):
         """Stores the arguments of `configure`."""
         self._config, self._config_from = config, None
 
     def read_config(self, data_dir):
         """Returns the configuration of `configure` or of the data folder. Raises `UserError` if there is neither."""
-        import tensorflow as tf
-
         if self._config is None or self._config_from not in (None, data_dir):
             path = os.path.join(data_dir, self.config_filename)
-            if not tf.io.gfile.exists(path):
+            if not files.exists(path):
                 raise UserError(
                     f"{path}: no such file. Expected a folder written by: t2t-datagen --problem={self.name} "
                     f"{self.example_flags} --data_dir={data_dir}"

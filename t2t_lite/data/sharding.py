@@ -20,6 +20,7 @@ import random
 import re
 import struct
 import threading
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import tensorflow as tf
@@ -28,7 +29,7 @@ from t2t_lite import files
 from t2t_lite.data.manifests import check_facts
 from t2t_lite.data.records import SIDES, serialize
 from t2t_lite.data.split_facts import Facts, check_examples
-from t2t_lite.errors import UserError
+from t2t_lite.errors import Failure, UserError
 from t2t_lite.quiet_import import import_tensorflow
 
 CHUNK_FORMAT = 2  # to be increased when chunks of an earlier version can no longer be used
@@ -135,14 +136,14 @@ class Chunks:
 
 @contextlib.contextmanager
 def chunks_removed_on_failure(paths):
-    """Context that removes the chunks beside the shards `paths` after an error, except if the disk is full.
+    """Context that removes the chunks beside the shards `paths` after an error in the samples.
 
-    In that case, the finished chunks can be used when there is space again.
+    After any other one, such as a full disk or a killed process, the same command goes on from the finished chunks.
     """
     try:
         yield
     except Exception as error:
-        if not _is_disk_full(error):
+        if not (isinstance(error, Failure) or _is_disk_full(error)):
             remove_chunks(paths)
         raise
 
@@ -182,15 +183,21 @@ class _Runner:
         So do the others, unless `starts_processes` is set or processes already run: starting them takes seconds.
         """
         waiting = collections.deque()
-        for number, (function, *arguments) in enumerate(tasks):
-            if number == 0 or self._num_workers < 2 or not (self._pool or starts_processes):
-                yield function(*arguments)
-                continue
-            if len(waiting) == 2 * self._num_workers:
+        try:
+            for number, (function, *arguments) in enumerate(tasks):
+                if number == 0 or self._num_workers < 2 or not (self._pool or starts_processes):
+                    yield function(*arguments)
+                    continue
+                if len(waiting) == 2 * self._num_workers:
+                    yield waiting.popleft().result()
+                waiting.append(self._start().submit(function, *arguments))
+            while waiting:
                 yield waiting.popleft().result()
-            waiting.append(self._start().submit(function, *arguments))
-        while waiting:
-            yield waiting.popleft().result()
+        except BrokenProcessPool:
+            raise Failure(
+                "a process that encodes was killed, most often because memory ran out (each takes some 600 MB). Run "
+                "the same command with a smaller --num_workers: it goes on from what is finished."
+            ) from None
 
     def _start(self):
         if self._pool is None:

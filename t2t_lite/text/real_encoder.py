@@ -54,7 +54,7 @@ class RealEncoder:
         step = (self.highest - self.lowest) / (self.STEPS - 1)
         digits = max(0, math.floor(-math.log10(step)))  # 4.3, not 4.29998, which is no more exact
         numbers = (round(self.value(self.place(i)), digits) for i in np.ravel(ids) if i)
-        return " ".join(f"{number:g}" for number in numbers)
+        return " ".join(f"{number:.15g}" for number in numbers)
 
     def pieces(self, ids):
         """Returns the number of every id, and `<pad>` for 0."""

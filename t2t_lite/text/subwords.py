@@ -13,6 +13,7 @@ from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 from t2t_lite.text.word_counts import count_words
 
+RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every vocabulary learned here has
 LONGEST_SYMBOL = 100
 _LOGGER = logging.getLogger("t2t_lite")
 # Characters that "identity" turns into spaces; such a rule cannot contain NUL.
@@ -191,7 +192,7 @@ def _check_symbols(symbols, model_prefix, separators):
             found, expected = "cannot be a piece", f"at most {LONGEST_SYMBOL} characters of text"
         elif symbol in symbols[:number]:
             found, expected = "is given twice", "each symbol once"
-        elif re.fullmatch("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>", symbol):
+        elif RESERVED.fullmatch(symbol):
             found, expected = "is reserved", "a symbol that the vocabulary does not have anyway"
         else:
             continue

@@ -184,7 +184,7 @@ class TokenTextEncoder(TextEncoder):
         self.path = path
         self._file = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
         try:
-            self._words = self._file.decode("utf-8").removesuffix("\n").split("\n")
+            self._words = self._file.decode("utf-8").replace("\r\n", "\n").removesuffix("\n").split("\n")
         except UnicodeDecodeError as error:
             raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one word per line.") from None
         self._ids = {word: i for i, word in enumerate(self._words)}

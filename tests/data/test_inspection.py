@@ -13,6 +13,8 @@ from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, Vocab
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import TextEncoder
 from tests.data.stored import read_examples
+from tests.problems.test_classify_own import files_of, generated
+from tests.problems.test_labelled_own import TAGS
 
 
 class Pairs(Text2TextProblem):
@@ -117,6 +119,14 @@ def test_a_vocabulary_a_side(data_dir):
     text = inspected(Separate(), data_dir)
     assert "vocabulary of inputs:  SentencePieceEncoder, 280 entries" in text
     assert "vocabulary of targets: SentencePieceEncoder, 270 entries" in text
+
+
+def test_the_first_tag_is_shown_and_counted(tmp_path):
+    problem = generated("tag_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=TAGS, dev=TAGS))
+    text = inspected(problem, str(tmp_path), "min_length=99")
+    assert problem.tags(str(tmp_path)) == ["B-X", "O"] and text.count("\n      O B-X O\n") == 10
+    assert row(text, "tokens a word")[1] == "1.00"
+    assert row(text, "tokens a character")[1] == "0.60"  # 3 in 5
 
 
 def test_bytes_that_stand_for_unknown_characters(tmp_path):

@@ -1,12 +1,15 @@
 """Shards: everything once, shuffled by the seed alone, whatever the processes and the interruptions."""
 
+import multiprocessing
+import os
 import pathlib
+import signal
 
 import pytest
 import tensorflow as tf
 
 from t2t_lite.data import sharding
-from t2t_lite.errors import UserError
+from t2t_lite.errors import Failure, UserError
 from tests.data.stored import read_examples
 
 EXAMPLES = [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in range(50)]
@@ -15,6 +18,13 @@ EXAMPLES = [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in range(50)]
 def as_ids(numbers):
     """Encodes; at the top of the module, so that it can be pickled."""
     return [{"inputs": [n + 2, 1], "targets": [n + 2, 3, 1]} for n in numbers]
+
+
+def killed_in_a_worker(numbers):
+    """As `as_ids`, but the system kills each process beside the tests' own."""
+    if multiprocessing.parent_process():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return as_ids(numbers)
 
 
 @pytest.fixture(autouse=True)
@@ -199,4 +209,32 @@ def test_on_a_full_disk_what_is_finished_stays(tmp_path, monkeypatch):
     assert not list((tmp_path / "parts").glob("*_incomplete"))
     write(tmp_path / "parts")
     write(tmp_path / "whole")
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_on_a_full_disk_the_chunks_of_unfinished_shards_stay(tmp_path):
+    encoded = []
+
+    def encode(numbers):
+        encoded.extend(numbers)
+        return as_ids(numbers)
+
+    whole = write(tmp_path / "whole")
+    pathlib.Path(f"{paths_in(tmp_path / 'parts')[1]}.t2t_lite_incomplete").symlink_to("/dev/full")
+    with pytest.raises(Failure, match="p-train-00001-of-00003: the disk is full"):
+        write(tmp_path / "parts", range(50), encode=encode)
+    assert write(tmp_path / "parts", range(50), encode=encode) == whole
+    assert encoded == list(range(50))  # nothing is done twice
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+@pytest.mark.slow  # a process that imports TensorFlow
+def test_after_a_killed_process_the_same_command_goes_on(tmp_path):
+    whole = write(tmp_path / "whole")
+    with pytest.raises(Failure, match=r"^a process that encodes was killed.* with a smaller --num_workers[^\n]*$"):
+        write(tmp_path / "parts", range(50), encode=killed_in_a_worker, num_workers=2)
+    first = pathlib.Path(sharding.chunk_path(paths_in(tmp_path / "parts"), 0))
+    written = first.stat().st_mtime_ns
+    assert write(tmp_path / "parts", range(50), encode=killed_in_a_worker) == whole
+    assert first.stat().st_mtime_ns == written, "it is not made again"
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")

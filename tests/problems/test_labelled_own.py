@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.corpora.labelled_files import read_conll
+from t2t_lite.corpora.labelled_files import read_conll, read_squad
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
 from t2t_lite.data.text_problems.span_problem import windows
 from t2t_lite.data.text_problems.text_tag_problem import cut_words
@@ -89,6 +89,16 @@ def test_a_column_may_hold_any_character_but_a_blank(tmp_path):
     first, second = read_conll(str(path))
     assert first.words == ["10\u00a0000", "\u6771\u4eac\u200b"] and first.tags == ["N", "N"]
     assert second == (["x" * 100_000], ["O"], f"{path}, line 4")
+
+
+def test_half_a_surrogate_pair_is_one_character(tmp_path):
+    context = "Ada \ud83d \U0001f600 was born in London."
+    answers = [(context.index(text), text) for text in ("London", "\ud83d \U0001f600 was")]
+    (tmp_path / "a.json").write_text(squad(("\udc00", "Where \ud83d?", answers), context=context))
+    [found] = read_squad(str(tmp_path / "a.json"))
+    assert (found.id, found.question) == ("\ufffd", "Where \ufffd?")
+    assert found.context == context.replace("\ud83d", "\ufffd")
+    assert [found.context[start:end] for start, end in found.answers] == ["London", "\ufffd \U0001f600 was"]
 
 
 def test_as_many_tags_as_words_are_expected(tmp_path):
@@ -175,6 +185,11 @@ def test_answers_longer_than_a_window_are_counted(tmp_path):
         ("regress_pair_own", {"dev": "nan\ta\tb\n"}, r"line 1: found 'nan' in the first column. Expected a number"),
         ("regress_pair_own", {"dev": "1\ta\n"}, r"dev\.tsv, line 1: found 2 columns. Expected 3: number<TAB>first"),
         ("regress_own", {"train": "1\ta\n1.0\tb\n", "dev": "1\tc\n"}, "all numbers are 1. Expected different ones"),
+        (
+            "regress_own",
+            {"train": "\n \n", "dev": "\n"},
+            r"train\.tsv: all lines are blank. Expected lines of number",
+        ),
         ("tag_own", {"dev": "a X\n"}, r"dev\.tsv, line 1: the tag 'X' of 'a' is in no training file"),
         ("tag_own", {"train": "a X\nb X\n\n"}, r"train\.tsv: 1 tag in the last column. Expected 2 to"),
         ("tag_own", {"train": "a X\nb\n"}, r"train\.tsv, line 2: found 1 column. Expected 2, the word first"),
@@ -184,6 +199,7 @@ def test_answers_longer_than_a_window_are_counted(tmp_path):
         ("qa_own", {"dev": squad()[:-9]}, r"dev\.tsv: not JSON, or cut off"),
         ("qa_own", {"dev": "[]"}, r"dev\.tsv: not in SQuAD's format"),
         ("qa_own", {"dev": '{"data": [{"paragraphs": [{"context": 3, "qas": [{}]}]}]}'}, "not in SQuAD's format"),
+        ("qa_own", {"dev": squad(("a", "?", [(16, None)]))}, r"dev\.tsv: not in SQuAD's format"),
         ("qa_own", {"dev": squad(("a", "?", [(5, "London")]))}, r"question 'a': the answer 'London' is not in its con"),
         ("qa_own", {"dev": squad(("a", "?", [(-1, "")]))}, r"the answer '' is not in its context at character -1"),
         ("qa_own", {"dev": squad(("a", "?", []))}, r"question 'a': has no answer. Expected one at least"),

@@ -1,5 +1,8 @@
 """Masked language models of the user's own text files: what a batch holds, and what its masks depend on."""
 
+import json
+import pathlib
+
 import numpy as np
 import pytest
 
@@ -16,11 +19,15 @@ HPARAMS = "batch_size=128"
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("masked")
     (folder / "a.txt").write_text(TEXT)
-    problem = registry.problem("masked_lm_own")
-    paths = {"train_files": [str(folder / "a.txt")], "dev_files": [str(folder / "a.txt")]}
-    problem.configure(**paths, vocab_size=320, sequence_length=24, mask_rate=0.3)
-    problem.generate_data(str(folder), str(folder))
+    generated(str(folder))
     return str(folder)
+
+
+def generated(folder, **flags):
+    problem = registry.problem("masked_lm_own")
+    paths = {"train_files": [f"{folder}/a.txt"], "dev_files": [f"{folder}/a.txt"]}
+    problem.configure(**{**paths, "vocab_size": 320, "sequence_length": 24, "mask_rate": 0.3, **flags})
+    problem.generate_data(folder, folder)
 
 
 def rows(folder, split, hparams=HPARAMS, count=None):
@@ -104,3 +111,36 @@ def test_bad_flags_are_refused(flags, message, folder):
 def test_a_vocabulary_without_a_mask_is_refused():
     with pytest.raises(UserError, match=r"has no \[MASK\], nor <mask>"):
         mask_of(ByteTextEncoder())
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ({"mask_rate": 0.2}, "mask_rate = 0.3, but you requested mask_rate = 0.2"),
+        ({"mask_rate": None}, "mask_rate = 0.3, but you requested mask_rate = 0.15"),
+        ({"mask_unit": "token"}, "mask_unit = word, but you requested mask_unit = token"),
+    ],
+)
+def test_other_masks_over_finished_data_are_refused(flags, message, folder):
+    generated(folder)
+    with pytest.raises(UserError, match=f"contains masked_lm_own with {message}"):
+        generated(folder, **flags)
+
+
+def test_other_phrases_over_finished_data_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text(TEXT)
+    phrases = {"mask_unit": "phrase", "phrase_file": str(tmp_path / "phrases.txt")}
+    for text in ("green bottles\non the wall\n", "on the wall\n\ngreen bottles"):
+        (tmp_path / "phrases.txt").write_text(text)
+        generated(str(tmp_path), **phrases)
+    (tmp_path / "phrases.txt").write_text("green bottles\n")
+    with pytest.raises(UserError, match=r"with phrases = sha256: .*, but you requested phrases = sha256: "):
+        generated(str(tmp_path), **phrases)
+
+
+@pytest.mark.parametrize("key, value", [("mask_rate", 2.0), ("mask_unit", "words"), ("phrases", 5), ("phrases", [5])])
+def test_a_damaged_configuration_is_named(key, value, folder, tmp_path):
+    config = json.loads((pathlib.Path(folder) / "masked_lm_own.json").read_text())
+    (tmp_path / "masked_lm_own.json").write_text(json.dumps({**config, key: value}))
+    with pytest.raises(UserError, match=rf"masked_lm_own\.json: '{key}' is missing or not of the right type"):
+        registry.problem("masked_lm_own").read_config(str(tmp_path))

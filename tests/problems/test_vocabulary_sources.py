@@ -17,6 +17,7 @@ from t2t_lite.text import subwords
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.data import corpus
+from tests.problems import test_classify_own as classify_own
 from tests.problems.test_translate_own import decoded, generated
 from tests.text import published_samples
 
@@ -125,6 +126,14 @@ def test_the_vocabularies_of_a_model_of_the_other_direction(tmp_path, train):
         folder = tmp_path / f"from-{name}"
         generated(folder, train_files=files, vocab_from=[str(tmp_path / "run")])
         assert fingerprints(registry.problem(name), folder) == fingerprints(first, tmp_path / "first")
+
+
+def test_the_vocabulary_of_a_classifiers_inputs(tmp_path, train):
+    texts = classify_own.files_of(tmp_path, train=classify_own.SINGLE, dev=classify_own.SINGLE)
+    classifier = classify_own.generated("classify_own", tmp_path / "classes", vocab_size=300, **texts)
+    problem = generated(tmp_path / "d", train_files=train, vocab_from=[str(tmp_path / "classes")])
+    expected = fingerprints(classifier, tmp_path / "classes")["inputs"]
+    assert set(fingerprints(problem, tmp_path / "d").values()) == {expected}
 
 
 def test_mistakes(tmp_path, train, models):

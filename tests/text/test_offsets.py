@@ -134,7 +134,11 @@ def test_numbers():
     for number in (1.234, 4.9):
         assert float(encoder.decode(encoder.encode(number))) == pytest.approx(number, abs=4 / 2**16)
     assert RealEncoder(1, 5).decode(RealEncoder(1, 5).encode("4.3")) == "4.3"
-    assert RealEncoder(0, 1e6).decode([2**16]) == "1e+06" and RealEncoder(0, 1e-6).decode([2**16]) == "1e-06"
+    far = RealEncoder(1_700_000_000, 1_700_000_600)
+    assert [float(far.decode([i])) for i in (1, 2**15, 2**16)] == pytest.approx(
+        [1_700_000_000, 1_700_000_300, 1_700_000_600], rel=1e-10
+    )
+    assert RealEncoder(0, 1e6).decode([2**16]) == "1000000" and RealEncoder(0, 1e-6).decode([2**16]) == "1e-06"
     for wrong in ("five", "nan", "inf", 5.1, None):
         with pytest.raises(UserError, match="expected a number from 1 to 5"):
             encoder.encode(wrong)

@@ -1,3 +1,4 @@
+import pathlib
 import pickle
 import random
 
@@ -101,6 +102,13 @@ def test_an_unknown_word_is_replaced_or_refused(words):
     with pytest.raises(UserError, match="'there' is not in the vocabulary"):
         strict.encode("hello there")
     assert strict.tf_encode(tf.constant(["hello there"])).to_list() == [[3]]
+
+
+def test_a_list_of_words_may_have_cr_lf(tmp_path, words):
+    (tmp_path / "crlf").write_bytes(pathlib.Path(words.path).read_bytes().replace(b"\n", b"\r\n"))
+    encoder = vocabulary.TokenTextEncoder(str(tmp_path / "crlf"), replace_oov="<UNK>")
+    assert encoder.encode("hello there world") == words.encode("hello there world") == [3, 2, 4]
+    assert encoder.decode([3, 4]) == "hello world" and encoder.vocab_size == words.vocab_size
 
 
 def test_the_same_lines_give_the_same_files(tmp_path):

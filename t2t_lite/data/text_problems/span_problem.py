@@ -1,7 +1,6 @@
 """Problems of questions whose answers are parts of a text (Devlin et al. 2019, "BERT", section 4.2)."""
 
 import functools
-import types
 from typing import NamedTuple
 
 from t2t_lite.corpora.labelled_files import read_squad
@@ -29,7 +28,6 @@ class SpanProblem(Text2TextProblem):
     """
 
     text_features = ("inputs",)
-    features = types.MappingProxyType({"inputs": 2, "targets": 2})
     task = "spans"
     eval_decode_metric = None
     targets_are_places = True

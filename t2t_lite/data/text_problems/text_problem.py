@@ -126,11 +126,9 @@ class Text2TextProblem(Problem):
         return self._subword_encoders(data_dir, tmp_dir, force_get)[self.text_features[0]]
 
     def _subword_encoders(self, data_dir, tmp_dir, force_get):
-        import tensorflow as tf
-
         owner = self.use_vocab_from_other_problem or self
         paths = {side: os.path.join(data_dir, name) for side, name in self.vocab_filenames.items()}
-        missing = {side: path for side, path in paths.items() if not tf.io.gfile.exists(path)}
+        missing = {side: path for side, path in paths.items() if not files.exists(path)}
         if missing and force_get:
             raise UserError(
                 f"{next(iter(missing.values()))}: no such vocabulary. Run: t2t-datagen --problem={self.name} "
@@ -144,11 +142,9 @@ class Text2TextProblem(Problem):
         return {side: encoders[path] for side, path in paths.items()}
 
     def _take_over_vocabularies(self, paths):
-        import tensorflow as tf
-
         for path, source in {paths[name]: self.existing_vocabularies[name] for name in paths}.items():
             adopted = vocabulary_files.as_adopted(source, path)
-            if not tf.io.gfile.exists(path):
+            if not files.exists(path):
                 vocabulary_files.adopt(source, path)
             elif any(files.read_bytes(file) != content for file, content in adopted.items()):
                 raise UserError(
