@@ -105,7 +105,7 @@ def report(command, error):
     status, message = _explain(error)
     if message is None:
         return None
-    print(f"{command}: error: {printable(message)}", file=sys.stderr)
+    print(f"{streams.clear_line()}{command}: error: {printable(message)}", file=sys.stderr)
     return status
 
 

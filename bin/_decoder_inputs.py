@@ -45,8 +45,23 @@ def check(flags):
         if path and path != "-" and "://" not in path and not os.path.exists(path) and not shared:
             raise UserError(f"--{name}={path}: no such file. Check the path.")
     _check_features(flags)
+    if flags.tune and flags.prefix_file:
+        raise UserError("--prefix_file: not with --tune, which compares free outputs. Leave one of them out.")
+    if not (flags.tune or flags.score_file) and flags.decode_from_file in ("", "-"):
+        _check_unread(flags, of_records=not inputs and wants_records(flags))
     if flags.worker_id >= flags.decode_shards:
         raise UserError(f"--worker_id={flags.worker_id}: expected less than --decode_shards={flags.decode_shards}.")
+
+
+def _check_unread(flags, of_records):
+    """Refuses what is for files alone, where records, a stream or typed lines are read."""
+    names = [name for name in ONLY_OF_FILES if not (of_records and name == "alignments_file")]
+    if lost := [f"--{name}" for name in names if flags[name].value]:
+        raise UserError(f"{lost[0]}: needs --decode_from_file, a file.")
+    if of_records and flags.decode_to_file == "-":
+        raise UserError("--decode_to_file=-: outputs of records go to files. Name one, or leave it out.")
+    if flags.decode_interactive and flags.decode_to_file not in ("", "-"):
+        raise UserError("--decode_to_file: --decode_interactive answers on standard output. Leave it out.")
 
 
 def _check_features(flags):

@@ -36,7 +36,7 @@ step "4. The test set, whose combinations of words training never showed, transl
   "$PYTHON" - "$DATA" "$OUT/test.en" "$OUT/test.de" 2>"$OUT/python.log" <<'PYTHON' || { cat "$OUT/python.log" >&2; false; }
 import sys
 
-from t2t_lite import HParams, registry
+from t2t_lite import HParams, files, registry
 from t2t_lite.data.example_reader import ExampleReader
 
 data_dir, *paths = sys.argv[1:]
@@ -44,8 +44,7 @@ problem = registry.problem("translate_ende_phrasebook")
 encoders = problem.feature_encoders(data_dir)
 examples = list(ExampleReader(problem, HParams(), "infer", problem.shard_paths(data_dir, "test")).examples())
 for side, path in zip(("inputs", "targets"), paths):
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(encoders[side].decode(example[side]) + "\n" for example in examples)
+    files.write_bytes(path, "".join(encoders[side].decode(example[side]) + "\n" for example in examples).encode())
 PYTHON
 }
 done_before "$OUT/translation.de" ||

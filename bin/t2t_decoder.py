@@ -20,7 +20,6 @@ import sys
 
 from t2t_lite.bin import _app, _decoder_inputs, _trained
 from t2t_lite.decoding.jobs.decode_hparams import HELP, DecodeHParams
-from t2t_lite.errors import UserError
 from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -88,8 +87,6 @@ def run(flags):
     elif not flags.decode_from_file and _decoder_inputs.wants_records(flags):
         decode_records.translate_records(job, split, output)
     else:
-        if unread := [f"--{name}" for name in _decoder_inputs.ONLY_OF_FILES if flags[name].value]:
-            raise UserError(f"{unread[0]}: needs --decode_from_file, a file.")
         decode_files.translate_stdin(job, output or "-")
 
 

@@ -17,12 +17,10 @@ import sys
 
 from t2t_lite.bin import _app, _trained
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import COMPUTE_DTYPES
+from t2t_lite.ranges import COMPUTE_DTYPES, FORMATS, QUANTIZATIONS
 
 _LOGGER = logging.getLogger("t2t_lite")
-_FORMATS = ("saved_model", "ctranslate2", "hugging_face")
-_SETTINGS = {"hugging_face": ("beam_size", "alpha"), "ctranslate2": ()}  # of a SavedModel: as its task says
-_QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")
+_SETTINGS = {("hugging_face", "sequence_to_sequence"): ("beam_size", "alpha")}  # of a SavedModel: as its task says
 
 
 def define_flags(flags):
@@ -34,8 +32,8 @@ def define_flags(flags):
         "Folder of the numbered exports, by default export, beside the checkpoint. Of other formats: a new folder, by "
         "default one of the format's name there.",
     )
-    flags.DEFINE_enum("format", "saved_model", _FORMATS, "What to write.")
-    flags.DEFINE_enum("quantization", None, _QUANTIZATIONS, "Of ctranslate2: how weights are stored. Default: float32.")
+    flags.DEFINE_enum("format", "saved_model", FORMATS, "What to write.")
+    flags.DEFINE_enum("quantization", None, QUANTIZATIONS, "Of ctranslate2: how weights are stored. Default: float32.")
     flags.DEFINE_string(
         "decode_hparams",
         "",
@@ -68,7 +66,7 @@ def check(flags):
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 
 
-def _check_settings(flags, settings, fixed):
+def _check_settings(flags, settings, fixed, kept):
     """Refuses settings of decoding that no export keeps; warns of those that this format does not keep."""
     from t2t_lite.assignments import parse_assignments
 
@@ -78,7 +76,7 @@ def _check_settings(flags, settings, fixed):
             f"--decode_hparams: {', '.join(others)}: not kept in an export. Expected {', '.join(fixed)}; "
             "docs/serving.md lists the signatures, such as n_best."
         )
-    if lost := [name for name in given if name in fixed and name not in _SETTINGS.get(flags.format, fixed)]:
+    if lost := [name for name in given if name in fixed and name not in kept]:
         _LOGGER.warning(f"--decode_hparams: {', '.join(lost)}: no effect with --format={flags.format}.")
 
 
@@ -91,9 +89,11 @@ def run(flags):
     found = _trained.find(flags, task=None)
     by_task.check(found[0].problem, found[0].checkpoint)
     signatures = by_task.SIGNATURES[found[0].problem.task]
-    kept = signatures.SETTINGS
+    fixed = [*(SEARCH_NAMES[name] for name in signatures.SETTINGS), "max_input_size"]
+    is_saved_model = flags.format == "saved_model"
+    kept = signatures.SETTINGS if is_saved_model else _SETTINGS.get((flags.format, found[0].problem.task), ())
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
-    _check_settings(flags, settings, [*(SEARCH_NAMES[name] for name in kept), "max_input_size"])
+    _check_settings(flags, settings, fixed, fixed if is_saved_model else kept)
     features = _trained.features_options(flags)
     if features and not signatures.HAS_FEATURES:
         name = found[0].problem.full_name
@@ -109,7 +109,7 @@ def run(flags):
         folder = os.path.join(folder, flags.format)
     given = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
     card = {"license": flags.license, "command": shlex.join(["t2t-exporter", *given])}
-    kept = {name: getattr(settings.search, name) for name in _SETTINGS.get(flags.format, kept)} | features
+    kept = {name: getattr(settings.search, name) for name in kept} | features
     print(_export(flags, answerer, settings.max_input_size, kept, flags.export_dir or folder, card))
 
 

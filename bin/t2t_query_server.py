@@ -105,7 +105,7 @@ def run(flags):
             return queries.show(flags.inputs_once)
         if flags.inputs_file:
             return queries.translate_file(flags.inputs_file, flags.outputs_file or "-")
-        if streams.is_terminal():
+        if streams.is_terminal() and not flags.outputs_file:
             return queries.interact()
         return queries.translate_stdin(flags.outputs_file or "-")
 

@@ -30,8 +30,9 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for a folder in which something else's export would be replaced."""
-    export, train = (os.path.join(flags.output_dir or "", name) for name in ("export", "train"))
+    """Raises `UserError` for no folder, and for one in which something else's export would be replaced."""
+    _app.require(flags, "output_dir")
+    export, train = (os.path.join(flags.output_dir, name) for name in ("export", "train"))
     if os.path.exists(export) and not os.path.exists(train):
         raise UserError(
             f"--output_dir={flags.output_dir}: has an export/ without the train/ that it comes from. Expected a new "

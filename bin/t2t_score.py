@@ -41,9 +41,10 @@ def run(flags):
     from t2t_lite.evaluation import answer_files, answer_report
 
     reference = answer_files.read_reference(flags.reference, flags.task)
-    names = answer_report.metric_names(flags.task, reference.answers, flags.metrics)
     predicted = answer_files.read_predictions(flags.predictions, reference)
     baseline = answer_files.read_predictions(flags.baseline, reference) if flags.baseline else None
+    answers = [*reference.answers, *predicted, *(baseline or ())]
+    names = answer_report.metric_names(flags.task, answers, flags.metrics)
     made = answer_report.make_report(flags.task, names, reference.answers, predicted, baseline, flags.resamples)
     print(json.dumps(made, indent=1) if flags.json else "\n".join(answer_report.as_text(made)))
 

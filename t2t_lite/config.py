@@ -379,4 +379,4 @@ def _storable(name, value):
         raise UserError(
             f"{shown(name)}: expected true or false, a finite number, text or a list of these, found {shown(value)}."
         ) from None
-    return value
+    return [*value] if isinstance(value, list) else value

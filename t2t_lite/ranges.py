@@ -84,6 +84,8 @@ HOURS = Range(most=10**6, above=0)
 STEPS_BETWEEN = Range(1, 10**9)
 CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
+FORMATS = ("saved_model", "ctranslate2", "hugging_face")  # of exports
+QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")  # of CTranslate2
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed
 MASK_RATE = Range(0.001, 0.999)
 MASK_UNITS = ("token", "word", "ngram", "phrase")  # what a masked language model guesses as a whole
@@ -212,7 +214,7 @@ def _converted(value, kind):
     if kind in (list, str, bool):
         if not isinstance(value, kind):
             raise ValueError
-        return value
+        return [*value] if kind is list else value  # a list of its own, not that of the declaration
     if isinstance(value, bool | list) or value is None:
         raise ValueError
     number = float(value)

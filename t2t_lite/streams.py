@@ -53,6 +53,11 @@ def typed_lines(prompt, longest):
             yield line
 
 
+def clear_line():
+    """Returns what a message begins with: on a terminal it removes a moving line of `console.Progress`."""
+    return "\r\033[K" if getattr(sys.stderr, "isatty", bool)() else ""  # what stands there may only have `write`
+
+
 class _Formatter(logging.Formatter):
     """Plain lines; warnings and errors begin with the command's name, as its own messages do."""
 
@@ -62,7 +67,8 @@ class _Formatter(logging.Formatter):
 
     def format(self, record):
         text = super().format(record)
-        return f"{self._command}: {record.levelname.lower()}: {text}" if record.levelno >= logging.WARNING else text
+        text = f"{self._command}: {record.levelname.lower()}: {text}" if record.levelno >= logging.WARNING else text
+        return f"{clear_line()}{text}"
 
 
 @contextlib.contextmanager

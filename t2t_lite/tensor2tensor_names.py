@@ -18,9 +18,9 @@ HPARAMS = (
      'They belong to the schedule "legacy". The cosine factors of `learning_rate_schedule` use '
      "`learning_rate_decay_steps`."),
     ("optimizer_momentum_* optimizer_zero_grads", "",
-     'The optimizers are Adam, Adafactor, SGD and "multistep_adam", which is Adam with gradient accumulation: a step '
-     'is one update, but one batch in tensor2tensor. Its "adam" is LazyAdam, which does not update the moments of ids '
-     "that are missing from a batch; here all are updated."),
+     'The optimizers are Adam, LAMB, Adafactor, SGD and "multistep_adam", which is Adam with gradient accumulation: a '
+     'step is one update, but one batch in tensor2tensor. Its "adam" is LazyAdam, which does not update the moments of '
+     "ids that are missing from a batch; here all are updated."),
     ("grad_noise_scale weight_noise symbol_dropout", "0",
      "It is always 0, as in tensor2tensor's Transformer sets."),
     ("dropout", "0.2", "It belongs to other models; the Transformer uses `layer_prepostprocess_dropout`."),

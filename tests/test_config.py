@@ -4,13 +4,14 @@ import copy
 import math
 import pickle
 import re
+from typing import ClassVar
 
 import pytest
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import Choices, Range, settings_of
+from t2t_lite.ranges import Choices, Range, setting, settings_of
 
 
 def test_parse_gives_a_new_object_with_typed_values():
@@ -186,8 +187,16 @@ def test_copies_are_equal_and_independent(clone):
     twin = clone(hparams)
     assert twin == hparams
     twin.num_heads = 2
-    twin.my_list = [2]
+    twin.my_list.append(2)
     assert (hparams.num_heads, hparams.my_list) == (8, [1])
+
+
+def test_lists_are_not_shared_with_the_declaration():
+    class Model:
+        HPARAMS: ClassVar = {"ids": setting([1], meaning="Some ids.")}
+
+    HParams().of_model(Model).ids.append(2)
+    assert HParams().of_model(Model).ids == [1]
 
 
 def test_reading():

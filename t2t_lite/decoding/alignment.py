@@ -61,6 +61,8 @@ def word_alignment(source_text, source_pieces, target_text, target_pieces, atten
     Raises:
         UserError: the pieces do not match the text.
     """
+    if not target_text.split():  # its pieces are spaces, or a stop string
+        return []
     source, target = piece_words(source_text, source_pieces), piece_words(target_text, target_pieces)
     if not source or not target:
         return []

@@ -172,13 +172,30 @@ class Translator(TextModel):
             raise UserError(
                 f"{counted(len(texts), 'text')}, but {counted(len(targets), 'target')}: expected one for each."
             )
-        pairs = ([self._prepared(text) for text in texts], targets)
-        sources, outputs = (
-            [self._whole(side, text, at) for at, text in enumerate(side_texts)]
-            for side, side_texts in zip(("inputs", "targets"), pairs, strict=True)
-        )
+        pairs = []
+        for number, pair in enumerate(zip(texts, targets, strict=True), 1):
+            with located(f"sentence {number}"):
+                pairs.append(self.pair_ids(*pair))
+        sources, outputs = ([pair[side] for pair in pairs] for side in (0, 1))
         found = self._scorer(sources, outputs, batch_size, on_progress)
         return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in found]
+
+    def pair_ids(self, text: str, target: str) -> list[list[int]]:
+        """Returns the ids of a text and of its target, each with EOS, as `score` reads them.
+
+        Raises:
+            UserError: one is outside the vocabulary, or too long for the model.
+        """
+        found = []
+        for side, what, given in (("inputs", "text", self._prepared(text)), ("targets", "target", target)):
+            ids = [*self.encoders[side].encode(given), EOS_ID]
+            if len(ids) > self.max_input_length:
+                raise UserError(
+                    f"the {what} has {len(ids):,} ids, EOS included; the longest that can be scored has "
+                    f"{self.max_input_length:,}. Split it, or leave it out."
+                )
+            found.append(ids)
+        return found
 
     def translate_ids(self, inputs: Iterable, **options) -> list[list[int]]:
         """Translates ids to ids.
@@ -253,17 +270,6 @@ class Translator(TextModel):
     @functools.cached_property
     def _attention(self):
         return memory_attention(self.model)
-
-    def _whole(self, side, text, at):
-        """Returns the ids of a text with EOS. Raises `UserError` if it is too long for the model."""
-        ids = [*_encode(self.encoders[side], text, at), EOS_ID]
-        if len(ids) > self.max_input_length:
-            what = "text" if side == "inputs" else "target"
-            raise UserError(
-                f"sentence {at + 1}: the {what} has {len(ids):,} ids, EOS included; the longest that can be scored has "
-                f"{self.max_input_length:,}. Split it, or leave it out."
-            )
-        return ids
 
     def _prepared(self, text):
         return self.problem.input_text(text) if self.problem else text

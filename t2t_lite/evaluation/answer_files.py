@@ -4,7 +4,7 @@ import logging
 from typing import NamedTuple
 
 from t2t_lite.corpora.labelled_files import read_conll, read_squad
-from t2t_lite.errors import UserError, counted, located, shown
+from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.text.real_encoder import as_number
@@ -93,8 +93,7 @@ def _first_column(path, task):
 
 
 def _spans(path, reference):
-    with located(path):
-        answers = parse_json("\n".join(read_lines(path)), path, schema={str: str})
+    answers = parse_json("\n".join(read_lines(path)), path, schema={str: str})
     missing = [key for key in reference.keys if key not in answers]
     if len(missing) == len(reference.keys):
         raise UserError(f"{path}: has no answer to a question of {reference.path}. Expected {{id: answer, …}}.")

@@ -12,12 +12,12 @@ _ENDS = (2.5, 97.5)  # percentiles: 95 % of the resamples are between them
 UNITS = {"classification": "text", "regression": "text", "tagging": "sentence", "spans": "question"}
 
 
-def metric_names(task, expected, wanted=()):
+def metric_names(task, answers, wanted=()):
     """Returns the names of the metrics of a task's answers.
 
     Args:
         task: str, in `METRICS`.
-        expected: list of answers.
+        answers: list of all answers, those of the systems too.
         wanted: names; none: all that the answers allow (`f1_binary` of two labels, `entity_…` of tags of entities).
 
     Raises:
@@ -27,8 +27,8 @@ def metric_names(task, expected, wanted=()):
         if name not in METRICS[task]:
             near = f"{nearest(name, METRICS[task])} ".lstrip()
             raise UserError(f"--metrics={name}: unknown for {task}. {near}Expected some of {', '.join(METRICS[task])}.")
-    is_binary = task == "classification" and len(set(expected)) == 2
-    has_entities = task == "tagging" and are_of_entities({tag for tags in expected for tag in tags})
+    is_binary = task == "classification" and len(set(answers)) == 2
+    has_entities = task == "tagging" and are_of_entities({tag for tags in answers for tag in tags})
     left_out = {"f1_binary": not is_binary} | {name: not has_entities for name in METRICS[task] if "entity" in name}
     names = wanted or [name for name in METRICS[task] if not left_out.get(name)]
     for name in names:

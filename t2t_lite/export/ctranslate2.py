@@ -8,10 +8,10 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import formats, plain_transformer
 from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
+from t2t_lite.ranges import QUANTIZATIONS
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
 PAD, EOS = "<pad>", "</s>"
-QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWISH"}
 # Rows of the sinusoid table: enough for the longest input (1024) and its longest output (50 more).
 _SINUSOIDS = 2048

@@ -10,13 +10,12 @@ from t2t_lite.models.arguments import hparam_of
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
-from t2t_lite.ranges import settings_of
+from t2t_lite.ranges import FORMATS, settings_of
 from t2t_lite.text.published.bpe_encoder import BPEEncoder
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
-FORMATS = ("saved_model", "ctranslate2", "hugging_face")
 _ACTIVATIONS = ("relu", "gelu", "swish")
 # What no format needs to hold: the vocabulary's sizes, and what only training uses.
 _TRAINING = {
@@ -88,11 +87,6 @@ def destinations_text(model, encoders=None):
             )
         lines.append(f"  {name:{width}}  {answer}")
     return "\n".join(lines)
-
-
-def is_sentencepiece(encoder):
-    """Whether an encoder has a SentencePiece model, which other toolkits can read."""
-    return isinstance(encoder, SentencePieceEncoder)
 
 
 def head_sizes(config):

@@ -6,6 +6,7 @@ import os
 import tensorflow as tf
 
 import t2t_lite
+from t2t_lite.data.base_problem import Problem
 from t2t_lite.export.by_task import signatures_of
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.runs.exported import export_of
@@ -58,7 +59,7 @@ def model_card(answerer, signatures, *, path, weights_dtype, license="", command
         "made by": f"t2t_lite {t2t_lite.__version__}, TensorFlow {tf.__version__}",
     }
     name = _problem_name(answerer)
-    if _has_own_text(problem):
+    if own_texts(problem) or (problem and problem.chooses_output):
         rows["not in the graph"] = f"what the problem {name} itself does to inputs and outputs: see t2t-decoder"
     call = _CALL.format(
         base=base,
@@ -189,12 +190,10 @@ def _is_of(line, step):
     return line["step"] == step and isinstance(line.get("bleu"), int | float)
 
 
-def _has_own_text(problem):
-    from t2t_lite.data.base_problem import Problem
-
+def own_texts(problem):
+    """Returns the names of the conversions of texts, input_text and output_text, that a problem has of its own."""
     kind = type(problem)
-    own = problem is not None and (kind.input_text, kind.output_text) != (Problem.input_text, Problem.output_text)
-    return own or bool(problem and problem.chooses_output)
+    return [n for n in ("input_text", "output_text") if problem and getattr(kind, n) is not getattr(Problem, n)]
 
 
 def _plain(text):

@@ -3,9 +3,9 @@
 import logging
 
 from t2t_lite import files
-from t2t_lite.data.base_problem import Problem
 from t2t_lite.export import formats
-from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
+from t2t_lite.export.model_card import own_texts
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -19,8 +19,7 @@ def check(translator, format_name):
     """
     formats.check(format_name, translator.model, translator.encoders)
     problem = translator.problem
-    changed = [name for name in ("input_text", "output_text") if problem and _overrides(problem, name)]
-    if changed:
+    if changed := own_texts(problem):
         _LOGGER.warning(
             f"{problem.full_name}: {' and '.join(changed)} of this problem are Python code, which "
             f"{formats.label(format_name, translator.model)} does not run: texts go in and come out as the vocabulary "
@@ -30,7 +29,7 @@ def check(translator, format_name):
 
 def sentencepiece_models(encoders):
     """Returns {"source.spm": bytes, "target.spm": bytes}; {} for vocabularies that are not SentencePiece's."""
-    if not all(map(formats.is_sentencepiece, encoders.values())):
+    if not all(isinstance(encoder, SentencePieceEncoder) for encoder in encoders.values()):
         return {}
     return {
         name: files.read_bytes(encoders[side].path)
@@ -45,7 +44,3 @@ def unique_pieces(encoder):
         while pieces.count(pieces[i]) > 1:
             pieces[i] = f"<{pieces[i]}>"
     return pieces
-
-
-def _overrides(problem, name):
-    return getattr(type(problem), name) is not getattr(Problem, name)

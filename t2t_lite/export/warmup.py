@@ -23,9 +23,6 @@ def write_warmup(export, calls, model_name):
         export: str, the export's folder.
         calls: list of (signature, {name: array}).
         model_name: str, the model's name in the requests.
-
-    Returns:
-        Whether it was written.
     """
     try:
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
@@ -34,7 +31,7 @@ def write_warmup(export, calls, model_name):
             "no warm-up requests in the export: they need tensorflow-serving-api (pip install 't2t_lite[serving]'). A "
             "server's first answers will be slow."
         )
-        return False
+        return
     path = os.path.join(export, PATH)
     tf.io.gfile.makedirs(os.path.dirname(path))
     with tf.io.TFRecordWriter(path) as writer:
@@ -45,7 +42,6 @@ def write_warmup(export, calls, model_name):
                 request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
             log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
             writer.write(log.SerializeToString())
-    return True
 
 
 def sample_texts(encoder, max_input_length):

@@ -111,10 +111,8 @@ def read_tokenizer_config(folder):
     Raises:
         UserError: the file is damaged or has another structure.
     """
-    import tensorflow as tf
-
     path = os.path.join(folder, "tokenizer_config.json")
-    found = files.read_json(path, _TOKENIZER_SCHEMA) if tf.io.gfile.exists(path) else {}
+    found = files.read_json(path, _TOKENIZER_SCHEMA) if files.exists(path) else {}
     unknown = found.get("unk_token", "<unk>")
     if isinstance(unknown, dict):
         check_schema(unknown, {"content": str}, f"{path}: unk_token")

@@ -99,11 +99,7 @@ class MarianWeights(HuggingFaceWeights):
     """
 
     def __init__(self, folder, config):
-        import tensorflow as tf
-
-        if not tf.io.gfile.isdir(folder):
-            raise UserError(f"{folder}: no such folder. Expected that of a model of Hugging Face.")
-        found = [name for name in _NAMES if tf.io.gfile.exists(f"{folder}/{name}")]
+        found = [name for name in _NAMES if files.exists(f"{folder}/{name}")]
         if not found:
             raise UserError(f"{folder}: holds neither {' nor '.join(_NAMES)}. Expected a model of Hugging Face.")
         path = f"{folder}/{found[0]}"

@@ -33,8 +33,6 @@ class Part(NamedTuple):
 
     def value(self):
         """Returns our weight, float32; zeros for a projection without bias."""
-        if getattr(self.owner, self.attribute, None) is None:
-            return np.zeros(self.owner.units, "float32")
         return rows(self.owner, self.attribute)
 
 
@@ -133,5 +131,7 @@ def norm_parts(name, norm):
 
 
 def rows(layer, attribute="embeddings"):
-    """Returns a copy of a layer's weight, float32."""
+    """Returns a copy of a layer's weight, float32; zeros for a dense layer, or an embedding, without bias."""
+    if getattr(layer, attribute, None) is None:
+        return np.zeros(layer.units if hasattr(layer, "units") else layer.vocab_size, "float32")
     return np.array(ops.convert_to_numpy(getattr(layer, attribute)), "float32")

@@ -45,7 +45,7 @@ def state(parts, published_ids):
     """Returns {their name: float32 array} of a table."""
     found, order = {}, ours_by_theirs(published_ids)
     for part in parts:
-        array = np.concatenate([_value(*weight) for weight in part.weights], axis=-1)
+        array = np.concatenate([rows(*weight) for weight in part.weights], axis=-1)
         array = array[order] if part.is_by_id else array
         array = np.pad(array, [(part.skipped, 0)] + [(0, 0)] * (array.ndim - 1))
         found[part.name] = array.T if part.is_transposed else array
@@ -80,10 +80,3 @@ def ours_by_theirs(published_ids):
     """Returns int [their ids], our id of each."""
     ours = {theirs: i for i, theirs in enumerate(published_ids) if theirs >= 0}
     return np.array([ours[theirs] for theirs in range(len(ours))])
-
-
-def _value(layer, attribute):
-    """Returns a weight, float32; zeros for a dense layer, or an embedding, without bias."""
-    if getattr(layer, attribute, None) is None:
-        return np.zeros(layer.units if hasattr(layer, "units") else layer.vocab_size, "float32")
-    return rows(layer, attribute)

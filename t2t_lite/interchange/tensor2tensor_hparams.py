@@ -2,13 +2,10 @@
 
 import os
 
-import tensorflow as tf
-
 from t2t_lite import registry
 from t2t_lite.assignments import parse_assignments
 from t2t_lite.errors import UserError, located
-from t2t_lite.files import read_bytes
-from t2t_lite.files.safe_json import parse_json
+from t2t_lite.files import exists, read_json
 from t2t_lite.ranges import settings_of
 
 _STRUCTURE = (
@@ -51,7 +48,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
         UserError: settings contradict the checkpoint, our Transformer lacks them, or the number of heads is unknown.
     """
     path = os.path.join(os.path.dirname(checkpoint.path), "hparams.json")
-    theirs = _read(path) if tf.io.gfile.exists(path) else {}
+    theirs = _read(path) if exists(path) else {}
     given = parse_assignments(overrides, "--hparams")
     if not theirs and not hparams_set and "num_heads" not in given:
         raise UserError(
@@ -113,9 +110,7 @@ def _meaning(hparams, name):
 
 def _read(path):
     """Returns tensor2tensor's settings, a dict. Raises `UserError` if the file is invalid or of another model."""
-    found = parse_json(read_bytes(path), path)
-    if not isinstance(found, dict):
-        raise UserError(f"{path}: expected a JSON object, found {type(found).__name__}.")
+    found = read_json(path)
     if isinstance(found.get("hparams"), dict):
         raise UserError(
             f"{path}: of a run of t2t_lite, not of tensor2tensor. There is nothing to import: use its folder."

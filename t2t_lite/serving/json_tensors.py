@@ -15,6 +15,7 @@ from t2t_lite.serving.refusals import Refusal
 
 _NAMES = {"float32": "float", "float64": "double"}  # others have the same name in TensorFlow and in its C++
 _MOST_SHOWN = 256  # characters of a value in a message
+_MOST_AXES = 32  # NumPy has no more than 64
 
 
 def parse_body(body):
@@ -69,7 +70,7 @@ def body_of(outputs, is_row):
 
 def to_json(value):
     """Returns a JSON text in UTF-8."""
-    return json.dumps(value, ensure_ascii=False).encode()
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")  # \ud800 is JSON's escape, too
 
 
 def _from_rows(rows, dtypes):
@@ -127,6 +128,8 @@ def _tensor(value, dtype):
     while isinstance(item, list):
         shape.append(len(item))
         item = item[0] if item else None
+    if len(shape) > _MOST_AXES:
+        raise _invalid(value, f"has lists in {len(shape)} levels. Expected at most {_MOST_AXES}.")
     values = []
     _collect(value, 0, shape, dtype, values)
     return np.array(values, dtype.as_numpy_dtype).reshape(shape)

@@ -15,7 +15,7 @@ import weakref
 
 import tensorflow as tf
 
-from t2t_lite.errors import UserError, first_line, shown
+from t2t_lite.errors import Failure, UserError, first_line, shown
 from t2t_lite.files import read_bytes
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.safe_json import MOST_BYTES, parse_json
@@ -57,7 +57,13 @@ class ModelVersions:
             raise UserError(f"{self.folder}: no exports there. Expected folders 1, 2, … as t2t-exporter writes them.")
         labels = self._read_labels(found)
         wanted = sorted({max(found), *labels.values()})
-        served = {number: self._served.get(number) or self._loaded(number, found[number]) for number in wanted}
+        try:
+            served = {number: self._served.get(number) or self._loaded(number, found[number]) for number in wanted}
+        except UserError:
+            for number in wanted:  # loaded in vain
+                if self._states.get(number, ("",))[0] == "LOADING":
+                    del self._states[number]
+            raise
         retired = {number: export for number, export in self._served.items() if number not in served}
         for number, export in retired.items():
             self._states[number] = ("UNLOADING", "OK", "")
@@ -77,8 +83,9 @@ class ModelVersions:
                     continue
                 before, versions, labels = now, set(self._served), self._labels
                 self.refresh()
-            except UserError as error:
+            except (UserError, Failure) as error:
                 kept = ", ".join(map(str, sorted(self._served)))
+                before = None if isinstance(error, Failure) else before  # it may pass without a change of the files
                 _LOGGER.warning(f"{error} What was loaded before is still served: {self.name}, {kept}.")
             else:
                 if versions != set(self._served) or labels != self._labels:
@@ -118,7 +125,7 @@ class ModelVersions:
         return self._labels[label]
 
     def _end(self, number):
-        if self._states[number][0] == "UNLOADING":  # it may have been loaded again
+        if self._states.get(number, ("",))[0] == "UNLOADING":  # it may have been loaded again, also in vain
             self._states[number] = ("END", "OK", "")
         self._freed.append(number)
 
@@ -159,7 +166,7 @@ class ModelVersions:
             stats = [(file, stat.length, stat.mtime_nsec) for file in files for stat in [tf.io.gfile.stat(file)]]
             # TensorFlow's times are whole seconds, in which a label can move twice.
             return stats, self._labels_path and read_bytes(self._labels_path, MOST_BYTES)
-        except (UserError, tf.errors.OpError):
+        except (UserError, Failure, tf.errors.OpError):
             return None
 
 

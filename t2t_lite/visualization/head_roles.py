@@ -112,6 +112,7 @@ def roles_in_files(answerer, path, target_path=None):
     if sides and len(names) > len(sides):
         progress = Progress("translating", "sentences", len(sides[0]))
         found = answerer.translate(sides[0], on_progress=progress.add)
+        progress.done()
         ids.append([[*translation.hypotheses[0].ids, EOS_ID] for translation in found])
     rows = [row for row in zip(*ids, strict=True) if max(map(len, row)) <= _MOST_TOKENS]
     if lost := len(ids[0]) - len(rows) if ids else 0:
@@ -119,7 +120,9 @@ def roles_in_files(answerer, path, target_path=None):
     progress = Progress("measuring heads", "sentences", len(rows))
     given = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
     with located(path):
-        return head_roles(answerer.model, given, progress.add, answerer.problem and answerer.problem.features)
+        roles = head_roles(answerer.model, given, progress.add, answerer.problem and answerer.problem.features)
+    progress.done()
+    return roles
 
 
 def _sorted(totals):

@@ -1,6 +1,5 @@
 """The best evaluations of runs as bars, such as the rows of the paper's table 3, beside the paper's own numbers."""
 
-import math
 import os
 
 from t2t_lite import pictures
@@ -31,26 +30,25 @@ def best_evaluations(output_dir):
         UserError: there is no log, or nothing in it.
     """
     lines = read_log(output_dir)
-    losses, scores = points(lines, "evaluation", "loss")[1], points(lines, "evaluation", "bleu")[1]
-    return math.exp(min(losses)) if losses else None, max(scores) if scores else None
+    perplexities, scores = (points(lines, "evaluation", name)[1] for name in ("perplexity", "bleu"))
+    return min(perplexities, default=None), max(scores, default=None)
 
 
-def draw_bars(path, output_dirs=(), paper=True):
+def draw_bars(path, output_dirs):
     """Draws a bar for the best dev perplexity and the best dev BLEU of each run.
+
+    A run of a set that is a row of table 3 gets the paper's number beside it. Its data are WMT 2014's; on others only
+    the differences between rows can be compared.
 
     Args:
         path: str, of the picture: .png, .svg or .pdf.
-        output_dirs: list of str; none: the whole table of the paper.
-        paper: bool, whether a run of a set that is a row of table 3 gets the paper's number beside it. Its data are
-            WMT 2014's; on others only the differences between rows can be compared.
+        output_dirs: list of str.
 
     Raises:
         UserError: a run has no log.
     """
-    runs = list(zip(short_names(output_dirs), map(best_evaluations, output_dirs), strict=True)) if output_dirs else []
     sets = [(read_run_config(folder) or {}).get("hparams_set") for folder in output_dirs]
-    rows = [(name, own, TABLE_3.get(of) if paper else None) for (name, own), of in zip(runs, sets, strict=True)]
-    rows = rows or [(name.removeprefix("transformer_"), (None, None), theirs) for name, theirs in TABLE_3.items()]
+    rows = list(zip(short_names(output_dirs), map(best_evaluations, output_dirs), map(TABLE_3.get, sets), strict=True))
     figure = pictures.new_figure(10, 1.2 + 0.3 * len(rows))
     for number, (axes, measure) in enumerate(zip(figure.subplots(1, 2, sharey=True), _MEASURES, strict=True)):
         of_paper = [(at, theirs[number]) for at, (_, _, theirs) in enumerate(rows) if theirs]

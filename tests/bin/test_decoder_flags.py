@@ -61,6 +61,26 @@ def test_where_the_input_goes(given, flags, way):
     assert given(*flags)[0] == way
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--problem=translate_own", "--data_dir=.", "--prefix_file=in"], "--prefix_file: needs --decode_from_file"),
+        (["--eval_use_test_set", "--data_dir=.", "--decode_reference=ref"], "--decode_reference: needs"),
+        (["--problem=translate_own", "--data_dir=.", "--decode_to_file=-"], "--decode_to_file=-: outputs of records"),
+        (["--decode_interactive", "--alignments_file=links"], "--alignments_file: needs"),
+        (["--decode_interactive", "--decode_to_file=out"], "--decode_to_file: --decode_interactive answers"),
+        (["--decode_from_file=-", "--prefix_file=in"], "--prefix_file: needs"),
+    ],
+)
+def test_no_flag_is_without_effect(made, tmp_path, monkeypatch, capsys, flags, message):
+    monkeypatch.chdir(tmp_path)
+    for name in ("in", "ref"):
+        (tmp_path / name).write_text("a\n")
+    assert t2t_decoder.main([f"--output_dir={made}", *flags]) == 2
+    assert message in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "ref"}
+
+
 def test_parts_are_by_flags_or_by_settings(given):
     def part(*flags):
         settings = given("--decode_from_file=in", *flags)[1].settings

@@ -64,7 +64,8 @@ def test_words_are_aligned_by_the_sums_of_their_pieces():
     pairs = word_alignment("Haus rotes", source, "house red", target, attention)
     assert pharaoh(pairs) == "0-0 1-1"
     assert word_alignment("", [], "house", ["▁house"], np.ones((2, 1))) == []
-    assert word_alignment("a", ["▁a"], "", [], np.ones((1, 2))) == []
+    for text, pieces in (("", []), (" ", ["▁"]), ("", ["▁", "."])):  # a stop string is no longer in the text
+        assert word_alignment("a", ["▁a"], text, pieces, np.ones((len(pieces) + 1, 2))) == []
 
 
 @pytest.mark.parametrize(

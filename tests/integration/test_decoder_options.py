@@ -83,6 +83,19 @@ def test_scores_of_given_translations_are_those_of_the_search(decode, tmp_path):
     assert losses[0] and losses[1] == ""
 
 
+def test_pairs_that_are_too_long(decode, tmp_path, monkeypatch):
+    monkeypatch.setattr(DecodingJob, "chunk", 2)
+    pairs, score = ["a\tb", "old\tneu", f"a\t{'ab ' * 2000}", f"{'ab ' * 2000}\ta", "a\tb"], ["--decode_from_file="]
+    (tmp_path / "pairs").write_text("".join(f"{pair}\n" for pair in pairs))
+    result, _ = decode("--score_file=pairs", *score, status=2)
+    assert "pairs, line 3: the target has" in result.stderr and not (tmp_path / "out").exists()
+    result, losses = decode("--score_file=pairs", *score, "--on_error=skip")
+    assert "pairs, line 4: the text has" in result.stderr and "2 lines skipped" in result.stderr
+    assert losses[2:4] == ["", ""] and losses[0] == losses[4] and all(losses[:2])
+    (tmp_path / "part").write_text("".join(f"{pair}\n" for pair in pairs[:2]))
+    assert decode("--score_file=part", *score)[1] == losses[:2]
+
+
 def test_outputs_begin_as_the_prefixes_say(decode, tmp_path):
     (tmp_path / "prefixes").write_text("\n\nder rote\nneu\nalt und\n\n")
     _, free = decode()
@@ -156,6 +169,13 @@ def test_other_delimiters(decode, tmp_path):
     (tmp_path / "in").write_text("|".join(LINES[:4]) + "|\n")
     decode(hparams="delimiter=|")
     assert (tmp_path / "out").read_text() == "".join(f"{line}|" for line in whole[:4])
+
+
+def test_an_output_with_the_name_of_a_packed_file_is_scored(decode, tmp_path):
+    _, lines = decode()
+    (tmp_path / "ref").write_text("".join(f"{line}\n" for line in lines))
+    result, packed = decode("--decode_to_file=out.de.gz", "--decode_reference=ref")
+    assert packed == lines and "sacreBLEU = 100.00" in result.stderr
 
 
 def test_long_lines(decode, tmp_path):

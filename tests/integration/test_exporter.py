@@ -10,7 +10,8 @@ import yaml
 import t2t_lite
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import saved_model
-from tests.decoding.runs import SENTENCES, make_encoder_run, make_run
+from t2t_lite.interchange import hugging_face
+from tests.decoding.runs import SENTENCES, make_encoder_run, make_language_model_run, make_run
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,18 @@ def test_every_setting_reaches_the_export(call_command, made, monkeypatch):
         {"beam_size": 7, "alpha": 0.3, "extra_length": 9, "length_penalty": "power", "ends": "top",
          "max_input_length": 33},
     ]  # fmt: skip
+
+
+def test_settings_that_a_format_does_not_keep(call_command, tmp_path, monkeypatch):
+    """Of a language model hugging_face keeps none; of what it exports its own tests tell."""
+    given = []
+    monkeypatch.setattr(hugging_face, "export_hugging_face", lambda *args, **options: given.append(options) or "x")
+    run = make_language_model_run(tmp_path / "lm")
+    result = call_command(
+        "t2t-exporter", f"--output_dir={run}", "--format=hugging_face", "--decode_hparams=beam_size=2"
+    )
+    assert (result.status, result.stdout) == (0, "x\n") and given[0].keys() == {"license", "command"}
+    assert "warning: --decode_hparams: beam_size: no effect with --format=hugging_face" in result.stderr
 
 
 def test_an_ensemble_by_name_and_one_export_of_another(call_command, made, tmp_path, monkeypatch):

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from t2t_lite.bin import t2t_quickstart
+
 SCRIPT = pathlib.Path(__file__).parents[2] / "bin/quickstart.sh"
 
 # Each notes its call, fails where a file says so, and leaves what the script looks for. Times as t2t-avg-all sets them.
@@ -98,3 +100,9 @@ def test_a_newer_model_is_translated_with_and_exported_anew(quickstart, tmp_path
     later = (tmp_path / "quick start/translation.de").stat().st_mtime + 60
     os.utime(tmp_path / "quick start/train/avg/model.ckpt-50.index", (later, later))
     assert {"t2t-decoder", "t2t-exporter"} <= set(quickstart()[3])
+
+
+def test_it_needs_a_folder(capsys):
+    """Without one the script would work in the root of the file system, and replace its /export."""
+    assert t2t_quickstart.main(["--output_dir="]) == 2
+    assert "--output_dir" in capsys.readouterr().err

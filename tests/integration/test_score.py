@@ -77,6 +77,24 @@ def test_metrics_that_are_asked_for(score):
     assert [line.split()[0] for line in lines[:2]] == ["mcc", "accuracy"] and len(lines) == 3
 
 
+@pytest.mark.parametrize(
+    "task, predictions, expected",
+    [
+        ("classification", "yes\nmaybe\nyes\nno\n", {"accuracy": 3 / 4, "f1_macro": 5 / 9, "mcc": 6 / 80**0.5}),
+        ("tagging", "Kim\tNNP\nsleeps\tO\n\nAt\tO\nYork\tB-LOC\nUni\tO\n", {"token_accuracy": 3 / 5}),
+    ],
+)  # fmt: skip
+def test_labels_that_the_reference_lacks(score, task, predictions, expected):
+    """Of either system; then no metric is left that cannot count them."""
+    reference, known, _ = FILES[task]
+    result = score(task, reference, predictions, "--json")
+    assert (result.status, result.stderr) == (0, "")
+    metrics = json.loads(result.stdout)["metrics"]
+    assert {name: found["score"] for name, found in metrics.items()} == pytest.approx(expected)
+    compared = score(task, reference, known, "--json", baseline=predictions)
+    assert list(json.loads(compared.stdout)["metrics"]) == list(expected)
+
+
 def test_questions_without_an_answer_count_as_wrong(score):
     result = score("spans", FILES["spans"][0], '{"1": "fox"}', "--metrics=exact_match")
     assert result.stdout.startswith("exact_match = 0.5000 ")

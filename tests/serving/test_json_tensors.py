@@ -46,6 +46,10 @@ def test_requests(specs, request_, expected):
         assert tf.constant(tensor, specs[name].dtype).shape == tensor.shape
 
 
+def nested(levels):
+    return [nested(levels - 1)] if levels else "a"
+
+
 WRONG = {
     "no form": (TEXTS, {}, "Missing 'inputs' or 'instances' key"),
     "both forms": (TEXTS, {"inputs": [], "instances": []}, "expecting only one of 'inputs' or 'instances'"),
@@ -77,6 +81,8 @@ WRONG = {
     "a huge int": (OPTIONS, {"inputs": {"inputs": [], "alpha": 10**400, "extra_length": 1}}, "type: float"),
     "truth for a number": (GRID, {"inputs": [[True, 1]]}, "Type: True is not of expected type: float"),
     "a number for truth": (SWITCH, {"inputs": [1]}, "Type: Number is not of expected type: bool"),
+    "lists in 65 levels": (TEXTS, {"inputs": nested(65)}, "has lists in 65 levels. Expected at most 32"),
+    "rows in 64 levels": (TEXTS, {"instances": [nested(64)]}, "element: 0 .* has lists in 64 levels"),
     "a name that is no text": (TEXTS, {"signature_name": 3}, "'signature_name' key must be a string value"),
 }
 

@@ -1,12 +1,16 @@
 """Which versions of an export are served, with a stand-in for loading them."""
 
+import gc
 import json
 import shutil
 import time
+import types
 
 import pytest
+import tensorflow as tf
 
-from t2t_lite.errors import UserError
+from t2t_lite.errors import Failure, UserError
+from t2t_lite.serving import model_versions
 from t2t_lite.serving.model_versions import ModelVersions, start_watching
 from t2t_lite.serving.refusals import Refusal
 
@@ -99,6 +103,61 @@ def test_nothing_to_serve(tmp_path):
     write(tmp_path, 1, "damaged")
     with pytest.raises(UserError, match=r"1: cannot be loaded: data loss. Export it again"):
         opened(tmp_path)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_what_was_loaded_in_vain_is_not_loading(tmp_path):
+    """Beside a damaged version, whether it was never served or is still in use."""
+    for version in (1, 2):
+        write(tmp_path, version)
+    versions = opened(tmp_path, '{"stable": 1}')
+    _, in_use = versions.find(1)
+    (tmp_path / "labels.json").write_text("{}")
+    versions.refresh()
+    assert states(versions) == {1: "UNLOADING", 2: "AVAILABLE"}
+    write(tmp_path, 0)
+    write(tmp_path, 3, "damaged")
+    (tmp_path / "labels.json").write_text('{"stable": 1, "old": 0}')
+    with pytest.raises(UserError, match="3: cannot be loaded"):
+        versions.refresh()
+    assert states(versions) == {2: "AVAILABLE", 3: "END"} and versions.find()[0] == 2
+    assert in_use.text == "good"
+    del in_use  # frees a version without a state
+    gc.collect()
+    assert states(versions) == {2: "AVAILABLE", 3: "END"}
+    shutil.rmtree(tmp_path / "3")
+    versions.refresh()
+    assert states(versions) == {0: "AVAILABLE", 1: "AVAILABLE", 2: "AVAILABLE", 3: "END"}
+
+
+@pytest.mark.parametrize("calls", [{1, 2}, {2}], ids=["at once", "when a change has been seen"])
+@pytest.mark.parametrize(
+    ("module", "name"), [(tf.io.gfile, "listdir"), (model_versions, "read_bytes")], ids=["folder", "labels"]
+)
+def test_a_failure_while_serving(tmp_path, monkeypatch, caplog, module, name, calls):
+    """`watch` goes on, and sees what has changed as soon as it can."""
+    write(tmp_path, 1)
+    versions = opened(tmp_path, {"stable": 1})
+    write(tmp_path, 2)
+    work, made = getattr(module, name), []
+
+    def fail(path, *args):
+        made.append(path)
+        if len(made) in calls:
+            raise Failure(f"{path}: too many files are open.")
+        return work(path, *args)
+
+    def looks():
+        yield False
+        assert "are open. What was loaded before is still served: translate, 1." in caplog.text
+        assert versions.find()[0] == 1
+        yield False
+        assert versions.find()[0] == 2
+
+    monkeypatch.setattr(module, name, fail)
+    look = looks()
+    versions.watch(0, types.SimpleNamespace(wait=lambda seconds: next(look, True)))
+    assert caplog.text.count("still served") == 1
 
 
 @pytest.mark.slow

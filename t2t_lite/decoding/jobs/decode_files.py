@@ -122,13 +122,22 @@ def score_file(job, source, output="-"):
             problem = f"{name}, line {number}: {columns}, expected input<TAB>target."
             lines[number - first] = None if line == "" and job.on_error == "skip" else errors(problem)
 
-    def score_pairs(chunk):
-        pairs = [line.split("\t") for line in chunk if line is not None]
-        scores = iter(job.translator.score(*map(list, zip(*pairs, strict=True))) if pairs else [])
-        return [None if line is None else next(scores) for line in chunk]
+    def score_pairs(chunk, number):
+        pairs = [line and line.split("\t") for line in chunk]  # a line is None, or has one tab
+        for at, pair in enumerate(pairs):
+            try:
+                if pair:
+                    job.translator.pair_ids(*pair)
+            except UserError as error:
+                pairs[at] = errors(f"{name}, line {number + at}: {error}")
+        some = [pair for pair in pairs if pair]
+        texts, targets = map(list, zip(*some, strict=True)) if some else ([], [])
+        scores = iter(job.translator.score(texts, targets=targets))
+        return [next(scores) if pair else None for pair in pairs]
 
     def make(chunk, start, on_progress):
-        found = job.line_translator(name, errors).score(chunk, first + start) if job.generates else score_pairs(chunk)
+        score = job.line_translator(name, errors).score if job.generates else score_pairs
+        found = score(chunk, first + start)
         on_progress(len(chunk))
         counts = [len(score.token_log_probs) if score else 0 for score in found]
         texts = [f"{score.per_token:.6f}" if count else "" for score, count in zip(found, counts, strict=True)]
@@ -212,7 +221,7 @@ def _write(job, paths, task, make, title):
             if job.keep_timestamp:
                 job.take_time(path)
             print(f"written: {path}", file=sys.stderr)
-    return (lambda: kept) if keeps else (lambda: text_files.input_lines(task.path, delimiter))
+    return (lambda: kept) if keeps else (lambda: files.read_bytes(task.path).decode().split(delimiter)[:-1])
 
 
 def _go_on_as(translator, history, path):

@@ -41,8 +41,9 @@ def input_lines(path, delimiter="\n", on_bad_line=None):
     lines = list(plain_text.read_lines(path, on_bad_line))
     if delimiter == "\n":
         return lines
-    records = "\n".join(lines).split(delimiter)
-    return records if records[-1].strip() else records[:-1]
+    records = "".join(f"{line}\n" for line in lines).split(delimiter)
+    last = records.pop().removesuffix("\n")  # the file's own end, if it is not the delimiter's
+    return [*records, last] if last.strip() else records
 
 
 def output_line(translation, settings):
@@ -78,7 +79,8 @@ def json_line(number, line, translation):
         translation: LineTranslation.
     """
     found = {"line": number, "input": line}
-    found |= {"parts": translation.parts} if translation.parts != 1 else {}
+    if translation.parts != 1:
+        found |= {"parts": translation.parts} if translation.parts else {"skipped": True}
     found |= {"truncated": True} if translation.truncated else {}
     found["hypotheses"] = [
         {

@@ -1,8 +1,11 @@
 """Several translators, generators or predictors, one per device, that share the work of a call."""
 
 import concurrent.futures
+import functools
 
 import tensorflow as tf
+
+_SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fill_mask", "features")
 
 
 class TranslatorPool:
@@ -39,37 +42,11 @@ class TranslatorPool:
             translator.search_history = history
 
     def __getattr__(self, name):
+        if name in _SHARED:
+            return functools.partial(self._deal, name)
         return getattr(self._translators[0], name)
 
-    def translate(self, texts, **options):
-        """See `Translator.translate`."""
-        return self._deal("translate", texts, options)
-
-    def translate_by_risk(self, texts, **options):
-        """See `Translator.translate_by_risk`."""
-        return self._deal("translate_by_risk", texts, options)
-
-    def generate(self, texts, **options):
-        """See `Generator.generate`."""
-        return self._deal("generate", texts, options)
-
-    def score(self, texts, *targets):
-        """See `Translator.score` and `Generator.score`."""
-        return self._deal("score", texts, dict(zip(["targets"], targets, strict=False)))
-
-    def predict(self, texts, **options):
-        """See `Predictor.predict`."""
-        return self._deal("predict", texts, options)
-
-    def fill_mask(self, texts, **options):
-        """See `Predictor.fill_mask`."""
-        return self._deal("fill_mask", texts, options)
-
-    def features(self, texts, **options):
-        """See `Predictor.features`."""
-        return self._deal("features", texts, options)
-
-    def _deal(self, method, texts, options):
+    def _deal(self, method, texts, **options):
         """Calls the method of each translator with its share of the texts and of options that are lists."""
         order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
         shares = [order[start :: self.count] for start in range(self.count)]

@@ -43,6 +43,11 @@ class Models:
                     f"{path}: models of {problem.full_name} (task {problem.task}) are not shown. Expected one of the "
                     f"tasks {', '.join(_ANSWERS)}."
                 )
+            if getattr(problem, "num_texts", 1) > 1:
+                raise UserError(
+                    f"{path}: models of pairs of texts ({problem.full_name}) are not shown. Expected one "
+                    "of single texts."
+                )
         return cls({path: load(path, data_dir=data_dir) for path in paths})
 
     def list(self):

@@ -239,7 +239,12 @@ def test_lines_of_json():
         "input": "ab",
         "hypotheses": [{"text": "ba", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}],
     }
-    assert json.loads(text_files.json_line(8, "ü", second))["truncated"]
+    second = json.loads(text_files.json_line(8, "ü", second))
+    assert second["truncated"] and "skipped" not in second
+    (skipped,) = make(long_input="refuse", on_error=str).translate(["a" * 12])
+    blank = {"text": "", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}
+    expected = {"line": 9, "input": "a", "skipped": True, "hypotheses": [blank]}
+    assert json.loads(text_files.json_line(9, "a", skipped)) == expected
 
 
 @pytest.mark.parametrize("long_input", ["split", "truncate"])

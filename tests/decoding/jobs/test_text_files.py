@@ -22,6 +22,24 @@ def test_input_lines(tmp_path):
         text_files.input_lines(str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("delimiter", "text", "records"),
+    [
+        ("|", "a|b\nc|", ["a", "b\nc"]),
+        ("|", "a||b|\n", ["a", "", "b"]),
+        ("|", "a|b\n", ["a", "b"]),
+        ("|\n", "a|\nb|c|\n", ["a", "b|c"]),
+        ("|\n", "a|\nb\n", ["a", "b"]),
+        ("\n\n", "a\nb\n\nc\n\n", ["a\nb", "c"]),
+        ("\n\n", "a\n\nb\n", ["a", "b"]),
+        ("\n\n", "a\r\n\r\n\r\n\r\nb", ["a", "", "b"]),
+    ],
+)
+def test_records_end_at_a_delimiter(tmp_path, delimiter, text, records):
+    (tmp_path / "in").write_bytes(text.encode())
+    assert text_files.input_lines(str(tmp_path / "in"), delimiter) == records
+
+
 def test_an_output_file_appears_when_it_is_whole(tmp_path):
     path = tmp_path / "out"
     path.write_text("before")

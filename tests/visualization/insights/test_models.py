@@ -11,7 +11,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.visualization.insights.app import create_app
 from t2t_lite.visualization.insights.models import Models
-from tests.decoding.runs import make_run
+from tests.decoding.runs import make_encoder_run, make_run
 from tests.decoding.test_predictor import LABELS, Labels, Parity
 
 TEXT = "the red house"
@@ -106,6 +106,9 @@ def test_models_that_cannot_be_served(run, checkpoints, tmp_path):
         Models.load([str(run), str(run)])
     with pytest.raises(UserError, match="no such folder or checkpoint"):
         Models.load([checkpoints[0], str(tmp_path / "missing")])
+    pairs = make_encoder_run(tmp_path / "pairs", "classify_pair_own", "yes\ta red house\ta house\nno\ta tree\ta car\n")
+    with pytest.raises(UserError, match=r"models of pairs of texts \(classify_pair_own\) are not shown"):
+        Models.load([str(pairs)])
 
 
 class Classifier(Parity):
