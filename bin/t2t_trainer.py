@@ -72,7 +72,7 @@ def _describe(flags):
 def _train(flags):
     """Trains a run, or one for each of --random_seeds, or those of a search."""
     from t2t_lite.training.distribution import set_threads
-    from t2t_lite.training.repeated_seeds import train_seeds
+    from t2t_lite.training.repeated_seeds import as_text, train_seeds
 
     inexact = set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
     if flags.hparams_range:
@@ -80,7 +80,7 @@ def _train(flags):
     if not flags.random_seeds:
         train_run(flags, inexact, flags.output_dir, flags.random_seed)
     elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(train_run, flags, inexact)):
-        print(summary)
+        print(as_text(summary))
     return 0
 
 

@@ -10,6 +10,13 @@ from t2t_lite.errors import UserError
 
 _OF_SEARCHES = ("hparams_range", "output_dir", "hparams")  # and --autotune_…; a run of its own has others
 
+# What all trials have to have in common, beside the hyperparameters.
+_SHARED = (
+    "train_steps", "warm_start_from", "worker_gpu", "logical_cpus", "local_eval_frequency", "eval_steps", "eval_stride",
+    "eval_throttle_seconds", "decode_hparams", "eval_early_stopping_steps", "eval_early_stopping_metric",
+    "eval_early_stopping_metric_delta",
+)  # fmt: skip
+
 
 def search_hparams(flags, inexact):
     """Trains the trials of a search and the winner's further seeds, prints what is found, and writes `tuning.json`.
@@ -21,11 +28,10 @@ def search_hparams(flags, inexact):
     from t2t_lite.autotune.search import Search
     from t2t_lite.files import write_json
 
-    base, ranges = _checked(flags, inexact)
+    base, ranges, objective = _checked(flags, inexact)
     if flags.autotune_parallel_trials > 1:
         return _search_in_parallel(flags)
-    study = _open_study(flags, base, ranges)
-    objective, folder = study.objective, flags.output_dir
+    study, folder = _open_study(flags, base, ranges, objective), flags.output_dir
 
     def train(output_dir, changes, random_seed, stop_when):
         gc.collect()  # the model of the trial before: this one needs its memory
@@ -42,7 +48,7 @@ def search_hparams(flags, inexact):
         print(f"{', '.join(running)}: trained by other processes, of which the last one chooses the best trial")
         return 0
     order = report.ranked(trials, objective)
-    command = report.as_command("t2t-trainer", _flags_of_run(flags, order[0]))
+    command = report.as_command("t2t-trainer", _flags_of_run(flags, order[0], objective.metric))
     print(f"best: {study.folder_of(order[0])}\nto train it anew, or for longer: {command}")
     summary = None
     if flags.autotune_seeds:
@@ -59,10 +65,11 @@ def _checked(flags, inexact):
     """Checks names and ranges, and generates the data if that is asked for.
 
     Returns:
-        (a Trainer with what all trials begin with, RangedHParams).
+        (a Trainer with what all trials begin with, RangedHParams, Objective).
     """
     from t2t_lite import registry
     from t2t_lite.autotune.journal import import_optuna
+    from t2t_lite.autotune.objective import choose_objective
     from t2t_lite.ranged_hparams import RangedHParams
 
     import_optuna()
@@ -72,34 +79,28 @@ def _checked(flags, inexact):
         raise UserError(f"--hparams: {sorted(both)[0]} is varied by {where}. Leave it out.")
     base = make_trainer(flags, inexact, flags.output_dir, flags.random_seed)
     ranges.check(base.hparams, where)
+    problem = registry.problem(base.problem)
+    wanted = flags.autotune_objective, flags.autotune_maximize, flags.best_checkpoint_metric
+    objective = choose_objective(problem, base.hparams, *wanted)
     prepare_data(flags, base)
-    return base, ranges
+    problem.shard_paths(flags.data_dir, "train")  # that there are any
+    return base, ranges, objective
 
 
-def _open_study(flags, base, ranges):
+def _open_study(flags, base, ranges, objective):
     """Returns the Study, after all checks."""
-    from t2t_lite import registry
-    from t2t_lite.autotune.objective import choose_objective
     from t2t_lite.autotune.study import Study
     from t2t_lite.files import make_folder
 
     base.check()
-    objective = choose_objective(
-        registry.problem(base.problem),
-        base.hparams,
-        flags.autotune_objective,
-        flags.autotune_maximize,
-        flags.best_checkpoint_metric,
-    )
     facts = {
         **{name: getattr(base, name) for name in ("problem", "model", "hparams_set")},
         "hparams": base.hparams.values(),
         "hparams_range": flags.hparams_range,
         "ranges": {name: found.facts() for name, found in ranges.ranges.items()},
         "objective": objective.metric,
-        **{
-            name: flags[name].value for name in ("train_steps", "local_eval_frequency", "eval_steps", "warm_start_from")
-        },
+        "translate_all": flags.schedule == "train_eval_and_decode",
+        **{name: flags[name].value for name in _SHARED},
     }
     make_folder(flags.output_dir)
     return Study(flags.output_dir, ranges, objective, facts, flags.train_steps, base.hparams.random_seed)
@@ -131,13 +132,15 @@ def _command(flags):
     return [sys.executable, "-m", "t2t_lite.bin.t2t_trainer", *(f"--{name}={flags[name]}" for name in flags)]
 
 
-def _flags_of_run(flags, trial):
-    """Returns {flag: value} of an ordinary run with the hyperparameters of a trial."""
+def _flags_of_run(flags, trial, metric):
+    """Returns {flag: value} of an ordinary run with the hyperparameters of a trial, and its best model."""
     hparams = [flags.hparams, *(f"{name}={value}" for name, value in trial.hparams.items())]
     given = {
         name: flags[name].value
         for name in flags
         if flags[name].present and name not in _OF_SEARCHES and not name.startswith("autotune_")
     }
+    if flags.autotune_objective:
+        given["best_checkpoint_metric"] = metric
     folder = os.path.join(flags.output_dir, f"{trial.name}-again")
     return {**given, "hparams": ",".join(filter(None, hparams)), "output_dir": folder}

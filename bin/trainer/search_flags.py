@@ -24,6 +24,16 @@ def define_search_flags(flags):
     )
 
 
+def check_several_runs(given, flags, is_run):
+    """Raises `UserError` unless the flags are of several runs, of one machine, that are trained and evaluated."""
+    if flags.schedule not in schedules.TRAINING or flags.schedule in ("train", "test"):
+        raise UserError(f"{given}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
+    if os.environ.get("TF_CONFIG"):
+        raise UserError(f"{given}: each run is trained on one machine. Unset TF_CONFIG.")
+    if is_run:
+        raise UserError(f"{given}: --output_dir={flags.output_dir} is a run already. Expected a folder for several.")
+
+
 def check_search(flags, is_run):
     """Raises `UserError` for flags that contradict a search, or make none of it.
 
@@ -42,20 +52,15 @@ def check_search(flags, is_run):
             )
         return
     given = f"--hparams_range={flags.hparams_range}"
-    if flags.schedule not in schedules.TRAINING or flags.schedule in ("train", "test"):
-        raise UserError(f"{given}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
+    check_several_runs(given, flags, is_run)
     if flags.random_seeds:
         raise UserError(f"{given} and --random_seeds: a search has --autotune_seeds=N. Leave --random_seeds out.")
     if flags.export_saved_model:
         raise UserError(f"{given} and --export_saved_model: export the best trial by t2t-exporter afterwards.")
     if flags.allow_hparams_change:
         raise UserError(f"{given} and --allow_hparams_change: trials that are compared keep theirs. Leave it out.")
-    if os.environ.get("TF_CONFIG"):
-        raise UserError(f"{given}: a trial is trained on one machine. Unset TF_CONFIG.")
     if folder and is_remote(folder):
         raise UserError(
             f"{given}: --output_dir={folder}: the processes of a search append to one file, which only local file "
             "systems allow. Expected a local folder."
         )
-    if is_run:
-        raise UserError(f"{given}: --output_dir={folder} is a run already. Expected a folder for several runs.")

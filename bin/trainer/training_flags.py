@@ -5,7 +5,7 @@ import os
 from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
 from t2t_lite.bin.trainer import describing_flags, schedules
-from t2t_lite.bin.trainer.search_flags import check_search, define_search_flags
+from t2t_lite.bin.trainer.search_flags import check_search, check_several_runs, define_search_flags
 from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
 from t2t_lite.errors import UserError
 from t2t_lite.pictures import check_picture
@@ -99,9 +99,10 @@ def check(flags):
             "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
         )
     may_train = flags.schedule in schedules.TRAINING and not remembers
-    check_search(flags, remembers)
+    is_run = bool(flags.output_dir) and os.path.exists(config)  # what there is at an address is not known yet
+    check_search(flags, is_run)
     if flags.random_seeds:
-        _check_seeds(flags, remembers)
+        _check_seeds(flags, is_run)
     settings = ["problem"] if flags.warm_start_from else ["problem", "hparams_set"]
     _app.require(flags, "data_dir", "output_dir", *(settings if may_train else []))
 
@@ -115,11 +116,4 @@ def _check_seeds(flags, is_run):
         )
     if flags.random_seed is not None:
         raise UserError(f"{given} and --random_seed={flags.random_seed}: leave one of them out.")
-    if flags.schedule not in schedules.TRAINING or flags.schedule == "train":
-        raise UserError(f"{given}: needs runs that are trained and evaluated, not --schedule={flags.schedule}.")
-    if os.environ.get("TF_CONFIG"):
-        raise UserError(f"{given}: only on one machine. Start a run for each seed with --random_seed instead.")
-    if is_run:
-        raise UserError(
-            f"{given}: --output_dir={flags.output_dir} is a run already. Expected a folder for several runs."
-        )
+    check_several_runs(given, flags, is_run)

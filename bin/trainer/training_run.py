@@ -6,7 +6,7 @@ from t2t_lite.bin.trainer.training_flags import trainer_settings
 
 
 def train_run(flags, inexact, output_dir, random_seed, **trial):
-    """Trains in an output_dir; returns why it ended, see `Trainer.ended_by`.
+    """Trains in an output_dir; returns why it ended, see `Trainer.ended_by`; after any signal "signal".
 
     Args:
         flags: absl's FlagValues.
@@ -23,7 +23,7 @@ def train_run(flags, inexact, output_dir, random_seed, **trial):
     trainer.train(newest_step(output_dir) + 1 if flags.schedule == "test" else flags.train_steps)
     if flags.export_saved_model and trainer.ended_by != "signal" and (path := export_best(output_dir)):
         print(path)
-    return trainer.ended_by
+    return "signal" if trainer.was_signalled else trainer.ended_by  # of several runs no further one begins
 
 
 def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metric=None, stop_when=None):

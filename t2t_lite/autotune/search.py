@@ -11,7 +11,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.lock import held_lock
 from t2t_lite.runs.log import RunLog
 from t2t_lite.training.monitor import history
-from t2t_lite.training.repeated_seeds import folder_of, summarize, train_seeds
+from t2t_lite.training.repeated_seeds import train_seeds
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MOST_FAILURES = 5  # in a row, after which it is not the hyperparameters
@@ -78,9 +78,7 @@ class Search:
         folder = os.path.join(self.output_dir, f"{trial.name}-seeds")
         seeds = [seed for seed in range(1, count + 2) if seed != self.random_seed][:count]
         with held_lock(os.path.join(self.output_dir, ".seeds.lock"), f"{folder}: another search"):
-            if train_seeds(seeds, folder, lambda path, seed: self.train(path, trial.hparams, seed, None)) is None:
-                return None
-        return summarize({seed: folder_of(folder, seed) for seed in seeds})
+            return train_seeds(seeds, folder, lambda path, seed: self.train(path, trial.hparams, seed, None))
 
     def _train_trial(self, trial, max_trials):
         """Trains a trial; returns it as it has ended, or None after a signal."""

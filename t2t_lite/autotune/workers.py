@@ -89,7 +89,7 @@ def _wait(workers, stopped):
             for worker in workers:
                 worker.send_signal(signal.SIGTERM)  # of one that has ended this does nothing
         time.sleep(0.1)
-    return was_stopped
+    return stopped.is_set()  # also where it came when all had just ended
 
 
 def _last_line(path):

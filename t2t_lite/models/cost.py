@@ -168,7 +168,7 @@ def _optimizer_memory(model, hparams):
 
 def _layer_memory(layer, hidden_size, length, memory_length, compute):
     """Returns the bytes that a token leaves in an encoder or decoder layer, in sentences of `length`."""
-    kept = _scores_memory(layer, length, memory_length, compute)
+    kept, cross = 0, _cross_attention(layer)
     for part in layer._flatten_layers():
         if isinstance(part, Residual):
             kept += (8 + compute + (part.dropout_rate > 0)) * hidden_size
@@ -177,17 +177,8 @@ def _layer_memory(layer, hidden_size, length, memory_length, compute):
             dropped = part.dropout_rate > 0
             kept += part.filter_size * ((inner + dropped) * compute + dropped)
         elif isinstance(part, MultiHeadAttention):
+            keys, dropped = _seen(part, memory_length if part is cross else length), part.dropout_rate > 0
             kept += 2 * sum(_channels(part)) * compute
-    return kept
-
-
-def _scores_memory(layer, length, memory_length, compute):
-    """Returns the bytes of one query's attention weights in one encoder or decoder layer."""
-    kept, cross = 0, _cross_attention(layer)
-    for part in layer._flatten_layers():
-        if isinstance(part, MultiHeadAttention):
-            keys = _seen(part, memory_length if part is cross else length)
-            dropped = part.dropout_rate > 0
             kept += part.num_heads * keys * (4 + compute * (dropped or compute < 4) + dropped)
             if isinstance(part, RelativeAttention) and part.add_relative_to_values:
                 kept += part.num_heads * 2 * length * compute  # the weights, ordered by distance

@@ -22,7 +22,7 @@ from t2t_lite.layers.keras_names import Initializer, matrix_initializer
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
-from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
 HEADS = {  # rank of the targets
     "masked_lm": 2,  # the ids at masked positions, 0 elsewhere
@@ -52,6 +52,8 @@ class TransformerEncoder(TransformerModel):
         pooling: "first" or "mean_max", what a class or a number of the whole row is read from: the first position
             (BERT), or the mean and the maximum of all (Howard and Ruder 2018, "ULMFiT", section 3.3).
         num_segments: int, rows of the table of segments; 0: there is none.
+        match_embedding: bool, whether a position's embedding says if its id occurs in another segment, too (Chen et al.
+            2017, "Reading Wikipedia to answer open-domain questions", section 3.2: exact match).
         embedding_norm: bool, whether the sum of embeddings is normalized, as in BERT.
         num_layers: int, N.
         num_hidden_groups: int, groups of neighbouring layers that share their weights (ALBERT has one); None: no layers
@@ -98,6 +100,10 @@ class TransformerEncoder(TransformerModel):
         "num_segments": setting(
             2, 0, 2**16, argument="num_segments", fixed=True, meaning="Rows of the table of segments; 0: no table."
         ),
+        "match_embedding": setting(
+            False, argument="match_embedding", fixed=True,
+            meaning="Whether a position's embedding says if its id occurs in another segment, too.",
+        ),
         "embedding_norm": setting(
             True, argument="embedding_norm", fixed=True, meaning="Whether the sum of embeddings is normalized."
         ),
@@ -120,6 +126,7 @@ class TransformerEncoder(TransformerModel):
         first_id: int = 0,
         pooling: str = "first",
         num_segments: int = 2,
+        match_embedding: bool = False,
         embedding_norm: bool = True,
         num_layers: int = 12,
         num_hidden_groups: int | None = None,
@@ -156,6 +163,8 @@ class TransformerEncoder(TransformerModel):
             raise ValueError(f"`head` must be one of {', '.join(HEADS)}: received head={head!r}.")
         if pooling not in POOLINGS:
             raise ValueError(f"`pooling` must be one of {', '.join(POOLINGS)}: received pooling={pooling!r}.")
+        if not 0 <= first_id < vocab_size:
+            raise ValueError(f"`first_id` must be an id from 0 to {vocab_size - 1}: received first_id={first_id}.")
         if head in ("class", "tag") and (target_vocab_size is None or target_vocab_size < 2):
             raise ValueError(f"A {head} head needs target_vocab_size of at least 2: received {target_vocab_size}.")
         check_sizes(embedding_size=embedding_size, num_hidden_groups=num_hidden_groups)
@@ -172,10 +181,12 @@ class TransformerEncoder(TransformerModel):
             embeddings_initializer=self.embeddings_initializer(), name="embedding", **own,
         )  # fmt: skip
         self.segment_embedding = self._table(num_segments, "segment_embedding")
+        self.match_embedding = self._table(2 if match_embedding else 0, "match_embedding")
         self.task_embedding = self._table(num_task_types, "task_embedding")
         self.position = self.make_position("position")
-        self.embedding_norm = LayerNormalization(epsilon=norm_epsilon, name="embedding_norm", **own)
-        self.embedding_norm = self.embedding_norm if embedding_norm else None
+        self.embedding_norm = None
+        if embedding_norm:
+            self.embedding_norm = LayerNormalization(epsilon=norm_epsilon, name="embedding_norm", **own)
         self.dropout = Dropout(dropout, name="embedding_dropout", **own)
         self.projection = None
         if embedding_size is not None:
@@ -214,9 +225,9 @@ class TransformerEncoder(TransformerModel):
         return {"inputs": self.embedding}
 
     def head_weights(self):
-        """Returns the weights of the heads, and the bias of masked ids."""
+        """Returns the weights of the heads, the bias of masked ids, and the table of matches, which pairs may add."""
         heads = (self.masked_ids_head, self.class_head, self.span_head, self.sentence_head)
-        found = [weight for head in heads if head is not None for weight in head.weights]
+        found = [weight for part in (*heads, self.match_embedding) if part is not None for weight in part.weights]
         return found + ([self.embedding.bias] if self.embedding.use_bias else [])
 
     @property
@@ -238,7 +249,8 @@ class TransformerEncoder(TransformerModel):
         embedded, hidden = (None, None, self.width), (None, None, self.config["hidden_size"])
         self.embedding.build()
         for layer in (
-            self.segment_embedding, self.task_embedding, self.position, self.embedding_norm, self.projection
+            self.segment_embedding, self.match_embedding, self.task_embedding, self.position, self.embedding_norm,
+            self.projection,
         ):  # fmt: skip
             if layer is not None:
                 layer.build(embedded)
@@ -292,10 +304,12 @@ class TransformerEncoder(TransformerModel):
         row = ops.pad(ids, ((0, 0), (1, 0)), constant_values=self.config["first_id"])
         mask = ops.pad(ids != 0, ((0, 0), (1, 0)), constant_values=True)
         x = positioned(self.position, self.embedding(row))
+        ends = ops.cast(row == EOS_ID, "int32")
+        segments = ops.cumsum(ends, axis=1) - ends
         if self.segment_embedding is not None:
-            ends = ops.cast(row == EOS_ID, "int32")
-            segments = ops.minimum(ops.cumsum(ends, axis=1) - ends, self.config["num_segments"] - 1)
-            x = x + self.segment_embedding(segments)
+            x = x + self.segment_embedding(ops.minimum(segments, self.config["num_segments"] - 1))
+        if self.match_embedding is not None:
+            x = x + self.match_embedding(ops.cast(_in_another_segment(row, segments), "int32"))
         if self.task_embedding is not None:
             x = x + self.task_embedding(ops.zeros((1, 1), "int32"))
         x = self.dropout(normalized(x, self.embedding_norm), training=training)
@@ -354,3 +368,9 @@ class TransformerEncoder(TransformerModel):
             return logits
         sentence = keras.KerasTensor((rows, 1 + self.config["sentence_classes"]), dtype="float32")
         return {"targets": logits, "sentence": sentence}
+
+
+def _in_another_segment(row, segments):
+    """int [B, T] each -> bool [B, T]: whether an id, but for the special ones, occurs in another segment of its row."""
+    same = (row[:, :, None] == row[:, None, :]) & (segments[:, :, None] != segments[:, None, :])
+    return ops.any(same, axis=2) & (row > UNK_ID)

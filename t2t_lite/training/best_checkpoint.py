@@ -79,9 +79,10 @@ class BestCheckpoint:
     def _take(self, step):
         tf.io.gfile.makedirs(self._folder)
         copy = os.path.join(self._folder, f"{PREFIX}-{step}")
-        average_checkpoints([self._source(step)], copy)  # the mean of one is its model, without the optimizer
         copy_files(self._vocabulary, self._folder)
         write_run_config(self._folder, self._config)
+        # After these: once it is there, a restarted run takes the folder for complete.
+        average_checkpoints([self._source(step)], copy)  # the mean of one is its model, without the optimizer
         write_list(self._folder, {f"{PREFIX}-{step}": time.time()})
         for path in list_files(self._folder, rf"{re.escape(PREFIX)}-.*"):
             if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):

@@ -80,9 +80,7 @@ class Replicas:
         return value if self.strategy is None else self.strategy.experimental_local_results(value)[0]
 
     def sum(self, value):
-        """Returns the sum of a scalar tensor over the replicas of all machines; call it in a graph, or eagerly."""
-        if self.cluster is None:
-            return value * self.count
+        """Returns the sum of a scalar tensor over the replicas of all machines, of which there are several."""
         return self.strategy.reduce("SUM", self.strategy.run(tf.identity, args=(value,)), axis=None)
 
     def check_same(self, value, what):

@@ -103,6 +103,7 @@ class TrainingLoop:
             self.ended_by = "early_stopping" if self._why else "train_steps"
             reason = f"stopped early: {self._why}" if self._why else f"step {step:,} is not before {train_steps=:,}"
             _LOGGER.info(f"{reason}: nothing to train.")
+            self.log.write("end", step, finished=True, reason=self.ended_by)  # a kill may have come before it
             return self._metrics
         first, self._saved_at, is_last = step + 1, time.monotonic(), self._is_to_stop(stopped)
         with StepProfiler(self.output_dir, self.shown.profile and self._replicas.is_chief) as profiler, feed:

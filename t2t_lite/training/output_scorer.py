@@ -30,8 +30,8 @@ class OutputScorer:
             for batch in records.naming(batches.as_numpy_iterator(), paths, translator.problem.record_features)
             for inputs, targets in zip(batch["inputs"], batch["targets"], strict=True)
         ]
-        step = max(1, len(examples) // count) if count else 1
-        self._sample = examples[::step][:count]
+        count = min(count or len(examples), len(examples))
+        self._sample = [examples[i * len(examples) // count] for i in range(count)]
 
     def __call__(self):
         """Returns (score, facts such as "bleu_signature", texts: a list of (input, output, reference))."""

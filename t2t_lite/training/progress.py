@@ -1,6 +1,7 @@
 """What a run says: at its start what it trains on, then a line at regular intervals of steps."""
 
 import collections
+import contextlib
 import logging
 import math
 import sys
@@ -122,9 +123,12 @@ class Progress:
         """The number of epochs so far, a float."""
         return self.sentences / self._examples
 
+    @contextlib.contextmanager
     def pause(self):
         """Context manager whose time does not count as training, for checkpoints and evaluation."""
-        return _Pause(self)
+        begun = time.monotonic()
+        yield
+        self._started += time.monotonic() - begun
 
     def add(self, batches, metrics):
         """Adds a step's StepBatches and its metrics, as `fetch` returns them."""
@@ -229,14 +233,3 @@ def sentences_read(lines, step, batches_read):
         return 0
     last = known[-1]
     return round(last["sentences"] * batches_read / max(last["data_batch"], 1))
-
-
-class _Pause:
-    def __init__(self, progress):
-        self._progress = progress
-
-    def __enter__(self):
-        self._at = time.monotonic()
-
-    def __exit__(self, *_):
-        self._progress._started += time.monotonic() - self._at

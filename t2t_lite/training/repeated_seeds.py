@@ -26,8 +26,7 @@ def train_seeds(seeds, output_dir, train):
             `Trainer.ended_by`. After "signal" no further run begins.
 
     Returns:
-        str, a table for reading, of the evaluation of each run's best model (of its last one where none is kept), and
-        their mean and standard deviation; None after a signal.
+        dict, see `summarize`; None after a signal.
     """
     for seed in seeds:
         if train(folder_of(output_dir, seed), seed) == "signal":
@@ -35,7 +34,7 @@ def train_seeds(seeds, output_dir, train):
         gc.collect()  # a model that is not used any more, before the next one needs its memory
     summary = summarize({seed: folder_of(output_dir, seed) for seed in seeds})
     write_json(os.path.join(output_dir, SUMMARY), summary)
-    return as_text(summary)
+    return summary
 
 
 def folder_of(output_dir, seed):
@@ -44,7 +43,7 @@ def folder_of(output_dir, seed):
 
 
 def summarize(output_dirs):
-    """Summarizes the evaluations of runs.
+    """Summarizes runs by the evaluation of each one's best model, or of its last one where none is kept.
 
     Args:
         output_dirs: {seed: output_dir}, of at least two runs that have been evaluated.

@@ -180,6 +180,7 @@ class TrainStep:
         if self.hparams.clip_grad_norm > 0:
             gradients, _ = tf.clip_by_global_norm(gradients, self.hparams.clip_grad_norm, use_norm=norm)
         skipped = 1.0 - tf.cast(finite, tf.float32)
+        norm = tf.cast(norm, tf.float32)  # of the weights' dtype until here; `fetch` stacks all metrics
         return gradients, {**sums._asdict(), "gradient_norm": norm, "skipped": skipped, "stops": stops}
 
     def _global_sums(self, batches, counts, first_batch, scale, stop):

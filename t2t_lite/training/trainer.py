@@ -36,7 +36,7 @@ from t2t_lite.training.optimization.optimizers import describe_unfreezing, make_
 from t2t_lite.training.progress import announce
 from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings
 from t2t_lite.training.train_step import TrainStep
-from t2t_lite.training.training_data import check_lengths, open_training_data
+from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -71,6 +71,7 @@ class Trainer:
 
     Attributes:
         ended_by: str, why `train` returned: "train_steps", "early_stopping" or "signal".
+        was_signalled: bool, whether a signal came while it trained, also one that came when the run had ended.
         trained: keras.Model, which `train` made, with the weights of the last step.
 
     Example:
@@ -124,7 +125,7 @@ class Trainer:
             loop = self._loop()
             with stop_on_signal() as stopped, self._replicas.naming_lost_worker():
                 metrics = loop.run(train_steps, stopped)
-            self.ended_by = loop.ended_by
+            self.ended_by, self.was_signalled = loop.ended_by, stopped.is_set()
             return metrics
 
     def evaluate(self, split: str = DatasetSplit.EVAL) -> dict[str, float]:
@@ -196,6 +197,7 @@ class Trainer:
             self.trained = build_model(self._config)
             self._optimizer = make_optimizer(self.hparams, train_steps)
             self._optimizer.build(self.trained.trainable_variables)
+        check_reads(self.trained, self._data.problem)
         check_lengths(self.trained, self._data.max_length, self._data.problem.features)
         if self.evaluation:
             check_metrics(self.trained, self._data.problem, self.hparams, self.evaluation)

@@ -10,6 +10,7 @@ from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.width_ladder import WidthLadder
 from t2t_lite.errors import UserError
+from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
 
@@ -72,6 +73,16 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
         problem, encoders, vocab_size, target_vocab_size, train.paths, dev_paths, train.examples, train.dropped, cut,
         problem.max_length(hparams), batches, ladder,
     )  # fmt: skip
+
+
+def check_reads(model, problem):
+    """Raises `UserError` unless the batches of a problem have the features that a model reads, each with its rank."""
+    wanted = model.features if isinstance(model, SequenceModel) else {}
+    if wrong := [feature for feature, rank in wanted.items() if problem.features.get(feature) != rank]:
+        raise UserError(
+            f"{type(model).__name__}: reads {', '.join(wanted)}; {problem.full_name} has {', '.join(problem.features)} "
+            f"and no such {wrong[0]!r}. Expected a model, or settings of it such as sentence_classes, for this problem."
+        )
 
 
 def check_lengths(model, max_length, features):

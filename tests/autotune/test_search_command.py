@@ -1,7 +1,9 @@
 """t2t-trainer --hparams_range: ordinary runs, a table, the winner's spread over seeds, and answers to mistakes."""
 
 import json
+import os
 import shlex
+import signal
 import statistics
 import sys
 
@@ -83,6 +85,36 @@ def test_a_search_trains_ordinary_runs_and_the_winner_again(command, tmp_path):
     assert status == 2 and "begun with hparams={'random_seed': 7}, now it is {'random_seed': 8}" in err
 
 
+@pytest.mark.slow  # four runs, and two processes
+def test_trials_are_trained_side_by_side(data_dir, tmp_path, capfd):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").write_text("import tests.autotune.test_search_command")  # its range and model
+    status = t2t_trainer.main(
+        [f"--t2t_usr_dir={tmp_path / 'mine'}", f"--problem={PROBLEM}", "--model=runs_small",
+         "--hparams_set=transformer_tiny", f"--data_dir={data_dir}", f"--output_dir={tmp_path / 'search'}",
+         f"--hparams={SIZES}", "--hp_eval_decode_examples=0", "--train_steps=2", "--local_eval_frequency=2",
+         "--hparams_range=tiny_range", "--autotune_parallel_trials=2", "--autotune_max_trials=2", "--autotune_seeds=2"]
+    )  # fmt: skip
+    assert status == 0, capfd.readouterr().err
+    found = json.loads((tmp_path / "search" / "tuning.json").read_text())
+    first, second = found["trials"]
+    assert first["state"] == second["state"] == "complete" and first["hparams"] != second["hparams"]
+    assert found["seeds"]["standard_deviation"]["loss"] > 0
+    for worker in (1, 2):
+        assert "step 2/2" in (tmp_path / "search" / f"worker-{worker}.log").read_text()
+
+
+def test_a_signal_in_the_last_evaluation_is_noticed(data_dir, tmp_path):
+    def stop_when(evaluations):
+        if evaluations:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    more = {"evaluates": True, "local_eval_frequency": 2, "stop_when": stop_when}
+    one = small_trainer(data_dir, tmp_path / "run", f"{SIZES},eval_decode_examples=0", **more)
+    one.train(2)
+    assert (one.ended_by, one.was_signalled) == ("train_steps", True)
+
+
 def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
     def stop_when(evaluations):
         return "enough" if [step for step, _ in evaluations] == [1, 2] else None
@@ -113,6 +145,10 @@ def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
         ),
         (["--hparams_range=tiny_range", "--autotune_maximize"], ["--autotune_maximize=true: of loss less is better"]),
         (["--hparams_range=tiny_range", "--best_checkpoint_metric=none"], ["compares the best models"]),
+        (
+            ["--hparams_range=tiny_range", "--autotune_parallel_trials=2", "--autotune_objective=x/token_acuracy"],
+            ["--autotune_objective=x/token_acuracy", "Nearest: token_accuracy"],
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(command, tmp_path, flags, words):

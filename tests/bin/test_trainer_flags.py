@@ -27,6 +27,8 @@ def recorded(monkeypatch):
     calls = []
 
     class Recorder:
+        was_signalled = False
+
         def __init__(self, **arguments):
             self.__dict__.update(arguments)
             for settings in ("evaluation", "checkpoints", "devices", "log"):

@@ -14,7 +14,7 @@ VOCAB = 15
 SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2, "max_position": 20}
 HEADS = {
     "masked_lm": {"sentence_classes": 2, "first_id": 4, "num_hidden_groups": 1, "embedding_size": 6},
-    "class": {"head": "class", "target_vocab_size": 4, "num_task_types": 3},
+    "class": {"head": "class", "target_vocab_size": 4, "num_task_types": 3, "match_embedding": True},
     "tag": {"head": "tag", "target_vocab_size": 4, "num_segments": 0, "norm": "pre", "embedding_norm": False},
     "real": {"head": "real", "pooling": "mean_max"},
     "span": {"head": "span", "embedding_size": 6},
@@ -144,6 +144,21 @@ def test_segments_are_counted_by_the_ends_before():
     np.testing.assert_allclose(states, model.embedding_norm(x), atol=1e-6)
 
 
+def test_ids_of_another_segment_match():
+    keras.utils.set_random_seed(5)
+    model = TransformerEncoder(
+        **SMALL, head="class", target_vocab_size=3, num_segments=2, match_embedding=True, first_id=7, position="none"
+    )
+    model.build()
+    # 5 is twice in one segment; 2 (unknown), 1 (ends) and 0 (padding) never match; the table of segments has two rows.
+    row = np.array([[7, 5, 5, 6, 2, 1, 6, 2, 9, 1, 8, 9, 1, 0, 0]], "int32")
+    match = np.array([[0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0]])
+    segments = np.array([[0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1]])
+    states = model.encode(row[:, 1:], return_hidden_states=True)["states"][0]
+    x = model.embedding(row) + model.segment_embedding(segments) + model.match_embedding(match)
+    np.testing.assert_allclose(states, model.embedding_norm(x), atol=1e-6)
+
+
 def test_a_saved_model_gives_the_same(model, head, tmp_path):
     model.save(tmp_path / "m.keras")
     loaded = keras.saving.load_model(tmp_path / "m.keras")
@@ -193,6 +208,7 @@ def test_parameters_are_as_many_as_published(name, vocab_size, parameters):
         ({"head": "tag", "target_vocab_size": 1}, "received 1"),
         ({"embedding_size": 0}, "embedding_size=0"),
         ({"num_hidden_groups": 3}, "num_hidden_groups=3"),
+        ({"first_id": VOCAB}, "from 0 to 14: received first_id=15"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):

@@ -108,3 +108,15 @@ def test_without_its_metric_nothing_is_kept(run):
 )
 def test_what_best_means_where_nobody_says(names, expected):
     assert default_metric(names) == expected
+
+
+@pytest.mark.parametrize("killed_in", ["copy_files", "write_run_config", "average_checkpoints"])
+def test_a_kill_leaves_no_folder_that_stays_incomplete(run, monkeypatch, killed_in):
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(f"t2t_lite.training.best_checkpoint.{killed_in}", kill)
+        keeper(run).update(history("loss", 3.0))
+    keeper(run).update(history("loss", 3.0))
+    assert {"hparams.json", "vocab.model", "model.ckpt-10.index"} <= {path.name for path in (run / "best").iterdir()}

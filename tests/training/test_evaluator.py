@@ -96,7 +96,9 @@ def test_so_many_batches_are_taken_as_asked_for_and_the_longest_first(paths):
 def test_the_sample_is_spread_over_the_set(paths):
     _, every, _ = evaluator(Moved(2), paths, translate_all=True)()
     assert len(every) == COUNT
-    for wanted, expected in ((5, every[::4]), (1000, every)):
+    thirteen = [every[i * COUNT // 13] for i in range(13)]  # the last one of the set is near its end
+    assert every.index(thirteen[-1]) == 18
+    for wanted, expected in ((5, every[::4]), (13, thirteen), (1000, every)):
         _, some, _ = evaluator(Moved(2), paths, hparams=HPARAMS.override_from_dict({"eval_decode_examples": wanted}))()
         assert some == expected
 

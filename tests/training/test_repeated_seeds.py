@@ -52,7 +52,7 @@ def test_each_run_is_that_of_its_seed_alone_and_the_table_has_mean_and_deviation
 
     before = log(folders[0])
     assert command("runs", "--random_seeds=1,2,3") == (0, out)
-    assert [line["event"] for line in log(folders[0])[len(before) :]] == ["resume"]
+    assert [line["event"] for line in log(folders[0])[len(before) :]] == ["resume", "end"]
     assert command("runs/seed_1", "--random_seeds=1,2")[0] == 2
     assert checkpoints(folders[0])[-1] == "model.ckpt-6"
 

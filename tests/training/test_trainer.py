@@ -92,6 +92,14 @@ def test_in_float16_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64", "mixed_bfloat16"])
+def test_every_dtype_trains(data_dir, tmp_path, dtype):
+    small_trainer(data_dir, tmp_path, f"{HPARAMS},dtype_policy={dtype},clip_grad_norm=1").train(2)
+    (line,) = log(tmp_path, "progress")
+    assert np.isfinite([line["loss"], line["gradient_norm"]]).all() and line["gradient_norm"] > 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -10,7 +10,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.vocabulary import TextEncoder
-from t2t_lite.training.training_data import check_lengths, open_training_data
+from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data
 
 HPARAMS = HParams(batch_size=64, max_length=7, min_length=4)
 
@@ -97,3 +97,12 @@ def test_a_model_has_positions_for_the_longest_rows():
     check_lengths(encoder, 5, ["inputs", "targets"])
     check_lengths(TransformerLM(20, num_layers=1, **{**sizes, "position": "none", "begin": "end"}), 10**6, ["targets"])
     check_lengths(keras.Model(), 0, ["targets"])
+
+
+def test_a_model_reads_what_the_problem_has():
+    sizes = {"hidden_size": 8, "filter_size": 8, "num_heads": 2, "num_layers": 1}
+    check_reads(TransformerEncoder(50, **sizes), Uneven())
+    with pytest.raises(UserError, match="reads inputs, targets, sentence; training_data_uneven has "):
+        check_reads(TransformerEncoder(50, sentence_classes=2, **sizes), Uneven())
+    with pytest.raises(UserError, match="no such 'targets'"):  # of another rank
+        check_reads(TransformerEncoder(50, target_vocab_size=3, head="class", **sizes), Uneven())
