@@ -234,7 +234,8 @@ def test_of_stock_operations(exported):
 
 
 def test_through_a_server(kind, call, exported):
-    columns = {name: rows[:5] for name, rows in kind.columns.items()}
+    # Without "is is is …": the same windows have equally probable answers, but for rounding in other batches.
+    columns = {name: rows[:4] for name, rows in kind.columns.items()}
     texts = {name: read(rows) for name, rows in columns.items()}
     with ServingDouble({"model": {1: exported}}) as double:
         for address in (double.grpc, f"http://{double.rest}"):
