@@ -157,6 +157,8 @@ def test_ids_of_another_segment_match():
     states = model.encode(row[:, 1:], return_hidden_states=True)["states"][0]
     x = model.embedding(row) + model.segment_embedding(segments) + model.match_embedding(match)
     np.testing.assert_allclose(states, model.embedding_norm(x), atol=1e-6)
+    (table,) = model.match_embedding.weights
+    assert any(weight is table for weight in model.head_weights()), "it may be new where weights are taken over"
 
 
 def test_a_saved_model_gives_the_same(model, head, tmp_path):

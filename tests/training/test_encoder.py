@@ -74,7 +74,7 @@ def test_a_classifier_goes_on_from_masked_words_and_answers(data, tmp_path):
     metrics = trainer(
         str(data / "labelled"),
         tmp_path / "classes",
-        f"{SIZES},match_embedding=true,learning_rate_schedule=constant,learning_rate_constant=0.003",
+        f"{SIZES},learning_rate_schedule=constant,learning_rate_constant=0.003",
         **named,
     ).train(200)
     assert metrics["accuracy"] == 1
