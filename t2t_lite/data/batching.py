@@ -80,7 +80,8 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
 
     @tf.autograph.experimental.do_not_convert
     def read(number, batch):
-        return number, resample(number, _within(reader.parse(batch), hparams.min_length, longest))
+        pool = resample(number, _within(reader.parse(batch), hparams.min_length, longest))
+        return number, ladder.checked(pool) if ladder else pool
 
     def one_pass(number):
         files = tf.data.Dataset.from_tensor_slices(list(paths))
@@ -93,7 +94,11 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
     pools = passes.flat_map(one_pass).enumerate().map(read, num_parallel_calls=2)
     none = {name: (tf.zeros([0], tf.int32), tf.zeros([0], tf.int64)) for name in pools.element_spec[1]}
     walk = ladder.walk if ladder else functools.partial(_walk, batch_size=hparams.batch_size)
-    planned = pools.scan(none, _planner(walk, seed if shuffle else None))
+    carried = {name: (tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int64)) for name in none}
+    # `scan` traces anew when the shape of the state changes, as it does after `none`. Of a function it traces the call
+    # alone. Nothing in that may raise an error: TensorFlow would call it stateful, and not save the iterator.
+    plan = tf.function(_planner(walk, seed if shuffle else None), [carried, pools.element_spec], autograph=False)
+    planned = pools.scan(none, plan)
     batches = planned.flat_map(functools.partial(_cut, problem, pad=ladder.pad if ladder else _padded))
     return ahead(corrupted(problem, batches, seed, is_stream=True))
 
@@ -191,9 +196,10 @@ def _pool_size(reader, hparams, longest):
     sample = _interleaved(tf.data.Dataset.from_tensor_slices(reader.paths))
     with reader.naming_damage():
         # As stored: a saved position depends on the pool's size, which has never taken account of `_copy`.
-        pool = next(iter(reader.batched(sample.take(_SAMPLE), _SAMPLE).map(reader.stored)), None)
-    if pool is None:
-        raise UserError(f"{reader.paths[0]}: no record in it. Run t2t-datagen again.")
+        first = next(iter(reader.batched(sample.take(_SAMPLE), _SAMPLE)), None)
+        if first is None:
+            raise UserError(f"{reader.paths[0]}: no record in it. Run t2t-datagen again.")
+        pool = reader.stored(first)
     lengths = [ids.row_lengths().numpy() for ids in pool.values()]
     length = np.maximum.reduce(lengths)
     fits = (length >= hparams.min_length) & (length <= longest)
@@ -212,7 +218,7 @@ def _pool_size(reader, hparams, longest):
         # A pool larger than the data would put copies of one sentence next to each other.
         wanted = min(wanted, fits.sum())
     else:
-        wanted = min(wanted, sample.take(int(wanted)).reduce(0, lambda count, _: count + 1).numpy())
+        wanted = min(wanted, sum(int(tf.size(records)) for records in sample.take(int(wanted)).batch(_SAMPLE)))
     return max(1, int(wanted))
 
 

@@ -12,7 +12,6 @@ A manifest stores them as `splits.<split>`, beside "shards" and "removed":
 
 import collections
 import dataclasses
-import functools
 
 import numpy as np
 import tensorflow as tf
@@ -136,9 +135,8 @@ def read_facts(paths, features=SIDES):
     facts = Facts(features)
     for path in paths:
         with records.naming_damage(path, features=features):
-            batches = tf.data.TFRecordDataset(path).batch(_RECORDS_AT_ONCE)
-            for batch in batches.map(functools.partial(records.parse_batch, features=features), num_parallel_calls=2):
-                facts.add_batch(batch)
+            for batch in tf.data.TFRecordDataset(path).batch(_RECORDS_AT_ONCE).prefetch(1):
+                facts.add_batch(records.parse_batch(batch, features))
     return facts.as_json()
 
 

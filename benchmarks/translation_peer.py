@@ -1,0 +1,156 @@
+"""The peer of a translation run: Hugging Face's M2M100 of the same sizes, trained by a plain PyTorch loop.
+
+python benchmarks/translation_peer.py --train=train.en.gz,train.de.gz --vocabulary=data/vocab.translate_own.8000.model \
+  --steps=1200 --dropout=0.2 --source=test.en.gz --output=test.peer.de
+
+M2M100 is the pre-norm Transformer with sinusoids that t2t_lite trains by default. It has the same pieces, batches of as
+many tokens, drawn anew in each pass from examples of similar length, label smoothing, Adam and rates by step, and is
+decoded by `generate` with a beam of 4. Prints the loss, target tokens per second and the seconds of training.
+"""
+
+import argparse
+import gzip
+import random
+import sys
+import time
+
+import sentencepiece
+import torch
+import torch.nn.functional as F
+from transformers import GenerationConfig, M2M100Config, M2M100ForConditionalGeneration
+
+PAD_ID, EOS_ID = 0, 1
+
+
+def parser():
+    """Returns the ArgumentParser; the defaults are those of `transformer_tiny` with four layers."""
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("--train", required=True, help="source,target: two aligned files, plain or gzip")
+    flags.add_argument("--vocabulary", required=True, help="the SentencePiece model of t2t-datagen")
+    flags.add_argument("--source", required=True, help="sentences to translate after training")
+    flags.add_argument("--output", required=True, help="the file for their translations")
+    flags.add_argument("--steps", type=int, default=1200)
+    flags.add_argument("--batch_size", type=int, default=4096, help="rows x the longest side, per batch")
+    flags.add_argument("--hidden_size", type=int, default=128)
+    flags.add_argument("--filter_size", type=int, default=256)
+    flags.add_argument("--layers", type=int, default=4)
+    flags.add_argument("--heads", type=int, default=4)
+    flags.add_argument("--dropout", type=float, default=0.3, help="of layers' outputs; 0.1 inside them")
+    flags.add_argument("--warmup_steps", type=int, default=800)
+    flags.add_argument("--learning_rate_constant", type=float, default=2.0)
+    flags.add_argument("--beam_size", type=int, default=4)
+    flags.add_argument("--alpha", type=float, default=0.6)
+    flags.add_argument("--seed", type=int, default=1)
+    flags.add_argument("--threads", type=int, default=0, help="0: PyTorch's default")
+    return flags
+
+
+def lines(path):
+    """Returns the lines of a file, which may be packed."""
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8", newline="\n") as file:
+        return file.read().rstrip("\n").split("\n")
+
+
+def batches(examples, batch_size, draw):
+    """Yields lists of examples without end: each pass sorted by length with ties at random, its batches shuffled."""
+    while True:
+        found, widest = [[]], 0
+        for pair in sorted(examples, key=lambda pair: (max(map(len, pair)), len(pair[0]), draw.random())):
+            widest = max(widest, *map(len, pair))
+            if (len(found[-1]) + 1) * widest > batch_size:
+                found, widest = [*found, []], max(map(len, pair))
+            found[-1].append(pair)
+        draw.shuffle(found)
+        yield from found
+
+
+def padded(rows):
+    """Returns int64 [rows, longest] of lists of ids."""
+    return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD_ID)
+
+
+def new_model(flags, vocab_size):
+    """Returns the model, in training mode."""
+    config = M2M100Config(
+        vocab_size=vocab_size, d_model=flags.hidden_size, encoder_layers=flags.layers, decoder_layers=flags.layers,
+        encoder_ffn_dim=flags.filter_size, decoder_ffn_dim=flags.filter_size, encoder_attention_heads=flags.heads,
+        decoder_attention_heads=flags.heads, activation_function="relu", dropout=flags.dropout, attention_dropout=0.1,
+        activation_dropout=0.1, encoder_layerdrop=0.0, decoder_layerdrop=0.0, scale_embedding=True,
+        init_std=flags.hidden_size**-0.5, pad_token_id=PAD_ID, bos_token_id=EOS_ID, eos_token_id=EOS_ID,
+        decoder_start_token_id=EOS_ID, max_position_embeddings=512,
+    )  # fmt: skip
+    return M2M100ForConditionalGeneration(config).train()
+
+
+def train(model, examples, flags):
+    """Trains for `flags.steps` updates."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.997), eps=1e-9, fused=True)
+    factor = lambda step: (  # noqa: E731
+        flags.learning_rate_constant * flags.hidden_size**-0.5
+        * min((step + 1) / flags.warmup_steps, 1) * max(step + 1, flags.warmup_steps) ** -0.5
+    )  # fmt: skip
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+    started, stream = time.monotonic(), batches(examples, flags.batch_size, random.Random(flags.seed))
+    since, tokens, nats = started, 0, 0.0
+    for step in range(1, flags.steps + 1):
+        sources, targets = map(padded, zip(*next(stream), strict=True))
+        shifted = F.pad(targets, (1, 0), value=EOS_ID)[:, :-1]
+        logits = model(
+            input_ids=sources, attention_mask=(sources != PAD_ID).long(), decoder_input_ids=shifted, use_cache=False
+        ).logits.flatten(0, 1)
+        flat = targets.flatten()
+        loss = F.cross_entropy(logits, flat, ignore_index=PAD_ID, label_smoothing=0.1)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        count = int((flat != PAD_ID).sum())
+        tokens, nats = tokens + count, nats + float(loss.detach()) * count
+        if step % 100 == 0 or step == flags.steps:
+            rate = tokens / (time.monotonic() - since)
+            print(f"step {step:,}  objective {nats / tokens:.3f}  {rate:,.0f} target tokens/s", flush=True)
+            since, tokens, nats = time.monotonic(), 0, 0.0
+    print(f"trained for {time.monotonic() - started:,.0f} s", flush=True)
+
+
+@torch.inference_mode()
+def translate(model, texts, pieces, flags, batch_size=32):
+    """Returns the translations of texts, in batches of similar length."""
+    model.eval()
+    options = GenerationConfig(
+        num_beams=flags.beam_size, length_penalty=flags.alpha, pad_token_id=PAD_ID, eos_token_id=EOS_ID,
+        decoder_start_token_id=EOS_ID, bos_token_id=EOS_ID, forced_bos_token_id=None,
+    )  # fmt: skip
+    rows = [[*pieces.encode(text), EOS_ID] for text in texts]
+    order, found = sorted(range(len(rows)), key=lambda at: len(rows[at])), [""] * len(rows)
+    for start in range(0, len(order), batch_size):
+        chosen = order[start : start + batch_size]
+        ids = padded([rows[at] for at in chosen])
+        made = model.generate(
+            input_ids=ids, attention_mask=(ids != PAD_ID).long(), generation_config=options,
+            max_new_tokens=ids.shape[1] + 50,
+        )  # fmt: skip
+        for at, row in zip(chosen, made.tolist(), strict=True):
+            found[at] = pieces.decode([piece for piece in row if piece not in (PAD_ID, EOS_ID)])
+    return found
+
+
+def main(argv=None):
+    """Trains, translates and writes the translations."""
+    flags = parser().parse_args(argv)
+    torch.manual_seed(flags.seed)
+    if flags.threads:
+        torch.set_num_threads(flags.threads)
+    pieces = sentencepiece.SentencePieceProcessor(model_file=flags.vocabulary)
+    texts = [lines(path) for path in flags.train.split(",")]
+    examples = [tuple([*pieces.encode(text), EOS_ID] for text in pair) for pair in zip(*texts, strict=True)]
+    examples = [pair for pair in examples if max(map(len, pair)) <= 256]
+    model = new_model(flags, pieces.get_piece_size())
+    print(f"{len(examples):,} examples, {sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
+    train(model, examples, flags)
+    with open(flags.output, "w", encoding="utf-8") as file:
+        file.writelines(line + "\n" for line in translate(model, lines(flags.source), pieces, flags))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
