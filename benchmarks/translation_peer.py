@@ -126,10 +126,8 @@ def translate(model, texts, pieces, flags, batch_size=32):
     for start in range(0, len(order), batch_size):
         chosen = order[start : start + batch_size]
         ids = padded([rows[at] for at in chosen])
-        made = model.generate(
-            input_ids=ids, attention_mask=(ids != PAD_ID).long(), generation_config=options,
-            max_new_tokens=ids.shape[1] + 50,
-        )  # fmt: skip
+        options.max_new_tokens = ids.shape[1] + 50
+        made = model.generate(input_ids=ids, attention_mask=(ids != PAD_ID).long(), generation_config=options)
         for at, row in zip(chosen, made.tolist(), strict=True):
             found[at] = pieces.decode([piece for piece in row if piece not in (PAD_ID, EOS_ID)])
     return found

@@ -93,12 +93,8 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
     passes = tf.data.Dataset.counter()
     pools = passes.flat_map(one_pass).enumerate().map(read, num_parallel_calls=2)
     none = {name: (tf.zeros([0], tf.int32), tf.zeros([0], tf.int64)) for name in pools.element_spec[1]}
-    walk = ladder.walk if ladder else functools.partial(_walk, batch_size=hparams.batch_size)
-    carried = {name: (tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int64)) for name in none}
-    # `scan` traces anew when the shape of the state changes, as it does after `none`. Of a function it traces the call
-    # alone. Nothing in that may raise an error: TensorFlow would call it stateful, and not save the iterator.
-    plan = tf.function(_planner(walk, seed if shuffle else None), [carried, pools.element_spec], autograph=False)
-    planned = pools.scan(none, plan)
+    plan = _planner(tuple(none), hparams.batch_size, ladder, shuffle)
+    planned = pools.scan(none, tf.autograph.experimental.do_not_convert(lambda left, pool: plan(left, *pool, seed)))
     batches = planned.flat_map(functools.partial(_cut, problem, pad=ladder.pad if ladder else _padded))
     return ahead(corrupted(problem, batches, seed, is_stream=True))
 
@@ -258,17 +254,24 @@ def _resampler(problem, hparams, encoders, limits):
     return resample_all
 
 
-def _planner(walk, seed):
+@functools.lru_cache(maxsize=16)
+def _planner(features, batch_size, ladder, shuffle):
     """Returns the function of `Dataset.scan` that plans the batches of a pool and carries its last batch over.
 
-    Its state is the carried examples as {feature: (flat ids, lengths)}. `walk` is `_walk` or a ladder's.
+    It takes the carried examples as {feature: (flat ids, lengths)}, the pool's number, the pool and the seed. It is
+    traced once: tracing it takes half of the time in which a stream is made, and `scan` would do so twice, since its
+    state changes from no examples to some. Nothing in it may raise an error, for TensorFlow would call it stateful, and
+    not save the iterator.
     """
+    walk = ladder.walk if ladder else functools.partial(_walk, batch_size=batch_size)
+    parts, number = (tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int64)), tf.TensorSpec([], tf.int64)
+    ragged = tf.RaggedTensorSpec([None, None], tf.int32)
+    signature = [dict.fromkeys(features, parts), number, dict.fromkeys(features, ragged), number]
 
-    @tf.autograph.experimental.do_not_convert
-    def plan(carried, element):
-        number, new = element
+    @functools.partial(tf.function, input_signature=signature, autograph=False)
+    def plan(carried, number, new, seed):
         before = {name: tf.RaggedTensor.from_row_lengths(*parts, validate=False) for name, parts in carried.items()}
-        pool = {name: tf.concat([before[name], new[name]], 0) for name in new}
+        pool = {name: tf.concat([before[name], new[name]], 0) for name in features}
         # Descending order leaves the shortest examples over, ascending the longest: alternate, so none waits long.
         order, bounds, *shapes = walk(
             pool, descending=number % 2 == 0, carried=tf.size(next(iter(carried.values()))[1])
@@ -276,10 +279,8 @@ def _planner(walk, seed):
         starts, ends = bounds[:-1], bounds[1:]
         is_full = shapes[0] >= 0 if shapes else tf.range(tf.size(starts)) < tf.size(starts) - 1
         batches = [tf.boolean_mask(of_batch, is_full) for of_batch in (starts, ends, *shapes)]
-        if seed is not None:
-            turn = tf.random.experimental.stateless_shuffle(
-                tf.range(tf.size(batches[0])), [tf.cast(seed, tf.int64), number]
-            )
+        if shuffle:
+            turn = tf.random.experimental.stateless_shuffle(tf.range(tf.size(batches[0])), [seed, number])
             batches = [tf.gather(of_batch, turn) for of_batch in batches]
         left = _gather(pool, tf.boolean_mask(order, tf.repeat(~is_full, ends - starts)))
         return {name: (ids.flat_values, ids.row_lengths()) for name, ids in left.items()}, (pool, order, *batches)
