@@ -9,7 +9,6 @@ decoded by `generate` with a beam of 4. Prints the loss, target tokens per secon
 """
 
 import argparse
-import gzip
 import random
 import sys
 import time
@@ -19,11 +18,13 @@ import torch
 import torch.nn.functional as F
 from transformers import GenerationConfig, M2M100Config, M2M100ForConditionalGeneration
 
+from t2t_lite.corpora.plain_text import read_lines
+
 PAD_ID, EOS_ID = 0, 1
 
 
 def parser():
-    """Returns the ArgumentParser; the defaults are those of `transformer_tiny` with four layers."""
+    """Returns the ArgumentParser."""
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--train", required=True, help="source,target: two aligned files, plain or gzip")
     flags.add_argument("--vocabulary", required=True, help="the SentencePiece model of t2t-datagen")
@@ -45,12 +46,6 @@ def parser():
     return flags
 
 
-def lines(path):
-    """Returns the lines of a file, which may be packed."""
-    with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8", newline="\n") as file:
-        return file.read().rstrip("\n").split("\n")
-
-
 def batches(examples, batch_size, draw):
     """Yields lists of examples without end: each pass sorted by length with ties at random, its batches shuffled."""
     while True:
@@ -58,7 +53,8 @@ def batches(examples, batch_size, draw):
         for pair in sorted(examples, key=lambda pair: (max(map(len, pair)), len(pair[0]), draw.random())):
             widest = max(widest, *map(len, pair))
             if (len(found[-1]) + 1) * widest > batch_size:
-                found, widest = [*found, []], max(map(len, pair))
+                found.append([])
+                widest = max(map(len, pair))
             found[-1].append(pair)
         draw.shuffle(found)
         yield from found
@@ -140,14 +136,14 @@ def main(argv=None):
     if flags.threads:
         torch.set_num_threads(flags.threads)
     pieces = sentencepiece.SentencePieceProcessor(model_file=flags.vocabulary)
-    texts = [lines(path) for path in flags.train.split(",")]
+    texts = [read_lines(path) for path in flags.train.split(",")]
     examples = [tuple([*pieces.encode(text), EOS_ID] for text in pair) for pair in zip(*texts, strict=True)]
     examples = [pair for pair in examples if max(map(len, pair)) <= 256]
     model = new_model(flags, pieces.get_piece_size())
     print(f"{len(examples):,} examples, {sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
     train(model, examples, flags)
     with open(flags.output, "w", encoding="utf-8") as file:
-        file.writelines(line + "\n" for line in translate(model, lines(flags.source), pieces, flags))
+        file.writelines(line + "\n" for line in translate(model, [*read_lines(flags.source)], pieces, flags))
 
 
 if __name__ == "__main__":

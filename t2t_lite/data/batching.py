@@ -264,9 +264,9 @@ def _planner(features, batch_size, ladder, shuffle):
     not save the iterator.
     """
     walk = ladder.walk if ladder else functools.partial(_walk, batch_size=batch_size)
-    parts, number = (tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int64)), tf.TensorSpec([], tf.int64)
-    ragged = tf.RaggedTensorSpec([None, None], tf.int32)
-    signature = [dict.fromkeys(features, parts), number, dict.fromkeys(features, ragged), number]
+    left_over = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int64)
+    rows, scalar = tf.RaggedTensorSpec([None, None], tf.int32), tf.TensorSpec([], tf.int64)
+    signature = [dict.fromkeys(features, left_over), scalar, dict.fromkeys(features, rows), scalar]
 
     @functools.partial(tf.function, input_signature=signature, autograph=False)
     def plan(carried, number, new, seed):

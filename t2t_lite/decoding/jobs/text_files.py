@@ -177,7 +177,7 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
         if len(rest) > plain_text.LONGEST_LINE:
             raise plain_text.too_long(name, number + len(complete) + 1)
         if ended and (rest.strip() if delimiter != "\n" else rest):
-            complete.append(rest if delimiter == "\n" else rest.removesuffix(b"\n"))  # as `input_lines`
+            complete.append(rest.removesuffix(b"\n"))  # the file's own end, if it is not the delimiter's
         lines, error = [], None
         if number == 0 and complete:
             complete[0] = complete[0].removeprefix(_BYTE_ORDER_MARK)
