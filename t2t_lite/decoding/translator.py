@@ -151,6 +151,7 @@ class Translator(TextModel):
         targets: Sequence[str],
         *,
         batch_size: int = 16,
+        encoded: Sequence | None = None,
         on_progress: Callable[[int], object] | None = None,
     ) -> list[TargetScore]:
         """Returns log-probabilities of given translations under the model, as beam search computes them.
@@ -159,6 +160,7 @@ class Translator(TextModel):
             texts: list of str.
             targets: list of str, one per text.
             batch_size: int, pairs per pass; fewer if they are longer than 128 ids.
+            encoded: None, or the pairs' ids if they are known: `pair_ids` of each.
             on_progress: None, or a function called with the number of pairs in each finished batch.
 
         Returns:
@@ -172,11 +174,12 @@ class Translator(TextModel):
             raise UserError(
                 f"{counted(len(texts), 'text')}, but {counted(len(targets), 'target')}: expected one for each."
             )
-        pairs = []
-        for number, pair in enumerate(zip(texts, targets, strict=True), 1):
-            with located(f"sentence {number}"):
-                pairs.append(self.pair_ids(*pair))
-        sources, outputs = ([pair[side] for pair in pairs] for side in (0, 1))
+        if encoded is None:
+            encoded = []
+            for number, pair in enumerate(zip(texts, targets, strict=True), 1):
+                with located(f"sentence {number}"):
+                    encoded.append(self.pair_ids(*pair))
+        sources, outputs = ([ids[side] for ids in encoded] for side in (0, 1))
         found = self._scorer(sources, outputs, batch_size, on_progress)
         return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in found]
 

@@ -123,17 +123,17 @@ def score_file(job, source, output="-"):
             lines[number - first] = None if line == "" and job.on_error == "skip" else errors(problem)
 
     def score_pairs(chunk, number):
-        pairs = [line and line.split("\t") for line in chunk]  # a line is None, or has one tab
-        for at, pair in enumerate(pairs):
+        known = {}  # of each line its text, its target and the ids of both
+        for at, line in enumerate(chunk):  # a line is None, or has one tab
             try:
-                if pair:
-                    job.translator.pair_ids(*pair)
+                if line:
+                    pair = line.split("\t")
+                    known[at] = *pair, job.translator.pair_ids(*pair)
             except UserError as error:
-                pairs[at] = errors(f"{name}, line {number + at}: {error}")
-        some = [pair for pair in pairs if pair]
-        texts, targets = map(list, zip(*some, strict=True)) if some else ([], [])
-        scores = iter(job.translator.score(texts, targets=targets))
-        return [next(scores) if pair else None for pair in pairs]
+                errors(f"{name}, line {number + at}: {error}")
+        texts, targets, encoded = ([one[part] for one in known.values()] for part in range(3))
+        scores = dict(zip(known, job.translator.score(texts, targets, encoded=encoded), strict=True))
+        return [scores.get(at) for at in range(len(chunk))]
 
     def make(chunk, start, on_progress):
         score = job.line_translator(name, errors).score if job.generates else score_pairs
