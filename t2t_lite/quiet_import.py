@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import sys
+import threading
 
 # TensorFlow imports Keras, and that these where they are installed: for keras.wrappers, for galleries of images and for
 # editing weights in a notebook. It takes a third of the time of the whole import.
@@ -32,6 +33,23 @@ def _no_garbage_collection():
     finally:
         if was_enabled:
             gc.enable()
+
+
+def start_worker():
+    """Prepares a process of a pool, and makes it exit when its parent exits, however that happens.
+
+    A spawned process first imports the module of this function, which therefore imports nothing that is not quiet.
+    """
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    import_tensorflow()
+
+
+def _end_with_parent():
+    import multiprocessing.connection  # in here, since commands import this module only to print their help, too
+
+    # When a parent is killed, other workers still hold its pipes open: without this, all would wait for tasks forever.
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
 
 
 @contextlib.contextmanager

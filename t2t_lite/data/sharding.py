@@ -14,12 +14,10 @@ import hashlib
 import itertools
 import json
 import multiprocessing
-import multiprocessing.connection
 import os
 import random
 import re
 import struct
-import threading
 from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
@@ -30,7 +28,7 @@ from t2t_lite.data.manifests import check_facts
 from t2t_lite.data.records import SIDES, serialize
 from t2t_lite.data.split_facts import Facts, check_examples
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.quiet_import import import_tensorflow
+from t2t_lite.quiet_import import start_worker
 
 CHUNK_FORMAT = 2  # to be increased when chunks of an earlier version can no longer be used
 _FRAME = 16  # bytes that a TFRecord adds: the length, its checksum, the data's checksum
@@ -203,21 +201,9 @@ class _Runner:
         if self._pool is None:
             # Not forked: TensorFlow has threads by now.
             context = multiprocessing.get_context("spawn")
-            self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, _start_worker)
+            self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, start_worker)
             self._stack.callback(self._pool.shutdown, cancel_futures=True)
         return self._pool
-
-
-def _start_worker():
-    """Prepares a worker process, and makes it exit when its parent exits, however that happens."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    import_tensorflow()
-
-
-def _end_with_parent():
-    # When a parent is killed, other workers still hold its pipes open: without this, all would wait for tasks forever.
-    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
-    os._exit(1)
 
 
 def read_index(path, shards, groups, features):

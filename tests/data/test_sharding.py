@@ -125,9 +125,10 @@ def test_the_order_in_a_shard_is_drawn_for_each_by_the_seed(tmp_path):
 
 
 @pytest.mark.slow  # two processes that import TensorFlow
-def test_processes_do_not_matter(tmp_path):
+def test_processes_do_not_matter(tmp_path, capfd):
     alone = write(tmp_path / "alone")
     others = write(tmp_path / "others", range(50), encode=as_ids, num_workers=2)
+    assert capfd.readouterr().err == "", "what TensorFlow notes when it is imported is not shown"
     assert alone == others
     assert contents(tmp_path / "alone") == contents(tmp_path / "others")
 
