@@ -1,14 +1,17 @@
 """The peer of a translation run: Hugging Face's M2M100 of the same sizes, trained by a plain PyTorch loop.
 
 python benchmarks/translation_peer.py --train=train.en.gz,train.de.gz --vocabulary=data/vocab.translate_own.8000.model \
-  --steps=1200 --dropout=0.2 --source=test.en.gz --output=test.peer.de
+  --steps=1200 --dropout=0.2 --weights=peer.pt --source=test.en.gz --output=test.peer.de --alpha=1.0
 
 M2M100 is the pre-norm Transformer with sinusoids that t2t_lite trains by default. It has the same pieces, batches of as
 many tokens, drawn anew in each pass from examples of similar length, label smoothing, Adam and rates by step, and is
-decoded by `generate` with a beam of 4. Prints the loss, target tokens per second and the seconds of training.
+decoded by `generate` with a beam of 4. Its length penalty is another function than t2t_lite's, so alpha is to be chosen
+on the dev set for both: the same command with other sentences or another alpha translates with the weights that it
+kept. Prints the loss, target tokens per second and the seconds of training.
 """
 
 import argparse
+import os
 import random
 import sys
 import time
@@ -30,6 +33,7 @@ def parser():
     flags.add_argument("--vocabulary", required=True, help="the SentencePiece model of t2t-datagen")
     flags.add_argument("--source", required=True, help="sentences to translate after training")
     flags.add_argument("--output", required=True, help="the file for their translations")
+    flags.add_argument("--weights", required=True, help="the file for the trained weights; if it exists, they are used")
     flags.add_argument("--steps", type=int, default=1200)
     flags.add_argument("--batch_size", type=int, default=4096, help="rows x the longest side, per batch")
     flags.add_argument("--hidden_size", type=int, default=128)
@@ -40,7 +44,7 @@ def parser():
     flags.add_argument("--warmup_steps", type=int, default=800)
     flags.add_argument("--learning_rate_constant", type=float, default=2.0)
     flags.add_argument("--beam_size", type=int, default=4)
-    flags.add_argument("--alpha", type=float, default=0.6)
+    flags.add_argument("--alpha", type=float, default=0.6, help="generate's length_penalty")
     flags.add_argument("--seed", type=int, default=1)
     flags.add_argument("--threads", type=int, default=0, help="0: PyTorch's default")
     return flags
@@ -114,8 +118,8 @@ def translate(model, texts, pieces, flags, batch_size=32):
     """Returns the translations of texts, in batches of similar length."""
     model.eval()
     options = GenerationConfig(
-        num_beams=flags.beam_size, length_penalty=flags.alpha, pad_token_id=PAD_ID, eos_token_id=EOS_ID,
-        decoder_start_token_id=EOS_ID, bos_token_id=EOS_ID, forced_bos_token_id=None,
+        num_beams=flags.beam_size, length_penalty=flags.alpha, early_stopping="never", pad_token_id=PAD_ID,
+        eos_token_id=EOS_ID, decoder_start_token_id=EOS_ID, bos_token_id=EOS_ID, forced_bos_token_id=None,
     )  # fmt: skip
     rows = [[*pieces.encode(text), EOS_ID] for text in texts]
     order, found = sorted(range(len(rows)), key=lambda at: len(rows[at])), [""] * len(rows)
@@ -136,12 +140,16 @@ def main(argv=None):
     if flags.threads:
         torch.set_num_threads(flags.threads)
     pieces = sentencepiece.SentencePieceProcessor(model_file=flags.vocabulary)
-    texts = [read_lines(path) for path in flags.train.split(",")]
-    examples = [tuple([*pieces.encode(text), EOS_ID] for text in pair) for pair in zip(*texts, strict=True)]
-    examples = [pair for pair in examples if max(map(len, pair)) <= 256]
     model = new_model(flags, pieces.get_piece_size())
-    print(f"{len(examples):,} examples, {sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
-    train(model, examples, flags)
+    if os.path.exists(flags.weights):
+        model.load_state_dict(torch.load(flags.weights))
+    else:
+        texts = [read_lines(path) for path in flags.train.split(",")]
+        examples = [tuple([*pieces.encode(text), EOS_ID] for text in pair) for pair in zip(*texts, strict=True)]
+        examples = [pair for pair in examples if max(map(len, pair)) <= 256]
+        print(f"{len(examples):,} examples, {sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
+        train(model, examples, flags)
+        torch.save(model.state_dict(), flags.weights)
     with open(flags.output, "w", encoding="utf-8") as file:
         file.writelines(line + "\n" for line in translate(model, [*read_lines(flags.source)], pieces, flags))
 
