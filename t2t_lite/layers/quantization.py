@@ -63,8 +63,15 @@ def policy_config(layer):
             found[part.path.removeprefix(f"{above}/") if above else part.path] = own_policy(part)
     if not found:
         return {}
-    policies = PartPolicies(own_policy(layer).name, found)
-    return {"dtype": keras.dtype_policies.serialize(policies)}
+    # Not by `serialize`: objects with one id() are the same to it, and the next policies may lie where these have lain.
+    return {
+        "dtype": {
+            "module": __name__,
+            "class_name": "PartPolicies",
+            "config": PartPolicies(own_policy(layer).name, found).get_config(),
+            "registered_name": "t2t_lite>PartPolicies",
+        }
+    }
 
 
 def _check_quantizers(layer):

@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from t2t_lite import layers
+from t2t_lite.layers import quantization
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array
@@ -61,6 +62,27 @@ def test_a_quantized_model_is_near_and_survives_its_file(name, mode, tmp_path):
         np.testing.assert_array_equal(array(model(batch, training=False)), output)
         assert len(quantized(model)) == len(matrices)
     assert {w.dtype for part in matrices for w in part.weights if w.name in ("kernel", "embeddings")} == {"int8"}
+
+
+def test_policies_that_lie_at_one_address_are_told_apart(tmp_path, monkeypatch):
+    """A layer's are made when it is saved, and gone when the next layer's are made."""
+
+    @keras.saving.register_keras_serializable("test_quantize")
+    class AtOneAddress(quantization.PartPolicies):
+        _one = None
+
+        def __new__(cls, *_):
+            cls._one = cls._one or super().__new__(cls)
+            return cls._one
+
+    monkeypatch.setattr(quantization, "PartPolicies", AtOneAddress)
+    inputs = keras.Input((None, 32))
+    model = keras.Model(inputs, layers.FeedForward(64)(layers.TransformerEncoderLayer(4, 64)(inputs)))
+    model.quantize("int8")
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    x = np.linspace(-1, 1, 2 * 3 * 32, dtype="float32").reshape(2, 3, 32)
+    np.testing.assert_array_equal(array(loaded(x)), array(model(x)))
 
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
