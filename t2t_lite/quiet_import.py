@@ -23,18 +23,6 @@ def import_tensorflow():
         tf.config.list_physical_devices()  # on a machine without a GPU this logs a failure of CUDA
 
 
-@contextlib.contextmanager
-def _no_garbage_collection():
-    # Otherwise the growing heap of modules is searched again and again: an eighth of the time that the import takes.
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def start_worker():
     """Prepares a process of a pool, and makes it exit when its parent exits, however that happens.
 
@@ -50,6 +38,18 @@ def _end_with_parent():
     # When a parent is killed, other workers still hold its pipes open: without this, all would wait for tasks forever.
     multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
     os._exit(1)
+
+
+@contextlib.contextmanager
+def _no_garbage_collection():
+    # Otherwise the growing heap of modules is searched again and again: an eighth of the time that the import takes.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

@@ -151,7 +151,6 @@ class Translator(TextModel):
         targets: Sequence[str],
         *,
         batch_size: int = 16,
-        encoded: Sequence | None = None,
         on_progress: Callable[[int], object] | None = None,
     ) -> list[TargetScore]:
         """Returns log-probabilities of given translations under the model, as beam search computes them.
@@ -160,7 +159,6 @@ class Translator(TextModel):
             texts: list of str.
             targets: list of str, one per text.
             batch_size: int, pairs per pass; fewer if they are longer than 128 ids.
-            encoded: None, or the pairs' ids if they are known: `pair_ids` of each.
             on_progress: None, or a function called with the number of pairs in each finished batch.
 
         Returns:
@@ -174,13 +172,18 @@ class Translator(TextModel):
             raise UserError(
                 f"{counted(len(texts), 'text')}, but {counted(len(targets), 'target')}: expected one for each."
             )
-        if encoded is None:
-            encoded = []
-            for number, pair in enumerate(zip(texts, targets, strict=True), 1):
-                with located(f"sentence {number}"):
-                    encoded.append(self.pair_ids(*pair))
-        sources, outputs = ([ids[side] for ids in encoded] for side in (0, 1))
-        found = self._scorer(sources, outputs, batch_size, on_progress)
+        pairs = []
+        for number, pair in enumerate(zip(texts, targets, strict=True), 1):
+            with located(f"sentence {number}"):
+                pairs.append(self.pair_ids(*pair))
+        return self.score_ids(pairs, batch_size=batch_size, on_progress=on_progress)
+
+    def score_ids(
+        self, pairs: Sequence, *, batch_size: int = 16, on_progress: Callable[[int], object] | None = None
+    ) -> list[TargetScore]:
+        """As `score`, of pairs of ids: `pair_ids` of each text and its target."""
+        sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
+        found = self._scorer(sources, targets, batch_size, on_progress)
         return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in found]
 
     def pair_ids(self, text: str, target: str) -> list[list[int]]:

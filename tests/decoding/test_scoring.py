@@ -68,8 +68,8 @@ def test_given_texts_score_as_when_they_are_found(translator):
         assert score.log_prob == pytest.approx(h.score, abs=1e-4)
         assert sum(score.token_log_probs) == pytest.approx(score.log_prob, abs=1e-4)
     texts, targets = ["a", "b"], ["b", ""]
-    encoded = [translator.pair_ids(*pair) for pair in zip(texts, targets, strict=True)]
-    assert translator.score(texts, targets, encoded=encoded) == translator.score(texts, targets)
+    pairs = [translator.pair_ids(*pair) for pair in zip(texts, targets, strict=True)]
+    assert translator.score_ids(pairs) == translator.score(texts, targets)
 
 
 def test_a_score_a_token():

@@ -123,16 +123,14 @@ def score_file(job, source, output="-"):
             lines[number - first] = None if line == "" and job.on_error == "skip" else errors(problem)
 
     def score_pairs(chunk, number):
-        known = {}  # of each line its text, its target and the ids of both
+        pairs = {}
         for at, line in enumerate(chunk):  # a line is None, or has one tab
             try:
                 if line:
-                    pair = line.split("\t")
-                    known[at] = *pair, job.translator.pair_ids(*pair)
+                    pairs[at] = job.translator.pair_ids(*line.split("\t"))
             except UserError as error:
                 errors(f"{name}, line {number + at}: {error}")
-        texts, targets, encoded = ([one[part] for one in known.values()] for part in range(3))
-        scores = dict(zip(known, job.translator.score(texts, targets, encoded=encoded), strict=True))
+        scores = dict(zip(pairs, job.translator.score_ids(list(pairs.values())), strict=True))
         return [scores.get(at) for at in range(len(chunk))]
 
     def make(chunk, start, on_progress):
