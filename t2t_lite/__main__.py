@@ -19,7 +19,7 @@ def main(argv=None):
 
     Without a word it lists the commands; a word that names none is an error, status 2.
     """
-    argv = sys.argv[1:] if argv is None else list(argv)
+    own, argv = argv is None, sys.argv[1:] if argv is None else list(argv)
     if not argv or argv[0] in ("--help", "-h", "help"):
         print(_help())
         return 0
@@ -33,7 +33,9 @@ def main(argv=None):
         message = f"{shown(argv[0])} is no command. {close + ' ' if close else ''}All are listed by: python -m t2t_lite"
         print(f"t2t_lite: error: {printable(message)}", file=sys.stderr)
         return 2
-    return commands.module(name).main(argv[1:])
+    if own:  # the command finds its words where its own script would: it may end this process, as in a cluster
+        sys.argv = [name, *argv[1:]]
+    return commands.module(name).main(None if own else argv[1:])
 
 
 def _help():

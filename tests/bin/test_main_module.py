@@ -1,6 +1,8 @@
 """`python -m t2t_lite`: all commands under one name."""
 
 import configparser
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -27,6 +29,24 @@ def test_forwards(name, capsys):
     assert capsys.readouterr().out.startswith("t2t-trainer: Trains a model")
     assert main([name, "--train_step=1"]) == 2
     assert "t2t-trainer: error: --train_step" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_failure_in_a_cluster_ends_the_process_as_by_its_own_script(tmp_path):
+    """Of Python's shutdown TensorFlow's threads would wait for machines that may be gone."""
+    code = "import atexit, runpy, sys; atexit.register(print, 'shut down')"
+    flags = ["--problem=none", "--hparams_set=transformer_tiny", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}"]
+    code += f"\nsys.argv = ['t2t_lite', 'trainer', *{flags}]"
+    code += "\nrunpy.run_module('t2t_lite', run_name='__main__')"
+    cluster = {"cluster": {"worker": ["127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"TF_CONFIG": json.dumps(cluster)},
+    )
+    assert found.returncode == 2 and "'none' is not registered" in found.stderr
+    assert "shut down" not in found.stdout
 
 
 def test_an_unknown_command_names_the_nearest(capsys):
