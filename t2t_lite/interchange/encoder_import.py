@@ -10,7 +10,7 @@ from t2t_lite.interchange import encoders, named_weights
 from t2t_lite.interchange.encoders import ARCHITECTURES
 from t2t_lite.interchange.hugging_face_config import check, check_choices, check_heads, check_numbers, read_said
 from t2t_lite.interchange.hugging_face_weights import read_safetensors
-from t2t_lite.interchange.imported_run import write_run_of_one_vocabulary
+from t2t_lite.interchange.imported_run import write_imported_run
 from t2t_lite.interchange.published_vocabulary import vocabulary_of
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.text.vocabulary import PAD_ID
@@ -86,14 +86,14 @@ def import_encoder(path, output_dir, problem=""):
             named_weights.fill(parts, weights.take, vocabulary.ids, config["vocab_size"])
             weights.check_all_taken()
 
-        return write_run_of_one_vocabulary(
+        remembered = _remembered(path, config, head, hparams.max_length)
+        return write_imported_run(
             output_dir,
-            problem=problem,
+            problem,
+            lambda made, folder: made.hold_vocabulary(folder, vocabulary.path, **remembered),
             model=TransformerEncoder.REGISTERED_NAME,
             hparams=hparams.override_from_dict(own),
             hparams_set=ARCHITECTURES[kind].hparams_set,
-            vocabulary=vocabulary.path,
-            remembered=_remembered(path, config, head, hparams.max_length),
             fill=fill,
         )
 

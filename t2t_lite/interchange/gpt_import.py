@@ -8,7 +8,7 @@ from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import gpt, named_weights
 from t2t_lite.interchange.hugging_face_config import check, check_choices, check_heads, check_numbers, read_said
 from t2t_lite.interchange.hugging_face_weights import read_safetensors
-from t2t_lite.interchange.imported_run import write_run_of_one_vocabulary
+from t2t_lite.interchange.imported_run import write_imported_run
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.text.vocabulary_files import open_encoder
@@ -53,13 +53,12 @@ def import_gpt(path, output_dir):
         named_weights.fill(gpt.parts(model, config["model_type"]), weights.take, encoder.published_ids)
         weights.check_all_taken()
 
-    return write_run_of_one_vocabulary(
+    return write_imported_run(
         output_dir,
-        problem="languagemodel_own",
+        "languagemodel_own",
+        lambda problem, folder: problem.hold_vocabulary(folder, vocabulary, sequence_length=config["n_positions"]),
         model="transformer_lm",
         hparams=_hparams(config).override_from_dict({"begin": "end", "unused_ids": unused}),
-        vocabulary=vocabulary,
-        remembered={"sequence_length": config["n_positions"]},
         fill=fill,
     )
 

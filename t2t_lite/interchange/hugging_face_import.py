@@ -84,12 +84,13 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
             layer.embeddings.assign(blenderbot.divided(rows, scale))
         model.softmax.bias.assign(embeddings["bias"])
 
+    contents = {"inputs": inputs.model, "targets": targets.model}
     return write_imported_run(
         output_dir,
+        "translate_own",
+        lambda problem, folder: problem.hold_vocabularies(folder, tuple(languages), contents, ".model"),
+        model="transformer",
         hparams=_hparams(config, config["tie_word_embeddings"] and (not is_one or _shares(config)), positions),
-        languages=tuple(languages),
-        vocabularies={"inputs": inputs.model, "targets": targets.model},
-        ending=".model",
         fill=fill,
     )
 

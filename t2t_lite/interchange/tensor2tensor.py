@@ -53,11 +53,11 @@ def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_s
     }
     return write_imported_run(
         output_dir,
+        "translate_own",
+        lambda problem, folder: problem.hold_vocabularies(folder, languages, contents, ENDING),
+        model="transformer",
         hparams=chosen,
         hparams_set=hparams_set,
-        languages=languages,
-        vocabularies=contents,
-        ending=ENDING,
         fill=lambda model: _fill(model, checkpoint, embeddings),
         step=checkpoint.step,
     )

@@ -13,6 +13,7 @@ from t2t_lite.files import read_bytes, write_bytes
 from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.layers import number_dropouts
 from t2t_lite.models.sequence_model import call_on_ones
+from t2t_lite.text.vocabulary import vocabulary_sizes
 
 FILE_NAME = "hparams.json"
 _FORMAT = 1
@@ -33,13 +34,35 @@ _SCHEMA = {
 _MOST_BATCHES = 2**31
 
 
+def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir=""):
+    """Returns what `write_run_config` takes.
+
+    Args:
+        problem, model: str, their full names.
+        hparams: HParams.
+        encoders: {feature: encoder} of the problem.
+        hparams_set: str, name of the set that `hparams` come from, or "".
+        usr_dir: str, the user's folder that registers problem or model, or "".
+    """
+    vocab_size, target_vocab_size = vocabulary_sizes(encoders)
+    return {
+        "problem": problem,
+        "model": model,
+        "hparams_set": hparams_set or "",
+        "vocab_size": vocab_size,
+        "target_vocab_size": target_vocab_size,
+        "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
+        "usr_dir": os.path.abspath(usr_dir) if usr_dir else "",
+        "hparams": hparams.values(),
+    }
+
+
 def write_run_config(directory, config):
     """Writes `<directory>/hparams.json`, under a temporary name first.
 
     Args:
         directory: str, an output_dir.
-        config: dict of "problem", "model", "hparams_set" (names), "vocab_size", "target_vocab_size" (None: shared),
-            "vocabulary_sha256" ({"inputs", "targets"}), "usr_dir" (str or "") and "hparams" (name -> value).
+        config: dict that `run_config` returns, perhaps with "batches_a_step" and "xla_compile" of a training run.
     """
     text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
     write_bytes(os.path.join(directory, FILE_NAME), text.encode())

@@ -11,7 +11,7 @@ from t2t_lite.data.base_problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.files import copy_files, folders, plain_folder
 from t2t_lite.models.arguments import differing_settings, model_hparams
-from t2t_lite.runs.config import build_model, write_run_config
+from t2t_lite.runs.config import build_model, run_config, write_run_config
 from t2t_lite.runs.weights import trackable_weights
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
@@ -64,16 +64,9 @@ def save_run(
     )
     if step is None:
         step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
-    config = {
-        "problem": problem.full_name,
-        "model": name,
-        "hparams_set": hparams_set,
-        "vocab_size": vocab_size,
-        "target_vocab_size": (getattr(model, "config", None) or {}).get("target_vocab_size", target_vocab_size),
-        "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
-        "usr_dir": os.path.abspath(usr_dir) if usr_dir else "",
-        "hparams": hparams.values(),
-    }
+    config = run_config(problem.full_name, name, hparams, encoders, hparams_set=hparams_set, usr_dir=usr_dir)
+    own = getattr(model, "config", None) or {}
+    config["target_vocab_size"] = own.get("target_vocab_size", target_vocab_size)
 
     def prepare(folder):
         copy_files(problem.vocabulary_files(data_dir), folder)

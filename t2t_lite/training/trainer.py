@@ -20,7 +20,7 @@ from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, write_bytes
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import RunCheckpoints, holds
-from t2t_lite.runs.config import build_model, read_run_config, write_run_config
+from t2t_lite.runs.config import build_model, read_run_config, run_config, write_run_config
 from t2t_lite.runs.ema import averaged_weights
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.warm_start import warm_start
@@ -178,18 +178,9 @@ class Trainer:
         count, keep = self._replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
         wanted = self.hparams.gradient_accumulation_steps
         self._accumulation = run_directory.accumulation_for(count, wanted, before, keep)
-        self._config = {
-            "problem": self.problem,
-            "model": self.model,
-            "hparams_set": self.hparams_set or "",
-            "vocab_size": data.vocab_size,
-            "target_vocab_size": data.target_vocab_size,
-            "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in data.encoders.items()},
-            "usr_dir": os.path.abspath(self.usr_dir) if self.usr_dir else "",
-            "hparams": self.hparams.values(),
-            "batches_a_step": count * self._accumulation,
-            "xla_compile": compiles,
-        }
+        names = {"hparams_set": self.hparams_set, "usr_dir": self.usr_dir}
+        self._config = run_config(self.problem, self.model, self.hparams, data.encoders, **names)
+        self._config |= {"batches_a_step": count * self._accumulation, "xla_compile": compiles}
 
     def _build(self, train_steps):
         """Builds the model, its optimizer and everything else that a checkpoint holds."""
