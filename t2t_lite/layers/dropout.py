@@ -54,6 +54,27 @@ class repeated_call:
         _scope.call = self._outer
 
 
+class drawn_seeds:
+    """Context in which the `Dropout`s of a layer draw the same masks each time it is called, as recomputation must.
+
+    Their seeds are drawn where the context is made, as are those of a layer that is called once.
+
+    Args:
+        layer: keras.layers.Layer, whose own and whose parts' dropouts are meant.
+    """
+
+    def __init__(self, layer):
+        found = [part for part in layer._flatten_layers() if isinstance(part, Dropout) and part.seed_generator]
+        self.seeds = {id(part.seed_generator): part.seed_generator.next() for part in found}
+
+    def __enter__(self):
+        self._outer = getattr(_scope, "drawn", {})
+        _scope.drawn = {**self._outer, **self.seeds}
+
+    def __exit__(self, *_):
+        _scope.drawn = self._outer
+
+
 @keras.saving.register_keras_serializable("t2t_lite")
 class ScopedSeed(keras.random.SeedGenerator):
     """A seed generator that is stateless inside `dropout_seed`, and Keras' own outside of it.
@@ -67,7 +88,9 @@ class ScopedSeed(keras.random.SeedGenerator):
 
     def next(self, ordered=True):
         """Returns the next seed, shape [2]."""
-        words = getattr(_scope, "words", None)
+        drawn, words = getattr(_scope, "drawn", {}).get(id(self)), getattr(_scope, "words", None)
+        if drawn is not None:
+            return drawn
         if words is None:
             return super().next(ordered)
         batch_index, run_seed = words

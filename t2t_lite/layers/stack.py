@@ -4,7 +4,7 @@ import collections
 
 import keras
 
-from t2t_lite.layers.dropout import Dropout, repeated_call
+from t2t_lite.layers.dropout import Dropout, drawn_seeds, repeated_call
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.quantization import QuantizableParts
 
@@ -110,11 +110,17 @@ class TransformerStack(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
         return results if len(results) > 1 else x
 
     def _run(self, layer, call, options, *hidden):
+        if not (self.recompute and options["training"]):
+            with repeated_call(call):
+                return layer(*hidden, **options)
+        with repeated_call(call):
+            seeds = drawn_seeds(layer)
+
         def run(*hidden):
-            with repeated_call(call):  # inside of what is run again for the gradient
+            with seeds:  # inside of what is run again for the gradient
                 return layer(*hidden, **options)
 
-        return (keras.remat(run) if self.recompute and options["training"] else run)(*hidden)
+        return keras.remat(run)(*hidden)
 
     def compute_output_shape(self, inputs_shape, memory_shape=None):
         """Returns `inputs_shape`."""

@@ -208,6 +208,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         position=None,
         return_attention_scores=False,
         training=None,
+        mask=None,
     ):
         """Decodes.
 
@@ -221,13 +222,26 @@ class TransformerDecoderLayer(_TransformerLayer):
             position: int scalar, where in the cache, see `MultiHeadAttention.call`.
             return_attention_scores: bool.
             training: bool.
+            mask: bool [B, T], the mask that Keras carries with `inputs`, in addition to `attention_mask`; without a
+                `cache`.
 
         Returns:
             [B, T, hidden]; with `return_attention_scores` also {"self" [B, heads, T, T], "memory" [B, heads, T, S]};
             with a `cache` also the new cache; as a tuple when there is more than the output.
+
+        Raises:
+            ValueError: the layer was built with a memory and is called without one, or the other way round.
         """
         options = {"training": training, "return_attention_scores": return_attention_scores}
         scores, cache, new_cache = {}, cache or {}, None if cache is None else dict(cache)
+        if (self.cross_attention is None) != (memory is None and "memory" not in cache):
+            built, called = ("without", "with") if self.cross_attention is None else ("with", "without")
+            raise ValueError(f"{self.name}: was built {built} a `memory`, and is called {called} one.")
+        is_causal = attention_mask is None and not cache.get("self")
+        if mask is not None and not cache.get("self"):
+            batch, length, _ = ops.shape(inputs)
+            attention_mask = merge_masks((batch, None, length, length), attention_mask, is_causal, mask)
+            is_causal = False
 
         def attend(name, layer, x, **kwargs):
             output = layer(x, cache=cache.get(name), **options, **kwargs)
@@ -245,7 +259,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             self.self_attention,
             inputs,
             attention_mask=attention_mask,
-            use_causal_mask=attention_mask is None and not cache.get("self"),
+            use_causal_mask=is_causal,
             position=position,
         )
         if self.cross_attention is not None:

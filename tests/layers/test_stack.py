@@ -94,6 +94,38 @@ def test_recomputed_activations_change_nothing(places):
         np.testing.assert_allclose(array(again(X, training=True)), array(kept(X, training=True)), atol=1e-6)
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a gradient by GradientTape")
+@pytest.mark.parametrize("places", [[0, 1], [0, 0, 1]], ids=["own", "shared"])
+def test_recomputed_activations_have_the_gradient_of_kept_ones_without_a_scope(places):
+    """As in `fit`: outside of `dropout_seed`, where each draw of a mask changes the generator's state."""
+    import tensorflow as tf
+
+    found = []
+    for recompute in (False, True):
+        keras.utils.set_random_seed(3)
+        parts = encoder_layers(dropout=0.3, attention_dropout=0.2)
+        stack = layers.TransformerStack([parts[place] for place in places], recompute=recompute)
+        stack.build(X.shape)
+        with tf.GradientTape() as tape:
+            loss = ops.sum(stack(X, training=True) ** 3)
+        found.append([array(loss), *map(array, tape.gradient(loss, stack.trainable_weights))])
+        found[-1].append(sum(int(array(v).sum()) for v in stack.non_trainable_variables))
+    for kept, recomputed in zip(*found, strict=True):
+        np.testing.assert_allclose(recomputed, kept, atol=1e-3, rtol=1e-4)
+
+
+def test_a_decoder_stack_takes_the_mask_that_keras_carries():
+    embedding = layers.TokenEmbedding(9, 8, mask_zero=True)
+    stack = layers.TransformerStack([layers.TransformerDecoderLayer(2, 16) for _ in range(2)])
+    rows = np.array([[0, 0, 3, 4, 5], [0, 6, 7, 8, 1]])
+    inputs = keras.Input((None,), dtype="int32")
+    model = keras.Model(inputs, stack(embedding(inputs)))
+    found = array(model(rows))
+    for row, output, start in zip(rows, found, (2, 1), strict=True):
+        alone = array(stack(embedding(row[None, start:])))[0]
+        np.testing.assert_allclose(output[start:], alone, atol=1e-5)
+
+
 def test_dropouts_are_numbered_as_if_the_model_held_the_layers_itself():
     """Runs that were begun before there were stacks continue with their masks."""
 

@@ -38,6 +38,16 @@ def test_decoder_attends_to_its_memory():
     assert np.abs(array(layer(X, MEMORY * 2)) - array(output)).max() > 1e-3
 
 
+def test_a_memory_given_once_is_given_always():
+    """Cross-attention without one would be self-attention that sees the future."""
+    one, other = layers.TransformerDecoderLayer(2, 16), layers.TransformerDecoderLayer(2, 16)
+    one(X, MEMORY), other(X)
+    with pytest.raises(ValueError, match="was built with a `memory`, and is called without one"):
+        one(X)
+    with pytest.raises(ValueError, match="was built without a `memory`, and is called with one"):
+        other(X, MEMORY)
+
+
 def test_attention_weights_in_a_functional_model():
     encoder, decoder = layers.TransformerEncoderLayer(2, 16), layers.TransformerDecoderLayer(2, 16)
     inputs, targets = keras.Input((None, 8)), keras.Input((None, 8))
