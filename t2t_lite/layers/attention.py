@@ -18,8 +18,8 @@ MASKED = 1e9  # subtracted from scores that must not be seen; finite, so that a 
 class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
     """softmax(QKᵀ / √d_k) V in `num_heads` heads (paper, equation 1 and section 3.2.2).
 
-    Argument order and the meaning of masks are those of `keras.layers.MultiHeadAttention`: B is the batch, T the
-    query's length, S the key's; True in a mask means visible. To subclass, override `project` or `attend`; where
+    The first three arguments and the meaning of masks are those of `keras.layers.MultiHeadAttention`: B is the batch, T
+    the query's length, S the key's; True in a mask means visible. To subclass, override `project` or `attend`; where
     positions matter to `attend`, also `attend_cached`.
 
     Args:

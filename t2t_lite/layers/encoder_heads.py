@@ -7,7 +7,13 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.keras_names import Initializer, activation_config, activation_function, initializer_config
+from t2t_lite.layers.keras_names import (
+    Initializer,
+    activation_config,
+    activation_function,
+    initializer_config,
+    own_initializer,
+)
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.quantization import QuantizableParts
 
@@ -41,7 +47,9 @@ class MaskedIdsHead(QuantizableParts, keras.layers.Layer):
         self.options["kernel_initializer"] = kernel_initializer
         self.activation = activation_function(activation)
         own = {"dtype": self.dtype_policy}
-        self.dense = keras.layers.Dense(size, kernel_initializer=kernel_initializer, name="dense", **own)
+        self.dense = keras.layers.Dense(
+            size, kernel_initializer=own_initializer(kernel_initializer), name="dense", **own
+        )
         self.norm = LayerNormalization(epsilon=epsilon, name="norm", **own)
 
     def build(self, input_shape):
@@ -89,16 +97,18 @@ class ClassHead(QuantizableParts, keras.layers.Layer):
         check_sizes(num_classes=num_classes)
         self.options = {"num_classes": num_classes, "pooler": pooler, "dropout": dropout}
         self.options["kernel_initializer"] = kernel_initializer
-        own = {"kernel_initializer": kernel_initializer, "dtype": self.dtype_policy}
         self.pooler = None
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
-        self.dense = keras.layers.Dense(num_classes, name="dense", **own)
-        self._own = own
+        self.dense = self._dense(num_classes, name="dense")
+
+    def _dense(self, size, **options):
+        own = own_initializer(self.options["kernel_initializer"])
+        return keras.layers.Dense(size, kernel_initializer=own, dtype=self.dtype_policy, **options)
 
     def build(self, input_shape):
         """Creates the weights for [..., hidden]."""
         if self.options["pooler"]:
-            self.pooler = keras.layers.Dense(input_shape[-1], activation="tanh", name="pooler", **self._own)
+            self.pooler = self._dense(input_shape[-1], activation="tanh", name="pooler")
             self.pooler.build(input_shape)
         self.dense.build(input_shape)
 
@@ -133,7 +143,7 @@ class SpanHead(QuantizableParts, keras.layers.Layer):
     def __init__(self, kernel_initializer: Initializer = "glorot_uniform", **kwargs):
         super().__init__(**kwargs)
         self.kernel_initializer = kernel_initializer
-        own = {"kernel_initializer": kernel_initializer, "dtype": self.dtype_policy}
+        own = {"kernel_initializer": own_initializer(kernel_initializer), "dtype": self.dtype_policy}
         self.dense = keras.layers.Dense(2, name="dense", **own)
 
     def build(self, input_shape):

@@ -17,6 +17,17 @@ class LayerNormalization(keras.layers.LayerNormalization):
         kwargs: see `keras.layers.LayerNormalization`; `axis`, `center` and `scale` have to stay as they are.
     """
 
+    def build(self, input_shape):
+        """Creates the weights. Raises `ValueError` for another `axis`, or without `center` or `scale`."""
+        axis = self.axis if isinstance(self.axis, list | tuple) else [self.axis]
+        last = len(axis) == 1 and axis[0] in (-1, len(input_shape) - 1)
+        if not (last and self.center and self.scale):
+            raise ValueError(
+                f"{type(self).__name__} is of the last axis, with center and scale: received axis={self.axis}, "
+                f"center={self.center}, scale={self.scale}. For others take keras.layers.LayerNormalization."
+            )
+        super().build(input_shape)
+
     def call(self, inputs):
         """[..., hidden] -> [..., hidden]."""
         if keras.backend.backend() == "torch":  # has a kernel for it, which Keras calls

@@ -46,7 +46,15 @@ class RelativeAttention(MultiHeadAttention):
         return self.add_weight(name=name, shape=(2 * self.max_relative_position + 1, size))
 
     def attend_cached(self, query, key, value, mask, position, training, prompt=None):
-        """Attends from beams of one position; arguments and results as `MultiHeadAttention.attend_cached`."""
+        """Attends from beams of one position; arguments and results as `MultiHeadAttention.attend_cached`.
+
+        Raises:
+            NotImplementedError: a subclass overrides `attend` alone, which knows nothing of the cache's positions.
+        """
+        if type(self).attend is not MultiHeadAttention.attend:
+            raise NotImplementedError(
+                f"{type(self).__name__} overrides `attend`, and decodes only if it also overrides `attend_cached`."
+            )
         return self.attend_parts(query, cached_parts(ops.shape(query)[2], key, value, position, prompt), mask, training)
 
     def scores(self, query, key, distances):

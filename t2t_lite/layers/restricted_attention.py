@@ -23,7 +23,7 @@ class RestrictedAttention(MultiHeadAttention):
     position that a mask leaves visible.
 
     Sequences that are known to be short, and calls that ask for the weights or give a mask for each query, are computed
-    in full.
+    in full; so is all of a subclass that overrides `attend`.
 
     Args:
         num_heads: int, h.
@@ -80,7 +80,8 @@ class RestrictedAttention(MultiHeadAttention):
         # (Not a condition in the graph where the length is only known there: TensorFlow 2.21's optimizer makes
         # wrong graphs of this one.)
         short = isinstance(length, int) and length <= _FEW_BLOCKS * self._block_length(length)
-        if return_attention_scores or for_each_query or short:
+        has_own = type(self).attend is not MultiHeadAttention.attend
+        if return_attention_scores or for_each_query or short or has_own:
             output, weights = self._attend_in_full(*heads, mask, use_causal_mask, training)
         else:
             output, weights = self._attend_in_blocks(*heads, mask, use_causal_mask, training), None

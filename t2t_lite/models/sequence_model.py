@@ -66,13 +66,13 @@ class SequenceModel(keras.Model):
         return ops.not_equal(inputs["targets"], 0)
 
     def compute_output_shape(self, inputs_shape):
-        """Returns (B, T, target_vocab_size) of a dict of shapes."""
-        return (*inputs_shape["targets"], self.target_vocab_size)
+        """Returns the shapes of what `call` returns, of a dict of shapes."""
+        inputs = {name: keras.KerasTensor(shape, dtype="int32") for name, shape in inputs_shape.items()}
+        return keras.tree.map_structure(lambda output: output.shape, self.compute_output_spec(inputs))
 
     def compute_output_spec(self, inputs, training=None):
         """Returns symbolic logits, float32 whatever the dtype policy."""
-        shapes = {name: ids.shape for name, ids in inputs.items()}
-        return keras.KerasTensor(self.compute_output_shape(shapes), dtype="float32")
+        return keras.KerasTensor((*inputs["targets"].shape, self.target_vocab_size), dtype="float32")
 
     def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
         """Exports the call, as Keras does. (An export that takes text and searches is t2t-exporter's.)
@@ -172,7 +172,9 @@ class SequenceModel(keras.Model):
         if not isinstance(inputs, dict):
             raise ValueError(f"{name}: {expected}; received {type(inputs).__name__}.")
         rows = {}
-        for feature, rank in self.features.items():
+        # A language model's prompts may be left out.
+        ranks = ({"inputs": 2} if inputs.get("inputs") is not None else {}) | self.features
+        for feature, rank in ranks.items():
             if feature not in inputs:
                 raise ValueError(f"{name}: {feature!r} is missing: {expected}; received the keys {[*inputs]}.")
             ids = inputs[feature]

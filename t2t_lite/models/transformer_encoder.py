@@ -1,5 +1,6 @@
 """Encoders that read a text, or a pair, in both directions: BERT (Devlin et al. 2019) and what grew out of it."""
 
+import numbers
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from t2t_lite.layers import (
 )
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.encoder_heads import mean_and_maximum
-from t2t_lite.layers.keras_names import Initializer, matrix_initializer
+from t2t_lite.layers.keras_names import Initializer, matrix_initializer, own_initializer
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
 from t2t_lite.ranges import setting
 from t2t_lite.registry import register_model
@@ -163,11 +164,13 @@ class TransformerEncoder(TransformerModel):
             raise ValueError(f"`head` must be one of {', '.join(HEADS)}: received head={head!r}.")
         if pooling not in POOLINGS:
             raise ValueError(f"`pooling` must be one of {', '.join(POOLINGS)}: received pooling={pooling!r}.")
-        if not 0 <= first_id < vocab_size:
-            raise ValueError(f"`first_id` must be an id from 0 to {vocab_size - 1}: received first_id={first_id}.")
+        if not isinstance(first_id, numbers.Integral) or not 0 <= first_id < vocab_size:
+            raise ValueError(f"`first_id` must be an id from 0 to {vocab_size - 1}: received first_id={first_id!r}.")
         if head in ("class", "tag") and (target_vocab_size is None or target_vocab_size < 2):
             raise ValueError(f"A {head} head needs target_vocab_size of at least 2: received {target_vocab_size}.")
+        counts = {"num_segments": num_segments, "num_task_types": num_task_types, "sentence_classes": sentence_classes}
         check_sizes(embedding_size=embedding_size, num_hidden_groups=num_hidden_groups)
+        check_sizes(**{name: count for name, count in counts.items() if count != 0})  # 0: there is none
         if num_hidden_groups is not None and num_hidden_groups > num_layers:
             raise ValueError(
                 f"`num_hidden_groups` must be at most num_layers={num_layers}: received "
@@ -190,7 +193,9 @@ class TransformerEncoder(TransformerModel):
         self.dropout = Dropout(dropout, name="embedding_dropout", **own)
         self.projection = None
         if embedding_size is not None:
-            self.projection = keras.layers.Dense(hidden_size, kernel_initializer=matrices, name="projection", **own)
+            self.projection = keras.layers.Dense(
+                hidden_size, kernel_initializer=own_initializer(matrices), name="projection", **own
+            )
         self.encoder = self.make_stack("encoder", TransformerEncoderLayer, num_layers, num_groups=num_hidden_groups)
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.masked_ids_head = self.class_head = self.span_head = self.sentence_head = None

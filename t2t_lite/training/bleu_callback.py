@@ -71,23 +71,24 @@ class BleuCallback(keras.callbacks.Callback):
         self._score = None
 
     def on_train_begin(self, logs=None):
-        """Prepares the search, once for each model."""
+        """Prepares the search, once for each model; scores of an earlier `fit` are not given again."""
+        self._scored_at, self._periods = None, self._step() // (self.steps or 1)
         if self._score is None:
             translator = Translator(self.model, self.encoders, self.hparams, self.problem)
             batches = batching.evaluation_batches(self.problem, self.hparams, self.paths, self.encoders)
             self._score = OutputScorer(translator, "bleu", batches, self.paths, self.max_examples, self.search)
 
     def on_train_batch_end(self, batch, logs=None):
-        """Translates after every `steps` steps."""
-        if self.steps and self._step() % self.steps == 0:
+        """Translates after every `steps` steps, or as soon after as Keras calls: see `steps_per_execution`."""
+        if self.steps and self._step() // self.steps > self._periods:
+            self._periods = self._step() // self.steps
             self._translate()
 
     def on_epoch_end(self, epoch, logs=None):
         """Translates after every `epochs` epochs, and adds the score to `logs`."""
         if (epoch + 1) % self.epochs:
             return
-        done = self.history and self.history[-1][0] == self._step()
-        score = self.history[-1][1] if done else self._translate()
+        score = self.history[-1][1] if self._scored_at == self._step() else self._translate()
         if logs is not None:
             logs["val_bleu"] = score
 
@@ -103,7 +104,8 @@ class BleuCallback(keras.callbacks.Callback):
     def _translate(self):
         score, facts, self.texts = self._score()
         self.signature = facts["bleu_signature"]
-        self.history.append((self._step(), score))
+        self._scored_at = self._step()
+        self.history.append((self._scored_at, score))
         if self.verbose:
             print(f"\nval_bleu: {score:.2f} ({self.signature})")
         return score

@@ -1,5 +1,8 @@
 """The heads of encoders: contract of layers, and their equations."""
 
+import itertools
+
+import keras
 import numpy as np
 import pytest
 
@@ -35,6 +38,17 @@ def test_classes(pooler, weights, dtype):
     assert array(layer(X, training=True)).shape == (*X.shape[:2], 4)
     again = layers.ClassHead.from_config(layer.get_config())
     assert again.get_config() == layer.get_config() and again(X).shape == (*X.shape[:2], 4)
+
+
+def test_each_matrix_has_initial_values_of_its_own():
+    """One object that draws them would draw the same for all of one shape."""
+    initializer = keras.initializers.RandomNormal()
+    heads = [layers.ClassHead(8, pooler=True, kernel_initializer=initializer) for _ in range(2)]
+    heads += [layers.MaskedIdsHead(8, kernel_initializer=initializer)]
+    for head in heads:
+        head(X)
+    drawn = [array(weight) for head in heads for weight in head.weights if "kernel" in weight.path]
+    assert len(drawn) == 5 and all((one != two).all() for one, two in itertools.combinations(drawn, 2))
 
 
 def test_spans():

@@ -15,6 +15,13 @@ def test_layer_normalization_keeps_the_contract_of_layers(tmp_path):
     np.testing.assert_allclose(output, (X - X.mean(-1, keepdims=True)) / deviation, atol=1e-5)
 
 
+@pytest.mark.parametrize("option", [{"axis": 1}, {"axis": [1, 2]}, {"center": False}, {"scale": False}])
+def test_what_only_keras_own_has_is_refused(option):
+    LayerNormalization(axis=2)(X)
+    with pytest.raises(ValueError, match="is of the last axis, with center and scale"):
+        LayerNormalization(**option)(X)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_layer_normalization_is_keras_own(dtype):
     ours, theirs = (kind(epsilon=1e-5, dtype=dtype) for kind in (LayerNormalization, keras.layers.LayerNormalization))

@@ -144,6 +144,17 @@ def test_only_the_distance_matters(layer):
     np.testing.assert_allclose(array(layer(moved, attention_mask=mask))[:, 4:], array(layer(X)), atol=1e-5)
 
 
+def test_an_attend_of_ones_own_needs_cached_steps_of_its_own():
+    class Own(layers.RelativeAttention):
+        def attend(self, query, key, value, mask, training):
+            return super().attend(query, key, value, mask, training)
+
+    layer = Own(2, 3)
+    layer(X)
+    with pytest.raises(NotImplementedError, match="Own overrides `attend`, and decodes only if it also overrides"):
+        layer(X[:, :1], cache=layer.empty_cache(2, 6), position=0)
+
+
 def test_bad_distance():
     with pytest.raises(ValueError, match="max_relative_position=0"):
         layers.RelativeAttention(2, max_relative_position=0)

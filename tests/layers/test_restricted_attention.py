@@ -41,6 +41,16 @@ def test_neighborhood_of_three():
     ]
 
 
+def test_an_attend_of_ones_own_is_used_at_every_length():
+    class Nothing(layers.RestrictedAttention):
+        def attend(self, query, key, value, mask, training):
+            output, weights = super().attend(query, key, value, mask, training)
+            return output * 0, weights
+
+    layer = Nothing(2, 3)
+    assert not array(layer(X)).any() and not array(layer(LONG)).any()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("x", [X, LONG], ids=["in_full", "in_blocks"])
 def test_contract(x, tmp_path):

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from t2t_lite.models import Transformer
+from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array
@@ -85,6 +85,17 @@ def test_other_inputs_are_refused_in_one_sentence(model, inputs, words):
     assert str(error.value).startswith("Transformer: ") and len(str(error.value).splitlines()) == 1
 
 
+def test_prompts_of_a_language_model_are_checked_where_given():
+    model = TransformerLM(20, num_layers=1, hidden_size=8, num_heads=2, filter_size=8)
+    model({"targets": TARGETS}), model({"targets": TARGETS, "inputs": None}), model(BATCH)
+    for inputs, words in (
+        (INPUTS + 0.7, "'inputs' is of dtype float64"),
+        (INPUTS[:2], "rows are {'inputs': 2, 'targets': 5}"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model({"targets": TARGETS, "inputs": inputs})
+
+
 def test_fit_without_a_dict_says_what_is_expected():
     model = Transformer(**SMALL)
     model.compile("sgd", SmoothedCrossEntropy())
@@ -100,6 +111,26 @@ def test_shapes_are_known_without_a_call():
     assert logits.shape == (None, None, 30) and logits.dtype == "float32"
     outer = keras.Model(symbols, logits)
     np.testing.assert_allclose(array(outer(BATCH)), array(model(BATCH)), atol=1e-5)
+
+
+@pytest.mark.parametrize("head", ["masked_lm", "class", "real", "tag", "span"])
+def test_shapes_of_an_encoders_heads_are_those_of_a_call(head):
+    model = TransformerEncoder(
+        20,
+        None if head == "masked_lm" else 5,
+        head=head,
+        sentence_classes=2,
+        num_layers=1,
+        hidden_size=8,
+        num_heads=2,
+        filter_size=8,
+    )
+    batch = {name: np.ones((2, 5)[:rank], "int32") for name, rank in model.features.items()}
+    found = model(batch)
+    expected = {name: tuple(x.shape) for name, x in found.items()}
+    if head == "masked_lm":  # as many rows as there are targets
+        expected["targets"] = (None, 20)
+    assert model.compute_output_shape({name: ids.shape for name, ids in batch.items()}) == expected
 
 
 @pytest.mark.slow

@@ -73,6 +73,18 @@ def test_bleu_is_that_of_the_translator(fitted):
     assert (score.score, score.signature) == (bleu.history[-1][1], bleu.signature)
 
 
+def test_bleu_is_measured_anew_in_each_fit_and_whenever_keras_calls(fitted):
+    """Of a model compiled again, whose steps begin at 0; and with calls after every third step alone."""
+    _, problem, folder = fitted
+    train = problem.dataset(folder, "train", registry.hparams("transformer_tiny"))
+    model = Transformer(problem.get_feature_encoders(folder)["inputs"].vocab_size, **SMALL)
+    bleu = BleuCallback(problem, folder, max_examples=2, steps=4, beam_size=1, extra_length=1)
+    for _ in range(2):
+        model.compile(keras.optimizers.SGD(0.0), SmoothedCrossEntropy(0.1), steps_per_execution=3)
+        model.fit(train, steps_per_epoch=9, epochs=1, callbacks=[bleu], verbose=0)
+    assert [step for step, _ in bleu.history] == [6, 9] * 2
+
+
 @pytest.mark.parametrize(
     "options, words",
     [

@@ -91,6 +91,10 @@ class Adafactor(keras.optimizers.Optimizer):
     def update_step(self, gradient, variable, learning_rate):
         """Updates one variable."""
         index, dtype = self._get_variable_index(variable), variable.dtype
+        if keras.backend.backend() == "tensorflow":
+            import tensorflow as tf
+
+            gradient = tf.convert_to_tensor(gradient)  # that of a Keras embedding is of some rows: IndexedSlices
         gradient, rate = ops.cast(gradient, dtype), ops.cast(learning_rate, dtype)
         decay = ops.cast(self._decay(), dtype)
         squares = ops.square(gradient) + _EPSILON_1

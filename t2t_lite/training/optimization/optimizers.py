@@ -29,7 +29,7 @@ class Adam(keras.optimizers.Adam):
         import tensorflow as tf
 
         index, dtype = self._get_variable_index(variable), variable.dtype
-        step = tf.cast(self.iterations.value + 1, dtype)
+        step = tf.cast(ops.convert_to_tensor(self.iterations) + 1, dtype)  # no variable where gradients accumulate
         beta_1, beta_2 = (tf.cast(beta, dtype) for beta in (self.beta_1, self.beta_2))
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,

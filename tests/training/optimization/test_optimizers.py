@@ -97,6 +97,22 @@ def test_adam_is_that_of_keras():
         np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["adam", "adafactor", "lamb"])
+def test_keras_fits_any_model_by_each_optimizer_and_accumulates_gradients(name):
+    """Of a Keras embedding the gradient is one of some rows."""
+    hparams = HParams().parse(f"optimizer={name},learning_rate_schedule=constant,learning_rate_constant=0.05")
+    kind = type(make_optimizer(hparams, 10))
+    x, y = np.array([[1, 2], [3, 4]]), np.array([[0.0], [1.0]])
+    found = []
+    for options in ({}, {"gradient_accumulation_steps": 2}):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.layers.Embedding(5, 4), keras.layers.Flatten(), keras.layers.Dense(1)])
+        model.compile(kind(0.05, **options), "mse")
+        model.fit(x, y, batch_size=1 if options else 2, epochs=3, shuffle=False, verbose=0)
+        found.append(np.concatenate([w.ravel() for w in model.get_weights()]))
+    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)
+
+
 def test_multistep_adam_is_adam_with_accumulation():
     hparams = without_multistep(HParams().parse("optimizer=multistep_adam,optimizer_multistep_accumulate_steps=8"))
     assert hparams == HParams().parse("gradient_accumulation_steps=8")
