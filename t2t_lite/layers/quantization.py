@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.errors import UserError
+from t2t_lite.layers.frozen_parts import FrozenParts
 
 TABLE_MODES = ("int8", "int4")
 _INT4 = (-8, 7)
@@ -92,7 +93,7 @@ def _usual_activation_quantizer(mode):
     return kind().activation_quantizer
 
 
-class QuantizableParts:
+class QuantizableParts(FrozenParts):
     """Mixed into a layer that makes others: its configuration says which are quantized, and `quantize` does them all.
 
     The layers inside must be made with `dtype=self.dtype_policy`.

@@ -11,11 +11,12 @@ import t2t_lite
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
+from t2t_lite.layers.frozen_parts import FrozenParts
 from t2t_lite.layers.quantization import check_not_quantized, policy_config
 from t2t_lite.models.arguments import constructor_arguments, in_hparams_words
 
 
-class SequenceModel(keras.Model):
+class SequenceModel(FrozenParts, keras.Model):
     """Base of models that map a dict of int ids, "inputs" [B, S] and "targets" [B, T], to logits of the targets.
 
     The logits [B, T, target_vocab_size], float32, carry the mask of the targets: losses and metrics of Keras leave

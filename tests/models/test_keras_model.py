@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from t2t_lite import layers
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.backend import BACKEND
@@ -155,6 +156,32 @@ def test_a_compiled_model_is_saved_and_goes_on(model, tmp_path):
         list(loaded.evaluate(BATCH, TARGETS, verbose=0, return_dict=True).values()), list(expected.values()), rtol=1e-5
     )
     assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) == 18
+
+
+@pytest.mark.parametrize("kind", ["model", "functional"])
+def test_frozen_parts_are_frozen_in_the_file_and_training_goes_on(kind, tmp_path):
+    if kind == "model":
+        model, inputs, targets = Transformer(**SMALL), BATCH, TARGETS
+        model.build()
+        model.encoder.trainable = model.decoder.layers[0].feed_forward.trainable = False
+        loss = SmoothedCrossEntropy()
+    else:
+        layer = layers.TransformerEncoderLayer(2, 8, dropout=0.0, name="layer")
+        x = keras.Input((3, 8))
+        model, loss = keras.Model(x, keras.layers.Dense(1)(layer(x))), "mse"
+        layer.self_attention.trainable = False
+        inputs, targets = RNG.normal(size=(4, 3, 8)), RNG.normal(size=(4, 3, 1))
+    model.compile(keras.optimizers.Adam(0.01), loss)
+    model.fit(inputs, targets, epochs=2, verbose=0)
+    model.save(tmp_path / "frozen.keras")
+    loaded = keras.saving.load_model(tmp_path / "frozen.keras")
+    paths = [[v.path for v in m.trainable_variables] for m in (model, loaded)]
+    assert paths[0] == paths[1] and len(paths[0]) < len(model.variables)
+    assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) > 0
+    for m in (model, loaded):
+        m.fit(inputs, targets, epochs=1, shuffle=False, verbose=0)
+    for one, two in zip(model.get_weights(), loaded.get_weights(), strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-5)
 
 
 def test_weights_alone_are_saved(model, tmp_path):
