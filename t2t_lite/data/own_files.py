@@ -256,9 +256,9 @@ def describe_files(split, paths):
     return [{"path": path, "bytes": tf.io.gfile.stat(path).length} for path in full]
 
 
-def check_vocab_size(given, default, expected, flag="vocab_size"):
+def check_vocab_size(given, default, usual, flag="vocab_size"):
     """Returns the size, or `default` for None. Raises `UserError` if the byte pieces alone need more."""
     size = default if given is None else given
     if size < 300:
-        raise UserError(f"--{flag}={size}: too small; bytes alone take 256. Expected {expected}.")
+        raise UserError(f"--{flag}={size}: too small; bytes alone take 256. Expected 300 or more; usual are {usual}.")
     return size
