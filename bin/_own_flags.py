@@ -61,8 +61,8 @@ def define_own_flags(flags):
     flags.DEFINE_paths(
         "vocab_from",
         [],
-        "translate_own, languagemodel_own: an existing vocabulary: a SentencePiece .model, vocab.json (merges.txt "
-        "beside it), vocab.txt, two (inputs,targets), a data_dir, or the output_dir of a model to train further.",
+        "All but parsing_english_own: an existing vocabulary: a SentencePiece .model, vocab.json (with merges.txt), "
+        "vocab.txt, two (inputs,targets), a data_dir, or the output_dir of a model to train further.",
     )
     flags.DEFINE_list("user_defined_symbols", [], "translate_own: symbols that are always one piece, such as <2de>.")
     flags.DEFINE_integer(
@@ -86,12 +86,15 @@ def define_own_flags(flags):
         limits=SEQUENCE_LENGTH,
     )
     flags.DEFINE_float(
-        "mask_rate", None, "masked_lm_own: share of the ids that a model has to guess, 0.15.", limits=MASK_RATE
+        "mask_rate",
+        None,
+        "masked_lm_own, next_sentence_own, sentence_order_own: share of the ids to predict, 0.15.",
+        limits=MASK_RATE,
     )
     flags.DEFINE_enum(
         "mask_unit",
         None,
         list(MASK_UNITS),
-        "masked_lm_own: what is masked as a whole; phrase: see --phrase_file. Default: word.",
+        "As --mask_rate: what is masked as a whole; phrase: see --phrase_file. Default: word.",
     )
     flags.DEFINE_path("phrase_file", None, "With --mask_unit=phrase: a text with a phrase per line.")

@@ -43,8 +43,8 @@ def define_flags(flags):
                       "max_input_size is set.")  # fmt: skip
     flags.DEFINE_enum("on_error", "stop", ["stop", "skip"], "Lines that cannot be translated (not UTF-8, too long for "
                       "--long_input=refuse): stop, or leave their outputs empty.")  # fmt: skip
-    flags.DEFINE_enum("n_best_format", "text", ["text", "json"], "text: outputs of a line are parted by tabs; json: a "
-                      "line of JSON for each line, with tokens and their scores.")  # fmt: skip
+    flags.DEFINE_enum("n_best_format", "text", ["text", "json"], "text: outputs of a line are separated by tabs; json: "
+                      "a line of JSON for each line, with tokens and their scores.")  # fmt: skip
     flags.DEFINE_path("prefix_file", "", "For each line, what its output has to begin with.")
     flags.DEFINE_path("alignments_file", "", "Where to write word alignments, 0-0 1-2 …, a line for each line.")
     flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Draw num_samples=32 outputs of a line, and write the one that is "

@@ -1,4 +1,4 @@
-"""Translates through a TensorFlow Serving that has loaded an export of t2t-exporter.
+"""Translates by querying a server, TensorFlow Serving or t2t-server, that has loaded an export of t2t-exporter.
 
     t2t-query-server --server=localhost:8500 --servable_name=translate --inputs_once="The red house."
     t2t-query-server --server=localhost:8500 --servable_name=translate        # interactive; q quits

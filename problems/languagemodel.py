@@ -25,7 +25,7 @@ class PublishedText(PublishedFiles, Text2SelfProblem):
     """The lines of published files."""
 
     def text_of_line(self, line):
-        """Returns the text of a line of the files; by default its words, parted by single spaces."""
+        """Returns the text of a line of the files; by default its words, separated by single spaces."""
         return " ".join(line.split())
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):

@@ -54,7 +54,7 @@ class Progress:
         line = f"{self.title}: {self.count:,}{'' if self._total is None else f' of {self._total:,}'} {self._unit}"
         line += f", {rate:,.{1 if 0 < rate < 10 else 0}f} a second"
         if self.tokens:
-            line += f", {self.tokens / seconds:,.0f} tokens a second"
+            line += f", {self.tokens / seconds:,.0f} tokens per second"
         if self._total and rate and self.count < self._total and not is_last:
             line += f", ETA {clock((self._total - self.count) / rate)}"
         return line

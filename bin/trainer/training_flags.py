@@ -31,7 +31,7 @@ def define_flags(flags):
     define_settings(flags, EarlyStopping, _EARLY)
     define_evaluation_flags(flags)
     flags.DEFINE_bool("export_saved_model", False, "At the end export the best model, to export/best/1, 2, ….")
-    flags.DEFINE_bool("dbgprofile", False, "The same.")
+    flags.DEFINE_bool("dbgprofile", False, "The same as --profile.")
     flags.DEFINE_bool("gpu_automatic_mixed_precision", False, "Train a new run in bfloat16 (dtype_policy).")
     flags.DEFINE_paths("summary", [], "Draw the curves of these output_dirs into the first one's curves.png, and stop.")
     describing_flags.define_flags(flags)

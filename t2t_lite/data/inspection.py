@@ -202,13 +202,13 @@ def _sample_text(sides, examples, shards):
     words = [sum(len(text.split()) for text in side.texts) for side in sides]
     characters = [sum(len("".join(text.split())) for text in side.texts) for side in sides]
     tokens = [sum(map(len, side.ids)) for side in sides]
-    rows.append(("tokens a word", *(_ratio(n, of) for n, of in zip(tokens, words, strict=True))))
-    rows.append(("tokens a character", *(_ratio(n, of) for n, of in zip(tokens, characters, strict=True))))
+    rows.append(("tokens per word", *(_ratio(n, of) for n, of in zip(tokens, words, strict=True))))
+    rows.append(("tokens per character", *(_ratio(n, of) for n, of in zip(tokens, characters, strict=True))))
     rows.append(("spelled in bytes", *(_byte_share(side) for side in sides)))
     rows.append(("unknown", *(_unknown_share(side) for side in sides)))
     of_shards = f"each of {shards:,} shards, which are" if shards > 1 else "the shard, which is"
     where = "all there are" if count == examples else f"the first ones of {of_shards} shuffled"
-    note = f"({where}; words are parted by blanks; EOS and blanks are not counted)"
+    note = f"({where}; words are separated by spaces; EOS and spaces are not counted)"
     return f"{table(rows)}\n{note}"
 
 
@@ -230,7 +230,7 @@ def _unknown_share(side):
 
 
 def _lengths_text(sides, kept, lost, hparams, longest, set_name, is_exact):
-    rows = [("ids an example, EOS included", *(side.title for side in sides))]
+    rows = [("ids per example, EOS included", *(side.title for side in sides))]
     for percent in _PERCENTILES:
         name = "longest" if percent == 100 else f"{percent} % have at most"
         rows.append((name, *(f"{percentile(side.lengths, percent):,}" for side in sides)))
@@ -244,12 +244,14 @@ def _batches_text(titles, found, examples, hparams, set_name):
     rows = [(f"of {len(found.shapes):,} batches", *titles, "both" if len(titles) == 2 else "all")]
     rows.append(("fill", *(f"{share:.1%}" for share in found.fill)))
     tokens = found.tokens.mean(0)
-    rows.append(("tokens a batch", *(f"{count:,.0f}" for count in (*tokens, tokens.sum()))))
+    rows.append(("tokens per batch", *(f"{count:,.0f}" for count in (*tokens, tokens.sum()))))
     for name, extreme in (("smallest width", np.min), ("largest width", np.max)):
         rows.append((name, *(f"{width:,}" for width in extreme(found.shapes[:, 1:], axis=0)), ""))
     lines = [f"batches of {set_name}: batch_size={hparams.batch_size:,} ids a side, on one replica", table(rows)]
     few, many = found.shapes[:, 0].min(), found.shapes[:, 0].max()
-    lines.append(f"rows a batch: {found.mean_rows:,.0f} ({few:,} to {many:,}); shapes that differ: {found.distinct:,}")
+    lines.append(
+        f"rows per batch: {found.mean_rows:,.0f} ({few:,} to {many:,}); shapes that differ: {found.distinct:,}"
+    )
     if examples:
         batches = math.ceil(examples / found.mean_rows)
         accumulation = hparams.gradient_accumulation_steps

@@ -12,7 +12,7 @@ from t2t_lite.text.words import word_pieces
 class TagReader(ClassReader):
     """Tags of words. Scores are probabilities at every position, float32 [B, S, C]; a word's first piece counts.
 
-    A sentence is a str, whose words are parted by white space, or a tuple of its words. A long one is read in parts.
+    A sentence is a str, whose words are separated by white space, or a tuple of its words. A long one is read in parts.
     """
 
     def whole(self, text, longest):

@@ -10,7 +10,7 @@ from t2t_lite.text.words import space_before
 
 
 class TagSignatures(EncoderSignatures):
-    """Tags of words, which are parted by white space. Of a long sentence only the first words get tags."""
+    """Tags of words, which are separated by white space. Of a long sentence only the first words get tags."""
 
     HUB_TASK, NAME, OUTPUT = "token-classification", "tag", "tags"
 

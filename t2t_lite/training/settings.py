@@ -18,7 +18,9 @@ class _Checked:
 class EarlyStopping(_Checked):
     """The rule by which a run ends early: see `t2t_lite.training.monitor`. Flags: eval_early_stopping_…."""
 
-    steps: int | None = setting(None, limits=ranges.STEPS_BETWEEN, meaning="Stop when a metric has not moved so long.")
+    steps: int | None = setting(
+        None, limits=ranges.STEPS_BETWEEN, meaning="Stop when the metric has not improved within this many steps."
+    )
     metric: str = setting("loss", meaning="The metric of --eval_early_stopping_steps.")
     metric_delta: float = setting(0.1, limits=ranges.METRIC_MOVE, meaning="The smallest move that counts.")
     metric_minimize: bool | None = setting(None, meaning="Whether less is better; default: the metric's own.")
@@ -61,7 +63,9 @@ class CheckpointSettings(_Checked):
     keep_checkpoint_max: int = setting(
         20, limits=ranges.CHECKPOINTS_KEPT, meaning="How many recent checkpoints are kept; 0: all."
     )
-    keep_checkpoint_every_n_hours: float = setting(10000, limits=ranges.HOURS, meaning="Keep one for good so often.")
+    keep_checkpoint_every_n_hours: float = setting(
+        10000, limits=ranges.HOURS, meaning="Keep one checkpoint permanently every so many hours."
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -48,7 +48,7 @@ def test_the_index_has_the_newest_of_each_processor_and_lists_the_others(tmp_pat
 
 def readme_of(results):
     scores = "| data | model |\n|---|---|\n| old | 1 |\n"
-    speed = "| times as fast, base model, 2 CPU cores | as |\n|---|\n| old |\n"
+    speed = "| speed of t2t_lite relative to a peer, base model, 2 CPU cores | peer |\n|---|\n| old |\n"
     text = f"# A\n\n{scores}\nText.\n\n{speed}"
     return readme_tables.with_tables(text + "\nEnd.\n", results)
 

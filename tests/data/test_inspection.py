@@ -87,8 +87,8 @@ def test_counts_rates_and_lengths_of_words(data_dir):
     assert row(text, "train") == ["160", "640", "880", "2", "0"]  # (3 + 1) and (1 to 8, + 1) ids
     assert row(text, "dev") == ["20", "80", str(sum(n % 8 + 2 for n in range(20))), "1", "0"]
     assert "vocabulary of both sides: TokenTextEncoder, 7 entries" in text
-    assert row(text, "tokens a word") == ["1.00", "1.00"]
-    assert row(text, "tokens a character") == ["0.32", "0.25"]  # inputs: 3 in 9.5, as <UNK> has two more than owl
+    assert row(text, "tokens per word") == ["1.00", "1.00"]
+    assert row(text, "tokens per character") == ["0.32", "0.25"]  # inputs: 3 in 9.5, as <UNK> has two more than owl
     assert row(text, "spelled in bytes") == ["-", "-"]
     assert row(text, "unknown") == ["8.33%", "0.00%"]  # one word in three of one sentence in four
     assert row(text, "50 % have at most") == ["4", "5"]
@@ -125,8 +125,8 @@ def test_the_first_tag_is_shown_and_counted(tmp_path):
     problem = generated("tag_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=TAGS, dev=TAGS))
     text = inspected(problem, str(tmp_path), "min_length=99")
     assert problem.tags(str(tmp_path)) == ["B-X", "O"] and text.count("\n      O B-X O\n") == 10
-    assert row(text, "tokens a word")[1] == "1.00"
-    assert row(text, "tokens a character")[1] == "0.60"  # 3 in 5
+    assert row(text, "tokens per word")[1] == "1.00"
+    assert row(text, "tokens per character")[1] == "0.60"  # 3 in 5
 
 
 def test_bytes_that_stand_for_unknown_characters(tmp_path):

@@ -43,7 +43,7 @@ class LinePrediction:
 class LinePredictor:
     """Predicts of lists of lines with one set of settings.
 
-    A line is a str, whose columns are parted by tabs where a row has two texts; or a list of words; or a dict of an
+    A line is a str, whose columns are separated by tabs where a row has two texts; or a list of words; or a dict of an
     "id", a "question" and its "context". The outputs of the latter are one object of JSON together, {id: answer}.
 
     Args:
