@@ -18,6 +18,7 @@ import tempfile
 
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import check_name, translated
+from t2t_lite.files.links import written_path
 from t2t_lite.files.safe_json import parse_json
 
 MOST_BYTES_OF_A_VOCABULARY = 2**28
@@ -321,7 +322,7 @@ def check_outputs(inputs, outputs):
     own = {}
     for name, path in _each(outputs):
         for suffix in ("", INCOMPLETE, f"{INCOMPLETE}.json"):
-            identity = _identity(path + suffix, 1)
+            identity = _identity(written_path(path) + suffix, 1)
             if identity is None or (path == "-" and suffix):  # nothing could be lost
                 break
             through = f", which is written through {path}{suffix}," if suffix else ""

@@ -27,6 +27,7 @@ _MISTAKES = {
     errno.ENODEV: "is a device that is not there. Expected a file.",
     errno.ESPIPE: "is a pipe, in which nothing can be looked up. Expected a file.",
     errno.ETXTBSY: "is a program that is running. Choose another path.",
+    errno.EBADF: "is not open to {do} it. Choose another path.",
     errno.EBUSY: "is in use. Choose another path.",
     errno.EXDEV: "is on another file system. Choose another path.",
 }

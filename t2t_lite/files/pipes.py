@@ -9,6 +9,7 @@ import threading
 from t2t_lite.errors import UserError
 from t2t_lite.files import is_remote
 from t2t_lite.files.file_errors import translated
+from t2t_lite.files.links import descriptor
 
 _LOGGER = logging.getLogger("t2t_lite")
 # Time for the other end of a named pipe to be opened; docs/decoding.md states it.
@@ -17,8 +18,14 @@ _SHARE_IN_SILENCE = 1 / 30  # of that time
 
 
 def is_device(path):
-    """Whether a path is a pipe, a terminal or a similar device, and neither a file nor a folder."""
-    return not is_remote(path) and os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    """Whether a path is a pipe, a terminal or a similar device, or what a process has open; never a folder.
+
+    /dev/stdout may be a file, by the shell's `> file`. It is written as it is: a new file in the link's place would not
+    be the one that the shell has opened.
+    """
+    if is_remote(path) or not os.path.exists(path) or os.path.isdir(path):
+        return False
+    return not os.path.isfile(path) or descriptor(path) is not None
 
 
 def open_device(path, mode):
@@ -32,9 +39,21 @@ def open_device(path, mode):
         UserError: the other end of a pipe was not opened in time, or permission is missing.
     """
     with translated(path, "read" if mode == "rb" else "write"):
+        if mode == "wb" and (found := descriptor(path)):
+            process, number = found
+            if process == os.getpid():
+                return _open_again(number)
+            if os.path.isfile(path):
+                return open(path, "ab")  # nothing of it is lost
         if not stat.S_ISFIFO(os.stat(path).st_mode):
             return open(path, mode)
         return _open_pipe(path, mode)
+
+
+def _open_again(number):
+    """Opens what this process has open for writing; by its path, a file would be written from its beginning."""
+    os.write(number, b"")  # raises an error if it is open for reading only
+    return os.fdopen(os.dup(number), "wb")
 
 
 def _open_pipe(path, mode):

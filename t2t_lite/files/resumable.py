@@ -14,6 +14,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.files import INCOMPLETE
 from t2t_lite.files.file_errors import explain, translated
+from t2t_lite.files.links import written_path
 from t2t_lite.files.pipes import is_device, open_device
 from t2t_lite.files.safe_json import check_schema
 
@@ -25,7 +26,7 @@ class ResumableFiles:
     """Several files that grow together.
 
     Args:
-        paths: list of str; the record of progress is named after the first one.
+        paths: list of str; the record of progress is named after the first one. A link stays, and its file is written.
         made_from: dict of JSON values, everything that the contents depend on.
 
     Attributes:
@@ -37,7 +38,7 @@ class ResumableFiles:
     """
 
     def __init__(self, paths, made_from):
-        self._paths = list(paths)
+        self._paths = list(map(written_path, paths))
         self._made_from = json.loads(json.dumps(made_from))
         self._record = f"{self._paths[0]}{INCOMPLETE}.json"
         self._can_resume = not any(map(is_device, self._paths))

@@ -1,6 +1,7 @@
 """Named pipes are waited for, but not for ever."""
 
 import os
+import subprocess
 import threading
 import time
 
@@ -52,3 +53,30 @@ def test_no_permission_is_told_at_once(pipe, monkeypatch):
 def test_is_device(pipe, tmp_path):
     assert pipes.is_device(pipe) and pipes.is_device("/dev/null")
     assert not any(map(pipes.is_device, (str(tmp_path), __file__, "absent", "gs://bucket/x", "")))
+    with open(tmp_path / "file", "wb") as file:
+        assert pipes.is_device(f"/dev/fd/{file.fileno()}")
+
+
+def test_what_is_open_is_written_from_where_it_stands(tmp_path):
+    """As in `{ echo first; t2t-decoder --decode_to_file=/dev/stdout; echo last; } > file`."""
+    with open(tmp_path / "file", "wb", buffering=0) as file:
+        file.write(b"first\n")
+        with pipes.open_device(f"/dev/fd/{file.fileno()}", "wb") as again:
+            again.write(b"second\n")
+        file.write(b"last\n")
+    assert (tmp_path / "file").read_bytes() == b"first\nsecond\nlast\n"
+    with open(tmp_path / "file", "rb") as file, pytest.raises(UserError, match="is not open to write"):
+        pipes.open_device(f"/dev/fd/{file.fileno()}", "wb")
+    assert (tmp_path / "file").read_bytes() == b"first\nsecond\nlast\n"
+
+
+def test_what_another_process_has_open_is_added_to(tmp_path):
+    with open(tmp_path / "file", "wb") as file:
+        file.write(b"first\n")
+        file.flush()
+        command = ["sleep", "60"]
+        with subprocess.Popen(command, stdout=file) as process:
+            with pipes.open_device(f"/proc/{process.pid}/fd/1", "wb") as again:
+                again.write(b"second\n")
+            process.kill()
+    assert (tmp_path / "file").read_bytes() == b"first\nsecond\n"

@@ -41,6 +41,17 @@ def test_what_was_killed_goes_on_after_the_record(tmp_path, caplog):
     assert (tmp_path / "out0").read_bytes() == "a\nü\nc\n".encode() and (tmp_path / "out1").read_bytes() == b"1\n2\n3\n"
 
 
+def test_a_link_stays_and_its_file_is_resumed(tmp_path):
+    (tmp_path / "out0").symlink_to("file")
+    begin(tmp_path)
+    assert "file.t2t_lite_incomplete.json" in os.listdir(tmp_path)
+    files = ResumableFiles(paths(tmp_path), MADE_FROM)
+    assert files.done == 2
+    files.finish()
+    assert (tmp_path / "out0").is_symlink() and (tmp_path / "file").read_bytes() == "a\nü\n".encode()
+    assert sorted(os.listdir(tmp_path)) == ["file", "out0", "out1"]
+
+
 def test_two_cannot_write_the_same_file(tmp_path):
     begin(tmp_path)
     first = ResumableFiles(paths(tmp_path), MADE_FROM)

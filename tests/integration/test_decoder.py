@@ -46,6 +46,21 @@ def test_a_file_gives_a_file_of_as_many_lines(call_command, made, source, tmp_pa
     assert again.stdout.split("\n") == lines
 
 
+def test_what_is_open_is_read_and_written_as_it_is(call_command, made, source, tmp_path):
+    """As --decode_to_file=/dev/stdout > out, and --decode_from_file=<(cat in.en), beside which no file can be."""
+    args = ["t2t-decoder", f"--output_dir={made}", f"{FAST},beam_size=1"]
+    with open(tmp_path / "out", "wb") as file:
+        result = call_command(*args, f"--decode_from_file={source}", f"--decode_to_file=/dev/fd/{file.fileno()}")
+    assert result.status == 0 and sorted(os.listdir(tmp_path)) == ["in.en", "out"], result.stderr
+    read, write = os.pipe()
+    os.write(write, source.read_bytes())
+    os.close(write)
+    again = call_command(*args, f"--decode_from_file=/dev/fd/{read}")
+    os.close(read)
+    assert again.stdout == (tmp_path / "out").read_text() and again.stdout.count("\n") == len(LINES)
+    assert sorted(os.listdir(tmp_path)) == ["in.en", "out"]
+
+
 def test_the_output_has_tensor2tensor_s_name(call_command, made, source, tmp_path):
     call_command("t2t-decoder", f"--checkpoint_path={made}/model.ckpt-100", f"{FAST},beam_size=2",
                  f"--decode_from_file={source}", "--keep_timestamp")  # fmt: skip

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 import sys
 
 import t2t_lite
@@ -50,13 +51,14 @@ def translate_file(job, source, output="", reference="", prefixes=""):
 
     Args:
         job: DecodingJob.
-        source, output: paths; the output "" gets tensor2tensor's name, beside the source.
+        source, output: paths; the output "" gets tensor2tensor's name, beside the source; that of /dev/stdin and the
+            like is standard output.
         reference, prefixes: paths of files with as many lines, or "".
 
     Raises:
         UserError: a file is missing or has a different number of lines, or a line cannot be translated.
     """
-    path = job.settings.shard_name(output or job.default_name(source))
+    path = job.settings.shard_name(output or _default_output(job, source))
     job.check_files({"--decode_to_file": path, "--alignments_file": job.settings.shard_name(job.alignments_file)})
     errors = LineErrors(job.on_error)
     lines, name, first = part_of_file(source, job.settings, errors, job.reader(source))
@@ -73,6 +75,12 @@ def translate_file(job, source, output="", reference="", prefixes=""):
     if searches_many_batches(job, len(lines)):
         use_a_thread_per_search()
     translate_lines(job, task, errors)
+
+
+def _default_output(job, source):
+    """Returns a name beside the source; of a device in the system's folders, where no file can be, standard output."""
+    is_of_system = is_device(source) and os.path.abspath(source).startswith(("/dev/", "/proc/"))
+    return "-" if is_of_system else job.default_name(source)
 
 
 def searches_many_batches(job, num_lines):

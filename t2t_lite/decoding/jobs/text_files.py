@@ -10,6 +10,7 @@ from t2t_lite import files, streams
 from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
+from t2t_lite.files.links import written_path
 from t2t_lite.files.pipes import is_device, open_device
 
 # Characters that JSON does not escape, but some programs treat as line ends.
@@ -105,7 +106,7 @@ def output_file(path):
     """Opens a file for writing text. The file appears only when it is complete, not after an error.
 
     Args:
-        path: str; - is standard output, which is flushed after every text.
+        path: str; - is standard output, which is flushed after every text. A link stays, and its file is written.
 
     Yields:
         function that writes a text.
@@ -116,6 +117,7 @@ def output_file(path):
     if path == "-":
         yield _print
         return
+    path = written_path(path)
     is_there_already = is_device(path)  # renaming would replace it
     with contextlib.nullcontext() if is_there_already else files.replacing(path) as temporary:
         with translated(path, "write"):

@@ -83,6 +83,21 @@ def test_pipes_and_devices_are_files_too(tmp_path):
     assert got == [b"a\n"] and os.listdir(tmp_path) == ["pipe"]
 
 
+def test_a_link_stays_and_its_file_is_written(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for name, target in (("link", "folder/old"), ("to be made", "folder/new")):
+        (tmp_path / name).symlink_to(target)
+        with text_files.output_file(str(tmp_path / name)) as write:
+            write("a\n")
+        assert (tmp_path / name).is_symlink() and (tmp_path / target).read_text() == "a\n"
+    with open(tmp_path / "file", "wb") as file:
+        (tmp_path / "device").symlink_to(f"/dev/fd/{file.fileno()}")
+        with text_files.output_file(str(tmp_path / "device")) as write:
+            write("b\n")
+    assert (tmp_path / "device").is_symlink() and (tmp_path / "file").read_text() == "b\n"
+    assert sorted(os.listdir(tmp_path)) == ["device", "file", "folder", "link", "to be made"]
+
+
 def test_a_folder_is_no_output(tmp_path):
     with pytest.raises(UserError, match="is a folder"), text_files.output_file(str(tmp_path)):
         pass
