@@ -12,18 +12,23 @@ A manifest stores them as `splits.<split>`, beside "shards" and "removed":
 
 import collections
 import dataclasses
+import hashlib
+import os
 
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite import files
 from t2t_lite.data import records
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.records import LARGEST_ID, SIDES
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.files.file_errors import translated
 
 _NEEDED = {"lengths", "side_lengths", "largest_id", "bytes"}  # older manifests lack them
 _RECORDS_AT_ONCE = 2**12
+_BYTES_OF_A_FINGERPRINT = 2**16  # of each shard: several hundred sentences of a shuffled set
 
 
 class Facts:
@@ -152,6 +157,24 @@ def find_facts(problem, data_dir, split):
         return paths, {}
     check_sizes(paths, facts["bytes"], f"t2t-datagen --problem={problem.name} --data_dir={data_dir}")
     return paths, facts
+
+
+def fingerprint(paths):
+    """Returns what tells records from others, a str: of the shards' names, sizes and beginnings, wherever they are.
+
+    Raises:
+        UserError: a shard is missing or unreadable.
+    """
+    found = hashlib.sha256()
+    for path in paths:
+        with translated(path), files.open_stream(path) as shard:
+            facts = [
+                os.path.basename(path),
+                files.size(path),
+                hashlib.sha256(shard.read(_BYTES_OF_A_FINGERPRINT)).hexdigest(),
+            ]
+        found.update(repr(facts).encode())
+    return found.hexdigest()
 
 
 def text_counts(problem, data_dir, split):

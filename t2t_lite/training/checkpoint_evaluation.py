@@ -152,6 +152,7 @@ class CheckpointEvaluation:
             **{name: hparams.get(name) for name in _FREE if hparams.get(name) != ""},
             **(self._search or {}),
             **({"eval_stride": self._eval_stride} if self._eval_stride else {}),
+            "records": split_facts.fingerprint(paths),
         }
         text = split_facts.text_counts(problem, self._data_dir, self._split)
         self._evaluator = Evaluator(

@@ -53,6 +53,21 @@ def without_facts(data_dir):
     path.write_text(json.dumps(manifest))
 
 
+def test_a_fingerprint_is_of_the_records_wherever_they_are(finished, data_dir):
+    def of(folder):
+        return split_facts.fingerprint(Uneven().shard_paths(str(folder), DatasetSplit.TRAIN))
+
+    assert of(finished) == of(data_dir) != split_facts.fingerprint(Uneven().shard_paths(data_dir, DatasetSplit.EVAL))
+    shard = pathlib.Path(Uneven().shard_paths(data_dir, DatasetSplit.TRAIN)[2])
+    data = shard.read_bytes()
+    for changed in (data[:-1] + bytes([data[-1] ^ 1]), data + b"x", data[:-1]):
+        shard.write_bytes(changed)
+        assert of(finished) != of(data_dir)
+    shard.unlink()
+    with pytest.raises(UserError, match="no such file"):
+        split_facts.fingerprint([str(shard)])
+
+
 def check(data_dir, max_length=0, min_length=0, split=DatasetSplit.TRAIN, **kind):
     problem, hparams = Uneven(**kind), HParams(max_length=max_length, min_length=min_length)
     paths, facts = split_facts.check_split(problem, data_dir, split)

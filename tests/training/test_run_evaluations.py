@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.bin import t2t_eval
 from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import open_run
 from t2t_lite.training import EarlyStopping
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from tests.training.log_schema import assert_documented
-from tests.training.runs import EXAMPLES, SIZES, log, small_trainer, trainer
+from tests.training.runs import EXAMPLES, PROBLEM, SIZES, log, small_trainer, trainer
 
 pytestmark = pytest.mark.slow  # it trains and evaluates
 
@@ -259,6 +260,25 @@ def test_with_other_settings_a_checkpoint_is_evaluated_again(folder, data_dir):
     settings = [line["settings"] for line in lines()]
     assert settings[0] == settings[4] and settings[2].items() >= free.items()
     assert settings[1]["eval_steps"] == 1 and settings[3]["beam_size"] == 2
+
+
+def test_other_records_are_evaluated_again_but_not_moved_ones(folder, data_dir, tmp_path):
+    def lines(records):
+        assert len(dict(CheckpointEvaluation(str(folder), str(records)).follow())) == 3
+        return events(folder, "evaluation", "eval.log")
+
+    before = lines(data_dir)
+    assert lines(shutil.copytree(data_dir, tmp_path / "moved")) == before
+    other = registry.problem(PROBLEM)
+    other.max_cases = EXAMPLES // 2
+    (tmp_path / "other").mkdir()
+    other.generate_data(str(tmp_path / "other"), str(tmp_path))
+    after = lines(tmp_path / "other")
+    assert len(after) == 6 and not {line["loss"] for line in before} & {line["loss"] for line in after[3:]}
+    for line in before:
+        del line["settings"]["records"]  # as an earlier version has it
+    (folder / "eval.log").write_text("".join(json.dumps(line) + "\n" for line in before))
+    assert len(lines(data_dir)) == 6
 
 
 def test_new_damaged_and_deleted_checkpoints(folder, data_dir, tmp_path, caplog):
