@@ -2,7 +2,8 @@
 
 Walks the checkpoints of --model_dir from the oldest to the newest. From the n-th on it writes, for each, the mean of
 the last n weights to --output_dir as model.ckpt-<step>, a folder that t2t-decoder and t2t-exporter take like the run
-itself. The paper averages the last 5 of the base model and the last 20 of the big one.
+itself. The paper averages the last 5 of the base model and the last 20 of the big one. A folder has averages of one n:
+those of another go to another folder.
 """
 
 import collections
@@ -16,6 +17,7 @@ from t2t_lite.errors import UserError, counted
 from t2t_lite.ranges import COUNT, MINUTES
 
 _LOGGER = logging.getLogger("t2t_lite")
+_AVERAGES = "averages.json"  # in --output_dir: how many checkpoints make each
 
 
 def define_flags(flags):
@@ -106,7 +108,7 @@ def _prepare(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
-    from t2t_lite.files import copy_files
+    from t2t_lite.files import copy_files, write_json
     from t2t_lite.runs.config import import_usr_dir, read_run_config, write_run_config
 
     config = read_run_config(flags.model_dir)
@@ -123,6 +125,8 @@ def _prepare(flags):
         raise UserError(
             f"--output_dir={flags.output_dir}: holds averages of another run or other settings. Choose another."
         )
+    noted = os.path.join(flags.output_dir, _AVERAGES)
+    _check_same_n(flags, noted)
     if not flags.t2t_usr_dir:  # which is imported already
         import_usr_dir(flags.model_dir, config)
     tf.io.gfile.makedirs(flags.output_dir)
@@ -132,6 +136,22 @@ def _prepare(flags):
         tf.io.gfile.copy(source, target, overwrite=True)
         _keep_time(target, tf.io.gfile.stat(source).mtime_nsec / 1e9)
     write_run_config(flags.output_dir, config)
+    write_json(noted, {"n": flags.n})
+
+
+def _check_same_n(flags, noted):
+    """Refuses averages of several n in one folder: they have the times of their sources, by which others know them.
+
+    --min_steps does not count: it only says with which step the averages begin.
+    """
+    from t2t_lite.files import exists, read_json
+
+    before = read_json(noted, {"n": int})["n"] if exists(noted) else flags.n  # of an earlier version: not known
+    if before != flags.n:
+        raise UserError(
+            f"--n={flags.n}: --output_dir={flags.output_dir} holds averages of {counted(before, 'checkpoint')} each. "
+            "Expected the same, or another --output_dir."
+        )
 
 
 def main(argv=None):

@@ -153,6 +153,20 @@ def test_averages_of_another_run_are_not_mixed_with(call_command, assert_user_er
     assert_user_error(call_command("t2t-avg-all", "--model_dir=run", "--n=1"), "--output_dir=avg/", "another run")
 
 
+def test_averages_of_another_n_are_not_mixed_with(call_command, assert_user_error, save, tmp_path):
+    """They would have the same times as these, and so pass for them: t2t-eval and others skip what they have seen."""
+    for step in (1, 2, 3):
+        save(step, float(step))
+    assert call_command("t2t-avg-all", "--model_dir=run", "--n=2").status == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "avg").iterdir()}
+    result = call_command("t2t-avg-all", "--model_dir=run", "--n=1")
+    assert_user_error(result, "--n=1", "--output_dir=avg/ holds averages of 2 checkpoints", "another --output_dir")
+    assert {path: path.read_bytes() for path in (tmp_path / "avg").iterdir()} == before
+    assert call_command("t2t-avg-all", "--model_dir=run", "--n=2", "--min_steps=2").status == 0
+    (tmp_path / "avg" / "averages.json").unlink()  # as earlier versions leave it
+    assert call_command("t2t-avg-all", "--model_dir=run", "--n=2").status == 0
+
+
 @pytest.mark.parametrize("folder", ["other", "other/best"])
 def test_a_trainers_own_checkpoints_are_not_overwritten(call_command, assert_user_error, save, tmp_path, folder):
     save(10, 1.0)
