@@ -142,6 +142,11 @@ class RunCheckpoints:
                 if lacking := missing_parts(path):
                     raise Damaged(f"{path}: {lacking} is missing.")
                 check_fits(path, self._model)
+                if not holds(path, "optimizer"):
+                    raise UserError(
+                        f"{path}: an imported or averaged model, without what training needs to go on. Begin a new run "
+                        f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
+                    )
                 wanted = {name: value for name, value in self._objects.items() if name not in skip}
                 if not holds(path, "loss_scale"):
                     wanted.pop("loss_scale", None)  # it was not trained in float16
@@ -156,11 +161,6 @@ class RunCheckpoints:
             except (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.OutOfRangeError, IndexError) as error:
                 damaged[path] = f"{path}: damaged: {first_line(error)}."  # IndexError: the reader's "Read less bytes …"
             except (AssertionError, ValueError, tf.errors.InvalidArgumentError) as error:
-                if not holds(path, "optimizer"):
-                    raise UserError(
-                        f"{path}: an imported or averaged model, without what training needs to go on. Begin a new run "
-                        f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
-                    ) from error
                 raise UserError(
                     f"{path}: does not fit this model: {first_line(error)}. "
                     "Expected the settings it was trained with, or another output_dir."

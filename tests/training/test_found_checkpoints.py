@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import UserError
+from t2t_lite.runs.checkpoints import average_checkpoints
 from tests.training.runs import HPARAMS, assert_same, checkpoints, log, small_trainer, state
 
 
@@ -136,6 +137,17 @@ def test_what_cannot_be_placed_is_left_as_it_is(data_dir, run, damage):
     for word in (run, *words):
         assert str(word) in str(error.value)
     assert contents(run) == before
+
+
+def test_an_average_cannot_be_trained_on(data_dir, run, tmp_path):
+    """Nor can the run's best model, which is kept in the same way."""
+    averages = tmp_path / "averages"
+    average_checkpoints([str(run / "model.ckpt-3"), str(run / "model.ckpt-6")], str(averages / "model.ckpt-6"))
+    shutil.copy(run / "hparams.json", averages)
+    before = contents(averages)
+    with pytest.raises(UserError, match=f"an imported or averaged model, .* and --warm_start_from={averages}"):
+        small_trainer(data_dir, averages).train(9)
+    assert contents(averages) == before
 
 
 @pytest.mark.parametrize(
