@@ -121,7 +121,8 @@ def _prepare(flags):
             f"--output_dir={flags.output_dir}: holds checkpoints of t2t-trainer, which averages would overwrite. "
             "Choose another."
         )
-    if (read_run_config(flags.output_dir) or config) != config:
+    before = read_run_config(flags.output_dir) or {}
+    if {**config, **before} != config:  # of an earlier version it may lack what the run has noted since
         raise UserError(
             f"--output_dir={flags.output_dir}: holds averages of another run or other settings. Choose another."
         )

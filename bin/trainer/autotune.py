@@ -89,10 +89,13 @@ def _checked(flags, inexact):
 
 def _open_study(flags, base, ranges, objective):
     """Returns the Study, after all checks."""
+    from t2t_lite import registry
     from t2t_lite.autotune.study import Study
+    from t2t_lite.data.split_facts import fingerprint
     from t2t_lite.files import make_folder
 
     base.check()
+    problem = registry.problem(base.problem)
     facts = {
         **{name: getattr(base, name) for name in ("problem", "model", "hparams_set")},
         "hparams": base.hparams.values(),
@@ -100,6 +103,9 @@ def _open_study(flags, base, ranges, objective):
         "ranges": {name: found.facts() for name, found in ranges.ranges.items()},
         "objective": objective.metric,
         "translate_all": flags.schedule == "train_eval_and_decode",
+        "records_sha256": {
+            split: fingerprint(problem.shard_paths(flags.data_dir, split)) for split in ("train", "eval")
+        },
         **{name: flags[name].value for name in _SHARED},
     }
     make_folder(flags.output_dir)

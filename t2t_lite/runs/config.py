@@ -30,6 +30,7 @@ _SCHEMA = {
     "hparams": dict,
     "batches_a_step?": int,
     "xla_compile?": bool,
+    "records_sha256?": str,
 }
 _MOST_BATCHES = 2**31
 
@@ -62,7 +63,8 @@ def write_run_config(directory, config):
 
     Args:
         directory: str, an output_dir.
-        config: dict that `run_config` returns, perhaps with "batches_a_step" and "xla_compile" of a training run.
+        config: dict that `run_config` returns, perhaps with "batches_a_step", "xla_compile" and "records_sha256" of a
+            training run; the last is the `split_facts.fingerprint` of its training records.
     """
     text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
     write_bytes(os.path.join(directory, FILE_NAME), text.encode())

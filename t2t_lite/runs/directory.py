@@ -20,7 +20,7 @@ from t2t_lite.tensor2tensor_names import without_multistep
 _LOGGER = logging.getLogger("t2t_lite")
 
 # Settings that decide the order of the data: after a change the stream starts again.
-STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile")
+STREAM = ("batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "records_sha256")
 
 
 @contextlib.contextmanager
@@ -212,11 +212,11 @@ def changed_hparams(output_dir, config, allow_change):
     Args:
         output_dir: str.
         config: dict as in `hparams.json`, "batches_a_step" included.
-        allow_change: bool, whether hyperparameters other than architecture and optimizer may differ.
+        allow_change: bool, whether hyperparameters other than architecture and optimizer may differ, and the records.
 
     Returns:
-        dict of the changed hyperparameters: name -> [old, new]. Replicas and accumulation are not a change if steps
-        have as many batches as before; otherwise the change is "batches_a_step".
+        dict of the changed hyperparameters, and of "records_sha256": name -> [old, new]. Replicas and
+        accumulation are not a change if steps have as many batches as before; otherwise the change is "batches_a_step".
 
     Raises:
         UserError: a difference, which is named, is not allowed.
@@ -250,4 +250,13 @@ def changed_hparams(output_dir, config, allow_change):
             f"{output_dir}: hyperparameters differ from those it was trained with: {shown}. To continue with the new "
             "ones add --allow_hparams_change; for a new run choose another output_dir."
         )
+    records = [facts.get("records_sha256") for facts in (before, config)]
+    if all(records) and records[0] != records[1]:  # earlier versions did not note them
+        changed["records_sha256"] = records
+        if not allow_change:
+            raise UserError(
+                f"{output_dir}: --data_dir has other training records than this run was trained on. Expected the same. "
+                "To continue with the new ones, from their beginning, add --allow_hparams_change; for a new run choose "
+                "another output_dir."
+            )
     return changed

@@ -14,7 +14,7 @@ from t2t_lite import ranges, registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.sliding_windows import check_stride
-from t2t_lite.data.split_facts import text_counts
+from t2t_lite.data.split_facts import fingerprint, text_counts
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, write_bytes
@@ -180,7 +180,11 @@ class Trainer:
         self._accumulation = run_directory.accumulation_for(count, wanted, before, keep)
         names = {"hparams_set": self.hparams_set, "usr_dir": self.usr_dir}
         self._config = run_config(self.problem, self.model, self.hparams, data.encoders, **names)
-        self._config |= {"batches_a_step": count * self._accumulation, "xla_compile": compiles}
+        self._config |= {
+            "batches_a_step": count * self._accumulation,
+            "xla_compile": compiles,
+            "records_sha256": fingerprint(data.paths),
+        }
 
     def _build(self, train_steps):
         """Builds the model, its optimizer and everything else that a checkpoint holds."""

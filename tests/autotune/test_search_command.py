@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import statistics
 import sys
@@ -11,7 +12,8 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.bin import t2t_trainer
-from tests.training.runs import PROBLEM, SIZES, assert_same, log, small_trainer, state
+from tests.integration.conftest import replaced
+from tests.training.runs import EXAMPLES, PROBLEM, SIZES, assert_same, log, small_trainer, state
 
 
 @registry.register_ranged_hparams
@@ -30,11 +32,12 @@ def command(data_dir, tmp_path, capsys):
     """Searches by t2t-trainer with runs of four steps; returns its exit status and what it printed."""
 
     def call(*flags, folder="search"):
-        status = t2t_trainer.main(
-            [f"--problem={PROBLEM}", "--model=runs_small", "--hparams_set=transformer_tiny", f"--data_dir={data_dir}",
-             f"--output_dir={tmp_path / folder}", f"--hparams={SIZES},eval_decode_examples=0",
-             "--train_steps=4", "--local_eval_frequency=2", *flags]
-        )  # fmt: skip
+        usual = [
+            f"--problem={PROBLEM}", "--model=runs_small", "--hparams_set=transformer_tiny", f"--data_dir={data_dir}",
+            f"--output_dir={tmp_path / folder}", f"--hparams={SIZES},eval_decode_examples=0",
+            "--train_steps=4", "--local_eval_frequency=2",
+        ]  # fmt: skip
+        status = t2t_trainer.main(replaced(usual, *flags))
         return status, *capsys.readouterr()
 
     return call
@@ -83,6 +86,20 @@ def test_a_search_trains_ordinary_runs_and_the_winner_again(command, tmp_path):
 
     status, _, err = command("--hparams_range=tiny_range", "--random_seed=8")
     assert status == 2 and "begun with hparams={'random_seed': 7}, now it is {'random_seed': 8}" in err
+
+
+@pytest.mark.slow
+def test_a_search_is_not_continued_with_other_records(command, data_dir, tmp_path):
+    flags = "--hparams_range=tiny_range", "--autotune_seeds=0", "--train_steps=1", "--autotune_max_trials=1"
+    moved = shutil.copytree(data_dir, tmp_path / "data")
+    status, _, err = command(*flags, f"--data_dir={moved}")
+    assert status == 0, err
+    problem = registry.problem(PROBLEM)
+    problem.max_cases = EXAMPLES // 2
+    problem.generate_data(str(tmp_path / "other"), str(tmp_path))
+    status, _, err = command(*flags, f"--data_dir={tmp_path / 'other'}")
+    assert status == 2 and "this search was begun with records_sha256={'eval': '" in err
+    assert command(*flags)[0] == 0, "the same records, elsewhere"
 
 
 @pytest.mark.slow  # four runs, and two processes

@@ -69,6 +69,17 @@ def test_only_steps_of_other_batches_are_a_change(tmp_path):
     assert changed_hparams(str(tmp_path), config(2, 1), allow_change=True) == {"batches_a_step": [8, 2]}
 
 
+def test_other_records_are_a_change_unless_the_old_ones_are_not_known(tmp_path):
+    one, other = ({**config(1, 1), "records_sha256": name} for name in ("one", "other"))
+    write_run_config(str(tmp_path), config(1, 1))  # as earlier versions do
+    assert changed_hparams(str(tmp_path), one, allow_change=False) == {}
+    write_run_config(str(tmp_path), one)
+    assert changed_hparams(str(tmp_path), one, allow_change=False) == {}
+    with pytest.raises(UserError, match=r"other training records than .*--allow_hparams_change.* another output_dir"):
+        changed_hparams(str(tmp_path), other, allow_change=False)
+    assert changed_hparams(str(tmp_path), other, allow_change=True) == {"records_sha256": ["one", "other"]}
+
+
 @pytest.mark.parametrize("key", ["problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256"])
 def test_what_the_weights_belong_to_cannot_change(tmp_path, key):
     """Not even when hyperparameters may."""

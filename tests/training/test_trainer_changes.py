@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import open_training_data
-from tests.training.runs import HPARAMS, PROBLEM, log, small_trainer, state
+from tests.training.runs import EXAMPLES, HPARAMS, PROBLEM, log, small_trainer, state
 
 FLOAT16 = HPARAMS + ",dtype_policy=mixed_float16"
 
@@ -65,6 +66,23 @@ def test_other_settings_change_only_when_allowed_and_are_recorded(data_dir, tmp_
     fresh = open_training_data(PROBLEM, registry.hparams("transformer_tiny").parse(changed), data_dir).batches
     assert taken[3:] == [(3 + at, [nested(batch)]) for at, batch in enumerate(fresh.take(2))]
     assert json.loads((tmp_path / "hparams.json").read_text())["hparams"]["batch_size"] == 200
+
+
+@pytest.mark.slow
+def test_other_records_are_read_only_when_allowed_and_from_their_beginning(data_dir, tmp_path, taken):
+    run, moved, other = tmp_path / "run", tmp_path / "moved", tmp_path / "other"
+    small_trainer(data_dir, run).train(3)
+    small_trainer(str(shutil.copytree(data_dir, moved)), run).train(4)
+    problem = registry.problem(PROBLEM)
+    problem.max_cases = EXAMPLES // 2
+    problem.generate_data(str(other), str(tmp_path))
+    with pytest.raises(UserError, match="--data_dir has other training records"):
+        small_trainer(str(other), run).train(6)
+    small_trainer(str(other), run, allow_hparams_change=True).train(6)
+    [line] = log(run, "hparams_change")
+    assert line["step"] == 4 and [*line["changed"]] == ["records_sha256"]
+    fresh = open_training_data(PROBLEM, registry.hparams("transformer_tiny").parse(HPARAMS), str(other)).batches
+    assert taken[4:] == [(4 + at, [nested(batch)]) for at, batch in enumerate(fresh.take(2))]
 
 
 def test_another_problem_is_refused(data_dir, begun):
