@@ -3,12 +3,14 @@
 import os
 
 from t2t_lite import streams
+from t2t_lite.assignments import parse_assignments
 from t2t_lite.bin import _trained
 from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
 from t2t_lite.errors import UserError
 
 INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
 ONLY_OF_FILES = ("decode_reference", "prefix_file", "alignments_file")
+_NOT_OF_STREAMS = ("decode_shards", "keep_timestamp")  # what is read once, and as it comes, has no parts
 
 
 def wants_records(flags):
@@ -36,15 +38,22 @@ def check(flags):
         )
     if len(inputs) > 1:
         raise UserError(f"{' and '.join(inputs)}: each says what to read. Leave all but one out.")
-    unread = [f"--{name}" for name in (*ONLY_OF_FILES, "mbr") if flags[name].value]
+    unread = _given(flags, *ONLY_OF_FILES, "mbr", "n_best_format", "long_input")
     if flags.score_file and unread:
         raise UserError(f"{', '.join(unread)}: only of translations. Leave out, or --score_file.")
+    if flags.score_file and flags.keep_timestamp and flags.decode_to_file in ("", "-"):
+        raise UserError(
+            "--keep_timestamp: standard output has no time. Name a file, --decode_to_file, or leave it out."
+        )
     for name in INPUTS:
         path = flags[name].value
         shared = flags.decode_shards > 1 or "shards" in flags.decode_hparams
         if path and path != "-" and "://" not in path and not os.path.exists(path) and not shared:
             raise UserError(f"--{name}={path}: no such file. Check the path.")
     _check_features(flags)
+    unread = _given(flags, "decode_to_file", "alignments_file", "n_best_format", "keep_timestamp")
+    if flags.tune and unread:
+        raise UserError(f"{', '.join(unread)}: not with --tune, which prints a table and writes no outputs. Leave out.")
     if flags.tune and flags.prefix_file:
         raise UserError("--prefix_file: not with --tune, which compares free outputs. Leave one of them out.")
     if not (flags.tune or flags.score_file) and flags.decode_from_file in ("", "-"):
@@ -53,10 +62,20 @@ def check(flags):
         raise UserError(f"--worker_id={flags.worker_id}: expected less than --decode_shards={flags.decode_shards}.")
 
 
+def _given(flags, *names):
+    """Returns those flags, such as --mbr, that ask for something: whose values are not the defaults."""
+    return [f"--{name}" for name in names if flags[name].value != flags[name].default]
+
+
 def _check_unread(flags, of_records):
     """Refuses what is for files alone, where records, a stream or typed lines are read."""
-    names = [name for name in ONLY_OF_FILES if not (of_records and name == "alignments_file")]
-    if lost := [f"--{name}" for name in names if flags[name].value]:
+    if of_records:
+        names = [name for name in ONLY_OF_FILES if name != "alignments_file"]
+    else:
+        names = [*ONLY_OF_FILES, *_NOT_OF_STREAMS]
+        if parse_assignments(flags.decode_hparams, "--decode_hparams").get("shards", "1") != "1":
+            raise UserError("--decode_hparams: shards: needs --decode_from_file, a file.")
+    if lost := _given(flags, *names):
         raise UserError(f"{lost[0]}: needs --decode_from_file, a file.")
     if of_records and flags.decode_to_file == "-":
         raise UserError("--decode_to_file=-: outputs of records go to files. Name one, or leave it out.")

@@ -18,6 +18,9 @@ WAYS = {
 }
 
 
+TUNE = ["--tune", "--decode_from_file=in", "--decode_reference=ref"]
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     return make_run(tmp_path_factory.mktemp("run"))
@@ -70,6 +73,16 @@ def test_where_the_input_goes(given, flags, way):
         (["--decode_interactive", "--alignments_file=links"], "--alignments_file: needs"),
         (["--decode_interactive", "--decode_to_file=out"], "--decode_to_file: --decode_interactive answers"),
         (["--decode_from_file=-", "--prefix_file=in"], "--prefix_file: needs"),
+        (["--decode_from_file=-", "--decode_shards=2"], "--decode_shards: needs --decode_from_file, a file"),
+        (["--decode_from_file=-", "--decode_hparams=shards=2"], "--decode_hparams: shards: needs --decode_from_file"),
+        (["--decode_from_file=-", "--decode_to_file=out", "--keep_timestamp"], "--keep_timestamp: needs"),
+        (["--decode_interactive", "--keep_timestamp"], "--keep_timestamp: needs"),
+        ([*TUNE, "--decode_to_file=out", "--keep_timestamp"], "--decode_to_file, --keep_timestamp: not with --tune"),
+        ([*TUNE, "--alignments_file=out"], "--alignments_file: not with --tune"),
+        ([*TUNE, "--n_best_format=json"], "--n_best_format: not with --tune"),
+        (["--score_file=in", "--n_best_format=json"], "--n_best_format: only of translations"),
+        (["--score_file=in", "--long_input=split"], "--long_input: only of translations"),
+        (["--score_file=in", "--keep_timestamp"], "--keep_timestamp: standard output has no time"),
     ],
 )
 def test_no_flag_is_without_effect(made, tmp_path, monkeypatch, capsys, flags, message):

@@ -269,11 +269,11 @@ def test_a_grid_of_settings_on_a_dev_set(decode, made, tmp_path):
     assert rows[0] == ["beam_size", "alpha", "sacreBLEU", "chrF2", "TER", "BP", "seconds"]
     assert [row[:2] for row in rows[1:4]] == [["1", "-"], ["2", "0.0"], ["2", "1.0"]]
     assert rows[4][0] == "best:" and rows[4][1].startswith("--decode_hparams=beam_size=")
-    result, _ = decode("--tune=beam_size=1", "--decode_from_file=", f"--data_dir={made.parent / 'data'}",
+    result, _ = decode("--tune=beam_size=1", "--decode_from_file=", "--decode_to_file=", f"--data_dir={made.parent / 'data'}",
                        hparams="num_samples=3")  # fmt: skip
     assert "best: --decode_hparams=beam_size=1" in result.stdout and "3 sentences" in result.stderr
     assert "--tune: needs a dev set" in decode("--tune=beam_size=1", status=2)[0].stderr
-    assert "--tune: " in decode("--tune=beam=1", "--decode_reference=ref", status=2)[0].stderr
+    assert "--tune: " in decode("--tune=beam=1", "--decode_reference=ref", "--decode_to_file=", status=2)[0].stderr
 
 
 def test_flags_that_do_not_go_together(decode):
