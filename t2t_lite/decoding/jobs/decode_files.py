@@ -109,7 +109,7 @@ def translate_lines(job, task, errors):
     paths = [task.path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
     outputs = _write(job, paths, task, make, "predicting" if job.predicts else "translating")
     errors.done()
-    if task.references is not None:
+    if task.references:  # of no sentences there is no score
         # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
         bleu = corpus_bleu([_first_text(job, line) for line in outputs()], task.references)
         print(f"{METRICS['bleu']} = {bleu}", file=sys.stderr)
