@@ -97,7 +97,7 @@ def _job(flags):
 
     found = _trained.find(flags, task=None)
     check_task(found[0], flags.flag_values_dict())
-    settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults)
+    settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults, mbr=bool(flags.mbr))
     if flags["decode_shards"].present:
         settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id
     records = not flags.decode_from_file and bool(_decoder_inputs.wants_records(flags) or flags.tune)

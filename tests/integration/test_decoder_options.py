@@ -129,6 +129,10 @@ def test_samples_and_the_one_of_least_risk(decode):
     assert decode(hparams=drawn.replace("7", "8"))[1] != once
     _, chosen = decode("--mbr=chrf", hparams="num_samples=4,sampling_seed=7")
     assert all(line in of_line.split("\t") for line, of_line in zip(chosen, once, strict=True))
+    _, ranked = decode("--mbr=chrf", hparams="num_samples=4,sampling_seed=7,n_best=4")
+    assert [set(line.split("\t")) for line in ranked] == [set(line.split("\t")) for line in once]
+    result, _ = decode("--mbr=chrf", hparams="num_samples=2,n_best=3", status=2)
+    assert "n_best=3: expected at most num_samples=2" in result.stderr
     result, _ = decode(hparams="num_samples=4", status=2)
     assert "num_samples=4" in result.stderr and "sampling_method=random" in result.stderr
 
@@ -269,8 +273,8 @@ def test_a_grid_of_settings_on_a_dev_set(decode, made, tmp_path):
     assert rows[0] == ["beam_size", "alpha", "sacreBLEU", "chrF2", "TER", "BP", "seconds"]
     assert [row[:2] for row in rows[1:4]] == [["1", "-"], ["2", "0.0"], ["2", "1.0"]]
     assert rows[4][0] == "best:" and rows[4][1].startswith("--decode_hparams=beam_size=")
-    result, _ = decode("--tune=beam_size=1", "--decode_from_file=", "--decode_to_file=", f"--data_dir={made.parent / 'data'}",
-                       hparams="num_samples=3")  # fmt: skip
+    result, _ = decode("--tune=beam_size=1", "--decode_from_file=", "--decode_to_file=",
+                       f"--data_dir={made.parent / 'data'}", hparams="num_samples=3")  # fmt: skip
     assert "best: --decode_hparams=beam_size=1" in result.stdout and "3 sentences" in result.stderr
     assert "--tune: needs a dev set" in decode("--tune=beam_size=1", status=2)[0].stderr
     assert "--tune: " in decode("--tune=beam=1", "--decode_reference=ref", "--decode_to_file=", status=2)[0].stderr

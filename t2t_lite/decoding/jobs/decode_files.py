@@ -89,7 +89,7 @@ def searches_many_batches(job, num_lines):
     Predictions are no searches. Searches of single sentences and samples are compiled, and a compiled search uses all
     threads by itself.
     """
-    options = job.settings.search_options()
+    options = job.settings.search
     if job.predicts or options.batch_size == 1 or options.sampling or job.mbr or len(job.devices) > 1:
         return False
     return num_lines >= _MANY_BATCHES * options.batch_size
@@ -287,7 +287,7 @@ def interact(job):
     print(_PREDICTING_HELP if job.predicts else _INTERACTIVE_HELP, file=sys.stderr)
     for line in streams.typed_lines("> ", LONGEST_LINE):
         try:
-            changed = None if job.predicts else _changed(job.settings, line)
+            changed = None if job.predicts else _changed(job.settings, line, bool(job.mbr))
             if changed is None:
                 _answer(job, line)
             else:
@@ -296,7 +296,7 @@ def interact(job):
             print(error, file=sys.stderr)
 
 
-def _changed(settings, line):
+def _changed(settings, line, mbr):
     """Returns the settings after a line such as dl=20, or None for a line to translate."""
     name, equals, value = line.partition("=")
     if not equals or name not in ("ns", "dl", "it"):
@@ -311,7 +311,7 @@ def _changed(settings, line):
     else:
         changed = dataclasses.replace(settings, num_samples=number if number > 0 else -1)
         changed = changed.searching(sampling=number > 0)
-    changed.check(), changed.search_options()
+    changed.check(mbr), changed.search_options(mbr)
     return changed
 
 

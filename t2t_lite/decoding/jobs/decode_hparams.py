@@ -36,6 +36,7 @@ _IN_SEARCH = _SEARCH | _SAMPLING | _OUTPUT | {"sampling_method": "sampling"}
 SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # the way back
 # tensor2tensor's values that `SearchOptions` has others for.
 _VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
+_MBR_SAMPLES = 32
 _WITHOUT_BEAM = {"alpha", "length_penalty", "ends", "return_beams"}  # not beam_size: tensor2tensor samples with 1
 
 EVALUATION_SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "batch_size")
@@ -92,8 +93,10 @@ class DecodeHParams:
     log_results: bool = False
 
     @classmethod
-    def parse(cls, text, where="--decode_hparams", defaults=()):
+    def parse(cls, text, where="--decode_hparams", defaults=(), mbr=False):
         """Parses `name=value,name=value`; `defaults`, a dict, are the problem's own (`Problem.decode_defaults`).
+
+        `mbr` says whether minimum Bayes risk decoding is used, whose outputs are samples.
 
         Raises:
             UserError: an unknown name (with the nearest ones), a value of the wrong type or out of range, or a
@@ -122,13 +125,14 @@ class DecodeHParams:
             made.search = SearchOptions(**search)
         made.delimiter = unescaped(made.delimiter)
         with located(where):
-            made.check()
+            made.check(mbr)
         return made
 
-    def check(self):
+    def check(self, mbr=False):
         """Raises `UserError` for values out of range; num_samples may be a number of records."""
         check_settings(self, limited_only=True)
-        (dataclasses.replace(self, num_samples=-1) if self.search.sampling else self).search_options()
+        if not mbr:
+            (dataclasses.replace(self, num_samples=-1) if self.search.sampling else self).search_options()
         if not 0 <= self.shard_id < self.shards:
             raise UserError(
                 f"shard_id={self.shard_id}: expected from 0 to {self.shards - 1}, with shards={self.shards}."
@@ -153,7 +157,7 @@ class DecodeHParams:
         if self.num_samples != -1 and not (of_records or self.search.sampling or mbr):
             raise UserError(f"{where}: num_samples={self.num_samples} of a line needs sampling_method=random.")
         if not of_records:
-            self.search_options()
+            self.search_options(mbr)
         if self.num_decodes != 1 and not (of_records and self.search.sampling):
             raise UserError(
                 f"{where}: num_decodes={self.num_decodes} needs a problem's records and sampling_method=random; of a "
@@ -206,10 +210,24 @@ class DecodeHParams:
             return max(self.num_samples, 1)
         return self.n_best or (self.search.beam_size if self.return_beams else 1)
 
-    def search_options(self):
-        """Returns `search` with `n_best` set. Raises `UserError`, also for too many samples per line."""
-        if self.search.sampling:
-            dataclasses.replace(settings_of(SearchOptions)["n_best"], name="num_samples").typed(self.num_outputs)
+    @property
+    def mbr_samples(self):
+        """How many samples of a line minimum Bayes risk decoding draws."""
+        return _MBR_SAMPLES if self.num_samples == -1 else self.num_samples
+
+    def search_options(self, mbr=False):
+        """Returns `search` with `n_best` set; with `mbr` without, since all samples are compared.
+
+        Raises:
+            UserError: a value out of range, such as too many samples per line, or more outputs of it than there are.
+        """
+        if self.search.sampling or mbr:
+            drawn = self.mbr_samples if mbr else self.num_outputs
+            dataclasses.replace(settings_of(SearchOptions)["n_best"], name="num_samples").typed(drawn)
+        if mbr:
+            if self.n_best > drawn:
+                raise UserError(f"n_best={self.n_best}: expected at most num_samples={drawn}.")
+            return self.search
         return dataclasses.replace(self.search, n_best=self.num_outputs)
 
 

@@ -10,7 +10,6 @@ from t2t_lite.errors import UserError
 
 LONG_INPUT = ("split", "truncate", "refuse")
 _BLANK = (Hypothesis(),)
-_SAMPLES = 32  # per line, for minimum Bayes risk decoding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +81,7 @@ class LineTranslator:
         self._ids = {}  # text -> ids, of the current lines
         self._utility = utility
         self.compile = None
-        self._options = settings.search_options()
+        self._options = settings.search_options(mbr=bool(utility))
         self._asked = {"return_token_scores": True} if token_scores else {}
         self._alignments = alignments
         self._attention = {"return_attention": True} if alignments or settings.replace_unknown else {}
@@ -174,7 +173,7 @@ class LineTranslator:
         arguments |= vars(self._options) | {"compile": self.compile}
         if not self._utility:
             return self.translator.translate(texts, **arguments)
-        count = self.settings.num_samples if self.settings.num_samples != -1 else _SAMPLES
+        count = self.settings.mbr_samples
         found = self.translator.translate_by_risk(texts, utility=self._utility, num_samples=count, **arguments)
         kept = max(self.settings.n_best, 1)
         return [dataclasses.replace(one, hypotheses=one.hypotheses[:kept]) for one in found]

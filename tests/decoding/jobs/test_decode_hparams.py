@@ -125,6 +125,19 @@ def test_settings_that_would_change_nothing(text, words):
         DecodeHParams.parse(text).check_effect(text)
 
 
+def test_of_samples_there_may_be_as_many_outputs_as_are_drawn():
+    """Of minimum Bayes risk decoding; the beam, which it does not use, counts for nothing."""
+    for text in ("num_samples=16,n_best=8", "n_best=32", "beam_size=1,n_best=2,num_samples=2"):
+        settings = DecodeHParams.parse(text, mbr=True)
+        settings.check_effect(text, mbr=True)
+        assert settings.search_options(mbr=True) == settings.search
+    for text, words in (("num_samples=2,n_best=4", "at most num_samples=2"), ("n_best=33", "at most num_samples=32")):
+        with pytest.raises(UserError, match=f"n_best=.*: expected {words}"):
+            DecodeHParams.parse(text, mbr=True).check_effect(text, mbr=True)
+    with pytest.raises(UserError, match="n_best=8: expected at most beam_size=4"):
+        DecodeHParams.parse("n_best=8")
+
+
 def test_settings_that_change_something(caplog):
     for text, options in (
         ("sampling_temp=0.5,sampling_method=random,beam_size=1", {}),
