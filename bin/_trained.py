@@ -3,6 +3,7 @@
 import os
 import re
 
+from t2t_lite import files
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import JOINS, POOLINGS
@@ -29,8 +30,15 @@ def check(flags):
 
 
 def paths(flags):
-    """Returns the parts of --checkpoint_path, a comma list, or --output_dir. Raises `UserError` if one is empty."""
+    """Returns what --checkpoint_path or --output_dir names: one path, or the parts of a comma list.
+
+    Raises:
+        UserError: a part is empty.
+    """
     name = "checkpoint_path" if flags.checkpoint_path else "output_dir"
+    whole = os.path.expanduser(flags[name].value)
+    if "," not in whole or files.exists(whole) or files.exists(f"{whole}.index"):  # a name may have commas
+        return [whole]
     parts = flags[name].value.split(",")
     if not all(parts):
         raise UserError(f"--{name}={flags[name].value}: a path is empty. Expected one, or several joined by commas.")
@@ -38,7 +46,7 @@ def paths(flags):
 
 
 def find(flags, task="sequence_to_sequence"):
-    """Returns what --checkpoint_path, a comma list, or --output_dir mean, a list of `runs.opening.Found`.
+    """Returns what `paths` lead to, a list of `runs.opening.Found`.
 
     Raises:
         UserError: nothing there, another flag contradicts what the model was trained with, or its task is another one;

@@ -1,6 +1,7 @@
 """t2t-decoder as a process that is killed, on several devices, and with several checkpoints."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -88,9 +89,15 @@ def test_several_checkpoints_are_an_ensemble(call_command, made, source, tmp_pat
     assert os.stat(tmp_path / "both").st_mtime == stamp
 
 
-def test_a_checkpoint_that_is_cut_off(call_command, assert_user_error, made, source, tmp_path):
-    import shutil
+@pytest.mark.parametrize("name", ["--output_dir=a,b", "--checkpoint_path=a,b", "--checkpoint_path=a,b/model.ckpt-100"])
+def test_a_comma_may_be_of_a_name(call_command, made, tmp_path, name):
+    shutil.copytree(made, tmp_path / "a,b")
+    (tmp_path / "none").write_text("")
+    result = call_command("t2t-decoder", name, "--decode_from_file=none", "--decode_to_file=out")
+    assert result.status == 0, result.stderr
 
+
+def test_a_checkpoint_that_is_cut_off(call_command, assert_user_error, made, source, tmp_path):
     run = shutil.copytree(made, tmp_path / "run")
     data = run / "model.ckpt-200.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:-5000])
