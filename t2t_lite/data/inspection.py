@@ -6,6 +6,7 @@ size.
 
 import dataclasses
 import functools
+import logging
 import math
 import os
 import re
@@ -16,10 +17,11 @@ import tensorflow as tf
 from t2t_lite.data import batch_shapes, length_histogram, split_facts
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.errors import counted
+from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, SentencePieceEncoder
 
+_LOGGER = logging.getLogger("t2t_lite")
 _EXAMPLES, _WITH_PIECES = 10, 2
 _LONGEST_TEXT = 400  # characters that are shown of a text
 _PERCENTILES = (50, 90, 99, 100)
@@ -95,7 +97,11 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     path = os.path.join(data_dir, f"{problem.full_name}-lengths.png")
     of_what = f"{'' if is_exact else 'a sample of '}{facts['examples']:,} training examples"
     lengths = {side.title: side.lengths for side in sides}
-    length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {of_what}")
+    try:
+        length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {of_what}")
+    except (UserError, Failure) as error:  # such as data of others, which can only be read
+        _LOGGER.warning(f"{error} The lengths are not drawn.")
+        return
     yield f"lengths as a picture: {path}"
 
 

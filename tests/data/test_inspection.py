@@ -215,6 +215,16 @@ def test_data_without_a_manifest_are_shown_from_a_sample(data_dir, tmp_path):
     assert re.search(r": \d+ of 40 examples of the sample are left out", text)
 
 
+def test_data_that_can_only_be_read_are_shown_without_the_picture(data_dir, tmp_path, caplog):
+    copy_words(data_dir, tmp_path)
+    whole = inspected(Words(), str(tmp_path))
+    (tmp_path / "pairs_words-lengths.png").unlink()
+    (tmp_path / "pairs_words-lengths.png").mkdir()  # for root all folders are writable
+    text = inspected(Words(), str(tmp_path))
+    assert whole == f"{text}\n\nlengths as a picture: {tmp_path}/pairs_words-lengths.png"
+    assert "pairs_words-lengths.png: is a folder" in caplog.text and "not drawn" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("how", "words"), [("missing", "1 of 2 shards"), ("changed", "damaged"), ("cut", "bytes, but")]
 )
