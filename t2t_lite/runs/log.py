@@ -1,5 +1,6 @@
 """The logs of a run: `train.log` and TensorBoard's events (docs/training.md lists the fields)."""
 
+import contextlib
 import json
 import math
 import os
@@ -9,6 +10,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files import read_bytes
+from t2t_lite.files.file_errors import translated
 from t2t_lite.files.safe_json import check_schema, parse_json
 
 
@@ -39,7 +41,7 @@ class RunLog:
         if self._writes == 0 and self._ends_in_mid_line():
             line = f"\n{line}"
         self._writes += 1
-        with tf.io.gfile.GFile(self._path, "a") as file:
+        with translated(self._path, "write"), tf.io.gfile.GFile(self._path, "a") as file:
             file.write(line + "\n")
 
     def _ends_in_mid_line(self):
@@ -57,21 +59,26 @@ class RunLog:
         """Writes scalars to TensorBoard, under the run name `folder`."""
         if self._is_silent:
             return
-        if folder not in self._writers:
-            self._writers[folder] = tf.summary.create_file_writer(os.path.join(self._output_dir, folder))
-        with self._writers[folder].as_default():
+        with self._writing(folder):
             for name, value in values.items():
                 _write_summary("scalars", name, tf.constant(float(value)), step)
-        self._writers[folder].flush()
 
     def text(self, step, name, markdown, folder=""):
         """Writes a text to TensorBoard."""
         if self._is_silent:
             return
-        self.scalars(step, {}, folder)
-        with self._writers[folder].as_default():
+        with self._writing(folder):
             _write_summary("text", name, tf.constant(markdown), step)
-        self._writers[folder].flush()
+
+    @contextlib.contextmanager
+    def _writing(self, folder):
+        path = os.path.join(self._output_dir, folder)
+        with translated(path, "write"):
+            if folder not in self._writers:
+                self._writers[folder] = tf.summary.create_file_writer(path)
+            with self._writers[folder].as_default():
+                yield
+            self._writers[folder].flush()
 
 
 def lineage(lines):

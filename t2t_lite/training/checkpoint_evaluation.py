@@ -12,6 +12,7 @@ from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
+from t2t_lite.files import check_writable
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
 from t2t_lite.runs.config import hparams_of
 from t2t_lite.runs.log import RunLog
@@ -171,6 +172,7 @@ class CheckpointEvaluation:
         return {"split": _NAMES[self._split], "checkpoint_time": changed, "settings": self._settings}
 
     def _evaluate(self, path):
+        check_writable(self._output_dir)  # where the results go
         changed = _time_of(f"{path}.index")
         _readable(restore_weights, path, self._model)
         folder, name = FOLDERS[self._split], f"{_NAMES[self._split]} set"

@@ -122,6 +122,19 @@ def test_no_permission_and_a_disk_that_can_only_be_read():
             raise OSError(code, os.strerror(code), "x.t2t_lite_incomplete")
 
 
+def test_where_in_a_graph_an_error_was_raised_is_left_out():
+    node = "{{function_node __wrapped__CreateSummaryFileWriter_device_/job:localhost/device:CPU:0}} "
+    end = " [Op:CreateSummaryFileWriter] name: "
+    for text, message in (
+        ("run {a}/eval; Permission denied", "run {a}/eval: no permission to write here. Choose another path or change"),
+        ("run is not a directory", "run: a file is in the way"),
+    ):
+        error = tf.errors.FailedPreconditionError(None, None, f"{node}{text}{end}")
+        assert str(file_errors.explain(error, doing="write")).startswith(message)
+    error = tf.errors.FailedPreconditionError(None, None, f"{node}out of luck{end}")
+    assert str(file_errors.explain(error, "run", "write")) == "run: cannot be written: out of luck"
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -46,6 +46,19 @@ def test_a_log_of_another_name(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["eval.log"]
 
 
+def test_a_log_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "run").write_text("")  # a file in the folder's place
+    log = RunLog(str(tmp_path / "run"))
+    for write, name in (
+        (lambda: log.write("start", 0), "run/train.log: "),
+        (lambda: log.scalars(1, {"loss": 1.0}, "eval"), "run/eval: "),
+        (lambda: log.text(1, "translations", "a", "eval"), "run/eval: "),
+    ):
+        with pytest.raises(UserError, match=f"{name}a file is in the way") as error:
+            write()
+        assert "{{" not in str(error.value)
+
+
 def test_behind_a_line_that_was_cut_off_a_new_one_begins(tmp_path):
     (tmp_path / "train.log").write_text('{"event": "progress", "step": 1}\n{"event": "prog')
     log = RunLog(str(tmp_path))

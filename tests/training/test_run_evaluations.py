@@ -16,6 +16,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import open_run
 from t2t_lite.training import EarlyStopping
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
+from t2t_lite.training.evaluator import Evaluator
 from tests.training.log_schema import assert_documented
 from tests.training.runs import EXAMPLES, PROBLEM, SIZES, log, small_trainer, trainer
 
@@ -279,6 +280,18 @@ def test_other_records_are_evaluated_again_but_not_moved_ones(folder, data_dir, 
         del line["settings"]["records"]  # as an earlier version has it
     (folder / "eval.log").write_text("".join(json.dumps(line) + "\n" for line in before))
     assert len(lines(data_dir)) == 6
+
+
+def test_a_folder_that_can_only_be_read_is_refused_before_the_work(folder, data_dir, monkeypatch):
+    evaluation = CheckpointEvaluation(str(folder), data_dir)
+    done = evaluation.newest()
+    for path in (*folder.glob("model.ckpt-3.*"), *folder.glob("model.ckpt-6.*")):
+        path.unlink()
+    (folder / ".t2t_lite_probe").mkdir()  # for root all folders are writable
+    monkeypatch.setattr(Evaluator, "__call__", None)
+    with pytest.raises(UserError, match=f"^{folder}: "):
+        evaluation.newest()
+    assert [metrics for _, metrics in evaluation.follow()] == [pytest.approx(done, rel=1e-4)], "it is in the log"
 
 
 def test_new_damaged_and_deleted_checkpoints(folder, data_dir, tmp_path, caplog):

@@ -12,7 +12,7 @@ from t2t_lite.console import Progress
 from t2t_lite.decoding.jobs import decoder_command
 from t2t_lite.decoding.jobs.text_files import as_field
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError, first_line
+from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.evaluation.score_files import read_translation
 from t2t_lite.files import step_files
 from t2t_lite.pictures import check_picture
@@ -105,7 +105,7 @@ class CheckpointTranslations:
             log = RunLog(self.model_dir, name="eval.log")
             if not any(same.items() <= line.items() for line in log.read()):
                 log.write(**same, bleu=bleu.score)
-        except (tf.errors.OpError, OSError) as error:  # a read-only folder, or a deleted checkpoint
+        except (UserError, Failure, tf.errors.OpError) as error:  # a read-only folder, or a deleted checkpoint
             _LOGGER.info(f"{self.model_dir}/eval.log: the BLEU is not noted: {first_line(error)}")
 
     def _prepare(self, checkpoint):
