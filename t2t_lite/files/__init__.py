@@ -318,12 +318,14 @@ def check_outputs(inputs, outputs):
     """
     taken = {}
     for name, path in _each(inputs):
-        taken.setdefault(_identity(path, 0), _named(name, path))
+        with translated(path):
+            taken.setdefault(_identity(path, 0), _named(name, path))
     own = {}
     for name, path in _each(outputs):
-        for suffix in ("", INCOMPLETE, f"{INCOMPLETE}.json"):
-            identity = _identity(written_path(path) + suffix, 1)
-            if identity is None or (path == "-" and suffix):  # nothing could be lost
+        for suffix in ("",) if path == "-" else ("", INCOMPLETE, f"{INCOMPLETE}.json"):
+            with translated(path, "write"):
+                identity = _identity(path if path == "-" else written_path(path) + suffix, 1)
+            if identity is None:  # nothing could be lost
                 break
             through = f", which is written through {path}{suffix}," if suffix else ""
             if identity in taken:

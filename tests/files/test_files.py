@@ -97,6 +97,16 @@ def test_what_can_be_used_more_than_once(texts):
     check_outputs({"--source": None}, {"--to": None, "--alignments": ""})
 
 
+def test_outputs_in_a_working_folder_that_is_deleted(tmp_path, monkeypatch):
+    (tmp_path / "in").write_text("a")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    check_outputs({"--source": str(tmp_path / "in")}, {"--to": "-", "--alignments": str(tmp_path / "out")})
+    with pytest.raises(UserError, match=r"^out: cannot be written: its folder does not exist"):
+        check_outputs({}, {"--to": "out"})
+
+
 def test_standard_streams_that_are_files(texts):
     """As in `< in` with an output that is in; the shell opened it already."""
     program = (
