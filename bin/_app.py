@@ -36,6 +36,7 @@ from t2t_lite.flags import Flags
 from t2t_lite.quiet_import import import_tensorflow
 
 _LOGGER = logging.getLogger("t2t_lite")
+_PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 
 
 def define_common_flags(flags):
@@ -64,6 +65,17 @@ def require(flags, *names):
     if missing:
         *others, last = missing
         raise UserError(f"missing {', '.join(others)}{' and ' if others else ''}{last}.")
+
+
+def refuse_packed(flags, *names):
+    """Raises `UserError` when one of the flags names an output that readers would unpack: it is written as text."""
+    for name in names:
+        path = flags[name].value or ""
+        if program := _PACKERS.get(os.path.splitext(path)[1]):
+            raise UserError(
+                f"--{name}={path}: outputs are written as plain text, and a file of this name is unpacked where it is "
+                f"read. Write to - and pack it: --{name}=- | {program} > {path}"
+            )
 
 
 def main(command, define_flags, run, argv=None, *, check=None, tensorflow=True):

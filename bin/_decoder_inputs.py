@@ -4,7 +4,7 @@ import os
 
 from t2t_lite import streams
 from t2t_lite.assignments import parse_assignments
-from t2t_lite.bin import _trained
+from t2t_lite.bin import _app, _trained
 from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
 from t2t_lite.errors import UserError
 
@@ -50,6 +50,8 @@ def check(flags):
         shared = flags.decode_shards > 1 or "shards" in flags.decode_hparams
         if path and path != "-" and "://" not in path and not os.path.exists(path) and not shared:
             raise UserError(f"--{name}={path}: no such file. Check the path.")
+    of_records = not inputs and wants_records(flags)  # whose outputs get names that end in .decodes
+    _app.refuse_packed(flags, *(["decode_to_file"] * (not of_records)), "alignments_file")
     _check_features(flags)
     unread = _given(flags, "decode_to_file", "alignments_file", "n_best_format", "keep_timestamp")
     if flags.tune and unread:
@@ -57,7 +59,7 @@ def check(flags):
     if flags.tune and flags.prefix_file:
         raise UserError("--prefix_file: not with --tune, which compares free outputs. Leave one of them out.")
     if not (flags.tune or flags.score_file) and flags.decode_from_file in ("", "-"):
-        _check_unread(flags, of_records=not inputs and wants_records(flags))
+        _check_unread(flags, of_records)
     if flags.worker_id >= flags.decode_shards:
         raise UserError(f"--worker_id={flags.worker_id}: expected less than --decode_shards={flags.decode_shards}.")
 

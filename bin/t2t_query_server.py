@@ -70,6 +70,7 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _app.require(flags, "server", "servable_name")
+    _app.refuse_packed(flags, "outputs_file")
     given = [f"--{name}" for name in ("inputs_once", "inputs_file", "status") if flags[name].value not in (None, False)]
     if len(given) > 1:
         raise UserError(f"{' and '.join(given)}: expected at most one of them.")

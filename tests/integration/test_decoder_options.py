@@ -175,13 +175,6 @@ def test_other_delimiters(decode, tmp_path):
     assert (tmp_path / "out").read_text() == "".join(f"{line}|" for line in whole[:4])
 
 
-def test_an_output_with_the_name_of_a_packed_file_is_scored(decode, tmp_path):
-    _, lines = decode()
-    (tmp_path / "ref").write_text("".join(f"{line}\n" for line in lines))
-    result, packed = decode("--decode_to_file=out.de.gz", "--decode_reference=ref")
-    assert packed == lines and "sacreBLEU = 100.00" in result.stderr
-
-
 def test_long_lines(decode, tmp_path):
     (tmp_path / "in").write_text("The red house. A tree.\nold\n" + "a" * 2000 + "\n")
     result, lines = decode("--long_input=split", hparams="max_input_size=9")

@@ -307,6 +307,7 @@ def test_prompt(ask, double, monkeypatch):
         (["--inputs_file=latin1"], ["latin1, line 2", "UTF-8"]),
         (["--inputs_file=latin1", "--inputs_once=x"], ["--inputs_once and --inputs_file"]),
         (["--status", "--outputs_file=x"], ["--outputs_file", "--status"]),
+        (["--inputs_file=in", "--outputs_file=x.gz"], ["--outputs_file=- | gzip > x.gz"]),
         (["--decode_hparams=beam_size=8"], ["beam_size", "fixed in the export"]),
         (["--decode_hparams=alpah=1"], ["alpah", "alpha"]),
         (["--decode_hparams=alpha=1"], ["alpha alone", "extra_length"]),
