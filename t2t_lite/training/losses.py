@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_rates
+from t2t_lite.layers.encoder_heads import NEVER
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.text.real_encoder import RealEncoder
 
@@ -14,7 +15,8 @@ def cross_entropy(logits, targets, label_smoothing=0.0):
     """Returns sums of the training objective and of the plain loss over non-padding tokens; TensorFlow only.
 
     Smoothing gives 1 - ε to the label and ε / (V - 1) to every other id, minus the constant that makes a perfect
-    prediction score 0 (tensor2tensor's layers/common_layers.py, padded_cross_entropy).
+    prediction score 0 (tensor2tensor's layers/common_layers.py, padded_cross_entropy). Classes are not smoothed: see
+    `_smoothing`.
 
     Args:
         logits: float32 [batch, target_len, V]; V may be unknown in a graph if nothing is smoothed.
@@ -50,13 +52,19 @@ def squared_error(logits, labels):
     return tf.reduce_sum(tf.where(labels != 0, tf.square(errors), 0.0))
 
 
-def _smoothing(vocab_size, label_smoothing):
-    """Returns (the label's share, each other id's share, the entropy of the two)."""
+def _smoothing(logits, label_smoothing):
+    """Returns (the label's share, each other id's share, the entropy of the two).
+
+    Nothing is smoothed where id 0 can't be, as at `ClassHead` and `SpanHead`: a share of it, however small, would be
+    a loss of millions, and the gradient of all other ids would no longer sum to 0.
+    """
     if not label_smoothing:
         return 1.0, 0.0, 0.0
+    vocab_size = logits.shape[-1]
     high, low = 1.0 - label_smoothing, label_smoothing / (vocab_size - 1)
     entropy = -sum(n * p * math.log(p) for n, p in ((1, high), (vocab_size - 1, low)) if p > 0)
-    return high, low, entropy
+    is_smoothed = ops.cast(ops.all(ops.cast(logits[:, 0], "float32") > NEVER / 2), logits.dtype)
+    return 1.0 - label_smoothing * is_smoothed, low * is_smoothed, entropy * is_smoothed
 
 
 def _fused_losses(logits, labels, label_smoothing):
@@ -69,7 +77,7 @@ def _fused_losses(logits, labels, label_smoothing):
     import tensorflow as tf
 
     vocab_size = logits.shape[-1] or tf.shape(logits)[-1]
-    high, low, entropy = _smoothing(vocab_size, label_smoothing)
+    high, low, entropy = _smoothing(logits, label_smoothing)
 
     @tf.custom_gradient
     def losses(z):
@@ -77,8 +85,8 @@ def _fused_losses(logits, labels, label_smoothing):
         log_sum = tf.reduce_max(z, axis=-1) - tf.math.log(tf.reduce_max(softmax, axis=-1))
         at_label = tf.gather(z, labels, axis=1, batch_dims=1)
         objective = log_sum - (high - low) * at_label - entropy
-        if low:
-            objective = objective - low * tf.reduce_sum(z, axis=-1)
+        if label_smoothing:
+            objective = objective - tf.math.multiply_no_nan(tf.reduce_sum(z, axis=-1), low)
 
         def gradient(upstream, _):
             return (softmax - tf.one_hot(labels, vocab_size, high, low, dtype=z.dtype)) * upstream[:, None]
@@ -90,10 +98,10 @@ def _fused_losses(logits, labels, label_smoothing):
 
 def _losses(logits, labels, label_smoothing):
     """Returns the objective of `_fused_losses`, on any backend."""
-    high, low, entropy = _smoothing(logits.shape[-1], label_smoothing)
+    high, low, entropy = _smoothing(logits, label_smoothing)
     at_label = ops.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
     objective = ops.logsumexp(logits, axis=-1) - (high - low) * at_label - entropy
-    return objective - low * ops.sum(logits, axis=-1) if low else objective
+    return objective - ops.where(low > 0, low * ops.sum(logits, axis=-1), 0.0) if label_smoothing else objective
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -104,7 +112,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     `keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)`.
 
     Args:
-        label_smoothing: float, ε in [0, 1).
+        label_smoothing: float, ε in [0, 1). Only ids of a vocabulary are smoothed, not the classes of `ClassHead`.
         reduction: see `keras.losses.Loss`. "sum_over_batch_size" and "mean" divide by the number of tokens that are
             not masked, "mean_with_sample_weight" by the sum of their weights; "none" gives [batch, target_len], 0 at
             padding.

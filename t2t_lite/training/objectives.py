@@ -31,7 +31,7 @@ def objective_sums(outputs, batch, label_smoothing=0.0):
         outputs: what the model returned: see `named_outputs`. Logits are float32, shaped as `labels_of` says; costs are
             float [batch, length], with the shape of their feature's ids.
         batch: dict of int ids, 0 is padding or not scored.
-        label_smoothing: float, ε in [0, 1).
+        label_smoothing: float, ε in [0, 1), of ids of a vocabulary; classes are not smoothed.
 
     Raises:
         UserError: the outputs lack the targets, or are of a feature that the batch lacks.

@@ -80,6 +80,16 @@ def test_its_gradient_is_the_softmax_less_the_smoothed_labels():
     np.testing.assert_allclose(gradient, expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_classes_are_not_smoothed(dtype):
+    """Class 0 can't be: its logit is that of `ClassHead`, and a share of it would be a loss of 10^8."""
+    logits = keras.Variable(np.where(np.arange(7) == 0, -1e9, LOGITS[:, 0]).astype("float32"))
+    smoothed, plain = (SmoothedCrossEntropy(rate, dtype=dtype) for rate in (0.1, 0.0))
+    assert float(array(smoothed(TARGETS[:, 0], logits))) == float(array(plain(TARGETS[:, 0], logits)))
+    [gradient] = gradients(lambda: smoothed(TARGETS[:, 0], logits), [logits])
+    np.testing.assert_allclose(gradient.sum(-1), 0, atol=1e-7 if dtype == "float32" else 1e-3)
+
+
 def test_nothing_but_padding_is_0():
     for weights in WEIGHTS.values():
         assert float(array(SmoothedCrossEntropy()(np.zeros_like(TARGETS), LOGITS, weights))) == 0

@@ -38,6 +38,14 @@ def test_sums_are_of_each_feature_alone(smoothing):
     assert {feature: float(cost) for feature, cost in sums.cost.items()} == {"inputs": 31.0}  # none of padding
 
 
+def test_classes_are_not_smoothed():
+    """Class 0 has `ClassHead`'s logit, of which no share is finite; the targets beside it are smoothed as alone."""
+    classes = np.where(np.arange(3) == 0, -1e9, LOGITS["label"]).astype("float32")
+    sums = objective_sums({**LOGITS, "label": classes}, BATCH, 0.1)
+    assert float(sums.objective["label"]) == float(sums.nats["label"]) < 10
+    assert float(sums.objective["targets"]) == float(objective_sums(LOGITS, BATCH, 0.1).objective["targets"])
+
+
 def test_logits_of_the_positions_that_count_are_enough():
     there = {**LOGITS, "targets": LOGITS["targets"][BATCH["targets"] != 0]}
     for some, every in zip(objective_sums(there, BATCH, 0.1), objective_sums(LOGITS, BATCH, 0.1), strict=True):
