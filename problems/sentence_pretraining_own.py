@@ -27,6 +27,8 @@ class _SentencePretrainingOwn(MaskedLmOwn):
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2, "sentence": 1})
     record_features = ("targets", "other")
+    keeps_pieces = True  # most rows are full: the one that has room for more pieces would be told by them
+    rows_are_windows = False
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Checks that a row has room for two texts; then as other problems of text files."""

@@ -35,6 +35,8 @@ class Problem:
         max_cases: maximum number of examples per split, 0: no limit.
         num_workers: number of processes that encode; it does not affect the files.
         targets_are_places: whether targets belong to positions of the inputs, which so may not be segmented anew.
+        keeps_pieces: whether texts may not be segmented anew for another reason: new pieces tell what is to be learned.
+        rows_are_windows: whether a record is any part of a longer text, so that its ends may be cut off.
         cuts_rows: whether `preprocess_example` cuts examples to `max_length`, so that none is left out.
         beam_options: options {"runner": …} of an Apache Beam pipeline for generation; None: generate on this machine.
     """
@@ -44,6 +46,8 @@ class Problem:
     max_cases = 0
     num_workers = 1
     targets_are_places = False
+    keeps_pieces = False
+    rows_are_windows = False
     cuts_rows = False
     beam_options = None
 

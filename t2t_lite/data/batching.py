@@ -54,7 +54,8 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
             random_seed: decides the order.
             bpe_dropout: probability of skipping a merge (`BpeDropout`); 0: the records' ids are not changed. Samples
                 depend only on `random_seed` and the pool's number. The records decide which examples are too long or
-                too short; an example that dropout would make too long keeps its own ids that time.
+                too short; an example that dropout would make too long keeps its own ids that time, or, if
+                `Problem.rows_are_windows`, is cut to a part that is drawn each time.
         paths: paths of the record files.
         encoders: {feature: encoder}, as `Problem.get_feature_encoders` returns them; needed for `bpe_dropout`. An id
             outside of a feature's vocabulary makes the iterator raise `tf.errors.InvalidArgumentError`.
@@ -230,11 +231,18 @@ def _resampler(problem, hparams, encoders, limits):
             f"bpe_dropout={hparams.bpe_dropout}: the targets of {problem.full_name} belong to the pieces of records. "
             "Expected 0."
         )
+    if problem.keeps_pieces:
+        raise UserError(
+            f"bpe_dropout={hparams.bpe_dropout}: new pieces would give away what {problem.full_name} teaches. "
+            "Expected 0."
+        )
     dropouts = {name: BpeDropout(encoders[name], hparams.bpe_dropout) for name in _resampled(encoders)}
 
     def sample(name, pool_number, ids, lengths):
         key = [hparams.random_seed % 2**64, int(pool_number), [*problem.features, *encoders].index(name)]
-        return dropouts[name](ids, lengths, np.random.default_rng(key))
+        draw = np.random.default_rng(key)
+        found = dropouts[name](ids, lengths, draw)
+        return _windows(*found, limits[name], draw) if problem.rows_are_windows else found
 
     def resample(name, number, ragged):
         arguments = number, ragged.flat_values, ragged.row_lengths()
@@ -252,6 +260,23 @@ def _resampler(problem, hparams, encoders, limits):
         return {**pool, "targets": pool["inputs"]} if problem.was_copy else pool
 
     return resample_all
+
+
+def _windows(ids, lengths, limit, draw):
+    """Cuts rows to `limit` ids, at a place drawn for each, so that no part of a text is always left out.
+
+    Args:
+        ids: int [n], the ids of all rows, concatenated.
+        lengths: int [rows].
+        limit: int.
+        draw: `numpy.random.Generator`.
+
+    Returns:
+        (ids, lengths) of what is left.
+    """
+    first = draw.integers(0, np.maximum(lengths - limit, 0) + 1)
+    place = np.arange(ids.size) - np.repeat(np.cumsum(lengths) - lengths + first, lengths)
+    return ids[(place >= 0) & (place < limit)], np.minimum(lengths, limit)
 
 
 @functools.lru_cache(maxsize=16)

@@ -90,6 +90,23 @@ def test_an_evaluation_has_the_same_masks_in_any_batches_and_each_epoch_of_train
     assert sum(count > 1 for count in seen_again) > len(seen_again) / 2
 
 
+def test_rows_that_bpe_dropout_makes_too_long_are_cut_anywhere(folder):
+    """Each is a part of a record's text, as long as a row, and sooner or later all of the text is read."""
+    problem = registry.problem("masked_lm_own")
+    encoder = problem.get_feature_encoders(folder)["targets"]
+    stored, seen = (
+        [[t or i for i, t in zip(*row, strict=True) if i] for row in rows(folder, "train", f"{HPARAMS}{more}", 300)]
+        for more in ("", ",bpe_dropout=0.5")
+    )
+    assert max(map(len, seen)) == problem.sequence_length
+    assert sum(row in stored for row in seen) < len(seen) / 10
+    texts = {encoder.decode([i for i in row if i != 1]) for row in stored}
+    parts = [encoder.decode([i for i in row if i != 1]) for row in seen]
+    assert all(any(part in text for text in texts) for part in parts)
+    assert any(text.startswith(part) for text in texts for part in parts)
+    assert any(text.endswith(part) for text in texts for part in parts)
+
+
 @pytest.mark.parametrize(
     "flags, message",
     [

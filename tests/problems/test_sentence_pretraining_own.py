@@ -83,6 +83,13 @@ def test_an_evaluation_is_the_same_in_any_batches_and_epochs_of_training_differ(
     assert sum(len(numbers) == 2 for numbers in classes.values()) > len(classes) / 2
 
 
+def test_new_pieces_would_tell_the_two_rows_apart(folder):
+    name, path = folder
+    hparams = registry.hparams("bert_tiny").parse("batch_size=256,bpe_dropout=0.1")
+    with pytest.raises(UserError, match=rf"bpe_dropout=0\.1: new pieces would give away what {name} teaches"):
+        registry.problem(name).dataset(path, "train", hparams)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_one_long_document_is_enough_and_long_sentences_are_cut(name, tmp_path):
     text = tmp_path / "a.txt"

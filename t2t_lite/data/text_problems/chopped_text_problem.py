@@ -26,6 +26,7 @@ class ChoppedTextProblem(Text2SelfProblem):
     """
 
     is_generate_per_split = True
+    rows_are_windows = True
     ordered_splits = (DatasetSplit.EVAL, DatasetSplit.TEST)
     max_samples_for_vocab = 100_000  # pieces of text
     remainder_policy = "pad"
