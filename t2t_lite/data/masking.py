@@ -4,7 +4,9 @@ All of it is a pure function of seeds, one for each row, so that `Problem.corrup
 """
 
 import dataclasses
+import functools
 import re
+import unicodedata
 
 import numpy as np
 import tensorflow as tf
@@ -12,6 +14,7 @@ import tensorflow as tf
 from t2t_lite.errors import UserError, shown
 from t2t_lite.random_numbers import uniform_numbers
 from t2t_lite.ranges import MASK_RATE, MASK_UNITS
+from t2t_lite.text.published import character_classes
 from t2t_lite.text.vocabulary import EOS_ID
 
 # How much of what is to be guessed the model sees as the mask, as another id, and as it is.
@@ -20,7 +23,6 @@ LONGEST_NGRAM = 3
 LONGEST_PHRASE = 16  # ids
 _MASKS = ("[MASK]", "<mask>")  # BERT's and RoBERTa's
 _SPECIAL = re.compile(r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]|<(pad|s|/s|unk|mask|unused_?\d*)>|<\|endoftext\|>")
-_SEPARATE = "\u2581"  # begins a word in SentencePiece's vocabularies
 
 
 def mask_of(encoder):
@@ -60,21 +62,33 @@ def masking_of(encoder, rate, unit, phrases=()):
             f"None of the {len(phrases):,} phrases has 1 to {LONGEST_PHRASE} pieces of the vocabulary, such as "
             f"{shown(phrases[0])}. Expected phrases of the text, one per line."
         )
-    is_wordpiece = any(piece.startswith("##") for piece in pieces)
-    begins = any(piece.startswith(_SEPARATE) for piece in pieces)
-    return Masking(
-        mask_id,
-        ordinary,
-        np.array(
-            [
-                piece.startswith("##") if is_wordpiece else not piece.startswith(_SEPARATE if begins else "\u0120")
-                for piece in pieces
-            ]
-        ),
-        rate,
-        unit,
-        known,
-    )
+    continues, closes = _borders(encoder, pieces)
+    return Masking(mask_id, ordinary, continues, rate, unit, known, closes)
+
+
+def _borders(encoder, pieces):
+    """Returns (the ids that continue the word before them, those that the next word follows), bool [V] each."""
+    if any(piece.startswith("##") for piece in pieces):  # WordPiece has split the text already
+        return np.array([piece.startswith("##") for piece in pieces]), np.zeros(len(pieces), bool)
+    texts = [text.decode("utf-8", errors="replace") for text in encoder.piece_bytes]
+    begins = np.array([text.startswith(" ") or _stands_alone(text[:1]) for text in texts])
+    return ~begins, np.array([_stands_alone(text[-1:]) for text in texts])
+
+
+def _stands_alone(character):
+    """Returns whether a character is no part of a word: BERT's punctuation and ideographs, symbols and line ends.
+
+    A part of a character (U+FFFD) continues a word; a blank may be the first piece of one.
+    """
+    if character in ("", " ", "\ufffd"):
+        return False
+    return ord(character) in _alone() or unicodedata.category(character).startswith("S")
+
+
+@functools.cache
+def _alone():
+    sets = character_classes.ranges("P"), character_classes.IDEOGRAPHS, character_classes.SPACES
+    return frozenset().union(*map(character_classes.code_points, sets))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,11 +99,14 @@ class Masking:
         mask_id: int, the id of [MASK].
         ordinary: bool [V], the ids that may be masked and that may replace others: no padding, end or other special id.
         continues: bool [V], the ids that continue the word of the id before them.
-        rate: float, the share of a row's ordinary ids that are to be guessed; at least one id of a row is.
+        rate: float, the share of a row's ordinary ids that are to be guessed; at least one id of a row is. There are
+            fewer only where each unit that is left would exceed the number (as in BERT's create_pretraining_data.py).
         unit: what is masked as a whole: "token", "word"; "ngram", one to three words in a row, n of them with a
             probability in proportion to 1/n (Lan et al. 2020, "ALBERT", section 3.1); or "phrase", a phrase of a list,
-            and a word where there is none (Sun et al. 2019, "ERNIE").
+            and a word where there is none (Sun et al. 2019, "ERNIE"). One that is longer than the number of ids to be
+            guessed counts as its words, and a word that is longer as its ids, such as a text without blanks.
         phrases: sequence of sequences of at most `LONGEST_PHRASE` ids. Those that overlap in a row are one.
+        closes: bool [V], the ids that no id continues, such as punctuation; None: there are none.
 
     Raises:
         UserError: the rate is not between 0 and 1, the unit is unknown, or the vocabulary has no ordinary id.
@@ -101,6 +118,7 @@ class Masking:
     rate: float = 0.15
     unit: str = "token"
     phrases: tuple = ()
+    closes: np.ndarray | None = None
 
     def __post_init__(self):
         if self.rate not in MASK_RATE:
@@ -124,7 +142,12 @@ class Masking:
         """
         maskable = tf.gather(tf.constant(self.ordinary), ids)
         choice, action = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
-        chosen = _chosen(self._starts(ids, maskable, choice[..., 1]), maskable, choice[..., 0], self.rate)
+        wanted = tf.round(self.rate * tf.reduce_sum(tf.cast(maskable, tf.float32), 1, keepdims=True))
+        wanted = tf.maximum(tf.cast(wanted, tf.int32), 1)
+        starts, words = self._starts(ids, maskable, choice[..., 1])
+        for finer in (words, tf.ones_like(words)):
+            starts |= finer & (_units(starts)[1] > wanted)
+        chosen = _chosen(starts, maskable, choice[..., 0], wanted)
         others = tf.constant(np.flatnonzero(self.ordinary), tf.int32)
         count = tf.cast(tf.size(others), tf.float32)
         other = tf.gather(others, tf.cast(action[..., 1] * count, tf.int32))
@@ -135,37 +158,60 @@ class Masking:
 
     @tf.autograph.experimental.do_not_convert
     def _starts(self, ids, maskable, random):
-        """Returns bool [B, T]: where a unit begins. What can't be masked, and what follows it, begins one, too."""
+        """Returns bool [B, T], twice: where a unit, and where a word begins, as what can't be masked does by itself."""
         if self.unit == "token":
-            return tf.ones_like(maskable)
+            return tf.ones_like(maskable), tf.ones_like(maskable)
         follows = maskable & tf.pad(maskable, [[0, 0], [1, 0]])[:, :-1]
         words = ~(follows & tf.gather(tf.constant(self.continues), ids))
+        if self.closes is not None:
+            words |= tf.pad(tf.gather(tf.constant(self.closes), ids), [[0, 0], [1, 0]])[:, :-1]
         if self.unit == "phrase":
-            return words & ~_inside(ids, words, self.phrases)
-        return words if self.unit == "word" else _ngram_starts(words, follows, random)
+            return words & ~_inside(ids, words, self.phrases), words
+        return (words if self.unit == "word" else _ngram_starts(words, follows, random)), words
+
+
+def _units(starts):
+    """bool [B, T], where a unit begins, as the first position does -> (its first position, its size), int32 [B, T]."""
+    length = tf.shape(starts)[1]
+    first_positions = tf.sort(tf.where(starts, tf.range(length), length), axis=1)
+    first_positions = tf.pad(first_positions, [[0, 0], [0, 1]], constant_values=length)
+    number = tf.cumsum(tf.cast(starts, tf.int32), 1)
+    first = tf.gather(first_positions, number - 1, batch_dims=1)
+    return first, tf.gather(first_positions, number, batch_dims=1) - first
 
 
 @tf.autograph.experimental.do_not_convert
-def _chosen(starts, maskable, random, rate):
-    """Takes units in random order until they hold as many ids as the rate says.
+def _chosen(starts, maskable, random, wanted):
+    """Takes units in random order, leaving out each that would exceed the number of ids.
 
     Args:
         starts: bool [B, T], where a unit begins, as the first position does.
         maskable: bool [B, T].
         random: float32 [B, T] in [0, 1).
-        rate: float.
+        wanted: int32 [B, 1].
 
     Returns:
-        bool [B, T]. The last unit may exceed the number.
+        bool [B, T].
     """
-    wanted = tf.round(rate * tf.reduce_sum(tf.cast(maskable, tf.float32), 1, keepdims=True))
-    first_positions = tf.argsort(tf.cast(~starts, tf.int32), axis=1, stable=True)  # of all units, in order
-    start = tf.gather(first_positions, tf.cumsum(tf.cast(starts, tf.int32), 1) - 1, batch_dims=1)
-    score = tf.where(maskable, tf.gather(random, start, batch_dims=1), 2.0)
+    first, size = _units(starts)
+    score = tf.where(maskable, tf.gather(random, first, batch_dims=1), 2.0)
     order = tf.argsort(score, axis=1, stable=True)  # a unit's ids have one score, so they stay together
-    rank = tf.argsort(order, axis=1)
-    taken_before = tf.cast(tf.gather(rank, start, batch_dims=1), tf.float32)
-    return maskable & (taken_before < tf.maximum(wanted, 1))
+    place = tf.range(tf.shape(starts)[1]) - first  # within the unit
+    size, place, maskable = (tf.gather(each, order, batch_dims=1) for each in (size, place, maskable))
+
+    def fitting(taken):
+        left = wanted - tf.reduce_sum(tf.cast(taken, tf.int32), 1, keepdims=True)
+        return maskable & ~taken & (size <= left), left
+
+    def take(taken):
+        fits, left = fitting(taken)
+        before = tf.cumsum(tf.cast(fits, tf.int32), 1, exclusive=True) - place  # ids of the units before this one
+        return [taken | fits & (before + size <= left)]
+
+    # Each turn takes all units before the first that exceeds, which then fits no more: after the first turn there are
+    # few left to look for.
+    [taken] = tf.while_loop(lambda taken: tf.reduce_any(fitting(taken)[0]), take, [tf.zeros_like(maskable)])
+    return tf.gather(taken, tf.argsort(order, axis=1), batch_dims=1)
 
 
 def _inside(ids, words, phrases):

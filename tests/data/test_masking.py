@@ -51,25 +51,26 @@ def test_a_row_has_its_share_of_masks_in_whole_units_and_at_least_one(batch, uni
     assert not chosen[~ORDINARY[ids]].any(), "a special id is masked"
     for row in range(ROWS):
         together = units(ids[row], unit)
-        parts = [set(chosen[row, unit]) for unit in together]
-        assert all(len(part) == 1 for part in parts), "a unit is masked in part"
         wanted = max(1, round(float(np.float32(rate * ORDINARY[ids[row]].sum()))))
-        most = max(map(len, together)) * (LONGEST_NGRAM if unit == "ngram" else 1)
-        if ORDINARY[ids[row]].any():
-            assert wanted <= chosen[row].sum() <= wanted - 1 + most, row
-        else:
-            assert not chosen[row].any()
+        together = [part for whole in together for part in ([whole] if len(whole) <= wanted else [[i] for i in whole])]
+        masked = [set(chosen[row, part]) for part in together]
+        assert all(len(part) == 1 for part in masked), "a unit is masked in part"
+        left = wanted - chosen[row].sum()
+        rest = [len(part) for part, found in zip(together, masked, strict=True) if found == {False}]
+        assert left >= 0 and chosen[row].any() == bool(together), row
+        # Of n-grams this test knows the words alone.
+        assert left < (max([1, *rest]) * LONGEST_NGRAM if unit == "ngram" else min([left + 1, *rest])), row
 
 
 def test_the_ngrams_are_one_to_three_words_of_a_segment(batch):
     random = np.random.RandomState(1)
-    ids = tf.constant(random.randint(4, 30, (3000, 12)), tf.int32)  # each id is a word
-    seeds = tf.constant(random.randint(0, 2**31, (3000, 2)), tf.int32)
-    _, targets = make(unit="ngram", rate=0.01)(ids, seeds)  # one n-gram a row
-    lengths = np.bincount((targets.numpy() != 0).sum(1), minlength=5)
-    assert lengths[0] == lengths[4] == 0 and lengths[1] > lengths[2] > lengths[3] > 0
-    runs = [np.flatnonzero(row) for row in targets.numpy()]
-    assert all((np.diff(run) == 1).all() for run in runs), "the words of an n-gram are not in a row"
+    ids = tf.constant(random.randint(4, 30, (1000, 300)), tf.int32)  # each id is a word
+    seeds = tf.constant(random.randint(0, 2**31, (1000, 2)), tf.int32)
+    _, targets = make(unit="ngram", rate=0.01)(ids, seeds)  # three words a row
+    runs = [run for row in targets.numpy() != 0 for run in np.split(row, np.flatnonzero(np.diff(row)) + 1) if run[0]]
+    shares = np.bincount([len(run) for run in runs], minlength=4) / len(runs)
+    assert shares[1] > shares[2] > shares[3] > 0.05
+    assert shares[4:].sum() < 0.02, "more than three words, but for n-grams that happen to meet"
 
 
 def test_eight_in_ten_are_masked_and_one_in_ten_is_another_ordinary_id(batch):
@@ -101,17 +102,19 @@ def test_phrases_are_masked_as_a_whole():
                     borders -= {*range(start + 1, end)}
                     joined += len(phrase) > 1
         units = np.split(masked, sorted(borders - {0, len(row)}))
-        assert all(len({*unit}) == 1 for unit in units), "a phrase is masked in part"
-        longest = max(map(len, units))
-        assert masked.sum() <= max(1, round(0.2 * (row > 3).sum())) + longest - 1, "more than phrases are joined"
+        wanted = max(1, round(0.2 * (row > 3).sum()))
+        assert all(len({*unit}) == 1 for unit in units if len(unit) <= wanted), "a phrase is masked in part"
+        assert masked.sum() <= wanted
     assert joined > 300
 
 
 class Words:
-    """A vocabulary of whole words."""
+    """A vocabulary of whole words, and of what stands beside them."""
 
-    words = ("<pad>", "</s>", "<unk>", "[MASK]", "\u2581new", "\u2581york", "\u2581old")
+    words = ("<pad>", "</s>", "<unk>", "[MASK]", "\u2581new", "\u2581york", "\u2581old", "er", ",", "\u2581(")
+    words += ("\u2581", "中国", "\u20ac", "\n", "byte")
     vocab_size = len(words)
+    piece_bytes = (*(word.replace("\u2581", " ").encode() for word in words[:-1]), b"\xe4")
 
     def pieces(self, ids):
         return [self.words[i] for i in ids]
@@ -124,6 +127,35 @@ def test_phrases_of_other_pieces_than_the_vocabularys_are_left_out():
     assert masking_of(Words(), 0.2, "phrase", ["new york", "new jersey"]).phrases == [(4, 5)]
     with pytest.raises(UserError, match="None of the 1 phrases has 1 to 16 pieces of the vocabulary, such as 'jersey'"):
         masking_of(Words(), 0.2, "phrase", ["jersey"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u2581new | \u2581old er",
+        "\u2581old er | , | er er",
+        "\u2581( | er | \u2581york",
+        "\u2581 er | \n | er er | \u20ac | er",
+        "\u2581new | 中国 | 中国 | er byte byte er",
+    ],
+)
+def test_words_end_at_punctuation_symbols_ideographs_and_line_ends(text):
+    """What is masked together in all of many draws is a word."""
+    words = [[Words.words.index(piece) for piece in word.split(" ")] for word in text.split(" | ")] + [[5]] * 6
+    row = [i for word in words for i in word]
+    seeds = tf.constant(np.random.RandomState(4).randint(0, 2**31, (200, 2)), tf.int32)
+    _, targets = masking_of(Words(), 0.5, "word")(tf.constant([row] * 200, tf.int32), seeds)
+    masked = targets.numpy() != 0
+    begins = [0] + [at for at in range(1, len(row)) if (masked[:, at] != masked[:, at - 1]).any()]
+    assert begins == np.cumsum([0, *map(len, words)])[:-1].tolist()
+
+
+def test_a_text_without_blanks_has_its_share_of_masks():
+    ids = tf.fill([50, 40], 40)  # each continues the one before
+    seeds = tf.constant(np.random.RandomState(5).randint(0, 2**31, (50, 2)), tf.int32)
+    for unit in ("word", "ngram", "phrase"):
+        _, targets = make(unit=unit)(ids, seeds)
+        assert ((targets.numpy() != 0).sum(1) == 6).all()
 
 
 def test_one_of_two_rows_is_drawn_by_the_seed(batch):

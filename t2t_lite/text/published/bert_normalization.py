@@ -9,12 +9,6 @@ import unicodedata
 
 from t2t_lite.text.published import character_classes
 
-# As BERT's code lists the blocks of ideographs. A gap of Hugging Face's tokenizers, 2B820 to 2B91F, is kept.
-_IDEOGRAPHS = (
-    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F), (0x2B920, 0x2CEAF),
-    (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
-)  # fmt: skip
-
 
 @functools.cache
 def normalization(lower):
@@ -31,7 +25,7 @@ class _Normalization(dict):
         sets = (character_classes.code_points(character_classes.ranges(name)) for name in ("C", "Mn", "P"))
         self._controls, self._marks, self._alone = sets
         self._spaces = character_classes.code_points(character_classes.SPACES)
-        self._alone |= character_classes.code_points(_IDEOGRAPHS)
+        self._alone |= character_classes.code_points(character_classes.IDEOGRAPHS)
 
     def __missing__(self, code):
         self[code] = text = self._normalized(code)
