@@ -10,7 +10,7 @@ from t2t_lite.training.optimization.lamb import Lamb
 from t2t_lite.training.optimization.schedules import ProductSchedule
 
 _LAYER = re.compile(r"(?:^|/)(\w+)/\1_(\d+)/")  # such as transformer/encoder/encoder_3/…
-_EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position|/projection/)")  # the last brings them to hidden_size
+_EMBEDDING = re.compile(r"^(?!.*softmax).*(embedding|position|(^|/)projection/)")  # the last brings them to hidden_size
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -103,8 +103,10 @@ def layer_depths(paths):
     embeddings are below the deepest stack.
 
     Args:
-        paths: list of str, the weights' paths in the model.
+        paths: list of str, the weights' paths in the model. Its own name, which they begin with, says nothing.
     """
+    if len({path.partition("/")[0] for path in paths}) == 1:
+        paths = [path.partition("/")[2] for path in paths]
     found, layers = [_LAYER.search(path) for path in paths], {}
     for match in filter(None, found):
         stack = match.string[: match.end(1)]

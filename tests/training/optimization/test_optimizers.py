@@ -227,6 +227,17 @@ def test_all_that_makes_the_embeddings_of_an_encoder_is_lowest(name, hparams_set
         assert depth == next((value for part, value in expected.items() if part in path), 3), path
 
 
+def test_the_name_of_a_model_does_not_matter():
+    class PositionClassifier(registry.model("transformer_encoder")):
+        pass
+
+    model = PositionClassifier(20, 3, head="class", num_layers=1, hidden_size=8, filter_size=8, num_heads=2)
+    model.build()
+    paths = [w.path for w in model.trainable_variables]
+    assert all(path.startswith("position_classifier") for path in paths)
+    assert {depth for path, depth in zip(paths, layer_depths(paths), strict=True) if "class_head" in path} == {0}
+
+
 def updated(words, replicas, updates=2):
     """Returns {name: (weight before, after)} of updates whose gradients are ones."""
     chosen = choose_replicas(0, replicas)
