@@ -58,7 +58,7 @@ class Translator(TextModel):
 
     def __init__(self, model, encoders, hparams, problem=None):
         super().__init__(model, encoders, hparams, problem)
-        self.max_input_length = min(self.searcher.max_length or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
+        self.max_input_length = min(self.searcher.longest_input or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
 
     def translate(
         self,
@@ -201,6 +201,11 @@ class Translator(TextModel):
                     f"{self.max_input_length:,}. Split it, or leave it out."
                 )
             found.append(ids)
+        if self.searcher.joins_inputs and (length := sum(map(len, found))) > self.searcher.max_length:
+            raise UserError(
+                f"the text and the target have {length:,} ids together, each with EOS; the longest that can be scored "
+                f"have {self.searcher.max_length:,}. Split them, or leave them out."
+            )
         return found
 
     def translate_ids(self, inputs: Iterable, **options) -> list[list[int]]:
@@ -271,7 +276,7 @@ class Translator(TextModel):
 
     @functools.cached_property
     def _scorer(self):
-        return token_log_probs(self.model)
+        return token_log_probs(self.model, self.searcher.max_length if self.searcher.joins_inputs else None)
 
     @functools.cached_property
     def _attention(self):
@@ -290,9 +295,10 @@ class Translator(TextModel):
             return self.max_input_length
         if not length >= 1:
             raise UserError(f"max_input_length={length}: expected at least 1.")
-        if length > (self.searcher.max_length or length):
+        if length > (longest := self.searcher.longest_input or length):
+            rest = f", and inputs at {longest}, as outputs follow them in it" if self.searcher.joins_inputs else ""
             raise UserError(
-                f"max_input_length={length}: the model's table of positions ends at {self.searcher.max_length}."
+                f"max_input_length={length}: the model's table of positions ends at {self.searcher.max_length}{rest}."
             )
         return length
 

@@ -43,7 +43,8 @@ class TextSignatures:
 
     Args:
         translator: Translator.
-        max_input_length: int, longest input in ids, EOS included; None: see `longest_input`.
+        max_input_length: int, longest input in ids, EOS included; None: see `longest_input`. If the model
+            `joins_inputs`, targets that are scored have the rest of its positions.
         **search: `SETTINGS` of `SearchOptions`. Beam size and length penalty are fixed in the export, alpha and
             extra_length are defaults.
 
@@ -59,7 +60,9 @@ class TextSignatures:
         check_options(search, self.SETTINGS, "export_saved_model")
         self._options = options = SearchOptions(**search)
         self.settings = {name: getattr(options, name) for name in self.SETTINGS}
-        longest = longest_input(max_input_length, translator.max_input_length)
+        self._joins_inputs, most = translator.searcher.joins_inputs, translator.max_input_length
+        # Of positions that inputs and outputs share, half is for inputs unless the caller says another number.
+        longest = longest_input(max_input_length, (most + 1) // 2 if self._joins_inputs else most)
         self.max_input_length = max_input_length = translator.checked_length(longest)
         self._model = decodable(translator.model)
         self._whole_model = translator.model
@@ -67,7 +70,7 @@ class TextSignatures:
         self._longest = {"inputs": max_input_length, "targets": max_input_length}
         self._longest_output = translator.searcher.max_length
         if self._longest_output:
-            self._longest["targets"] = self._longest_output
+            self._longest["targets"] = self._longest_output - (max_input_length if self._joins_inputs else 0)
         per_row = [_IDS, tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)]
         self._searches = {
             n_best: tf.function(functools.partial(self._search, n_best), input_signature=per_row, autograph=False)
@@ -200,7 +203,8 @@ class TextSignatures:
         """Searches. alpha and extra_length: numbers, tensors [] or [batch]."""
         limit = sources.lengths + 1 + extra_length
         if self._longest_output is not None:
-            limit = tf.minimum(limit, self._longest_output)
+            room = self._longest_output - (sources.lengths + 1 if self._joins_inputs else 0)
+            limit = tf.minimum(limit, room)
         limit = tf.where(sources.is_blank, 0, limit)
         return self._searches[n_best](sources.ids, limit, tf.broadcast_to(alpha, tf.shape(limit)))
 

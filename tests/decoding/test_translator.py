@@ -12,6 +12,7 @@ from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer import Transformer
+from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import ScriptedModel
 
@@ -187,6 +188,31 @@ def test_long_inputs_are_cut_and_flagged():
     assert translator.translate(["abcd"], max_input_length=3)[0].truncated
     with pytest.raises(UserError, match="table of positions ends at 12"):
         translator.translate(["a"], max_input_length=13)
+
+
+@pytest.mark.parametrize("begin", ["zero", "end"])
+def test_positions_that_inputs_and_outputs_share_are_enough_for_both(begin):
+    encoder = ByteTextEncoder()
+    model = TransformerLM(
+        encoder.vocab_size, hidden_size=8, filter_size=16, num_heads=2, num_layers=1,
+        position="learned", max_position=32, begin=begin,
+    )  # fmt: skip
+    translator = Translator(model, {"inputs": encoder, "targets": encoder}, HParams())
+    texts = ["a" * 9, "b", "a" * 14, "a" * 30, "a" * 40]
+    for options in ({"beam_size": 1}, {"beam_size": 3}, {"sampling": True, "seed": 1}):
+        found = translator.translate(texts, extra_length=30, return_token_scores=True, alpha=0, **options)
+        for text, t in zip(texts, found, strict=True):
+            (h,), room = t.hypotheses, 32 - len(t.source_tokens) - 1
+            assert len(h.token_scores) <= room and (h.ended or len(h.ids) == room)
+            assert sum(h.token_scores) == pytest.approx(h.score, abs=1e-4) and t.truncated == (len(text) > 30)
+    pairs = ("a" * 20, "b" * 10), ("a", "b" * 29), ("a" * 29, "b")
+    together = translator.score(*zip(*pairs, strict=True))
+    for (text, target), score in zip(pairs, together, strict=True):
+        assert translator.score([text], [target])[0].log_prob == pytest.approx(score.log_prob, abs=1e-4)
+    with pytest.raises(UserError, match=r"sentence 1: the text and the target have 33 ids together.* have 32"):
+        translator.score(["a" * 20], ["b" * 11])
+    with pytest.raises(UserError, match=r"max_input_length=32: .* ends at 32, and inputs at 31"):
+        translator.translate(["a"], max_input_length=32)
 
 
 def test_a_very_long_line():

@@ -6,6 +6,7 @@ import tensorflow as tf
 from t2t_lite.config import HParams
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.signatures import TextSignatures
+from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import PlainModel, ScriptedModel
 
@@ -45,6 +46,22 @@ def test_of_a_score_either_side_may_be_truncated(small):
     found = small.score(inputs, targets)
     assert found["truncated"].numpy().tolist() == [False, True, True, False]
     assert found["lengths"].numpy().tolist() == [9, 2, 9, 1]  # with EOS
+
+
+def test_of_positions_that_both_sides_share_inputs_have_half_and_outputs_the_rest():
+    sizes = {"hidden_size": 8, "filter_size": 16, "num_heads": 2, "num_layers": 1}
+    model = TransformerLM(258, **sizes, position="learned", max_position=32)
+    translator = Translator(model, ENCODERS, HParams())
+    options = {"beam_size": 2, "extra_length": 30, "alpha": 0.0}
+    signatures, texts = TextSignatures(translator, None, **options), ["a" * 9, "b", "a" * 15]
+    assert signatures.max_input_length == 16
+    found = signatures.serving_default(tf.constant(texts))
+    for text, score, t in zip(found["outputs"], found["scores"], translator.translate(texts, **options), strict=True):
+        assert text.numpy().decode() == t.text and float(score) == pytest.approx(t.score, abs=1e-4)
+    scored = signatures.score(tf.constant(texts), tf.constant(["b" * 20, "b", "b" * 15]))
+    expected = translator.score(texts, ["b" * 15, "b", "b" * 15])
+    assert scored["scores"].numpy() == pytest.approx([score.log_prob for score in expected], abs=1e-4)
+    assert scored["truncated"].numpy().tolist() == [True, False, False]
 
 
 def test_n_best_is_a_search_for_so_many():

@@ -76,6 +76,7 @@ class Ensemble:
         self._steppers = [decodable(model) for model in models]
         lengths = [getattr(model, "max_length", None) for model in models]
         self.max_length = min((length for length in lengths if length is not None), default=None)
+        self.joins_inputs = any(getattr(model, "joins_inputs", False) for model in models)
 
     def __call__(self, features, training=False):
         """Returns the mean's logits, as a model does: {"inputs" [B, S], "targets" [B, T]} -> float32 [B, T, V]."""

@@ -59,7 +59,8 @@ class Searcher:
 
     Args:
         model: a model with the decoding interface, or a plain model (then every step is a full pass). If it has an
-            attribute `max_length` that is not None, neither inputs nor outputs have more positions.
+            attribute `max_length` that is not None, neither inputs nor outputs have more positions; nor both together,
+            if it `joins_inputs`.
         longest_output: function of an input's length and SearchOptions that returns the length of the longest output.
             It never falls, or never rises, as inputs become longer.
         end_id: int, the id that ends an output; None: outputs end at their limit.
@@ -81,6 +82,8 @@ class Searcher:
     ):
         self.model = decodable(model)
         self.max_length = getattr(model, "max_length", None)
+        self.joins_inputs = self.max_length is not None and getattr(model, "joins_inputs", False)
+        self.longest_input = self.max_length and self.max_length - self.joins_inputs  # an output has one id or more
         self._longest_output = longest_output
         self._end_id = end_id
         self._continues_inputs = continues_inputs
@@ -202,14 +205,14 @@ class Searcher:
     def longest_output(self, length, options):
         """Returns the largest number of ids in the output of a source of `length` ids, EOS counted on both sides."""
         longest = self._longest_output(length, options)
-        return longest if self.max_length is None else min(longest, self.max_length)
+        return longest if self.max_length is None else min(longest, self.max_length - length * self.joins_inputs)
 
     def _key(self, lengths, prefix_lengths, options):
         """Returns the shape in which a batch of sentences of these lengths, longest first, is compiled."""
         width = bucket_width(lengths[0])
-        longest = max(self.longest_output(length, options) for length in (0, width))
+        longest = max(self._longest_output(length, options) for length in (0, width))
         if self.max_length is not None:
-            width = min(width, self.max_length)
+            longest, width = min(longest, self.max_length), min(width, self.max_length)
         longest_prefix = max(prefix_lengths)
         return _Shape(
             rows=bucket_rows(len(lengths), rows_of(width, _sentences_a_batch(options))),
