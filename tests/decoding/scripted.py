@@ -94,7 +94,7 @@ def numpy_search(
     """tensor2tensor's search for one sentence, without a cache. Returns [(score, ids, ended)], best first.
 
     `change(scores, ids)` changes log-probabilities, or logits in greedy search, as in Hugging Face. `stops(ids)` says
-    whether they end an output, beside EOS.
+    whether they end an output, beside EOS. What `prefix` forces is not changed.
     """
 
     def ends_with(ids):
@@ -104,13 +104,13 @@ def numpy_search(
     for length in range(1, limit + 1):
         candidates = []
         for log_prob, ids in live:
-            log_probs = model.logits(source, ids).astype("float64")
-            if change and beam == 1:
+            log_probs, forced = model.logits(source, ids).astype("float64"), prefix[length - 1 : length]
+            if change and beam == 1 and not forced:
                 log_probs = change(log_probs, ids)
             log_probs = log_softmax(log_probs)
-            if change and beam > 1:
+            if change and beam > 1 and not forced:
                 log_probs = change(log_probs, ids)
-            allowed = prefix[length - 1 : length] or range(1, model.vocab_size)
+            allowed = forced or range(1, model.vocab_size)
             candidates += [(log_prob + log_probs[i], [*ids, i]) for i in allowed]
         candidates = sorted(candidates, reverse=True)[: 2 * beam]
         ending = candidates[:beam] if beam == 1 or ends == "top" else candidates

@@ -278,6 +278,8 @@ class BeamSearch:
         else:  # from the probability of the best id: a softmax is one kernel, a log-sum-exp would be three
             log_sum = values[:, :1] - tf.math.log(pick(tf.nn.softmax(allowed), ids[:, :1]))
         if self.prefix is not None:
+            if self.repetition is not None and beam == 1:  # what is forced keeps its own probability among all ids
+                logits = tf.nn.log_softmax(logits) + log_sum
             values, ids = self.forced(logits, values, ids, state)
         # A constant does not change the order of a row, so add it to the survivors, not to all V values.
         values += tf.reshape(state.log_probs, (-1, 1)) - log_sum

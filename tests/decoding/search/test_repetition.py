@@ -70,9 +70,17 @@ def test_samples_are_of_what_is_left_and_scored_by_the_model_itself(ngram_size, 
             assert result.score == pytest.approx(score, abs=1e-4)
 
 
-def test_a_forced_prefix_may_repeat_itself():
-    found = Searcher(ScriptedModel()).search([[4, 1]], SearchOptions(no_repeat_ngram_size=2), prefixes=[[5, 5, 5, 5]])
-    assert found[0][0].ids[:4] == [5, 5, 5, 5]
+@pytest.mark.parametrize("beam", [1, 2])
+def test_a_forced_prefix_may_repeat_itself_and_is_scored_as_without_rules(beam):
+    model, prefix = ScriptedModel(spread=0.3, end_bias=-4.0), [5, 5, 5, 5]
+    for ngram_size, penalty in ((1, 1.0), (2, 1.5)):
+        rules = {"no_repeat_ngram_size": ngram_size, "repetition_penalty": penalty}
+        options = SearchOptions(beam_size=beam, alpha=0.0, extra_length=4, **rules)
+        found = Searcher(model).search([[4, 1]], options, prefixes=[prefix])[0][0]
+        change = rules_of([], ngram_size, penalty, False)
+        score, ids, _ = numpy_search(model, [4, 1], 6, beam, 0.0, prefix=prefix, change=change)[0]
+        assert found.all_ids == ids and ids[:4] == prefix
+        assert found.score == pytest.approx(score, abs=1e-4) and score < 0
 
 
 def test_rules_that_are_off_change_neither_what_is_traced_nor_what_is_remembered():
