@@ -22,6 +22,7 @@ _SHOWN_MASKED, _SHOWN_REPLACED = 0.8, 0.1
 LONGEST_NGRAM = 3
 LONGEST_PHRASE = 16  # ids
 _MASKS = ("[MASK]", "<mask>")  # BERT's and RoBERTa's
+_SEPARATE = "\u2581"  # SentencePiece's blank
 _SPECIAL = re.compile(r"\[(PAD|UNK|CLS|SEP|MASK|unused\d+)\]|<(pad|s|/s|unk|mask|unused_?\d*)>|<\|endoftext\|>")
 
 
@@ -38,6 +39,20 @@ def _mask_in(pieces):
             "masked_lm_own has learned, or a published encoder's."
         )
     return found[0]
+
+
+def blank_before_mask(encoder):
+    """Returns the id of a bare blank, which goes with a mask behind it, if `encode` knows the mask; else None.
+
+    A SentencePiece vocabulary that was learned here reads a text with masks as it reads any text. Where a published one
+    belongs to a tokenizer with special tokens, the parts between the masks are encoded each for itself, as there: of an
+    ALBERT each begins with a blank.
+    """
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    mask_id, mask = _mask_in(pieces)
+    if "[CLS]" in pieces or _SEPARATE not in pieces or mask_id not in encoder.encode(mask):
+        return None
+    return pieces.index(_SEPARATE)
 
 
 def masking_of(encoder, rate, unit, phrases=()):

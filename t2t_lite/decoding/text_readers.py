@@ -6,7 +6,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.data.masking import mask_of
+from t2t_lite.data.masking import blank_before_mask, mask_of
 from t2t_lite.data.text_problems.labelled_text import cut_texts
 from t2t_lite.decoding.predictions import Candidate, Prediction, Value
 from t2t_lite.errors import UserError, counted
@@ -132,6 +132,10 @@ class MaskReader(TextReader):
         """(id, piece) of the mask. Raises `UserError` if the vocabulary has none."""
         return mask_of(self.encoder)
 
+    @functools.cached_property
+    def _blank(self):
+        return blank_before_mask(self.encoder)
+
     def texts(self, text):
         """Returns a text, or a pair, as a tuple. Raises `UserError` for another number of texts."""
         return text if isinstance(text, tuple) and len(text) == 2 else super().texts(text)
@@ -144,12 +148,15 @@ class MaskReader(TextReader):
         """
         mask_id, mask = self.mask
         (text,) = super().texts(text)
-        before, *others = text.split(mask)
-        if not others:
+        if mask not in text:
             raise UserError(f"there is no {mask} in it. Expected one where something is to be guessed.")
-        parts = [*(part.rstrip(" ") for part in (before, *others[:-1])), others[-1]]
-        first, *rest = map(self.encoder.encode, parts)
-        row = [*first, *(i for ids in rest for i in (mask_id, *ids)), EOS_ID]
+        if self._blank is None:
+            *before, last = text.split(mask)
+            first, *rest = map(self.encoder.encode, [*(part.rstrip(" ") for part in before), last])
+            row = [*first, *(i for ids in rest for i in (mask_id, *ids)), EOS_ID]
+        else:
+            row = [*self.encoder.encode(text), EOS_ID]
+            row = [i for i, after in zip(row, [*row[1:], None], strict=True) if (i, after) != (self._blank, mask_id)]
         if len(row) > longest:
             raise UserError(f"it has {len(row):,} ids, and the model reads {longest:,}.")
         return Reading([row])

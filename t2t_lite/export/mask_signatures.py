@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from t2t_lite.data.masking import mask_of
+from t2t_lite.data.masking import blank_before_mask, mask_of
 from t2t_lite.export.encoder_signatures import EncoderSignatures
 from t2t_lite.export.reading import valid
 from t2t_lite.ranges import Range, typed_value
@@ -30,19 +30,31 @@ class MaskSignatures(EncoderSignatures):
         self._top = typed_value("top", top, int, Range(1, self._encoder.vocab_size))
         self.settings["top"] = top
         self._mask_id, self._mask = mask_of(self._encoder)
+        self._blank = blank_before_mask(self._encoder)
 
     def read(self, inputs):
         """See `EncoderSignatures`; a text is read as `Predictor.fill_mask` does."""
         texts = valid(inputs)
+        ids = self._ids_of_parts(texts) if self._blank is None else self._ids_of_whole(texts)
+        kept = ids[:, : self.max_input_length - 1]
+        ends = tf.fill([tf.size(texts), 1], EOS_ID)
+        return tf.concat([kept, ends], 1).to_tensor(), ids.row_lengths() > kept.row_lengths()
+
+    def _ids_of_whole(self, texts):
+        """string [batch] -> int32 ragged [batch, (length)]; the vocabulary knows the mask, see `blank_before_mask`."""
+        ids = self.encode(texts)
+        after = tf.concat([ids, tf.fill([tf.size(texts), 1], EOS_ID)], 1)[:, 1:]
+        goes = (ids.flat_values == self._blank) & (after.flat_values == self._mask_id)
+        return tf.ragged.boolean_mask(ids, ids.with_flat_values(~goes))
+
+    def _ids_of_parts(self, texts):
+        """string [batch] -> int32 ragged [batch, (length)]; what stands beside a mask is encoded for itself."""
         parts = tf.strings.split(texts, self._mask)  # ragged [batch, (parts)]
         rows = parts.value_rowids()
         is_last = tf.concat([rows[1:] != rows[:-1], tf.fill([tf.minimum(tf.size(rows), 1)], True)], 0)
         flat = tf.where(is_last, parts.values, tf.strings.regex_replace(parts.values, " +$", ""))
         masks = tf.ragged.boolean_mask(tf.fill([tf.size(rows), 1], self._mask_id), ~is_last[:, None])
-        ids = parts.with_values(tf.concat([self.encode(flat), masks], 1)).merge_dims(1, 2)
-        kept = ids[:, : self.max_input_length - 1]
-        ends = tf.fill([tf.size(texts), 1], EOS_ID)
-        return tf.concat([kept, ends], 1).to_tensor(), ids.row_lengths() > kept.row_lengths()
+        return parts.with_values(tf.concat([self.encode(flat), masks], 1)).merge_dims(1, 2)
 
     def answers(self, ids):
         """int32 [batch, width] -> {"candidates" string, "probabilities" float32}, [batch, masks, top] each.

@@ -29,6 +29,7 @@ from tests.text.published_samples import write_byte_level, write_pieces
 pytestmark = pytest.mark.slow
 
 _LONGEST, _LABELS = 24, ["one", "three", "two"]
+MASKED = [b"the [MASK] house", b"[MASK]", b"  [MASK]  [MASK]", b"the red[MASK].", b"a\t[MASK], [MASK]s [MASK]"]
 TEXTS = [b"the red house.", b"", b"   ", b"a green tree is old", b"is " * 60, *HOSTILE]
 
 
@@ -137,7 +138,7 @@ KINDS = {
     ),
     "masks": Kind(
         Masks(), "masked_lm", sentencepiece,
-        {"inputs": [b"the [MASK] house", b"[MASK]", b"  [MASK]  [MASK]", *(text + b" [MASK] is" for text in TEXTS)]},
+        {"inputs": [*MASKED, *(text + b" [MASK] is" for text in TEXTS)]},
         masks, {"top": 3, "layers": [0, 2], "join": "sum", "pooling": "mean"},
         ('"fill-mask"', "| mask | [MASK]", "`candidates` string", "float32 [batch, n]"),
     ),

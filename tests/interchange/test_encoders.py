@@ -94,6 +94,15 @@ def test_what_a_run_of_it_answers(tmp_path):
     assert predictor.max_input_length == POSITIONS - 1
 
 
+def test_beside_a_mask_of_an_albert_a_new_word_begins_as_in_its_tokenizer(tmp_path):
+    folder, _ = write_encoder(tmp_path / "theirs", "AlbertForMaskedLM")
+    import_hugging_face(folder, str(tmp_path / "run"))
+    predictor = t2t_lite.load(str(tmp_path / "run"))
+    encoder = predictor.encoders["inputs"]
+    expected = [*encoder.encode("the"), encoder.pieces(range(encoder.vocab_size)).index("[MASK]")]
+    assert predictor.read("the [MASK]cafe").rows == [[*expected, *encoder.encode("cafe"), 1]]
+
+
 def test_the_head_of_sentences_is_found_by_its_weights(tmp_path):
     """bert-base-uncased says that it is a BertForMaskedLM, and has the other head, too; it may be left out."""
     folder, _ = write_encoder(tmp_path / "theirs", "BertForPreTraining")

@@ -8,6 +8,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data.masking import mask_of
+from t2t_lite.decoding.text_readers import MaskReader
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
@@ -56,6 +57,19 @@ def test_what_is_masked_is_to_be_guessed_and_the_rest_is_the_text(folder):
     continues = ~np.char.startswith(pieces[np.where(chosen, targets, inputs)], "\u2581")
     both = continues[:, 1:] & (np.where(chosen, targets, inputs)[:, :-1] > 3)
     assert (chosen[:, 1:] == chosen[:, :-1])[both].all(), "a word is masked in part"
+
+
+@pytest.mark.parametrize(
+    "text, word", [("9 green bottles.", "bottles"), ("on the wall, bottles", "wall"), ("green bottles", "green")]
+)
+def test_what_stands_beside_a_mask_is_read_as_in_training(folder, text, word):
+    problem = registry.problem("masked_lm_own")
+    encoders = problem.get_feature_encoders(folder)
+    encoder, (mask_id, mask) = encoders["inputs"], mask_of(encoders["inputs"])
+    ids, guessed = encoder.encode(text), encoder.encode(word)
+    (at,) = (at for at in range(len(ids)) if ids[at : at + len(guessed)] == guessed)
+    (read,) = MaskReader(problem, encoders).read(text.replace(word, mask), 99).rows
+    assert read == [*ids[:at], mask_id, *ids[at + len(guessed) :], 1]
 
 
 def test_phrases_of_a_file_are_masked_as_a_whole(folder, tmp_path):
