@@ -20,6 +20,11 @@ def check_stride(problem, stride, split):
             f"--eval_stride={stride}: the {FILE_TAGS[split]} records of {problem.full_name} are not one text in order. "
             "Leave it out; it is for the dev and test sets of problems such as languagemodel_own."
         )
+    if problem.task != "language_model":
+        raise UserError(
+            f"--eval_stride={stride}: {problem.full_name} has the task {problem.task}, whose ids are not predicted "
+            "from those before them. Leave it out; it is for problems such as languagemodel_own."
+        )
     if stride > problem.sequence_length:
         raise UserError(
             f"--eval_stride={stride}: would skip ids between rows of {problem.sequence_length}. Expected from 1 to "

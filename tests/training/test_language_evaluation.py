@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data import split_facts
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Problem, VocabType
@@ -139,6 +140,7 @@ def test_strides_that_make_no_sense_are_refused():
     for problem, stride, split, words in (
         (Chain(), LENGTH + 1, DatasetSplit.EVAL, "--eval_stride=13: would skip ids .*from 1 to 12"),
         (Chain(), 3, DatasetSplit.TRAIN, "the train records of chain are not one text in order"),
+        (registry.problem("masked_lm_own"), 3, DatasetSplit.EVAL, "masked_lm_own has the task masked_language_model"),
         (Problem(), 3, DatasetSplit.EVAL, "the dev records of problem are not one text in order"),
     ):
         with pytest.raises(UserError, match=words):
