@@ -4,7 +4,8 @@ import logging
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.errors import UserError, counted
-from t2t_lite.evaluation.scores import corpus_bleu
+from t2t_lite.evaluation.scores import check_texts
+from t2t_lite.evaluation.tensor2tensor_bleu import tensor2tensor_bleu
 from t2t_lite.files.pipes import is_device, open_device
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -54,7 +55,7 @@ def read_translation(path, other_path, count, advice="Expected as many."):
 def tensor2tensor_scores(translation, references, variant="both"):
     """Returns {"BLEU_uncased": float, "BLEU_cased": float}, or one of them, computed as in tensor2tensor."""
     return {
-        f"BLEU_{case}": corpus_bleu(translation, references, case == "uncased", "intl").score
+        f"BLEU_{case}": tensor2tensor_bleu(*check_texts(translation, references), case == "uncased")
         for case in ("uncased", "cased")
         if variant in (case, "both")
     }

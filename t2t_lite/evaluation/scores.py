@@ -41,7 +41,8 @@ def corpus_bleu(
 ) -> Score:
     """BLEU-4 of a corpus, as sacreBLEU computes it.
 
-    tensor2tensor's own BLEU (utils/bleu_hook.py) is this with `tokenize="intl"`.
+    tensor2tensor's own BLEU (utils/bleu_hook.py) is almost this with `tokenize="intl"`: see
+    `t2t_lite.evaluation.tensor2tensor_bleu`.
 
     Args:
         hypotheses: list of str, detokenised text, one per sentence.
