@@ -42,6 +42,7 @@ def run(flags):
     import tensorflow as tf
 
     from t2t_lite.files import step_files
+    from t2t_lite.files.folders import restored_on_failure
     from t2t_lite.runs import checkpoints
 
     if not tf.io.gfile.isdir(flags.model_dir):
@@ -62,7 +63,7 @@ def run(flags):
             _LOGGER.warning(f"step {checkpoint.step} is left out: model.ckpt-{deleted[0]} was deleted meanwhile.")
             continue
         averaged = os.path.join(flags.output_dir, f"model.ckpt-{checkpoint.step}")
-        with contextlib.nullcontext() if written else _emptied_on_failure(flags.output_dir):
+        with contextlib.nullcontext() if written else restored_on_failure(flags.output_dir):
             if not written:
                 _prepare(flags)
             checkpoints.average_checkpoints([item.path for item in window], averaged)
@@ -82,25 +83,6 @@ def _keep_time(path, seconds):
     """Sets a local file's time to its checkpoint's, which is the x-axis of TensorBoard's wall time."""
     if os.path.exists(path):
         os.utime(path, (seconds, seconds))
-
-
-@contextlib.contextmanager
-def _emptied_on_failure(folder):
-    """Context manager that restores a folder on failure, so that no settings remain without their checkpoint."""
-    import tensorflow as tf
-
-    from t2t_lite.files import list_files
-    from t2t_lite.runs.checkpoints import remove
-
-    was_there, before = tf.io.gfile.isdir(folder), {*list_files(folder, ".*")}
-    try:
-        yield
-    except BaseException:
-        for path in {*list_files(folder, ".*")} - before:
-            remove(path)
-        if not was_there and tf.io.gfile.isdir(folder):
-            remove(folder)
-        raise
 
 
 def _prepare(flags):

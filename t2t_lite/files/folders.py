@@ -7,7 +7,7 @@ import tempfile
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError, first_line
-from t2t_lite.files import INCOMPLETE, is_remote
+from t2t_lite.files import INCOMPLETE, is_remote, list_files
 from t2t_lite.files.file_errors import translated
 
 
@@ -51,6 +51,20 @@ def new_folder(path):
         tf.io.gfile.rmtree(temporary)
         if isinstance(error, tf.errors.OpError | OSError):
             raise Failure(f"{path}: could not be written: {first_line(error)}") from error
+        raise
+
+
+@contextlib.contextmanager
+def restored_on_failure(folder):
+    """Context manager that removes after an error what was added to a folder, and the folder if it was not there."""
+    was_there, before = tf.io.gfile.isdir(folder), {*list_files(folder, ".*")}
+    try:
+        yield
+    except BaseException:
+        for path in {*list_files(folder, ".*")} - before:
+            (tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove)(path)
+        if not was_there and tf.io.gfile.isdir(folder):
+            tf.io.gfile.rmtree(folder)
         raise
 
 
