@@ -69,8 +69,10 @@ def masking_of(encoder, rate, unit, phrases=()):
     pieces = encoder.pieces(range(encoder.vocab_size))
     mask_id, _ = _mask_in(pieces)
     ordinary = np.array([i > EOS_ID and not _SPECIAL.fullmatch(piece) for i, piece in enumerate(pieces)])
-    # At the beginning of a text and within it.
+    # At the beginning of a text, within it, and behind punctuation.
     encoded = {tuple(encoder.encode(before + phrase)) for phrase in phrases for before in ("", " ")}
+    opened, mark = [encoder.encode("(" + phrase) for phrase in phrases], encoder.encode("(")
+    encoded |= {tuple(ids[len(mark) :]) for ids in opened if ids[: len(mark)] == mark}
     known = sorted(ids for ids in encoded if ids and len(ids) <= LONGEST_PHRASE and ordinary[list(ids)].all())
     if phrases and not known:
         raise UserError(

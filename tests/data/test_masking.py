@@ -112,7 +112,7 @@ class Words:
     """A vocabulary of whole words, and of what stands beside them."""
 
     words = ("<pad>", "</s>", "<unk>", "[MASK]", "\u2581new", "\u2581york", "\u2581old", "er", ",", "\u2581(")
-    words += ("\u2581", "中国", "\u20ac", "\n", "byte")
+    words += ("\u2581", "中国", "\u20ac", "\n", "new", "byte")
     vocab_size = len(words)
     piece_bytes = (*(word.replace("\u2581", " ").encode() for word in words[:-1]), b"\xe4")
 
@@ -120,11 +120,12 @@ class Words:
         return [self.words[i] for i in ids]
 
     def encode(self, text):
-        return [self.words.index(f"\u2581{w}") if f"\u2581{w}" in self.words else 2 for w in text.split()]
+        words = " ".join(f"\u2581{word}" for word in text.split()).replace("(", "( ").split()
+        return [self.words.index(word) if word in self.words else 2 for word in words]
 
 
 def test_phrases_of_other_pieces_than_the_vocabularys_are_left_out():
-    assert masking_of(Words(), 0.2, "phrase", ["new york", "new jersey"]).phrases == [(4, 5)]
+    assert masking_of(Words(), 0.2, "phrase", ["new york", "new jersey"]).phrases == [(4, 5), (14, 5)]  # and behind (
     with pytest.raises(UserError, match="None of the 1 phrases has 1 to 16 pieces of the vocabulary, such as 'jersey'"):
         masking_of(Words(), 0.2, "phrase", ["jersey"])
 
@@ -156,6 +157,15 @@ def test_a_text_without_blanks_has_its_share_of_masks():
     for unit in ("word", "ngram", "phrase"):
         _, targets = make(unit=unit)(ids, seeds)
         assert ((targets.numpy() != 0).sum(1) == 6).all()
+
+
+def test_phrases_beside_punctuation_are_found():
+    masking = masking_of(Words(), 0.5, "phrase", ["new york"])
+    row = [*Words().encode("( old"), 8, *Words().encode("(new york"), 8, *Words().encode("york old york")]
+    seeds = tf.constant(np.random.RandomState(6).randint(0, 2**31, (100, 2)), tf.int32)
+    masked = masking(tf.constant([row] * 100, tf.int32), seeds)[1].numpy() != 0
+    together = [at for at in range(1, len(row)) if (masked[:, at] == masked[:, at - 1]).all()]
+    assert together == [row.index(14) + 1]
 
 
 def test_one_of_two_rows_is_drawn_by_the_seed(batch):
