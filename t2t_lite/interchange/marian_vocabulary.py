@@ -9,11 +9,13 @@ import dataclasses
 
 import numpy as np
 
-from t2t_lite.errors import UserError
+from t2t_lite.decoding.texts import valid_unicode
+from t2t_lite.errors import UserError, shown
 from t2t_lite.interchange.hugging_face import LANGUAGE_CODE
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 _BLANK = "\u2581"
+_LONGEST_PIECE = 512  # characters, far more than SentencePiece learns; it does not load pieces of 100,000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,3 +117,9 @@ def check_ids(ids, size, path):
             f"{path}: expected each piece with an id of its own, from 0 to {size - 1} as config.json has it. "
             "Copy the model's files again."
         )
+    for piece in ids:
+        if len(piece) > _LONGEST_PIECE or "\0" in piece or valid_unicode(piece) != piece:
+            raise UserError(
+                f"{path}: {shown(piece)}: expected pieces of text, of up to {_LONGEST_PIECE} characters. Copy the "
+                "model's files again."
+            )

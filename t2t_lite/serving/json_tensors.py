@@ -15,6 +15,7 @@ from t2t_lite.serving.refusals import Refusal
 
 _NAMES = {"float32": "float", "float64": "double"}  # others have the same name in TensorFlow and in its C++
 _MOST_SHOWN = 256  # characters of a value in a message
+_NUMBERS_AT_ONCE = 10_000
 _MOST_AXES = 32  # NumPy has no more than 64
 
 
@@ -56,6 +57,13 @@ def tensors_of(request, specs):
     return tensors, is_row
 
 
+def rows_of(request):
+    """Returns the number of rows of `parse_body`'s object, in the form that it seems to have; 1: not known."""
+    given = request.get("instances", request.get("inputs"))
+    columns = given.values() if "instances" not in request and _is_object(given) else [given]
+    return max((len(column) for column in columns if isinstance(column, list)), default=1)
+
+
 def body_of(outputs, is_row):
     """Returns the answer's body, bytes, for {output: array}, in which the first axis is the batch."""
     columns = {name: _plain(name, value) for name, value in outputs.items()}
@@ -70,7 +78,16 @@ def body_of(outputs, is_row):
 
 def to_json(value):
     """Returns a JSON text in UTF-8."""
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")  # \ud800 is JSON's escape, too
+    return _json(value, levels=4).encode("utf-8", "backslashreplace")  # \ud800 is JSON's escape, too
+
+
+def _json(value, levels):
+    """Returns what `json.dumps` does, made row by row: no other thread of Python runs while it makes one text."""
+    if levels and isinstance(value, dict):
+        return f"{{{', '.join(f'{_json(name, 0)}: {_json(item, levels - 1)}' for name, item in value.items())}}}"
+    if levels and isinstance(value, list) and value and isinstance(value[0], list | dict):
+        return f"[{', '.join(_json(item, levels - 1) for item in value)}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _from_rows(rows, dtypes):
@@ -188,6 +205,8 @@ def _plain(name, tensor):
     if tensor.dtype == object:
         return _map(_bytes_object if name.endswith("_bytes") else _text, tensor.tolist())
     if tensor.dtype == np.float32:
+        if tensor.ndim > 1 and tensor.size > _NUMBERS_AT_ONCE:  # the rest of the server waits while NumPy makes digits
+            return [_plain(name, row) for row in tensor]
         return tensor.astype(str).astype(float).tolist()
     return tensor.tolist()
 

@@ -12,7 +12,7 @@ import urllib.parse
 
 import tensorflow as tf
 
-from t2t_lite.serving.json_tensors import body_of, parse_body, tensors_of, to_json
+from t2t_lite.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
 from t2t_lite.serving.refusals import Refusal, http_status
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -22,6 +22,7 @@ _PATHS = {
     "GET": re.compile(rf"/v1/models(?:/(?P<name>[^/:]+))?{_VERSION}(?:/(?P<call>metadata))?", re.IGNORECASE),
 }
 _NAMES = {"classify": "Classification", "regress": "Regression"}
+_AUTHORITY = re.compile(r"^https?://[^/?]*", re.IGNORECASE)  # a request's target may be a whole address (RFC 9112)
 METRICS_PATH = "/monitoring/prometheus/metrics"
 HEALTH_PATH = "/health"
 
@@ -46,7 +47,8 @@ class RestServer:
     def __call__(self, environ, start_response):
         """Answers a request, as PEP 3333 says."""
         start, method = time.perf_counter(), environ["REQUEST_METHOD"]
-        path, code, kind = environ["REQUEST_URI"].partition("?")[0], "OK", "application/json"
+        is_head, method = method == "HEAD", "GET" if method == "HEAD" else method
+        path, code, kind = _AUTHORITY.sub("", environ["REQUEST_URI"]).partition("?")[0], "OK", "application/json"
         try:
             if (method, path) == ("GET", METRICS_PATH):
                 answer, kind = self._metrics.page().encode(), "text/plain; version=0.0.4"
@@ -62,7 +64,7 @@ class RestServer:
         if path.startswith("/v1/"):
             self._metrics.requests.add(self._versions.name, code)
         start_response(http_status(code), [("Content-Type", kind), ("Content-Length", str(len(answer)))])
-        return [answer]
+        return [] if is_head else [answer]
 
     def _health(self):
         if not self._versions.is_available():
@@ -117,11 +119,11 @@ class RestServer:
             if signature_name not in export.signatures:
                 raise Refusal(f'Serving signature name: "{signature_name[:200]}" not found in signature def')
             signature = export.signatures[signature_name]
+            rows = rows_of(request)
+            if rows > self._most_rows:  # before they become arrays, which takes far longer than reading the JSON
+                raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
             inputs, is_row = tensors_of(request, signature.inputs)
             del body, request
-        rows = max((len(value) for value in inputs.values() if value.ndim), default=1)
-        if rows > self._most_rows:
-            raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
         try:
             outputs = self._batcher.run(signature, inputs)
         except tf.errors.InvalidArgumentError as error:

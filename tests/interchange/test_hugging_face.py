@@ -147,6 +147,11 @@ def json_with(**values):
     return lambda data: json.dumps({**json.loads(data), **values}).encode()
 
 
+def piece_named(name):
+    """Returns a function that names a piece otherwise in the bytes of a vocab.json."""
+    return lambda data: json.dumps({name if i == 5 else piece: i for piece, i in json.loads(data).items()}).encode()
+
+
 def without(name):
     return lambda data: json.dumps({k: v for k, v in json.loads(data).items() if k != name}).encode()
 
@@ -230,6 +235,9 @@ def with_start(tensors):
         ("vocab.json", json_with(x="5"), "'x': expected a whole number"),
         ("vocab.json", json_with(x=-3), "an id of its own"),
         ("vocab.json", without("<unk>"), "has no '<unk>'"),
+        ("vocab.json", piece_named("a\0b"), "expected pieces of text"),
+        ("vocab.json", piece_named("\ud800"), "expected pieces of text"),
+        ("vocab.json", piece_named("x" * 100_000), "expected pieces of text"),
         ("source.spm", lambda data: data[:1000], "not a SentencePiece model"),
         ("tokenizer_config.json", lambda data: b"{}", "--languages"),
         ("tokenizer_config.json", json_with(unk_token=[1]), "unk_token"),

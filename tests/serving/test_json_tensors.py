@@ -109,6 +109,18 @@ def test_bodies_that_are_no_json_object(body):
     assert len(raised.value.message) < 400 and "\n" not in raised.value.message
 
 
+def test_large_answers_are_those_of_small_ones():
+    """They are made in parts, so that other requests are answered in between."""
+    numbers = np.random.default_rng(0).normal(size=(3, 20, 300)).astype("float32")
+    outputs = {"features": numbers, "words": np.array([[b"a", b"\xc3\xbc"]] * 3, object)}
+    words = [["a", "\u00fc"]] * 3
+    plain = [[[float(str(x)) for x in row] for row in rows] for rows in numbers]
+    expected = {"outputs": {"features": plain, "words": words}}
+    assert body_of(outputs, is_row=False).decode() == json.dumps(expected, ensure_ascii=False)
+    rows = [{"features": one, "words": both} for one, both in zip(plain, words, strict=True)]
+    assert body_of(outputs, is_row=True).decode() == json.dumps({"predictions": rows}, ensure_ascii=False)
+
+
 def test_answers():
     outputs = {
         "outputs": np.array([b"a", b"\xff\n"], object),

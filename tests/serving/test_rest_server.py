@@ -65,8 +65,9 @@ def ask():
         said = []
         environ = {"REQUEST_METHOD": method, "REQUEST_URI": path, "wsgi.input": io.BytesIO(body)}
         environ["CONTENT_LENGTH"] = str(len(body))
-        (answer,) = server(environ, lambda status, headers: said.append((status, dict(headers))))
-        assert said[0][1]["Content-Length"] == str(len(answer))
+        answer = b"".join(server(environ, lambda status, headers: said.append((status, dict(headers)))))
+        assert method == "HEAD" or said[0][1]["Content-Length"] == str(len(answer))
+        ask.length = int(said[0][1]["Content-Length"])
         is_page = "prometheus" in path
         assert said[0][1]["Content-Type"].startswith("text/plain" if is_page else "application/json")
         return said[0][0], answer.decode()
@@ -99,6 +100,20 @@ def test_rows_and_status(ask):
     assert json.loads(ask("GET", MODEL)[1]) == {"model_version_status": [one | {"version": "2"}, one]}
     assert json.loads(ask("GET", f"{MODEL}/versions/1")[1]) == {"model_version_status": [one]}
     assert ask("GET", "/health") == ("200 OK", '{"status": "SERVING"}')
+
+
+@pytest.mark.parametrize("path", ["/health", MODEL, "/favicon.ico"])
+def test_head_is_get_without_the_body_and_a_path_may_be_a_whole_address(ask, path):
+    status, answer = ask("GET", path)
+    assert ask("GET", f"HTTP://127.0.0.1:8501{path}?a=b") == (status, answer)
+    assert ask("HEAD", path) == (status, "") and ask.length == len(answer)
+
+
+def test_rows_are_counted_before_they_are_read(ask):
+    """The last of them are no texts, which reading them would say."""
+    for body in ('{"inputs": [%s]}', '{"inputs": {"inputs": [%s]}}', '{"instances": [%s]}'):
+        status, answer = ask("POST", f"{MODEL}:predict", (body % ", ".join(["1"] * (MOST_ROWS + 1))).encode())
+        assert status.startswith("400") and "Task size 5 is larger than maximum" in answer
 
 
 REFUSED = {
