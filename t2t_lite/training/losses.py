@@ -53,18 +53,20 @@ def squared_error(logits, labels):
 
 
 def _smoothing(logits, label_smoothing):
-    """Returns (the label's share, each other id's share, the entropy of the two).
+    """Returns (the label's share, each other id's share, the difference of the two, their entropy).
 
     Nothing is smoothed where id 0 can't be, as at `ClassHead` and `SpanHead`: a share of it, however small, would be
     a loss of millions, and the gradient of all other ids would no longer sum to 0.
     """
+    plain = 1.0, 0.0, 1.0, 0.0
     if not label_smoothing:
-        return 1.0, 0.0, 0.0
+        return plain
     vocab_size = logits.shape[-1]
     high, low = 1.0 - label_smoothing, label_smoothing / (vocab_size - 1)
     entropy = -sum(n * p * math.log(p) for n, p in ((1, high), (vocab_size - 1, low)) if p > 0)
-    is_smoothed = ops.cast(ops.all(ops.cast(logits[:, 0], "float32") > NEVER / 2), logits.dtype)
-    return 1.0 - label_smoothing * is_smoothed, low * is_smoothed, entropy * is_smoothed
+    is_smoothed = ops.all(ops.cast(logits[:, 0], "float32") > NEVER / 2)
+    pairs = zip((high, low, high - low, entropy), plain, strict=True)
+    return tuple(ops.where(is_smoothed, *(ops.cast(number, logits.dtype) for number in pair)) for pair in pairs)
 
 
 def _fused_losses(logits, labels, label_smoothing):
@@ -77,14 +79,14 @@ def _fused_losses(logits, labels, label_smoothing):
     import tensorflow as tf
 
     vocab_size = logits.shape[-1] or tf.shape(logits)[-1]
-    high, low, entropy = _smoothing(logits, label_smoothing)
+    high, low, difference, entropy = _smoothing(logits, label_smoothing)
 
     @tf.custom_gradient
     def losses(z):
         softmax = tf.nn.softmax(z)
         log_sum = tf.reduce_max(z, axis=-1) - tf.math.log(tf.reduce_max(softmax, axis=-1))
         at_label = tf.gather(z, labels, axis=1, batch_dims=1)
-        objective = log_sum - (high - low) * at_label - entropy
+        objective = log_sum - difference * at_label - entropy
         if label_smoothing:
             objective = objective - tf.math.multiply_no_nan(tf.reduce_sum(z, axis=-1), low)
 
@@ -98,9 +100,9 @@ def _fused_losses(logits, labels, label_smoothing):
 
 def _losses(logits, labels, label_smoothing):
     """Returns the objective of `_fused_losses`, on any backend."""
-    high, low, entropy = _smoothing(logits, label_smoothing)
+    _, low, difference, entropy = _smoothing(logits, label_smoothing)
     at_label = ops.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
-    objective = ops.logsumexp(logits, axis=-1) - (high - low) * at_label - entropy
+    objective = ops.logsumexp(logits, axis=-1) - difference * at_label - entropy
     return objective - ops.where(low > 0, low * ops.sum(logits, axis=-1), 0.0) if label_smoothing else objective
 
 
