@@ -39,8 +39,11 @@ class SequenceModel(FrozenParts, keras.Model):
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     config = None
-    softmax = None
     predicted_share = 1.0
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.softmax = None  # not of the class: with PyTorch that would hide a layer of the instance
 
     def stacks(self):
         """Returns {feature: `TransformerStack`}, of the features over whose positions a stack runs.
