@@ -94,7 +94,8 @@ def test_a_run_is_evaluated_by_its_answers(problem, task, text, metric, more, tm
     later = CheckpointEvaluation(
         str(run), str(data), change_hparams=lambda trained: trained.override_from_dict({"batch_size": 100})
     ).newest()
-    assert later.keys() == metrics.keys() and later[metric] == pytest.approx(metrics[metric], abs=1e-6)
+    # Of other batches, rounding may swap two numbers that are almost equal, which changes Spearman's coefficient.
+    assert later.keys() == metrics.keys() and later[metric] == pytest.approx(metrics[metric], abs=1e-5)
     inputs, outputs = inputs_of(problem, paths["dev"]), tmp_path / "answers"
     given = f"--output_dir={run}", f"--decode_from_file={inputs}", f"--decode_to_file={outputs}"
     assert t2t_decoder.main([*given]) == 0
