@@ -31,12 +31,11 @@ from t2t_lite import streams, tensor2tensor_names
 from t2t_lite.backend import choose_tensorflow
 from t2t_lite.bin import _unknown_flags
 from t2t_lite.errors import Failure, UserError, printable
-from t2t_lite.files import file_errors
+from t2t_lite.files import PACKERS, file_errors
 from t2t_lite.flags import Flags
 from t2t_lite.quiet_import import import_tensorflow
 
 _LOGGER = logging.getLogger("t2t_lite")
-_PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 
 
 def define_common_flags(flags):
@@ -71,7 +70,7 @@ def refuse_packed(flags, *names):
     """Raises `UserError` when one of the flags names an output that readers would unpack: it is written as text."""
     for name in names:
         path = flags[name].value or ""
-        if program := _PACKERS.get(os.path.splitext(path)[1]):
+        if program := PACKERS.get(os.path.splitext(path)[1]):
             raise UserError(
                 f"--{name}={path}: outputs are written as plain text, and a file of this name is unpacked where it is "
                 f"read. Write to - and pack it: --{name}=- | {program} > {path}"

@@ -18,7 +18,6 @@ from t2t_lite.corpora import archives
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 
-_PACKINGS = (".gz", ".bz2", ".xz")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = "\ufeff"
 _PART = 2**16  # bytes of a long line that are read at once
@@ -152,7 +151,7 @@ def read_corpus(paths):
 def without_packing(path):
     """Returns the path without `.gz`, `.bz2` or `.xz`."""
     base, extension = os.path.splitext(path)
-    return base if extension in _PACKINGS else path
+    return base if extension in files.PACKERS else path
 
 
 def open_binary(source):
@@ -161,7 +160,7 @@ def open_binary(source):
         return source.open()
     file = files.open_stream(source)
     packing = os.path.splitext(source)[1]
-    return archives.unpacked(file, packing) if packing in _PACKINGS else file
+    return archives.unpacked(file, packing) if packing in files.PACKERS else file
 
 
 @contextlib.contextmanager

@@ -161,9 +161,9 @@ class Masking:
         choice, action = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # [B, T, 2] each
         wanted = tf.round(self.rate * tf.reduce_sum(tf.cast(maskable, tf.float32), 1, keepdims=True))
         wanted = tf.maximum(tf.cast(wanted, tf.int32), 1)
-        starts, words = self._starts(ids, maskable, choice[..., 1])
-        for finer in (words, tf.ones_like(words)):
-            starts |= finer & (_units(starts)[1] > wanted)
+        starts, *finer = self._starts(ids, maskable, choice[..., 1])
+        for parts in finer:
+            starts |= parts & (_units(starts)[1] > wanted)
         chosen = _chosen(starts, maskable, choice[..., 0], wanted)
         others = tf.constant(np.flatnonzero(self.ordinary), tf.int32)
         count = tf.cast(tf.size(others), tf.float32)
@@ -175,16 +175,22 @@ class Masking:
 
     @tf.autograph.experimental.do_not_convert
     def _starts(self, ids, maskable, random):
-        """Returns bool [B, T], twice: where a unit, and where a word begins, as what can't be masked does by itself."""
+        """Returns bool [B, T], one or more: where a unit begins, then where the ever smaller parts of a long one do.
+
+        What can't be masked begins one by itself.
+        """
+        ids_alone = tf.ones_like(maskable)
         if self.unit == "token":
-            return tf.ones_like(maskable), tf.ones_like(maskable)
+            return [ids_alone]
         follows = maskable & tf.pad(maskable, [[0, 0], [1, 0]])[:, :-1]
         words = ~(follows & tf.gather(tf.constant(self.continues), ids))
         if self.closes is not None:
             words |= tf.pad(tf.gather(tf.constant(self.closes), ids), [[0, 0], [1, 0]])[:, :-1]
+        if self.unit == "word":
+            return [words, ids_alone]
         if self.unit == "phrase":
-            return words & ~_inside(ids, words, self.phrases), words
-        return (words if self.unit == "word" else _ngram_starts(words, follows, random)), words
+            return [words & ~_inside(ids, words, self.phrases), words, ids_alone]
+        return [_ngram_starts(words, follows, random), words, ids_alone]
 
 
 def _units(starts):

@@ -21,6 +21,8 @@ from t2t_lite.files.file_errors import check_name, translated
 from t2t_lite.files.links import written_path
 from t2t_lite.files.safe_json import parse_json
 
+# By the endings of packed files, which are unpacked where they are read: the programs that pack them.
+PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 MOST_BYTES_OF_A_VOCABULARY = 2**28
 INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files while they are written; users' files do not have it
 _MOST_BYTES_OF_JSON = 2**28
@@ -253,6 +255,16 @@ def remove_if_there(path):
 
         with contextlib.suppress(tf.errors.OpError):
             tf.io.gfile.remove(path)
+
+
+def remove(path):
+    """Removes a file, or a folder with its contents."""
+    import tensorflow as tf
+
+    if tf.io.gfile.isdir(path):
+        tf.io.gfile.rmtree(path)
+    else:
+        tf.io.gfile.remove(path)
 
 
 def copy_files(paths, folder):

@@ -7,7 +7,7 @@ import tempfile
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError, first_line
-from t2t_lite.files import INCOMPLETE, is_remote, list_files
+from t2t_lite.files import INCOMPLETE, is_remote, list_files, remove
 from t2t_lite.files.file_errors import translated
 
 
@@ -62,7 +62,7 @@ def restored_on_failure(folder):
         yield
     except BaseException:
         for path in {*list_files(folder, ".*")} - before:
-            (tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove)(path)
+            remove(path)
         if not was_there and tf.io.gfile.isdir(folder):
             tf.io.gfile.rmtree(folder)
         raise

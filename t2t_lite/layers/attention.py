@@ -133,6 +133,11 @@ class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer)
         """
         return self.attend_parts(query, [(key, value, None)], mask, training)
 
+    @property
+    def overrides_attend(self):
+        """Whether a subclass attends in a way of its own."""
+        return type(self).attend is not MultiHeadAttention.attend
+
     def attend_parts(self, query, parts, mask, training):
         """Attends to keys and values that lie in several tensors, with one softmax and without joining them.
 
@@ -191,7 +196,7 @@ class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer)
         if prompt is None:
             return self.attend(query, key, value, mask, training)
         parts = cached_parts(ops.shape(query)[2], key, value, position, prompt)
-        if type(self).attend is MultiHeadAttention.attend:  # does not need them joined
+        if not self.overrides_attend:  # does not need them joined
             return self.attend_parts(query, parts, mask, training)
         key, value = (ops.concatenate([part[at] for part in parts], axis=2) for at in (0, 1))
         return self.attend(query, key, value, mask, training)

@@ -51,7 +51,7 @@ class RelativeAttention(MultiHeadAttention):
         Raises:
             NotImplementedError: a subclass overrides `attend` alone, which knows nothing of the cache's positions.
         """
-        if type(self).attend is not MultiHeadAttention.attend:
+        if self.overrides_attend:
             raise NotImplementedError(
                 f"{type(self).__name__} overrides `attend`, and decodes only if it also overrides `attend_cached`."
             )

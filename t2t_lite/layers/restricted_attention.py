@@ -80,8 +80,7 @@ class RestrictedAttention(MultiHeadAttention):
         # (Not a condition in the graph where the length is only known there: TensorFlow 2.21's optimizer makes
         # wrong graphs of this one.)
         short = isinstance(length, int) and length <= _FEW_BLOCKS * self._block_length(length)
-        has_own = type(self).attend is not MultiHeadAttention.attend
-        if return_attention_scores or for_each_query or short or has_own:
+        if return_attention_scores or for_each_query or short or self.overrides_attend:
             output, weights = self._attend_in_full(*heads, mask, use_causal_mask, training)
         else:
             output, weights = self._attend_in_blocks(*heads, mask, use_causal_mask, training), None

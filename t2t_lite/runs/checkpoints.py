@@ -7,7 +7,7 @@ import time
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError, first_line
-from t2t_lite.files import list_files, plain_path
+from t2t_lite.files import list_files, plain_path, remove
 from t2t_lite.runs.checkpoint_files import (
     PREFIX,
     checkpoint_step,
@@ -213,14 +213,6 @@ def _parts(folder, name):
 def _time(path):
     """Returns the time of writing of a checkpoint, in seconds since 1970."""
     return tf.io.gfile.stat(f"{path}.index").mtime_nsec / 1e9
-
-
-def remove(path):
-    """Removes a file, or a folder with its contents."""
-    if tf.io.gfile.isdir(path):
-        tf.io.gfile.rmtree(path)
-    else:
-        tf.io.gfile.remove(path)
 
 
 def average_checkpoints(paths, output_path):

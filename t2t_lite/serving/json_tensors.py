@@ -57,10 +57,11 @@ def tensors_of(request, specs):
     return tensors, is_row
 
 
-def rows_of(request):
-    """Returns the number of rows of `parse_body`'s object, in the form that it seems to have; 1: not known."""
+def rows_of(request, specs):
+    """Returns the number of rows that `tensors_of` would read, in the form that they seem to have; 1: not known."""
     given = request.get("instances", request.get("inputs"))
-    columns = given.values() if "instances" not in request and _is_object(given) else [given]
+    is_named = "instances" not in request and _is_object(given)
+    columns = [given.get(name) for name in specs] if is_named else [given]
     return max((len(column) for column in columns if isinstance(column, list)), default=1)
 
 

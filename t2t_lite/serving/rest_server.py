@@ -119,7 +119,7 @@ class RestServer:
             if signature_name not in export.signatures:
                 raise Refusal(f'Serving signature name: "{signature_name[:200]}" not found in signature def')
             signature = export.signatures[signature_name]
-            rows = rows_of(request)
+            rows = rows_of(request, signature.inputs)
             if rows > self._most_rows:  # before they become arrays, which takes far longer than reading the JSON
                 raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
             inputs, is_row = tensors_of(request, signature.inputs)

@@ -114,6 +114,7 @@ def test_rows_are_counted_before_they_are_read(ask):
     for body in ('{"inputs": [%s]}', '{"inputs": {"inputs": [%s]}}', '{"instances": [%s]}'):
         status, answer = ask("POST", f"{MODEL}:predict", (body % ", ".join(["1"] * (MOST_ROWS + 1))).encode())
         assert status.startswith("400") and "Task size 5 is larger than maximum" in answer
+    assert ask("POST", f"{MODEL}:predict", b'{"inputs": {"inputs": ["a"], "other": [1, 2, 3, 4, 5]}}')[0] == "200 OK"
 
 
 REFUSED = {
