@@ -39,7 +39,8 @@ def classes(draw):
 
 
 def numbers(draw):
-    every = [sentence(draw)[0] for _ in range(120)]
+    # No text twice: rounding, which depends on the batch, would decide whether its numbers have one rank or two.
+    every = dict.fromkeys(tuple(sentence(draw)[0]) for _ in range(120))
     return "".join(f"{sum(word in NAMES for word in words)}\t{' '.join(words)}\n" for words in every)
 
 
@@ -94,8 +95,7 @@ def test_a_run_is_evaluated_by_its_answers(problem, task, text, metric, more, tm
     later = CheckpointEvaluation(
         str(run), str(data), change_hparams=lambda trained: trained.override_from_dict({"batch_size": 100})
     ).newest()
-    # Of other batches, rounding may swap two numbers that are almost equal, which changes Spearman's coefficient.
-    assert later.keys() == metrics.keys() and later[metric] == pytest.approx(metrics[metric], abs=1e-5)
+    assert later.keys() == metrics.keys() and later[metric] == pytest.approx(metrics[metric], abs=1e-6)
     inputs, outputs = inputs_of(problem, paths["dev"]), tmp_path / "answers"
     given = f"--output_dir={run}", f"--decode_from_file={inputs}", f"--decode_to_file={outputs}"
     assert t2t_decoder.main([*given]) == 0
