@@ -14,8 +14,7 @@ import keras
 from keras import ops
 
 from t2t_lite import registry
-from t2t_lite.layers import MultiHeadAttention
-from t2t_lite.layers.attention import masked_softmax
+from t2t_lite.layers import MultiHeadAttention, masked_softmax
 from t2t_lite.models import Transformer
 
 

@@ -1,12 +1,13 @@
 """Keras layers of the Transformer; all maths in `keras.ops`."""
 
-from t2t_lite.layers.attention import MultiHeadAttention, causal_mask, masked_softmax
+from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.dropout import Dropout, dropout_seed
 from t2t_lite.layers.encoder_heads import ClassHead, MaskedIdsHead, SpanHead
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.layer_mix import LayerMix
 from t2t_lite.layers.left_relative_attention import LeftRelativeAttention
 from t2t_lite.layers.lstm_stack import LSTMStack
+from t2t_lite.layers.masks import causal_mask, masked_softmax
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.position_embedding import LearnedPositionEmbedding, SinusoidalPositionEmbedding
 from t2t_lite.layers.relative_attention import RelativeAttention

@@ -3,9 +3,10 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers.attention import MultiHeadAttention, masked_softmax, merge_masks
+from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.cache import cached_parts
 from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.masks import masked_softmax, merge_masks
 from t2t_lite.layers.rotary import rotated
 
 _SMALLEST_BLOCK = 32  # shorter ones make many small matrix products

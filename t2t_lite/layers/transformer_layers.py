@@ -6,10 +6,11 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-from t2t_lite.layers.attention import MultiHeadAttention, merge_masks
+from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.keras_names import GLOROT, Initializer, activation_config, initializer_config
+from t2t_lite.layers.masks import merge_masks
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.quantization import QuantizableParts
 from t2t_lite.layers.residual import Residual
