@@ -26,6 +26,7 @@ class _SentencePretrainingOwn(MaskedLmOwn):
     """Documents of sentences given to `configure`. A subclass says what `others` are."""
 
     features = types.MappingProxyType({"inputs": 2, "targets": 2, "sentence": 1})
+    smallest_corpus = "documents of two sentences or more: a line for each sentence, a blank line between documents"
     record_features = ("targets", "other")
     keeps_pieces = True  # most rows are full: the one that has room for more pieces would be told by them
     rows_are_windows = False

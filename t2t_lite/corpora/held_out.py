@@ -20,7 +20,7 @@ def is_held_out(pair, bound, seed):
 
 
 def find_bound(pairs, count, seed):
-    """Returns (bound, number of distinct pairs below it), for about `count` pairs and at most a tenth of all.
+    """Returns (bound, number of distinct pairs below it), for about `count` pairs and at most a tenth of them.
 
     The pairs of one sentence stay together, so the number is as close to `count` as whole sentences allow. At least
     one sentence is held out. The memory needed is proportional to `count`.
@@ -30,9 +30,8 @@ def find_bound(pairs, count, seed):
         count: int, 1 or more.
         seed: int that determines the selection.
     """
-    groups, largest, held, total, bound = {}, [], 0, 0, _ALL  # hash of a sentence -> hashes of its pairs
+    groups, largest, held, bound = {}, [], 0, _ALL  # hash of a sentence -> hashes of its pairs
     for pair in pairs:
-        total += 1
         group = _group(pair, seed)
         if group >= bound:
             continue
@@ -42,10 +41,10 @@ def find_bound(pairs, count, seed):
         held -= len(groups[group])
         groups[group].add(pair_hash(pair))
         held += len(groups[group])
-        while held - len(groups[-largest[0]]) >= count:
+        while held - len(groups[-largest[0]]) >= 10 * count:  # enough to know whether `count` is a tenth
             bound = -heapq.heappop(largest)
             held -= len(groups.pop(bound))
-    wanted, held = min(count, total // 10), 0
+    wanted, held = min(count, held // 10), 0
     for group in sorted(groups):
         if held and held + len(groups[group]) - wanted > wanted - held:
             return group, held

@@ -78,7 +78,8 @@ def read_conll(path, with_tags=True):
                 f"Expected {expected}, the word first and its tag last, and a blank line after each sentence."
             )
         place = place if words else where
-        words, tags = [*words, cells[0]], [*tags, cells[-1]]
+        words.append(cells[0])
+        tags.append(cells[-1])
     if words:
         yield Sentence(words, tags, place)
 
@@ -126,12 +127,16 @@ def read_squad(path, with_answers=True):
         paragraphs = None
     if not isinstance(paragraphs, list):
         raise _not_squad(path)
+    places = set()
     for paragraph in paragraphs:
         try:
             context, questions = _text(paragraph["context"]), paragraph["qas"]
             for found in questions:
                 name, question = _text(found["id"]), _text(found["question"])
                 place = f"{path}, question {shown(name)}"
+                if place in places:
+                    raise UserError(f"{place}: its id occurs twice. Expected an id of its own for each question.")
+                places.add(place)
                 answers = found["answers"] if with_answers else ()
                 spans = [_span(context, answer["answer_start"], _text(answer["text"]), place) for answer in answers]
                 if with_answers and not spans:

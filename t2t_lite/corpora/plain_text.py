@@ -60,11 +60,14 @@ def read_text(path):
     Raises:
         UserError: as `read_lines`, but a line may have any length.
     """
-    number, decoder, text = 1, codecs.getincrementaldecoder("utf-8")(), ""
+    number, decoder, text, held = 1, codecs.getincrementaldecoder("utf-8")(), "", b""
     with _naming_errors(path), open_binary(path) as file:
         for raw in itertools.chain(iter(lambda: file.readline(_PART), b""), [b""]):
+            part = held + raw
+            held = b"\r" if raw.endswith(b"\r") else b""  # the LF may be in the next part
+            part = part.removesuffix(held)
             try:
-                line = decoder.decode(raw.replace(b"\r\n", b"\n"), final=not raw)
+                line = decoder.decode(part.replace(b"\r\n", b"\n"), final=not raw)
             except UnicodeDecodeError as error:
                 raise UserError(not_utf8(path, number, error)) from None
             if line:

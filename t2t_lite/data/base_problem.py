@@ -31,6 +31,7 @@ class Problem:
         name: the registered name, without suffixes; set by the registry.
         features: {feature: rank} of what a batch holds, in this order: int32 ids, 0 is padding and not scored. Rank 2:
             [rows, length]. Rank 1: [rows], stored in a record as a list of one id.
+        smallest_corpus: what a split needs for one example, as an error says it after "Expected".
         random_seed: seed of generation; the same seed gives the same files.
         max_cases: maximum number of examples per split, 0: no limit.
         num_workers: number of processes that encode; it does not affect the files.
@@ -42,6 +43,7 @@ class Problem:
     """
 
     name = "problem"
+    smallest_corpus = "one at least"
     random_seed = 429459
     max_cases = 0
     num_workers = 1
@@ -273,7 +275,8 @@ class Problem:
         """
         if not (self.was_reversed or self.was_copy):
             return example
-        if not self.features.get("inputs") == self.features.get("targets") == 2:
+        swaps = self.features.get("inputs") == self.features.get("targets") == 2 and {*example} >= {"inputs", "targets"}
+        if not swaps or self.targets_are_places:
             raise UserError(f"{self.full_name}: its inputs and targets cannot be swapped or copied. Use {self.name}.")
         inputs, targets = example["inputs"], example["targets"]
         if self.was_reversed:

@@ -225,6 +225,11 @@ def _write(problem, data_dir, tmp_dir, shards):
         )
         noted = source.noted()
         progress.done()
+    if problem.is_generate_per_split and not written[0]["examples"]:
+        sharding.remove_chunks(paths)
+        for path in paths:
+            files.remove(path)
+        raise no_example(problem, split)
     for reason, count in noted["removed"].items():
         if count:
             _LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
@@ -272,9 +277,12 @@ class Source:
             is_empty = False
             yield sample
         if is_empty:
-            raise UserError(
-                f"{self._problem.name}: no example for the {FILE_TAGS[self._split]} set. Expected at least one."
-            )
+            raise no_example(self._problem, self._split)
+
+
+def no_example(problem, split):
+    """Returns the error for a split without any."""
+    return UserError(f"{problem.name}: no example for the {FILE_TAGS[split]} set. Expected {problem.smallest_corpus}.")
 
 
 def _summary(manifest):

@@ -18,6 +18,7 @@ class LayerMix(keras.layers.Layer):
         super().__init__(**kwargs)
         check_sizes(num_layers=num_layers)
         self.num_layers = num_layers
+        self.supports_masking = True
 
     def build(self, input_shape=None):
         """Creates w, zeros, and γ, 1."""
@@ -28,6 +29,10 @@ class LayerMix(keras.layers.Layer):
         """A list of `num_layers` tensors of one shape -> a tensor of that shape."""
         shares = ops.unstack(ops.cast(ops.softmax(self.weight) * self.gamma, states[0].dtype), self.num_layers)
         return sum(share * state for share, state in zip(shares, states, strict=True))
+
+    def compute_mask(self, states, mask=None):
+        """Returns the mask of the first of the states."""
+        return mask[0] if mask else None
 
     def compute_output_shape(self, input_shape):
         """Returns the shape of one state."""

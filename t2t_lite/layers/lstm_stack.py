@@ -24,6 +24,7 @@ class LSTMStack(keras.layers.Layer):
         numbers = range(num_layers)
         self.dropouts = [Dropout(dropout, name=f"dropout_{i}", **own) for i in numbers]
         self.layers = [keras.layers.LSTM(size, return_sequences=True, name=f"{self.name}_{i}", **own) for i in numbers]
+        self.supports_masking = True
 
     def build(self, input_shape):
         """Creates the weights for [B, T, n]."""
@@ -41,6 +42,10 @@ class LSTMStack(keras.layers.Layer):
             output = layer(dropout(found[-1] if found else inputs, training=training))
             found.append(output + found[-1] if found else output)
         return found
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns the mask of the inputs for each layer's output."""
+        return mask if mask is None else [mask] * self.options["num_layers"]
 
     def compute_output_shape(self, input_shape):
         """Returns the shapes of the layers' outputs."""

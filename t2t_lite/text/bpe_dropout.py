@@ -191,7 +191,7 @@ class BpeDropout:
             for i, piece in enumerate(pieces)
         ]
         self._is_atomic = np.array([piece not in normal or not all(c in normal for c in piece) for piece in pieces])
-        blank = vocabulary._BLANK
+        blank = vocabulary.BLANK
         ends_words = not any(blank in piece[1:] for piece in normal)
         self._begins_word = self._is_atomic | np.array([ends_words and piece.startswith(blank) for piece in pieces])
         self._counts = np.array([len(ids) for ids in characters])

@@ -17,7 +17,7 @@ PAD_ID = 0
 EOS_ID = 1
 UNK_ID = 2
 
-_BLANK = "\u2581"  # SentencePiece's symbol for a space
+BLANK = "\u2581"  # SentencePiece's symbol for a space
 # SHA-256 of SentencePiece's compiled rules: none ("identity"), and ours of `_normalization`.
 _RULES_OF_CHARACTERS = {
     hashlib.sha256(b"").hexdigest(),
@@ -187,6 +187,12 @@ class TokenTextEncoder(TextEncoder):
             self._words = self._file.decode("utf-8").replace("\r\n", "\n").removesuffix("\n").split("\n")
         except UnicodeDecodeError as error:
             raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one word per line.") from None
+        first, second = [*self._words, "", ""][:2]
+        if "pad" not in first.casefold() or "eos" not in second.casefold():
+            raise UserError(
+                f"{path}: found {first[:40]!r} and {second[:40]!r} as lines 1 and 2. Expected <pad> and <EOS>, then "
+                "one word per line."
+            )
         self._ids = {word: i for i, word in enumerate(self._words)}
         self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
         if len(self._ids) != len(self._words) or len(self._words) <= self.num_reserved_ids:
@@ -288,7 +294,7 @@ class SentencePieceEncoder(TextEncoder):
 
     def encode(self, text):
         """Returns the ids of a string, without EOS."""
-        if not self._is_by_word or _BLANK in text:
+        if not self._is_by_word or BLANK in text:
             return self._processor.encode(text)
         return list(itertools.chain.from_iterable(map(self._words.__getitem__, text.split(" "))))
 
@@ -311,7 +317,7 @@ class SentencePieceEncoder(TextEncoder):
             and rule.remove_extra_whitespaces
             and rule.escape_whitespaces
             and not proto.trainer_spec.treat_whitespace_as_suffix
-            and not any(_BLANK in piece.piece[1:] or " " in piece.piece for piece in proto.pieces)
+            and not any(BLANK in piece.piece[1:] or " " in piece.piece for piece in proto.pieces)
         )
 
     def encode_with_sizes(self, text):
@@ -347,7 +353,7 @@ class SentencePieceEncoder(TextEncoder):
             if p.is_control(i)
             else bytes([int(p.id_to_piece(i)[3:5], 16)])
             if p.is_byte(i)
-            else (p.decode([i]) if p.is_unknown(i) else p.id_to_piece(i).replace(_BLANK, " ")).encode()
+            else (p.decode([i]) if p.is_unknown(i) else p.id_to_piece(i).replace(BLANK, " ")).encode()
             for i in range(self.vocab_size)
         ]
 

@@ -25,6 +25,7 @@ def drawn(pairs, bound, seed):
         (pairs_of(2000, translations=7), 300, 301),  # whole sentences: 43 are nearer to 300 than 42
         (pairs_of(4), 1000, 1),
         (pairs_of(5000) * 3, 300, 300),  # copies count once
+        (pairs_of(1100) * 10, 1000, 110),  # in the tenth, too
     ],
 )
 def test_how_many_are_held_out(pairs, count, expected):

@@ -41,6 +41,12 @@ def test_a_long_line_is_one_line(tmp_path):
     assert [len(line) for line in plain_text.read_lines(path)] == [100_000, 1]
 
 
+def test_a_line_end_may_lie_between_two_parts(tmp_path):
+    for length in range(2**16 - 3, 2**16 + 2):
+        (tmp_path / "a").write_bytes(b"x" * length + b"\r\nsecond\r")
+        assert "".join(plain_text.read_text(str(tmp_path / "a"))) == "x" * length + "\nsecond\r"
+
+
 def test_pairs_go_together_by_line(tmp_path):
     paths = write(tmp_path / "a.en", "one \n\nthree\n"), write(tmp_path / "a.de", "eins\nzwei\n drei\n")
     assert list(plain_text.read_pairs(*paths)) == [

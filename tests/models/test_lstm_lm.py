@@ -1,12 +1,13 @@
 """Language models of LSTMs in both directions against the equations; what each direction sees; the mix of layers."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.layers import LayerMix
+from t2t_lite.layers import LayerMix, LSTMStack, TokenEmbedding
 from t2t_lite.models import LSTMLanguageModel
 
 SIZE, VOCAB = 6, 11
@@ -137,3 +138,11 @@ def test_classes_need_their_number():
         LSTMLanguageModel(VOCAB, head="class")
     with pytest.raises(ValueError, match="one vocabulary"):
         LSTMLanguageModel(VOCAB, 5)
+
+
+def test_the_mask_that_keras_carries_is_passed_on(recwarn):
+    ids = keras.Input((None,), dtype="int32")
+    mixed = LayerMix(2)(LSTMStack(2, SIZE)(TokenEmbedding(VOCAB, SIZE, mask_zero=True)(ids)))
+    found = keras.Model(ids, mixed)(ROWS)
+    assert not [warning for warning in recwarn if "mask" in str(warning.message)]
+    np.testing.assert_array_equal(found._keras_mask, ROWS != 0)

@@ -101,6 +101,14 @@ def test_half_a_surrogate_pair_is_one_character(tmp_path):
     assert [found.context[start:end] for start, end in found.answers] == ["London", "\ufffd \U0001f600 was"]
 
 
+def test_an_id_of_two_questions_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text(
+        squad(("1", "Where?", [(16, "London")]), ("1", "In which town?", [(16, "London")]))
+    )
+    with pytest.raises(UserError, match="question '1': its id occurs twice"):
+        list(read_squad(str(tmp_path / "a.json")))
+
+
 def test_as_many_tags_as_words_are_expected(tmp_path):
     class Short(Text2TagProblem):
         name = "short"

@@ -100,6 +100,16 @@ def test_one_long_document_is_enough_and_long_sentences_are_cut(name, tmp_path):
     assert len(problem.manifest(str(tmp_path))["splits"]) == 2
 
 
+def test_documents_of_one_sentence_are_not_enough(tmp_path):
+    (tmp_path / "a.txt").write_text("\n\n".join(f"sentence {i}, so it goes" for i in range(40)))
+    paths = [str(tmp_path / "a.txt")]
+    problem = registry.problem(NAMES[0])
+    problem.configure(paths, paths, vocab_size=310, sequence_length=LENGTH)
+    with pytest.raises(UserError, match=r"no example for the train set\. Expected documents of two sentences or more"):
+        problem.generate_data(str(tmp_path), str(tmp_path))
+    assert not list(tmp_path.glob("*-of-*")) and not list(tmp_path.glob("*manifest.json"))
+
+
 def test_the_model_has_a_head_for_it_and_rows_for_two_texts_are_needed(tmp_path):
     hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
     assert registry.problem(NAMES[0]).model_hparams(hparams).sentence_classes == 2

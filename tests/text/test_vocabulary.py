@@ -182,6 +182,9 @@ def test_files_that_are_no_vocabulary(tmp_path):
     (tmp_path / "twice").write_text("<pad>\n<EOS>\na\na\n")
     with pytest.raises(UserError, match="twice: an entry occurs twice"):
         vocabulary.TokenTextEncoder(str(tmp_path / "twice"))
+    (tmp_path / "plain").write_text("the\ndog\nruns\n")
+    with pytest.raises(UserError, match=r"plain: found 'the' and 'dog' as lines 1 and 2\. Expected <pad> and <EOS>"):
+        vocabulary.TokenTextEncoder(str(tmp_path / "plain"))
 
 
 def test_encoding_word_by_word_equals_encoding_the_text(subwords):
