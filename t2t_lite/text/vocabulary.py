@@ -187,12 +187,9 @@ class TokenTextEncoder(TextEncoder):
             self._words = self._file.decode("utf-8").replace("\r\n", "\n").removesuffix("\n").split("\n")
         except UnicodeDecodeError as error:
             raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one word per line.") from None
-        first, second = [*self._words, "", ""][:2]
-        if "pad" not in first.casefold() or "eos" not in second.casefold():
-            raise UserError(
-                f"{path}: found {first[:40]!r} and {second[:40]!r} as lines 1 and 2. Expected <pad> and <EOS>, then "
-                "one word per line."
-            )
+        found = " ".join(self._words[:2])[:40]
+        if not re.fullmatch(r"(?i)\S*pad\S* \S*eos\S*", found):
+            raise UserError(f"{path}: begins with {found!r}. Expected the lines <pad> and <EOS>, then one word each.")
         self._ids = {word: i for i, word in enumerate(self._words)}
         self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
         if len(self._ids) != len(self._words) or len(self._words) <= self.num_reserved_ids:

@@ -183,7 +183,7 @@ def test_files_that_are_no_vocabulary(tmp_path):
     with pytest.raises(UserError, match="twice: an entry occurs twice"):
         vocabulary.TokenTextEncoder(str(tmp_path / "twice"))
     (tmp_path / "plain").write_text("the\ndog\nruns\n")
-    with pytest.raises(UserError, match=r"plain: found 'the' and 'dog' as lines 1 and 2\. Expected <pad> and <EOS>"):
+    with pytest.raises(UserError, match=r"plain: begins with 'the dog'\. Expected the lines <pad> and <EOS>"):
         vocabulary.TokenTextEncoder(str(tmp_path / "plain"))
 
 
