@@ -50,7 +50,7 @@ HPARAMS = (
     ("max_input_seq_length max_target_seq_length eval_drop_long_sequences", "0, 0, False",
      "`max_length` drops longer training examples, or cuts them, where a class or a tag goes with a text."),
     ("pack_dataset prepend_mode split_to_length split_targets_*", "off",
-     "There is one example per row; `transformer_lm` reads inputs and targets as one."),
+     "There is one example per row; language models read inputs and targets as one."),
     ("scheduled_sampling_*", "probability 0", "Training is by teacher forcing."),
     ("sampling_method sampling_temp sampling_keep_top_k", '"argmax", 1.0, -1',
      "It is a decoding option, not a model's: `--decode_hparams=sampling_method=random,sampling_temp=1.0`."),
