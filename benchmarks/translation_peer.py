@@ -44,6 +44,7 @@ def parser():
     flags.add_argument("--heads", type=int, default=4)
     flags.add_argument("--dropout", type=float, default=0.3, help="of layers' outputs; 0.1 inside them")
     flags.add_argument("--warmup_steps", type=int, default=800)
+    flags.add_argument("--decay_steps", type=int, default=0, help="the last of --steps, in which the rate falls to 0")
     flags.add_argument("--learning_rate_constant", type=float, default=2.0)
     flags.add_argument("--beam_size", type=int, default=4)
     flags.add_argument("--alpha", type=float, default=0.6, help="generate's length_penalty")
@@ -116,6 +117,7 @@ def train(model, examples, flags):
     factor = lambda step: (  # noqa: E731
         flags.learning_rate_constant * flags.hidden_size**-0.5
         * min((step + 1) / flags.warmup_steps, 1) * max(step + 1, flags.warmup_steps) ** -0.5
+        * (min((flags.steps - step) / flags.decay_steps, 1) if flags.decay_steps else 1)
     )  # fmt: skip
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
     started, stream = time.monotonic(), batches(examples, flags.batch_size, random.Random(flags.seed))

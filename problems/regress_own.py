@@ -6,13 +6,14 @@ A line of a file is `number<TAB>text`; for pairs it is `number<TAB>first<TAB>sec
 everything that was asked for, so that later commands need only `--data_dir=D`.
 """
 
+import statistics
 import types
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Text2RealProblem
 from t2t_lite.errors import UserError, shown
 from t2t_lite.problems.labelled_own import LabelledOwn, remembered
-from t2t_lite.text.real_encoder import as_number
+from t2t_lite.text.real_encoder import RealEncoder, as_number
 
 
 @registry.register_problem
@@ -28,7 +29,7 @@ class RegressOwn(LabelledOwn, Text2RealProblem):
 
     def find_labels(self):
         """See `LabelledOwn.find_labels`."""
-        numbers = [number for split in self.config["files"] for _, number in self._numbered(split)]
+        numbers = {number for _, number, _ in self._all_numbered()}
         if not numbers:
             raise UserError(
                 f"{self.paths_of(DatasetSplit.TRAIN)}: all lines are blank. Expected {self.expected_lines}."
@@ -38,19 +39,33 @@ class RegressOwn(LabelledOwn, Text2RealProblem):
             raise UserError(
                 f"{self.paths_of(DatasetSplit.TRAIN)}: all numbers are {lowest:g}. Expected different ones to learn."
             )
+        encode = RealEncoder(lowest, highest).encode
+        kept = len({encode(number)[0] for number in numbers})
+        if kept < min(len(numbers), 100) / 2:
+            far = max(lowest, highest, key=lambda end: abs(end - statistics.median(numbers)))
+            where = next(where for _, number, where in self._all_numbered() if number == far)
+            raise UserError(
+                f"{where}: {far:.15g} is so far from the other numbers that {len(numbers):,} different ones become "
+                f"{kept}: {RealEncoder.STEPS:,} steps are between {lowest:.15g} and {highest:.15g}. Expected numbers "
+                "of one scale: leave out what is no measurement, or give their logarithms."
+            )
         self.config["label_range"] = [lowest, highest]
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": str or for pairs a list of str, "targets": float}; blank lines are left out."""
-        for texts, number in self._numbered(dataset_split):
+        for texts, number, _ in self._numbered(dataset_split):
             yield {"inputs": texts if self.num_texts > 1 else texts[0], "targets": number}
+
+    def _all_numbered(self):
+        for split in self.config["files"]:
+            yield from self._numbered(split)
 
     def _numbered(self, split):
         for (text, *texts), where in self.rows(split):
             number = as_number(text)
             if number is None:
                 raise UserError(f"{where}: found {shown(text)} in the first column. Expected a number, such as 3.5.")
-            yield texts, number
+            yield texts, number, where
 
 
 @registry.register_problem

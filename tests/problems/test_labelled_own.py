@@ -195,6 +195,11 @@ def test_answers_longer_than_a_window_are_counted(tmp_path):
         ("regress_own", {"train": "1\ta\n1.0\tb\n", "dev": "1\tc\n"}, "all numbers are 1. Expected different ones"),
         (
             "regress_own",
+            {"train": "".join(f"{i}\ta\n" for i in range(1, 6)) + "-999999999\tb\n", "dev": "1\tc\n"},
+            r"train\.tsv, line 6: -999999999 is so far from the other numbers that 6 different ones become 2: 65",
+        ),
+        (
+            "regress_own",
             {"train": "\n \n", "dev": "\n"},
             r"train\.tsv: all lines are blank. Expected lines of number",
         ),

@@ -22,8 +22,9 @@ TEXTS = [f"{animal} number {number}" for number in range(20) for animal in ("dog
 
 
 def questions():
-    asked = [{"id": "1", "question": "what?", "answers": [{"text": "number", "answer_start": 4}]}]
-    return json.dumps({"data": [{"paragraphs": [{"context": text, "qas": asked} for text in TEXTS]}]})
+    asked = {"question": "what?", "answers": [{"text": "number", "answer_start": 4}]}
+    paragraphs = [{"context": text, "qas": [{"id": text, **asked}]} for text in TEXTS]
+    return json.dumps({"data": [{"paragraphs": paragraphs}]})
 
 
 FILES = {
