@@ -1,7 +1,5 @@
 """Imports GPT and GPT-2 from folders of Hugging Face as runs of `transformer_lm`."""
 
-import os
-
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
@@ -9,7 +7,9 @@ from t2t_lite.interchange import gpt, named_weights
 from t2t_lite.interchange.hugging_face_config import check, check_choices, check_heads, check_numbers, read_said
 from t2t_lite.interchange.hugging_face_weights import read_safetensors
 from t2t_lite.interchange.imported_run import write_imported_run
+from t2t_lite.interchange.published_vocabulary import vocabulary_of
 from t2t_lite.models.transformer_lm import TransformerLM
+from t2t_lite.text.published.bpe_encoder import BPEEncoder
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.text.vocabulary_files import open_encoder
 
@@ -32,7 +32,8 @@ def import_gpt(path, output_dir):
     text that is scored. The ids that the vocabulary lacks, of padding and unknown text, are never predicted.
 
     Args:
-        path: str, a folder of `config.json`, `model.safetensors`, `vocab.json` and `merges.txt`.
+        path: str, a folder of `config.json`, `model.safetensors`, and `vocab.json` with `merges.txt` or
+            `tokenizer.json`.
         output_dir: str, folder of the new run, which does not exist yet or is empty.
 
     Returns:
@@ -44,23 +45,24 @@ def import_gpt(path, output_dir):
     """
     config = _read_config(path)
     weights = _read_weights(path, config)
-    vocabulary = os.path.join(path, "vocab.json")
-    encoder = open_encoder(vocabulary)
-    _check_vocabulary(path, config, encoder)
-    unused = [i for i, theirs in enumerate(encoder.published_ids) if theirs < 0]
+    with vocabulary_of(path) as vocabulary:
+        encoder = open_encoder(vocabulary.path)
+        _check_vocabulary(path, config, encoder)
+        unused = [i for i, theirs in enumerate(encoder.published_ids) if theirs < 0]
+        length = config["n_positions"]
 
-    def fill(model):
-        named_weights.fill(gpt.parts(model, config["model_type"]), weights.take, encoder.published_ids)
-        weights.check_all_taken()
+        def fill(model):
+            named_weights.fill(gpt.parts(model, config["model_type"]), weights.take, encoder.published_ids)
+            weights.check_all_taken()
 
-    return write_imported_run(
-        output_dir,
-        "languagemodel_own",
-        lambda problem, folder: problem.hold_vocabulary(folder, vocabulary, sequence_length=config["n_positions"]),
-        model="transformer_lm",
-        hparams=_hparams(config).override_from_dict({"begin": "end", "unused_ids": unused}),
-        fill=fill,
-    )
+        return write_imported_run(
+            output_dir,
+            "languagemodel_own",
+            lambda problem, folder: problem.hold_vocabulary(folder, vocabulary.path, sequence_length=length),
+            model="transformer_lm",
+            hparams=_hparams(config).override_from_dict({"begin": "end", "unused_ids": unused}),
+            fill=fill,
+        )
 
 
 def _read_config(folder):
@@ -107,6 +109,10 @@ def _read_weights(folder, config):
 
 
 def _check_vocabulary(folder, config, encoder):
+    if not isinstance(encoder, BPEEncoder):
+        raise UserError(
+            f"{folder}: an encoder's vocabulary. Expected vocab.json and merges.txt, or a BPE tokenizer.json."
+        )
     published = [theirs for theirs in encoder.published_ids if theirs >= 0]
     if len(published) != config["vocab_size"]:
         raise UserError(

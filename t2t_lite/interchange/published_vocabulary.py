@@ -9,14 +9,18 @@ from typing import NamedTuple
 from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.interchange import albert_vocabulary
+from t2t_lite.interchange.tokenizer_json import settings_of
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 
 _FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
 _UNIGRAM = "Unigram"
 _WHOLE, _CONFIG = "tokenizer.json", "tokenizer_config.json"
-_SCHEMA = {"model": {"type": str, "vocab": dict | list, "merges?": list}}
-_ALBERT_SCHEMA = {"do_lower_case?": bool, "keep_accents?": bool}
+_SCHEMA = {
+    "model": {"type": str, "vocab": dict | list, "merges?": list},
+    **dict.fromkeys(("normalizer?", "pre_tokenizer?"), dict | None),
+}
+_CONFIG_SCHEMA = dict.fromkeys(("do_lower_case?", "keep_accents?", "add_prefix_space?"), bool | None)
 _FIRST = ("[CLS]", "<s>")
 
 
@@ -60,42 +64,52 @@ def vocabulary_of(folder):
         folder: str.
 
     Raises:
-        UserError: there is no vocabulary, or one of another kind.
+        UserError: there is no vocabulary, or one of another kind, or its texts become words in another way.
     """
-    sentencepiece, whole = (os.path.join(folder, name) for name in (albert_vocabulary.FILE, _WHOLE))
-    for names in _FILES.values():
-        if files.exists(os.path.join(folder, names[0])):
-            yield published(open_encoder(os.path.join(folder, names[0])))
-            return
     with tempfile.TemporaryDirectory() as made:
+        yield _found(folder, made)
+
+
+def _found(folder, made):
+    """Returns the Published of a folder, whose file is there or is written into the folder `made`."""
+    sentencepiece, whole, config = (os.path.join(folder, name) for name in (albert_vocabulary.FILE, _WHOLE, _CONFIG))
+    said = files.read_json(whole, _SCHEMA) if files.exists(whole) else None
+    settings = files.read_json(config, _CONFIG_SCHEMA) if files.exists(config) else {}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    expected = settings_of(said, whole) if said else {}
+    for name, value in expected.items():
+        if settings.get(name, value) != value:
+            raise UserError(f"{config}: {name}={settings[name]}, but by {whole} it is {value}. Expected the same.")
+    kind = next((kind for kind, names in _FILES.items() if files.exists(os.path.join(folder, names[0]))), None)
+    if kind is None:
         if files.exists(sentencepiece):
-            yield _of_albert(folder, files.read_bytes(sentencepiece), sentencepiece, made)
-            return
-        if not files.exists(whole):
-            expected = ["vocab.txt", "vocab.json and merges.txt", albert_vocabulary.FILE, _WHOLE]
-            raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(expected[:-1])} or {expected[-1]}.")
-        said = files.read_json(whole, _SCHEMA)
-        model = said["model"]
-        if model["type"] == _UNIGRAM:
-            yield _of_albert(folder, albert_vocabulary.of_tokenizer_json(said, whole), whole, made)
-            return
-        if model["type"] not in _FILES:
-            raise UserError(
-                f"{whole}: a vocabulary of the kind {model['type']}. Expected {', '.join(_FILES)} or {_UNIGRAM}."
-            )
-        for name, content in zip(_FILES[model["type"]], _contents(model), strict=True):
+            return _of_albert(settings, files.read_bytes(sentencepiece), sentencepiece, made)
+        if not said:
+            names = ["vocab.txt", "vocab.json and merges.txt", albert_vocabulary.FILE, _WHOLE]
+            raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(names[:-1])} or {names[-1]}.")
+        kind = said["model"]["type"]
+        if kind == _UNIGRAM:
+            return _of_albert(settings, albert_vocabulary.of_tokenizer_json(said, whole), whole, made)
+        if kind not in _FILES:
+            raise UserError(f"{whole}: a vocabulary of the kind {kind}. Expected {', '.join(_FILES)} or {_UNIGRAM}.")
+        for name, content in zip(_FILES[kind], _contents(said["model"]), strict=True):
             files.write_bytes(os.path.join(made, name), content.encode())
-        if files.exists(os.path.join(folder, _CONFIG)):
-            files.write_bytes(os.path.join(made, _CONFIG), files.read_bytes(os.path.join(folder, _CONFIG)))
-        yield published(open_encoder(os.path.join(made, _FILES[model["type"]][0])))
+        files.write_bytes(os.path.join(made, _CONFIG), json.dumps(settings | expected).encode())
+        folder = made
+    if kind == "BPE" and settings.get("add_prefix_space"):
+        raise UserError(f"{config}: add_prefix_space=True. Expected false: no space is put before texts here.")
+    encoder = open_encoder(os.path.join(folder, _FILES[kind][0]))
+    if kind == "WordPiece" and expected.get("do_lower_case", encoder.lower) != encoder.lower:
+        raise UserError(
+            f"{whole}: lowercase={not encoder.lower}, against the pieces. Expected do_lower_case in {config}, too."
+        )
+    return published(encoder)
 
 
-def _of_albert(folder, model, path, made):
+def _of_albert(settings, model, path, made):
     """Writes the model into the folder `made`; returns its Published."""
-    config = os.path.join(folder, _CONFIG)
-    said = files.read_json(config, _ALBERT_SCHEMA) if files.exists(config) else {}
     adopted, ids = albert_vocabulary.adopted(
-        model, path, said.get("do_lower_case", True), said.get("keep_accents", False)
+        model, path, settings.get("do_lower_case", True), settings.get("keep_accents", False)
     )
     files.write_bytes(os.path.join(made, "vocab.model"), adopted)
     return published(SentencePieceEncoder(os.path.join(made, "vocab.model")))._replace(ids=ids)

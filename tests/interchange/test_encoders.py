@@ -1,6 +1,5 @@
 """BERT and its relatives in Hugging Face's folders: the same weights after a round trip, and clear refusals."""
 
-import base64
 import json
 import logging
 import os
@@ -15,7 +14,6 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
-from t2t_lite.text.sentencepiece_proto import ModelProto
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.interchange.encoder_folders import CLASSES, LABELS, POSITIONS, write_encoder
@@ -179,35 +177,6 @@ def test_case_is_as_the_tokenizer_says(tmp_path, lower):
     problem.hold_vocabulary(str(tmp_path / "data"), encoder.path, class_labels=["a", "b"])
     again = registry.problem("classify_own").get_feature_encoders(str(tmp_path / "data"))["inputs"]
     assert (again.lower, again.fingerprint) == (encoder.lower, encoder.fingerprint)
-
-
-@pytest.mark.parametrize("kind, class_name", [("WordPiece", "Bert"), ("BPE", "Roberta"), ("Unigram", "Albert")])
-def test_tokenizer_json_alone(tmp_path, kind, class_name):
-    """What Transformers 5 writes instead of the vocabulary's own files."""
-    folder, _ = write_encoder(tmp_path / "theirs", f"{class_name}ForMaskedLM")
-    import_hugging_face(folder, str(tmp_path / "run"))
-    said, path = {"model": {"type": kind}}, tmp_path / "theirs"
-    if kind == "BPE":
-        said["model"]["vocab"] = json.loads((path / "vocab.json").read_text())
-        said["model"]["merges"] = [line.split(" ") for line in (path / "merges.txt").read_text().split("\n")[1:-1]]
-    elif kind == "WordPiece":
-        said["model"]["vocab"] = {piece: i for i, piece in enumerate(PIECES)}
-    else:
-        proto = ModelProto.FromString((path / "spiece.model").read_bytes())
-        rules = base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
-        said["model"] |= {"vocab": [[piece.piece, piece.score] for piece in proto.pieces], "unk_id": 1}
-        said["added_tokens"] = [{"id": i, "special": True} for i in range(5)]
-        said["normalizer"] = {"normalizers": [{"type": "NFKD"}, {"type": "Precompiled", "precompiled_charsmap": rules}]}
-    for name in {"vocab.txt", "vocab.json", "merges.txt", "spiece.model"} & set(os.listdir(path)):
-        (path / name).unlink()
-    (path / "tokenizer.json").write_text(json.dumps(said))
-    import_hugging_face(folder, str(tmp_path / "again"))
-    before, after = (t2t_lite.load(str(tmp_path / name)).encoders["inputs"] for name in ("run", "again"))
-    every = range(before.vocab_size)
-    assert before.pieces(every) == after.pieces(every) and before.encode("The cafe 12") == after.encode("The cafe 12")
-    said["model"]["type"] = "WordLevel"
-    (path / "tokenizer.json").write_text(json.dumps(said))
-    refused(folder, tmp_path / "x", "a vocabulary of the kind WordLevel")
 
 
 def test_an_albert_cleans_texts_up(tmp_path):
