@@ -46,6 +46,15 @@ def constructor_arguments(hparams, model_class):
     return found
 
 
+def settings_without_effect(model_class):
+    """Returns the set of hyperparameters for arguments that a model's constructor does not have, as in `HParams`."""
+    accepted, used, settings = _parameters(model_class), set(), model_settings(model_class)
+    for name, setting in settings.items():
+        if not setting.argument or setting.argument.partition(".")[0] in accepted:
+            used |= {name, setting.zero, setting.per}
+    return set(settings) - used
+
+
 def hparam_of(argument, model_class):
     """Returns the name of the hyperparameter that sets an argument of a model's constructor; or the argument's own."""
     names = (s.name for s in model_settings(model_class).values() if s.argument == argument)

@@ -13,7 +13,7 @@ from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.layers.frozen_parts import FrozenParts
 from t2t_lite.layers.quantization import check_not_quantized, policy_config
-from t2t_lite.models.arguments import constructor_arguments, in_hparams_words
+from t2t_lite.models.arguments import constructor_arguments, in_hparams_words, settings_without_effect
 
 
 class SequenceModel(FrozenParts, keras.Model):
@@ -135,6 +135,18 @@ class SequenceModel(FrozenParts, keras.Model):
         except ValueError as error:
             raise UserError(f"hparams: {in_hparams_words(error, cls)}") from error
         return model
+
+    @classmethod
+    def check_has(cls, names) -> None:
+        """Checks that hyperparameters mean something to this model; one with a `from_hparams` of its own reads any.
+
+        Raises:
+            UserError: one is of another model.
+        """
+        own = cls.from_hparams.__func__ is not SequenceModel.from_hparams.__func__
+        unused = set() if own else settings_without_effect(cls)
+        if found := [name for name in names if name in unused]:
+            raise UserError(f"{found[0]} means nothing to the model {cls.__name__}. Leave it out.")
 
     @classmethod
     def from_run(cls, path: str | os.PathLike, data_dir: str | None = None) -> Self:

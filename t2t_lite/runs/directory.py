@@ -7,10 +7,11 @@ import os
 
 from t2t_lite import registry
 from t2t_lite.assignments import parse_assignments
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import UserError, counted, located
 from t2t_lite.files import is_remote, make_folder
 from t2t_lite.files.lock import held_lock
 from t2t_lite.models.arguments import model_settings
+from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.runs.checkpoint_files import check_can_be_placed
 from t2t_lite.runs.config import hparams_of, read_run_config
 from t2t_lite.runs.log import RunLog
@@ -93,15 +94,19 @@ def run_hparams(before, hparams_set=None, changes="", *, model=None, random_seed
         mixed_precision: bool, whether dtype_policy is mixed_bfloat16.
 
     Raises:
-        UserError: unknown names or values out of range, or neither a set nor a run is given.
+        UserError: unknown names, names that mean nothing to the model or values out of range, or neither a set nor a
+            run is given.
     """
     if not hparams_set and not before:
         raise UserError("missing --hparams_set: there is no earlier run in --output_dir to take it from.")
+    model_class = registry.model(model_name(model or before.get("model")))
     if not before or hparams_set not in (None, "", before["hparams_set"]):
-        model_class = registry.model(model_name(model or before.get("model")))
         hparams = registry.hparams(hparams_set).of_model(model_class).parse(changes)
     else:
         hparams = parse_changes(hparams_of(before), changes)
+    if issubclass(model_class, SequenceModel):
+        with located("--hparams"):
+            model_class.check_has(parse_assignments(changes, "--hparams"))
     if random_seed is not None:
         hparams.random_seed = random_seed
     if mixed_precision:
