@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import logging
 import pathlib
 import re
 import sys
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from t2t_lite.data.base_problem import Problem
     from t2t_lite.models.sequence_model import SequenceModel
 
+_LOGGER = logging.getLogger("t2t_lite")
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
 _BUILT_IN = {
     "models": [
@@ -113,7 +115,8 @@ class Registry:
             near = nearest(name, self._entries)
             raise UnknownName(
                 f"{self.kind}: {shown(name)} is not registered. {f'{near} ' if near else ''}"
-                f"All {len(self._entries)} are listed by: t2t-trainer --registry_help"
+                f"All {len(self._entries)} are listed by: t2t-trainer --registry_help. Those of "
+                "tensor2tensor, and what stands for them, by: docs/coming_from_tensor2tensor.md"
             )
         return self._entries[name]
 
@@ -131,9 +134,13 @@ class Registry:
         return name in self._entries
 
 
-def _check_problem_name(name, cls):
+def _check_problem(name, cls):
     if name.endswith(("_rev", "_copy")):
         raise UnknownName(f"problems: {name!r} cannot be registered: the suffixes _rev and _copy are reserved.")
+    if unread := [hook for hook in ("decode_hooks", "packed_length") if hasattr(cls, hook)]:
+        _LOGGER.warning(
+            f"problems: {name}: {' and '.join(unread)} of tensor2tensor's Problem: nothing here reads that."
+        )
     cls.name = name
 
 
@@ -185,7 +192,7 @@ def _check_metric(name, metric):
         raise UserError(f"metrics: {name!r}: of={metric.of!r}: expected 'logits', 'answers', 'texts' or 'ids'.")
 
 
-_problems = Registry("problems", _check_problem_name)
+_problems = Registry("problems", _check_problem)
 _models = Registry("models", _check_model)
 _hparams = Registry("hparams")
 _ranged_hparams = Registry("ranged hparams", _check_ranged_hparams)

@@ -271,6 +271,13 @@ def test_usr_dir_that_ends_or_interrupts_is_an_error(usr_dir, text, cause):
     assert "__init__.py" in str(caught.value)
 
 
+@pytest.mark.parametrize("hook", ["packed_length", "decode_hooks"])
+def test_what_a_ported_problem_says_in_vain_is_told(hook, caplog):
+    registry.register_problem("my_fake_too")(type("Ported", (Fake,), {hook: property(lambda self: 256)}))
+    registry._problems.remove("my_fake_too")
+    assert f"my_fake_too: {hook} of tensor2tensor's Problem: nothing here reads that" in caplog.text
+
+
 def test_the_users_own_interrupt_while_a_folder_is_imported_is_one(usr_dir):
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore it
     text = "import signal\nsignal.raise_signal(signal.SIGINT)\nfor _ in range(10):\n    pass\n"

@@ -17,6 +17,14 @@ from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, VocabType
 from t2t_lite.data.text_problems.chopped_text_problem import ChoppedTextProblem
 from t2t_lite.data.text_problems.span_problem import SpanProblem
 from t2t_lite.data.text_problems.text_class_problem import Text2ClassProblem, TextConcat2ClassProblem
+from t2t_lite.data.text_problems.text_iterators import (
+    text2class_txt_iterator,
+    text2real_txt_iterator,
+    text2self_txt_iterator,
+    text2text_txt_iterator,
+    text2text_txt_tab_iterator,
+    txt_line_iterator,
+)
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.data.text_problems.text_real_problem import Text2RealProblem
 from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
@@ -26,5 +34,6 @@ from t2t_lite.data.text_problems.translate import TranslateProblem
 __all__ = [
     "FILE_TAGS", "ChoppedTextProblem", "DatasetSplit", "Problem", "SpanProblem", "Text2ClassProblem",
     "Text2RealProblem", "Text2SelfProblem", "Text2TagProblem", "Text2TextProblem", "TextConcat2ClassProblem",
-    "TranslateProblem", "VocabType",
+    "TranslateProblem", "VocabType", "text2class_txt_iterator", "text2real_txt_iterator", "text2self_txt_iterator",
+    "text2text_txt_iterator", "text2text_txt_tab_iterator", "txt_line_iterator",
 ]  # fmt: skip

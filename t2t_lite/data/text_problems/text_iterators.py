@@ -1,0 +1,58 @@
+"""Samples of text files, line by line, for `generate_samples` (the iterators of tensor2tensor's text_problems.py).
+
+Files may be compressed (`.gz`, `.bz2`, `.xz`). Lines lose control characters and surrounding spaces. All raise
+`UserError` if a file is missing or not UTF-8, if two files have unequal numbers of lines, or if a line is not as said.
+"""
+
+from t2t_lite.corpora.plain_text import clean, read_lines, read_pairs, read_tsv
+from t2t_lite.errors import UserError, shown
+
+
+def txt_line_iterator(txt_path):
+    """Yields the lines of a file, str."""
+    return map(clean, read_lines(txt_path))
+
+
+def text2text_txt_iterator(source_txt_path, target_txt_path):
+    """Yields {"inputs": str, "targets": str} of two parallel files."""
+    return read_pairs(source_txt_path, target_txt_path)
+
+
+def text2text_txt_tab_iterator(txt_path):
+    """Yields {"inputs": str, "targets": str} of lines `inputs<TAB>targets`; blank lines are left out."""
+    return read_tsv(txt_path)
+
+
+def text2self_txt_iterator(txt_path):
+    """Yields {"targets": str} of the lines of a file."""
+    return ({"targets": line} for line in txt_line_iterator(txt_path))
+
+
+def text2class_txt_iterator(source_txt_path, label_txt_path, class_strs=None):
+    """Yields {"inputs": str, "label": int} of two parallel files: texts, and the class of each.
+
+    Args:
+        source_txt_path, label_txt_path: paths.
+        class_strs: list of str, the classes by label; None: the second file has the numbers.
+    """
+    labels = None if class_strs is None else {name: label for label, name in enumerate(class_strs)}
+    for number, pair in enumerate(read_pairs(source_txt_path, label_txt_path), 1):
+        try:
+            label = int(pair["targets"]) if labels is None else labels[pair["targets"]]
+        except (ValueError, KeyError):
+            expected = "a whole number" if labels is None else " or ".join(class_strs)
+            raise UserError(
+                f"{label_txt_path}, line {number}: {shown(pair['targets'])}. Expected {expected}."
+            ) from None
+        yield {"inputs": pair["inputs"], "label": label}
+
+
+def text2real_txt_iterator(source_txt_path, target_txt_path):
+    """Yields {"inputs": str, "targets": list of float} of two parallel files: texts, and the number of each."""
+    for number, pair in enumerate(read_pairs(source_txt_path, target_txt_path), 1):
+        try:
+            yield {"inputs": pair["inputs"], "targets": [float(word) for word in pair["targets"].split()]}
+        except ValueError:
+            raise UserError(
+                f"{target_txt_path}, line {number}: {shown(pair['targets'])}. Expected a number, such as 3.5."
+            ) from None
