@@ -98,11 +98,13 @@ def find_finished(problem, data_dir, request):
     if not manifest:
         return None
     there = manifest.get("request", {})
-    for key in request:
-        if there.get(key) != request[key]:
+    for key, wanted in request.items():
+        if key == "existing_vocabularies" and None in wanted.values():
+            continue  # a source is gone; it is adopted already
+        if there.get(key) != wanted:
             raise UserError(
                 f"{data_dir} contains {problem.name} with {key} = {_shown(there.get(key))}, but you requested {key} = "
-                f"{_shown(request[key])}. Choose another --data_dir, or delete its files."
+                f"{_shown(wanted)}. Choose another --data_dir, or delete its files."
             )
     for split, facts in manifest["splits"].items():
         paths = problem.data_filepaths(split, data_dir, facts["shards"], shuffled=True)

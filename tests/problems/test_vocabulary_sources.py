@@ -75,6 +75,12 @@ def test_one_model_for_both_sides(tmp_path, train, models):
     assert (tmp_path / "d" / "vocab.translate_own.300.model").exists()
     (tmp_path / "spm0.model").unlink()
     assert registry.problem("translate_own").feature_encoders(str(tmp_path / "d"))["inputs"].vocab_size == 300
+    problem.generate_data(str(tmp_path / "d"), str(tmp_path))  # finished: the source is not needed again
+    (tmp_path / "d" / "translate_own-manifest.json").unlink()
+    for path in (tmp_path / "d").glob("*-of-*"):
+        path.unlink()
+    with pytest.raises(UserError, match=r"spm0\.model: no such file"):
+        problem.generate_data(str(tmp_path / "d"), str(tmp_path))
 
 
 def test_a_model_for_each_side(tmp_path, train, models):

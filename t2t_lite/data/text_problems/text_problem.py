@@ -286,13 +286,18 @@ class Text2TextProblem(Problem):
         if self.vocab_type == VocabType.TOKEN:
             return settings
         owner = self.use_vocab_from_other_problem or self
-        sources = {side: files.read_bytes(path) for side, path in owner.existing_vocabularies.items()}
+        sources = owner.existing_vocabularies
         return {
             **settings,
             "max_samples_for_vocab": None if sources else owner.max_samples_for_vocab,
             "additional_reserved_tokens": list(owner.additional_reserved_tokens),
-            "existing_vocabularies": {side: hashlib.sha256(model).hexdigest() for side, model in sources.items()},
+            "existing_vocabularies": {side: _digest(path) for side, path in sources.items()},
         }
+
+
+def _digest(path):
+    """Returns the SHA-256 (hex) of a file; None: it is gone, which matters only until it has been adopted."""
+    return hashlib.sha256(files.read_bytes(path)).hexdigest() if files.exists(path) else None
 
 
 def _encode(encoders, prefixes, samples):
