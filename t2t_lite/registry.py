@@ -70,8 +70,8 @@ class Registry:
     """A named collection filled by decorators; dict-like for reading.
 
     Args:
-        kind: "problems", "models", "hparams", "ranged hparams" or "metrics"; used in messages and to find the built-in
-            modules.
+        kind: "problems", "models", "hparams", "ranged hparams" or "metrics", whose built-in modules are imported, or
+            another word for messages.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
     """
 
@@ -105,7 +105,7 @@ class Registry:
     def _load(self):
         if not self._loaded:
             self._loaded = True  # before the imports: they register here
-            for module in _BUILT_IN[self.kind]:
+            for module in _BUILT_IN.get(self.kind, ()):
                 importlib.import_module(module)
 
     def get(self, name):
@@ -192,21 +192,25 @@ def _check_metric(name, metric):
         raise UserError(f"metrics: {name!r}: of={metric.of!r}: expected 'logits', 'answers', 'texts' or 'ids'.")
 
 
-_problems = Registry("problems", _check_problem)
-_models = Registry("models", _check_model)
-_hparams = Registry("hparams")
-_ranged_hparams = Registry("ranged hparams", _check_ranged_hparams)
-_metrics = Registry("metrics", _check_metric)
+class Registries:
+    """All of them. `Registries.problems.remove("mine")` lets a notebook register a name anew."""
 
-register_problem = _problems.register
-register_model = _models.register
-register_hparams = _hparams.register
-register_ranged_hparams = _ranged_hparams.register
-list_problems = _problems.names
-list_models = _models.names
-list_hparams = _hparams.names
-list_ranged_hparams = _ranged_hparams.names
-list_metrics = _metrics.names
+    problems = Registry("problems", _check_problem)
+    models = Registry("models", _check_model)
+    hparams = Registry("hparams")
+    ranged_hparams = Registry("ranged hparams", _check_ranged_hparams)
+    metrics = Registry("metrics", _check_metric)
+
+
+register_problem = Registries.problems.register
+register_model = Registries.models.register
+register_hparams = Registries.hparams.register
+register_ranged_hparams = Registries.ranged_hparams.register
+list_problems = Registries.problems.names
+list_models = Registries.models.names
+list_hparams = Registries.hparams.names
+list_ranged_hparams = Registries.ranged_hparams.names
+list_metrics = Registries.metrics.names
 
 
 def register_metric(name_or_function=None, *, of="logits", feature="targets", lower_is_better=False, result=_mean):
@@ -239,7 +243,7 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
 
     def add(function):
         name = default_name(function) if function is name_or_function else name_or_function or default_name(function)
-        _metrics.register(name)(Metric(function, of, feature, lower_is_better, result))
+        Registries.metrics.register(name)(Metric(function, of, feature, lower_is_better, result))
         return function
 
     return add(name_or_function) if callable(name_or_function) else add
@@ -257,24 +261,24 @@ def problem(name: str, **kwargs) -> Problem:
         UnknownName: the name is not registered; the message names the nearest ones.
     """
     base, was_reversed, was_copy = name, False, False
-    while base.endswith(("_rev", "_copy")) and base not in _problems:
+    while base.endswith(("_rev", "_copy")) and base not in Registries.problems:
         if base.endswith("_rev"):
             twice, was_reversed, base = was_reversed, True, base.removesuffix("_rev")
         else:
             twice, was_copy, base = was_copy, True, base.removesuffix("_copy")
         if twice:
             raise UserError(f"problem {shown(name)}: a suffix is given twice. Expected <problem>[_copy][_rev].")
-    return _problems.get(base)(was_reversed=was_reversed, was_copy=was_copy, **kwargs)
+    return Registries.problems.get(base)(was_reversed=was_reversed, was_copy=was_copy, **kwargs)
 
 
 def model(name: str) -> type[SequenceModel]:
     """Returns the `keras.Model` subclass of that name. Raises `UnknownName`."""
-    return _models.get(name)
+    return Registries.models.get(name)
 
 
 def hparams(name: str) -> HParams:
     """Returns a fresh `HParams` of that set, safe to change. Raises `UnknownName`."""
-    made = _hparams.get(name)()
+    made = Registries.hparams.get(name)()
     if made is None:
         raise TypeError(f"hparams set {name!r} returned None: its function must return the HParams.")
     return made
@@ -282,23 +286,23 @@ def hparams(name: str) -> HParams:
 
 def ranged_hparams(name: str) -> Callable:
     """Returns the function of that name, which fills a `RangedHParams`, as in tensor2tensor. Raises `UnknownName`."""
-    return _ranged_hparams.get(name)
+    return Registries.ranged_hparams.get(name)
 
 
 def metric(name: str) -> Metric:
     """Returns the `Metric` of that name. Raises `UnknownName`."""
-    return _metrics.get(name)
+    return Registries.metrics.get(name)
 
 
 def help_string() -> str:
     """Returns every registered name, grouped by kind and first word, as `--registry_help` prints it."""
     lines = []
     for title, registry in (
-        ("Models", _models),
-        ("HParams", _hparams),
-        ("RangedHParams", _ranged_hparams),
-        ("Problems", _problems),
-        ("Metrics", _metrics),
+        ("Models", Registries.models),
+        ("HParams", Registries.hparams),
+        ("RangedHParams", Registries.ranged_hparams),
+        ("Problems", Registries.problems),
+        ("Metrics", Registries.metrics),
     ):
         lines.append(f"{title}:")
         groups = {}

@@ -21,7 +21,7 @@ def fake_problem():
     """A problem registered as `my_fake` for one test."""
     registry.register_problem("my_fake")(Fake)
     yield "my_fake"
-    registry._problems.remove("my_fake")
+    registry.Registries.problems.remove("my_fake")
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,7 @@ def test_default_names_are_tensor2tensors(name, expected):
 
 
 def test_decorators_work_bare_empty_and_with_a_name():
-    entries = Registry("hparams")
-    entries._loaded = True  # no built-in ones
+    entries = Registry("some")
 
     @entries.register
     def bare_set():
@@ -127,7 +126,7 @@ def test_a_set_that_returns_nothing_is_a_bug_of_its_author():
         with pytest.raises(TypeError, match="must return the HParams"):
             registry.hparams("forgetful")
     finally:
-        registry._hparams.remove("forgetful")
+        registry.Registries.hparams.remove("forgetful")
 
 
 def test_help_string_lists_every_name_under_its_first_word():
@@ -174,7 +173,7 @@ def usr_dir(tmp_path):
 
     yield make
     for name in set(registry.list_hparams()) - set(sets):
-        registry._hparams.remove(name)
+        registry.Registries.hparams.remove(name)
     for module in [name for name in sys.modules if name.split(".")[0] == folder.name]:
         del sys.modules[module]
 
@@ -274,7 +273,7 @@ def test_usr_dir_that_ends_or_interrupts_is_an_error(usr_dir, text, cause):
 @pytest.mark.parametrize("hook", ["packed_length", "decode_hooks"])
 def test_what_a_ported_problem_says_in_vain_is_told(hook, caplog):
     registry.register_problem("my_fake_too")(type("Ported", (Fake,), {hook: property(lambda self: 256)}))
-    registry._problems.remove("my_fake_too")
+    registry.Registries.problems.remove("my_fake_too")
     assert f"my_fake_too: {hook} of tensor2tensor's Problem: nothing here reads that" in caplog.text
 
 

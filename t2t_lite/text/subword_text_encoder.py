@@ -40,7 +40,7 @@ class SubwordTextEncoder(TextEncoder):
         self._pieces = read_pieces(self._file, path)
         self._ids = {piece: i for i, piece in enumerate(self._pieces) if piece}
         self._longest = max(map(len, self._ids))
-        self._alphabet = {character for piece in self._pieces for character in piece} | _ESCAPES
+        self.alphabet = {character for piece in self._pieces for character in piece} | _ESCAPES
         self._tokens = WordCache(self._encode_token)
         super().__init__(len(self._pieces))
 
@@ -54,7 +54,7 @@ class SubwordTextEncoder(TextEncoder):
         return [i for token in tokenize(text) for i in self._tokens[token]]
 
     def _encode_token(self, token):
-        ids = self._spell(escape(token, self._alphabet))
+        ids = self._spell(escape(token, self.alphabet))
         if ids is None:  # a character that occurs only in longer pieces, on which tensor2tensor fails
             ids = self._spell(escape(token, {piece for piece in self._ids if len(piece) == 1}))
         return ids
@@ -100,7 +100,7 @@ class SubwordTextEncoder(TextEncoder):
     def _graph(self):
         from t2t_lite.text.subword_graph import SubwordGraph
 
-        return SubwordGraph(self._pieces, self._ids, self._alphabet)
+        return SubwordGraph(self._pieces, self._ids, self.alphabet)
 
     def __getstate__(self):
         return {name: value for name, value in self.__dict__.items() if name != "_graph"}

@@ -70,7 +70,7 @@ def train_sentencepiece(
             character_coverage=character_coverage,
             byte_fallback=True,
             user_defined_symbols=list(user_defined_symbols),
-            **_normalization(normalization, folder),
+            **normalization_options(normalization, folder),
         )
     _write(_without_traces(model), model_prefix)
 
@@ -202,7 +202,7 @@ def _check_symbols(symbols, model_prefix, separators):
         )
 
 
-def _normalization(name, folder):
+def normalization_options(name, folder):
     """Returns SentencePiece's options. The model file contains the rule, so serving normalises as training did."""
     if name != "identity":
         return {"normalization_rule_name": name}

@@ -291,12 +291,12 @@ class SentencePieceEncoder(TextEncoder):
 
     def encode(self, text):
         """Returns the ids of a string, without EOS."""
-        if not self._is_by_word or BLANK in text:
+        if not self.is_by_word or BLANK in text:
             return self._processor.encode(text)
         return list(itertools.chain.from_iterable(map(self._words.__getitem__, text.split(" "))))
 
     @functools.cached_property
-    def _is_by_word(self):
+    def is_by_word(self):
         """Whether words can be encoded one by one, so that the ids of frequent words can be cached.
 
         This holds if no piece spans a space and the normalisation acts on single characters, as in the models of

@@ -81,23 +81,23 @@ def test_one_stream_over_two_splits_with_a_limit(tmp_path):
 def test_chunks_that_are_there_are_not_written_again(tmp_path, monkeypatch):
     folder = tmp_path / "d"
     options = {"runner": "DirectRunner", "direct_num_workers": 1}
-    deal, dealt = sharding._deal, []
+    check, checked = sharding.check_examples, []
 
-    def full(count, shards, seed):
-        dealt.append(seed)
-        if seed.endswith(" 3"):
+    def full(examples, features):
+        checked.append(len(examples))
+        if len(checked) == 4:
             raise OSError(28, "No space left on device")
-        return deal(count, shards, seed)
+        check(examples, features)
 
-    monkeypatch.setattr(sharding, "_deal", full)
+    monkeypatch.setattr(sharding, "check_examples", full)
     with pytest.raises(OSError, match="No space"):
         generated(folder, beam_options=options)
     before = len(list(folder.glob("*chunk-?????.json")))
-    assert before == len(dealt) - 1 > 0
-    dealt.clear()
-    monkeypatch.setattr(sharding, "_deal", lambda *arguments: dealt.append(arguments) or deal(*arguments))
+    assert before == len(checked) - 1 > 0
+    checked.clear()
+    monkeypatch.setattr(sharding, "check_examples", lambda *given: checked.append(given) or check(*given))
     finished = generated(folder, beam_options=options)
-    assert len(dealt) == 7 - before  # 400 samples in chunks of 64
+    assert len(checked) == 7 - before  # 400 samples in chunks of 64
     assert finished == generated(tmp_path / "local")
 
 

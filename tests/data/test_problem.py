@@ -1,10 +1,11 @@
+import json
 import pathlib
 from types import SimpleNamespace
 
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import generation, sharding
+from t2t_lite.data import sharding
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem, TranslateProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
@@ -232,14 +233,19 @@ def test_stopped_generation_is_taken_up_again(tmp_path, toy_dir, monkeypatch):
     assert files_in(folder) == files_in(toy_dir)
 
 
-def test_what_another_stopped_request_learned_is_not_used(tmp_path, toy_dir, monkeypatch):
-    folder = str(tmp_path)
+def generate_until_shards(monkeypatch, folder, **attributes):
+    """Generates a ToyText with these attributes, and stops before it writes shards."""
     with monkeypatch.context() as context:
-        context.setattr(ToyText, "count", 30)  # another vocabulary under the same name
-        context.setattr(ToyText, "random_seed", 5)
+        for name, value in attributes.items():
+            context.setattr(ToyText, name, value)
         context.setattr(sharding, "write_shards", lambda *args, **kwargs: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             ToyText().generate_data(folder, folder)
+
+
+def test_what_another_stopped_request_learned_is_not_used(tmp_path, toy_dir, monkeypatch):
+    folder = str(tmp_path)
+    generate_until_shards(monkeypatch, folder, count=30, random_seed=5)  # another vocabulary under the same name
     assert (tmp_path / "vocab.toy_text.300.model").read_bytes() != files_in(toy_dir)["vocab.toy_text.300.model"]
     ToyText().generate_data(folder, folder)
     assert files_in(folder) == files_in(toy_dir)
@@ -247,26 +253,21 @@ def test_what_another_stopped_request_learned_is_not_used(tmp_path, toy_dir, mon
 
 def test_what_an_older_module_of_the_problem_has_begun_is_not_continued(tmp_path, monkeypatch, caplog):
     folder = str(tmp_path)
-    with monkeypatch.context() as context:
-        context.setattr(generation, "_source", lambda problem: "older")
-        context.setattr(sharding, "write_shards", lambda *args, **kwargs: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            ToyText().generate_data(folder, folder)
+    generate_until_shards(monkeypatch, folder)
+    (begun,) = tmp_path.glob("*.begun")
+    said = json.loads(begun.read_text())
+    assert len(said["source"]) == 64
+    begun.write_text(json.dumps(said | {"source": "older"}))
     with caplog.at_level("INFO", logger="t2t_lite"):
         ToyText().generate_data(folder, folder)
     assert "replacing the unfinished output of another request" in caplog.text
-    assert len(generation._source(ToyText())) == 64
 
 
 def test_a_vocabulary_of_the_users_own_is_used_and_kept(tmp_path, monkeypatch):
     folder = str(tmp_path)
     subwords.train_sentencepiece(["the text of the user"] * 9, folder + "/vocab.toy_text.300", 275)
     own = (tmp_path / "vocab.toy_text.300.model").read_bytes()
-    with monkeypatch.context() as context:
-        context.setattr(ToyText, "random_seed", 5)
-        context.setattr(sharding, "write_shards", lambda *args, **kwargs: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            ToyText().generate_data(folder, folder)
+    generate_until_shards(monkeypatch, folder, random_seed=5)
     ToyText().generate_data(folder, folder)
     assert (tmp_path / "vocab.toy_text.300.model").read_bytes() == own
     assert ToyText().manifest(folder)["vocabulary"]["inputs"]["size"] == 275
@@ -384,7 +385,7 @@ def test_a_problem_of_a_user_is_registered_and_found():
     try:
         assert registry.problem("toy_registered_rev").full_name == "toy_registered_rev"
     finally:
-        registry._problems.remove("toy_registered")
+        registry.Registries.problems.remove("toy_registered")
 
 
 def test_only_two_texts_are_swapped():

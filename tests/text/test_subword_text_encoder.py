@@ -92,7 +92,7 @@ def test_any_text_comes_back(encoder):
         ids = encoder.encode(text)
         assert encoder.decode(ids) == text and other.encode(text) == ids
         assert all(2 <= i < encoder.vocab_size for i in ids)
-        assert "".join(encoder.pieces(ids)) == "".join(escape(token, encoder._alphabet) for token in tokenize(text))
+        assert "".join(encoder.pieces(ids)) == "".join(escape(token, encoder.alphabet) for token in tokenize(text))
 
 
 def random_texts(count, seed):

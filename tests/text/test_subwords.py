@@ -41,7 +41,7 @@ def learned_from_lines(lines, folder, size, normalization, symbols, coverage):
         bos_id=-1,
         user_defined_symbols=list(symbols),
         minloglevel=2,
-        **subwords._normalization(normalization, str(folder)),
+        **subwords.normalization_options(normalization, str(folder)),
     )
     return sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
 

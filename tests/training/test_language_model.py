@@ -32,7 +32,7 @@ def digits(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("digits"))
     registry.problem(NAME).generate_data(folder, folder)
     yield folder
-    registry._problems.remove(NAME)
+    registry.Registries.problems.remove(NAME)
 
 
 def test_transformer_means_the_decoder_alone_on_a_language_model_problem(digits, caplog):
@@ -104,7 +104,7 @@ def test_a_language_is_learned_to_within_a_hundredth_of_its_entropy(tmp_path):
         settings["local_eval_frequency"] = 1000
         metrics = trainer(str(tmp_path), tmp_path / "run", hparams, evaluates=True, **settings).train(1000)
     finally:
-        registry._problems.remove("brackets")
+        registry.Registries.problems.remove("brackets")
     texts, nats = zip(*brackets(*splits[DatasetSplit.EVAL]), strict=True)
     entropy = sum(nats) / sum(len(text) + 1 for text in texts)  # per token, the end included
     assert 0.995 < metrics["loss"] / entropy < 1.01
