@@ -104,7 +104,7 @@ def bucketed(paths):
         tf.data.Dataset.from_tensor_slices(paths)
         .shuffle(len(paths), seed=SEED)
         .interleave(tf.data.TFRecordDataset, cycle_length=8, block_length=16, num_parallel_calls=tf.data.AUTOTUNE)
-        .shuffle(batching._pool_size(reader, _hparams(), MAX_LENGTH), seed=SEED)
+        .shuffle(batching.usual_pool_size(reader, _hparams(), MAX_LENGTH), seed=SEED)
         .repeat()
         .map(parse, num_parallel_calls=tf.data.AUTOTUNE)
         .filter(lambda example: longer(example) <= MAX_LENGTH)

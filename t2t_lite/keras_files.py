@@ -10,7 +10,7 @@ import importlib
 import importlib.abc
 import sys
 
-_MODULES = {
+MODULES = {
     "t2t_lite.layers": (
         "Dropout", "FeedForward", "LSTMStack", "LayerMix", "LayerNormalization", "LearnedPositionEmbedding",
         "LeftRelativeAttention",
@@ -54,7 +54,7 @@ def register():
 
 def _register_stand_ins():
     objects = sys.modules["keras"].saving.get_custom_objects()
-    for module, names in _MODULES.items():
+    for module, names in MODULES.items():
         for name in names:
             objects.setdefault(f"t2t_lite>{name}", _StandIn(module, name))
 

@@ -71,14 +71,14 @@ def test_compiled_models_load_and_train_on(files, imports, optimizers):
 
 def test_every_registered_class_has_a_stand_in():
     """Of all modules that Keras would find one in."""
-    for name in keras_files._MODULES:
+    for name in keras_files.MODULES:
         __import__(name)
     registered = {
         name.removeprefix("t2t_lite>"): value
         for name, value in keras.saving.get_custom_objects().items()
         if name.startswith("t2t_lite>")
     }
-    listed = {name for names in keras_files._MODULES.values() for name in names}
+    listed = {name for names in keras_files.MODULES.values() for name in names}
     assert listed == {*registered}
     assert all(isinstance(value, type) for value in registered.values())  # the classes have come in their place
 
@@ -94,7 +94,7 @@ def test_the_sources_register_no_other_class():
                 r'^@keras\.saving\.register_keras_serializable\("t2t_lite"\)\nclass (\w+)', path.read_text(), re.M
             )
         }
-    assert found == {name for names in keras_files._MODULES.values() for name in names}
+    assert found == {name for names in keras_files.MODULES.values() for name in names}
 
 
 def test_the_package_imports_neither_keras_nor_tensorflow():

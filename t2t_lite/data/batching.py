@@ -33,7 +33,7 @@ _BATCHES_IN_POOL = 100  # with fewer than about 50, fill falls (last batch, mixe
 _SMALLEST_POOL = 2**13
 _BATCHES_AHEAD = 8
 _SAMPLE = 2**13  # records that are read to estimate the mean length
-_STATE_BYTES = 45 * 2**20  # of the iterator in a checkpoint, estimated by `_pool_size`; measured: 4/5 of it
+_STATE_BYTES = 45 * 2**20  # of the iterator in a checkpoint, estimated by `usual_pool_size`; measured: 4/5 of it
 
 
 def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_size=None, shuffle=True):
@@ -74,7 +74,7 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
     """
     seed, longest = hparams.random_seed, _longest(problem, hparams)
     reader = ExampleReader(problem, hparams, "train", paths, encoders)
-    pool_size = pool_size or _pool_size(reader, hparams, longest)
+    pool_size = pool_size or usual_pool_size(reader, hparams, longest)
     resample = lambda number, pool: pool  # noqa: E731
     if hparams.bpe_dropout:
         resample = _resampler(problem, hparams, encoders, ladder.widest if ladder else dict.fromkeys(encoders, longest))
@@ -188,7 +188,7 @@ def _shuffled(dataset, buffer_size, seed, number):
     return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
 
 
-def _pool_size(reader, hparams, longest):
+def usual_pool_size(reader, hparams, longest):
     """Returns the number of examples in a pool, estimated from the first records of some files."""
     sample = _interleaved(tf.data.Dataset.from_tensor_slices(reader.paths))
     with reader.naming_damage():

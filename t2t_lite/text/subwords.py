@@ -17,7 +17,7 @@ RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every v
 LONGEST_SYMBOL = 100
 _LOGGER = logging.getLogger("t2t_lite")
 # Characters that "identity" turns into spaces; such a rule cannot contain NUL.
-_BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
+BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 
 
 def is_symbol(symbol):
@@ -60,7 +60,7 @@ def train_sentencepiece(
             or a symbol contains a space, occurs twice or is reserved.
     """
     # Tabs separate words from counts below, so they must separate words here, whatever the normalisation.
-    separators = {code: " " for code in _BLANKS} if normalization == "identity" else {9: " "}
+    separators = {code: " " for code in BLANKS} if normalization == "identity" else {9: " "}
     _check_symbols(user_defined_symbols, model_prefix, separators)
     counts = count_words(lines, separators)
     with tempfile.TemporaryDirectory() as folder, trainer_errors(vocab_size, model_prefix):
@@ -208,7 +208,7 @@ def normalization_options(name, folder):
         return {"normalization_rule_name": name}
     path = os.path.join(folder, "rule.tsv")
     with open(path, "w", encoding="utf-8") as file:
-        file.writelines(f"{code:X}\t20\n" for code in _BLANKS)
+        file.writelines(f"{code:X}\t20\n" for code in BLANKS)
     return {"normalization_rule_tsv": path}
 
 

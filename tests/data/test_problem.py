@@ -1,6 +1,7 @@
 import json
 import pathlib
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -219,27 +220,20 @@ def test_another_request_over_finished_data_is_refused(toy_dir):
 
 def test_stopped_generation_is_taken_up_again(tmp_path, toy_dir, monkeypatch):
     folder = str(tmp_path)
-
-    def stop(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as context:
-        context.setattr(sharding, "write_shards", stop)
-        with pytest.raises(KeyboardInterrupt):
-            ToyText().generate_data(folder, folder)
+    generate_until_shards(monkeypatch, folder, KeyboardInterrupt)
     with pytest.raises(UserError, match=r"no such records. Run: t2t-datagen --problem=toy_text --data_dir="):
         ToyText().shard_paths(folder, DatasetSplit.TRAIN)
     ToyText().generate_data(folder, folder)
     assert files_in(folder) == files_in(toy_dir)
 
 
-def generate_until_shards(monkeypatch, folder, **attributes):
-    """Generates a ToyText with these attributes, and stops before it writes shards."""
+def generate_until_shards(monkeypatch, folder, error=OSError, **attributes):
+    """Generates a ToyText with these attributes, until an error before it writes shards."""
     with monkeypatch.context() as context:
         for name, value in attributes.items():
             context.setattr(ToyText, name, value)
-        context.setattr(sharding, "write_shards", lambda *args, **kwargs: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
+        context.setattr(sharding, "write_shards", mock.Mock(side_effect=error))
+        with pytest.raises(error):
             ToyText().generate_data(folder, folder)
 
 

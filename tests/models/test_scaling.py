@@ -35,7 +35,7 @@ def value(text, name):
 @pytest.mark.slow
 def test_the_bytes_are_those_of_the_collective_in_the_graph_of_a_step():
     step = make_step(settings("adam", accumulation=2, more=",dtype_policy=mixed_bfloat16"), replicas=2)
-    operations = step._step.get_concrete_function().graph.get_operations()
+    operations = step.graph().get_operations()
     packed = [op.inputs[0].op for op in operations if op.type == "CollectiveReduceV2"]
     assert len(packed) == 2
     for buffer in packed:

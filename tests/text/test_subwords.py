@@ -14,7 +14,7 @@ from t2t_lite.text import subwords, vocabulary
 from t2t_lite.text.word_counts import count_words
 from tests.data import corpus
 
-_SEPARATORS = {code: " " for code in subwords._BLANKS}
+_SEPARATORS = {code: " " for code in subwords.BLANKS}
 
 
 def odd_lines(count=1500):
