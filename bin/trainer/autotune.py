@@ -71,6 +71,7 @@ def _checked(flags, inexact):
     from t2t_lite.autotune.journal import import_optuna
     from t2t_lite.autotune.objective import choose_objective
     from t2t_lite.ranged_hparams import RangedHParams
+    from t2t_lite.runs.directory import check_meaning
 
     import_optuna()
     where, ranges = f"--hparams_range={flags.hparams_range}", RangedHParams()
@@ -79,6 +80,7 @@ def _checked(flags, inexact):
         raise UserError(f"--hparams: {sorted(both)[0]} is varied by {where}. Leave it out.")
     base = make_trainer(flags, inexact, flags.output_dir, flags.random_seed)
     ranges.check(base.hparams, where)
+    check_meaning(ranges.ranges, registry.model(base.model), where)
     problem = registry.problem(base.problem)
     wanted = flags.autotune_objective, flags.autotune_maximize, flags.best_checkpoint_metric
     objective = choose_objective(problem, base.hparams, *wanted)

@@ -104,9 +104,7 @@ def run_hparams(before, hparams_set=None, changes="", *, model=None, random_seed
         hparams = registry.hparams(hparams_set).of_model(model_class).parse(changes)
     else:
         hparams = parse_changes(hparams_of(before), changes)
-    if issubclass(model_class, SequenceModel):
-        with located("--hparams"):
-            model_class.check_has(parse_assignments(changes, "--hparams"))
+    check_meaning(parse_assignments(changes, "--hparams"), model_class, "--hparams")
     if random_seed is not None:
         hparams.random_seed = random_seed
     if mixed_precision:
@@ -116,6 +114,13 @@ def run_hparams(before, hparams_set=None, changes="", *, model=None, random_seed
             )
         hparams.dtype_policy = "mixed_bfloat16"
     return hparams
+
+
+def check_meaning(names, model_class, where):
+    """Raises `UserError` if a hyperparameter of these names means nothing to a model; `where` is named in it."""
+    if issubclass(model_class, SequenceModel):
+        with located(where):
+            model_class.check_has(names)
 
 
 def parse_changes(hparams, changes):

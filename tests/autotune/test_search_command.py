@@ -27,6 +27,11 @@ def wrong_range(rhp):
     rhp.set_float("label_smothing", 0.0, 0.1)
 
 
+@registry.register_ranged_hparams
+def range_of_another_model(rhp):
+    rhp.set_int("num_heads", 1, 4)
+
+
 @pytest.fixture
 def command(data_dir, tmp_path, capsys):
     """Searches by t2t-trainer with runs of four steps; returns its exit status and what it printed."""
@@ -161,6 +166,10 @@ def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
             ["--autotune_objective=metrics-x/token_acuracy", "Nearest: token_accuracy"],
         ),
         (["--hparams_range=tiny_range", "--autotune_maximize"], ["--autotune_maximize=true: of loss less is better"]),
+        (
+            ["--hparams_range=range_of_another_model", "--model=lstm_lm", "--hparams=batch_size=64"],
+            ["--hparams_range=range_of_another_model: num_heads means nothing to the model LSTMLanguageModel"],
+        ),
         (["--hparams_range=tiny_range", "--best_checkpoint_metric=none"], ["compares the best models"]),
         (
             ["--hparams_range=tiny_range", "--autotune_parallel_trials=2", "--autotune_objective=x/token_acuracy"],
