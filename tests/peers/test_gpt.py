@@ -44,10 +44,10 @@ def both(request, tmp_path_factory):
     for name, weight in model.named_parameters():  # no weight is at a value that hides a mistake
         torch.nn.init.normal_(weight, mean=float("ln" in name and "weight" in name), std=0.3)
     model.save_pretrained(made / "theirs")
-    for name in ("vocab.json", "merges.txt"):
-        os.rename(f"{folder}/{name}", made / "theirs" / name)
+    tokenizer = tokenizer_class(f"{folder}/vocab.json", f"{folder}/merges.txt")
+    tokenizer.save_pretrained(made / "theirs")
+    assert not {"vocab.json", "merges.txt"} & set(os.listdir(made / "theirs"))  # tokenizer.json holds it
     import_hugging_face(str(made / "theirs"), str(made / "run"))
-    tokenizer = tokenizer_class(str(made / "theirs" / "vocab.json"), str(made / "theirs" / "merges.txt"))
     return t2t_lite.load(str(made / "run")), model, tokenizer
 
 
