@@ -74,12 +74,7 @@ def _found(folder, made):
     """Returns the Published of a folder, whose file is there or is written into the folder `made`."""
     sentencepiece, whole, config = (os.path.join(folder, name) for name in (albert_vocabulary.FILE, _WHOLE, _CONFIG))
     said = files.read_json(whole, _SCHEMA) if files.exists(whole) else None
-    settings = files.read_json(config, _CONFIG_SCHEMA) if files.exists(config) else {}
-    settings = {name: value for name, value in settings.items() if value is not None}
-    expected = settings_of(said, whole) if said else {}
-    for name, value in expected.items():
-        if settings.get(name, value) != value:
-            raise UserError(f"{config}: {name}={settings[name]}, but by {whole} it is {value}. Expected the same.")
+    settings = _settings(config, said, whole)
     kind = next((kind for kind, names in _FILES.items() if files.exists(os.path.join(folder, names[0]))), None)
     if kind is None:
         if files.exists(sentencepiece):
@@ -94,16 +89,26 @@ def _found(folder, made):
             raise UserError(f"{whole}: a vocabulary of the kind {kind}. Expected {', '.join(_FILES)} or {_UNIGRAM}.")
         for name, content in zip(_FILES[kind], _contents(said["model"]), strict=True):
             files.write_bytes(os.path.join(made, name), content.encode())
-        files.write_bytes(os.path.join(made, _CONFIG), json.dumps(settings | expected).encode())
+        files.write_bytes(os.path.join(made, _CONFIG), json.dumps(settings).encode())
         folder = made
     if kind == "BPE" and settings.get("add_prefix_space"):
         raise UserError(f"{config}: add_prefix_space=True. Expected false: no space is put before texts here.")
     encoder = open_encoder(os.path.join(folder, _FILES[kind][0]))
-    if kind == "WordPiece" and expected.get("do_lower_case", encoder.lower) != encoder.lower:
+    if kind == "WordPiece" and settings.get("do_lower_case", encoder.lower) != encoder.lower:
         raise UserError(
             f"{whole}: lowercase={not encoder.lower}, against the pieces. Expected do_lower_case in {config}, too."
         )
     return published(encoder)
+
+
+def _settings(config, said, whole):
+    """Returns what `tokenizer_config.json` says, and `tokenizer.json`. Raises `UserError` where they disagree."""
+    found = files.read_json(config, _CONFIG_SCHEMA) if files.exists(config) else {}
+    found = {name: value for name, value in found.items() if value is not None}
+    for name, value in (settings_of(said, whole) if said else {}).items():
+        if found.setdefault(name, value) != value:
+            raise UserError(f"{config}: {name}={found[name]}, but by {whole} it is {value}. Expected the same.")
+    return found
 
 
 def _of_albert(settings, model, path, made):
