@@ -7,6 +7,7 @@ that was asked for, so that later commands need only `--data_dir=D`. docs/langua
 """
 
 import itertools
+import operator
 import types
 
 from t2t_lite import registry
@@ -83,10 +84,10 @@ class LanguagemodelOwnCharacters(OwnFiles, ChoppedTextProblem):
         """Yields the documents of a split's files."""
         self.read_config(data_dir)
         for facts in self.files_of(dataset_split):
-            lines = self.filepath_to_unicode_strings(facts["path"])
-            for is_border, document in itertools.groupby(lines, lambda line: line.strip() == END_TOKEN):
+            parts = _with_borders(self.filepath_to_unicode_strings(facts["path"]))
+            for is_border, document in itertools.groupby(parts, operator.itemgetter(0)):
                 if not is_border:
-                    yield document
+                    yield (part for _, part in document)
 
 
 @registry.register_problem
@@ -119,3 +120,11 @@ class LanguagemodelOwn(OwnVocabulary, LanguagemodelOwnCharacters):
         """
         vocabulary = self.vocabulary_config(vocab_size, vocab_type, vocab_from, max_samples_for_vocab)
         self._configure(train_files, dev_files, test_files, sequence_length, **vocabulary)
+
+
+def _with_borders(parts):
+    """Yields (whether it is a border between documents, part) of the lines of a text; a long line comes in parts."""
+    begins_a_line = True
+    for part in parts:
+        yield begins_a_line and part.strip() == END_TOKEN, part
+        begins_a_line = part.endswith("\n")

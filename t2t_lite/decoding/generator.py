@@ -10,8 +10,8 @@ import numpy as np
 from t2t_lite.decoding.scoring import GivenTargets, TargetScore, log_probs_of_targets, token_log_probs
 from t2t_lite.decoding.search.searcher import SearchResult
 from t2t_lite.decoding.text_model import Hypotheses, TextModel
-from t2t_lite.decoding.texts import check_texts
-from t2t_lite.errors import UserError, located
+from t2t_lite.decoding.texts import check_list, check_text, valid_unicode
+from t2t_lite.errors import UserError, located, shown
 from t2t_lite.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.search_options import SearchOptions
 
@@ -131,6 +131,7 @@ class Generator(TextModel):
 
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a prompt or a text. Raises `UserError` for a text outside the vocabulary."""
+        text = valid_unicode(text)
         return self.encoders["targets"].encode(self.problem.input_text(text) if self.problem else text)
 
     def score(
@@ -151,7 +152,7 @@ class Generator(TextModel):
         Raises:
             UserError: a text is too long for the model, or an id is not in the vocabulary.
         """
-        every = self._ids(texts, "text")
+        every = [ids for _, ids in self._read(texts, "text")]
         for number, ids in enumerate(every, 1):
             if len(ids) > (self.max_length or len(ids)):
                 raise UserError(
@@ -169,16 +170,16 @@ class Generator(TextModel):
         """Yields the parts of `stream`."""
         # The end of what is known so far may be half a character, or the beginning of a stop string.
         unsure = max(map(len, options.stop), default=1) - 1
-        ids, shown = [], 0
+        ids, told = [], 0
         for i in self.searcher.stream(prompt.ids, options):
             ids.append(i)
             found = self.hypothesis(prompt.text, SearchResult(ids, 0.0, False), options.stop, prompt.ids)
             sure = len(found.text) if found.ended else len(found.text.rstrip("\ufffd")) - unsure
-            if sure > shown:
-                yield found.text[shown:sure]
-                shown = sure
+            if sure > told:
+                yield found.text[told:sure]
+                told = sure
         if ids:
-            yield found.text[shown:]
+            yield found.text[told:]
 
     def _options(self, given, max_new_tokens):
         """Returns the SearchOptions."""
@@ -199,36 +200,29 @@ class Generator(TextModel):
         if max_prompt_length is not None:
             longest = typed_value("max_prompt_length", max_prompt_length, int, Range(1, longest))
         prompts = []
-        for number, (text, ids) in enumerate(zip(texts, self._ids(texts, "prompt"), strict=True), 1):
+        for number, (text, ids) in enumerate(self._read(texts, "prompt"), 1):
             kept = ids if longest is None else ids[-longest:]
             if len(ids) > len(kept) and max_prompt_length is None:
                 raise UserError(
                     f"prompt {number}: {len(ids):,} ids. The model reads {self.max_length:,}, the continuation "
                     f"included. Shorten it to at most {longest:,}, or let max_prompt_length cut off its beginning."
                 )
-            shown = text if isinstance(text, str) else self.encoders["targets"].decode(ids)
-            prompts.append(_Prompt(shown, kept, len(ids) > len(kept)))
+            if not isinstance(text, str):
+                text = self.encoders["targets"].decode(ids)
+            prompts.append(_Prompt(text, kept, len(ids) > len(kept)))
         return prompts
 
-    def _ids(self, texts, what):
-        """Returns the ids of texts, or checks them where they are ids; `what` is what errors call one text."""
-        if not isinstance(texts, list | tuple):
-            check_texts(texts)  # says what is wrong
-        is_ids = [isinstance(text, list | tuple | np.ndarray) for text in texts]
-        checked = check_texts(["" if given else text for given, text in zip(is_ids, texts, strict=True)])
-        encoder, every = self.encoders["targets"], []
-        for number, (text, given) in enumerate(zip(checked, is_ids, strict=True), 1):
-            with located(f"{what} {number}"):
-                if not given:
-                    every.append(self.encode(text))
-                    continue
-                ids = [int(i) for i in texts[number - 1]]
-                if wrong := [i for i in ids if not 0 < i < encoder.vocab_size]:
-                    raise UserError(
-                        f"id {wrong[0]} is outside the vocabulary. Expected from 1 to {encoder.vocab_size - 1:,}."
-                    )
-                every.append(ids)
-        return every
+    def _read(self, texts, what):
+        """Yields (text, ids) of texts and of lists of ids, which are checked; `what` is what errors call one."""
+        check_list(texts)
+        for number, text in enumerate(texts, 1):
+            if isinstance(text, list | tuple | np.ndarray):
+                with located(f"{what} {number}"):
+                    yield text, _ids(text, self.encoders["targets"].vocab_size)
+            else:
+                text = check_text(text, number - 1)
+                with located(f"{what} {number}"):
+                    yield text, self.encode(text)
 
     def _hypothesis(self, prompt, result, options, token_scores):
         return self.hypothesis(prompt.text, result, options.stop, prompt.ids, token_scores=token_scores)
@@ -254,3 +248,16 @@ class _Prompt:
     text: str
     ids: list
     truncated: bool
+
+
+def _ids(given, vocab_size):
+    """Returns ids as a list of int. Raises `UserError` unless they are whole numbers, each in the vocabulary."""
+    try:
+        ids = np.asarray(given if len(given) else np.zeros(0, int))
+    except ValueError:  # lists of unequal lengths
+        ids = np.zeros(0)
+    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+        raise UserError(f"{shown(given)}: expected a text, or a list of ids, whole numbers.")
+    if wrong := [i for i in ids.tolist() if not 0 < i < vocab_size]:
+        raise UserError(f"id {wrong[0]} is outside the vocabulary. Expected from 1 to {vocab_size - 1:,}.")
+    return ids.tolist()

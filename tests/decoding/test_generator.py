@@ -124,8 +124,15 @@ def test_prompts_may_be_ids_which_are_in_the_vocabulary():
     for wrong in (0, 11, -1):
         with pytest.raises(UserError, match=f"prompt 1: id {wrong} is outside the vocabulary. Expected from 1 to 10"):
             generator.generate([[2, wrong]])
+    for wrong in ([1.7], [True], ["a"], [[2, 3]], [[2], [3, 4]]):
+        with pytest.raises(UserError, match=r"text 2: .* expected a text, or a list of ids, whole numbers"):
+            generator.score(["a", wrong])
     with pytest.raises(TypeError, match="must be a list of str, received one str"):
         generator.generate("abba")
+    given = [np.array([2, 3]), [], "abba"]
+    assert [len(one.token_log_probs) for one in generator.score(given)] == [2, 0, 4]
+    assert generator.score(iter(given)) == generator.score(given)
+    assert len(generator.generate((text for text in given), max_new_tokens=1)) == 3
 
 
 @pytest.mark.slow

@@ -52,6 +52,14 @@ def test_a_text_comes_back_and_later_commands_need_the_folder_alone(tmp_path, fi
     assert encoder.vocab_size == 300 and problem.sequence_length == 20 and found[-1] == 1
 
 
+def test_the_end_of_a_line_that_is_read_in_parts_is_no_border(tmp_path, files):
+    line = "x" * 2**16 + "<|endoftext|>\n"
+    files["dev_files"] = [write(tmp_path / "long", f"{line}<|endoftext|>\nrest")]
+    problem = generated(CHARACTERS, tmp_path / "d", sequence_length=512, **files)
+    found, text = ids(problem, tmp_path / "d", DatasetSplit.EVAL), ByteTextEncoder()
+    assert found == [*text.encode(line), 1, *text.encode("rest"), 1]
+
+
 def test_subwords_lose_white_space_alone(tmp_path, files):
     files["dev_files"] = files["train_files"]
     problem = generated("languagemodel_own", tmp_path, vocab_type="subwords", vocab_size=310, **files)
