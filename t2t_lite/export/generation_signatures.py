@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.search.adapters import decodable
-from t2t_lite.decoding.search.beam_search import beam_search
+from t2t_lite.decoding.search.beam_search import PAD_ID, beam_search
 from t2t_lite.decoding.search.sampling import sample
-from t2t_lite.decoding.search.stop_strings import stop_table
+from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.reading import TEXTS, encoding, longest_input
@@ -66,7 +66,7 @@ class GenerationSignatures:
         typed_value("max_input_length", self.max_input_length, int, Range(1, most))
         self._model, self._whole_model = decodable(generator.model), generator.model
         self._encoder = generator.encoders["targets"]
-        self._stops = stop_table(self._encoder, self._options.stop, continues=True) if self._options.stop else None
+        self._stops = stop_table(self._encoder, self._options.stop) if self._options.stop else None
         # One function, since it has the vocabulary's whole file as a constant.
         self._read = encoding(self._encoder)
         ids, lengths, alphas = (tf.TensorSpec([None] * rank, kind) for rank, kind in _SEARCHED)
@@ -167,7 +167,10 @@ class GenerationSignatures:
     def _search(self, prompts, limit, alpha, seeds):
         """Continues prompts int32 [batch, P]; returns {"ids" int32 [batch, T], "scores" float32 [batch]}."""
         o = self._options
-        rules = {} if self._stops is None else {"stops": tf.constant(self._stops)}
+        rules = {}
+        if self._stops is not None:
+            states = tf.where(prompts[:, 0] == PAD_ID, 0, CONTINUES)
+            rules = {"stops": tf.constant(self._stops), "stop_states": states}
         if o.no_repeat_ngram_size or o.repetition_penalty != 1:
             penalty = o.repetition_penalty if o.repetition_penalty != 1 else None
             rules |= {"no_repeat_ngram_size": o.no_repeat_ngram_size, "repetition_penalty": penalty}

@@ -28,7 +28,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.search.loops import GrowingCache, run_dropping, run_phases
 from t2t_lite.decoding.search.repetition import repetition_rules
-from t2t_lite.decoding.search.stop_strings import next_states
+from t2t_lite.decoding.search.stop_strings import first_states, next_states
 from t2t_lite.search_options import SearchOptions
 
 PAD_ID = 0
@@ -81,6 +81,7 @@ def beam_search(
     repetition_penalty=None,
     continues_inputs=False,
     stops=None,
+    stop_states=None,
     search_class=None,
 ) -> Hypotheses:
     """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
@@ -115,6 +116,7 @@ def beam_search(
         continues_inputs: Python bool, whether an output continues its input, as a prompt: its ids count for both.
         stops: int32 [S, V], the table of `stop_strings.stop_table`: a hypothesis ends as by EOS when its text contains
             one of these strings. None: there are none.
+        stop_states: int32 [B], the states of the table in which outputs begin; None: 0.
         search_class: a subclass of BeamSearch, which may change what its `run` returns; None: BeamSearch.
 
     Returns:
@@ -122,8 +124,9 @@ def beam_search(
     """
     repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, inputs if continues_inputs else None)
     search = (search_class or BeamSearch)(
-        model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id, repetition, stops
-    )
+        model, limit, beam_size, alpha, length_penalty, n_best, ends, prefix, max_length, end_id, repetition, stops,
+        stop_states,
+    )  # fmt: skip
     memory = model.encode(inputs)
     if max_length is None:
         return search.run(GrowingCache(model, memory, beam_size, search.max_length))
@@ -147,6 +150,7 @@ class BeamSearch:
         end_id,
         repetition,
         stops,
+        stop_states,
     ):
         if length_penalty not in ("gnmt", "power"):
             raise ValueError(f"`length_penalty` must be 'gnmt' or 'power', received {length_penalty!r}.")
@@ -165,7 +169,7 @@ class BeamSearch:
         self.prefix = prefix
         self.end_id = -1 if end_id is None else end_id
         self.repetition = repetition
-        self.stops = stops
+        self.stops, self.stop_states = stops, stop_states
         self.max_length = tf.maximum(tf.reduce_max(limit), 1) if max_length is None else max_length
         self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
 
@@ -200,7 +204,7 @@ class BeamSearch:
             finished=nothing,
             scores=tf.fill((batch, self.beam_size), -float("inf")),
             cache=cache,
-            matched=() if self.stops is None else tf.zeros((batch, self.beam_size), tf.int32),
+            matched=() if self.stops is None else first_states(self.stop_states, (batch, self.beam_size)),
         )
 
     def open(self, state):

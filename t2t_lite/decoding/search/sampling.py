@@ -11,7 +11,7 @@ import tensorflow as tf
 from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, Hypotheses
 from t2t_lite.decoding.search.loops import run_steps
 from t2t_lite.decoding.search.repetition import repetition_rules
-from t2t_lite.decoding.search.stop_strings import next_states
+from t2t_lite.decoding.search.stop_strings import first_states, next_states
 from t2t_lite.random_numbers import uniform_numbers
 
 # Samples of a sentence that share a cache. A larger group shares the memory's keys and values, but each sample attends
@@ -90,7 +90,8 @@ class Sampling:
         top_k: Python int, 0: all ids.
         top_p: float or float32 scalar tensor in (0, 1]; None: as 1, without the cost.
         prefix: int32 [B, P], ids that each output has to begin with, then 0; or None.
-        max_length, end_id, no_repeat_ngram_size, repetition_penalty, continues_inputs, stops: see `beam_search`.
+        max_length, end_id, no_repeat_ngram_size, repetition_penalty, continues_inputs, stops, stop_states: see
+            `beam_search`.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Sampling:
         repetition_penalty=None,
         continues_inputs=False,
         stops=None,
+        stop_states=None,
     ):
         groups = next(n for n in range(-(-num_samples // _TOGETHER), num_samples + 1) if num_samples % n == 0)
         self.model = model
@@ -123,6 +125,7 @@ class Sampling:
         prompts = tf.repeat(inputs, groups, axis=0) if continues_inputs else None
         self.repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, prompts)
         self.stops = stops
+        self.stop_states = None if stop_states is None else tf.repeat(stop_states, groups)
         static = max_length is not None
         self.batch = limit.shape[0] if static else tf.shape(limit)[0]
         self.rows = self.batch * groups
@@ -142,7 +145,7 @@ class Sampling:
             live=tf.zeros((*each, self.max_length), tf.int32),
             ended=tf.zeros(each, tf.bool),
             cache=cache,
-            matched=() if self.stops is None else tf.zeros(each, tf.int32),
+            matched=() if self.stops is None else first_states(self.stop_states, each),
         )
 
     def open(self, state):

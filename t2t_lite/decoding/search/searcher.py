@@ -18,7 +18,7 @@ from t2t_lite.decoding.search.adapters import decodable
 from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, beam_search
 from t2t_lite.decoding.search.sampling import sample, sample_step
 from t2t_lite.decoding.search.search_tree import recorded_beam_search, tree
-from t2t_lite.decoding.search.stop_strings import stop_table
+from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 
 # Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.
 _LONG = 128
@@ -195,9 +195,11 @@ class Searcher:
         arrays = {"inputs": inputs, "limit": limit, **_numbers(options)}
         if prefix_width:
             arrays["prefix"] = prefixes
-        stops = stop_table(self._encoder, options.stop, self._continues_inputs) if options.stop else None
+        stops = stop_table(self._encoder, options.stop) if options.stop else None
         if stops is not None:
             arrays["stops"] = stops
+            if self._continues_inputs:
+                arrays["stop_states"] = np.where(inputs[:, 0] == PAD_ID, 0, CONTINUES).astype("int32")
         if options.sampling:
             arrays["seeds"] = _seeds([source for source, _ in batch], rows, options.seed)
         return {name: tf.constant(array) for name, array in arrays.items()}

@@ -10,30 +10,38 @@ import functools
 import numpy as np
 import tensorflow as tf
 
+CONTINUES = 1  # the state in which the output of a row begins that continues a text
+
 
 @functools.lru_cache(maxsize=8)
-def stop_table(encoder, stops, continues=False):
+def stop_table(encoder, stops):
     """Returns the table of next states, or None if a piece's text depends on the pieces around it.
 
     Args:
         encoder: TextEncoder of the outputs.
         stops: tuple of str, none empty.
-        continues: bool, whether outputs continue a text, so that a space before the first word belongs to them.
 
     Returns:
-        int32 [S, V]. An output begins in state 0, and contains one of the strings when it reaches state S - 1.
+        int32 [S, V]. An output begins in state 0, in which a space before its first word is no part of its text; or, if
+        it continues a text, in state `CONTINUES`. It contains one of the strings when it reaches state S - 1.
     """
     pieces = encoder.piece_bytes
     if pieces is None:
         return None
     automaton = _automaton([stop.encode("utf-8", "surrogatepass") for stop in stops])
     table = _read(automaton, range(len(automaton)), pieces)
-    if continues:
-        return table
-    spaced = [i for i, piece in enumerate(pieces) if piece.startswith(b" ")]
-    bare = {i: pieces[i][1:] for i in spaced if not encoder.decode([i]).startswith(" ")}
-    first = _read(automaton, [0], [bare.get(i, piece) for i, piece in enumerate(pieces)])
-    return np.concatenate([first, table]) + 1
+    bare = list(pieces)
+    for i, piece in enumerate(pieces):
+        if piece.startswith(b" ") and not (text := encoder.decode([i])).startswith(" "):
+            bare[i] = text.encode("utf-8", "surrogatepass")
+    first = _read(automaton, [0], bare)
+    first[:, [not piece for piece in bare]] = -1  # there is no word yet
+    return np.concatenate([first, table]) + CONTINUES
+
+
+def first_states(states, shape):
+    """int32 [B], or None for state 0 -> int32 of a shape [B, K]."""
+    return tf.zeros(shape, tf.int32) if states is None else tf.broadcast_to(states[:, None], shape)
 
 
 def next_states(table, states, ids):

@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
 
+from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.search.searcher import Searcher
-from t2t_lite.decoding.search.stop_strings import before_stop, stop_table
+from t2t_lite.decoding.search.stop_strings import CONTINUES, before_stop, stop_table
+from t2t_lite.decoding.text_model import continuation
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.byte_level_learning import learn_byte_level_bpe
@@ -50,19 +53,21 @@ def test_the_table_accepts_exactly_the_texts_that_contain_a_string(tmp_path):
     draw, stops = np.random.default_rng(0), ("abab", "ba b", "b", "ö", " a", "a\n")
     for name, encoder in encoders(tmp_path).items():
         likely = [i for i, piece in enumerate(encoder.piece_bytes) if set(piece) <= set("ab \nö".encode()) and i > 1]
+        letter = [next(i for i in likely if encoder.piece_bytes[i].strip() == b"a")]
         accepted = 0
         for chosen in [stops[:1], stops[1:2], (stops[0], stops[3]), (stops[4], stops[1]), (stops[5], "bab")]:
             table = stop_table(encoder, chosen)
-            for _ in range(60):
-                ids, state = [], 0
+            for turn in range(120):
+                before = letter if turn % 2 else []  # every other text is continued
+                ids, state = [], CONTINUES if before else 0
                 for i in draw.choice(likely, 12).tolist():
                     ids.append(i)
                     state = table[state, i]
-                    text = encoder.decode(ids)
+                    text = continuation(encoder, before, ids)
                     contains = any(stop in text for stop in chosen)
                     assert (state == len(table) - 1) == contains, (name, chosen, text)
                 accepted += contains
-        assert 20 < accepted < 280, f"{name}: not a test otherwise"
+        assert 40 < accepted < 560, f"{name}: not a test otherwise"
 
 
 @pytest.mark.slow
@@ -114,6 +119,27 @@ def test_translations_are_cut_before_the_first_string(run_dir):
     assert hypothesis.token_scores == pytest.approx(
         whole.hypotheses[0].token_scores[: len(hypothesis.ids)], abs=1e-5
     ), "one for each id: no EOS was made"
+
+
+@pytest.mark.slow
+def test_the_space_before_the_first_word_is_no_part_of_a_text_without_prompt(tmp_path):
+    encoder, draw = encoders(tmp_path)["sentencepiece"], np.random.default_rng(0)
+    words = [i for i, piece in enumerate(encoder.pieces(range(encoder.vocab_size))) if piece[:1] in "\u2581abo"]
+    model = TransformerLM(
+        encoder.vocab_size, hidden_size=8, filter_size=16, num_heads=2, num_layers=1, softmax_bias=True
+    )
+    model.build()
+    bias = np.full(encoder.vocab_size, -50.0)
+    bias[words] = draw.normal(size=len(words))
+    model.target_embedding.bias.assign(bias)
+    generator, cut = Generator(model, {"targets": encoder}, None), 0
+    options = {"sampling": True, "n_best": 20, "seed": 1, "max_new_tokens": 6}
+    for prompt in ("", "a"):
+        free, found = (generator.generate([prompt], **options, stop=stop)[0].hypotheses for stop in ((), " "))
+        for whole, hypothesis in zip(free, found, strict=True):
+            assert hypothesis.text == whole.text.partition(" ")[0]
+            cut += len(hypothesis.ids) < len(whole.ids)
+    assert cut > 20, "not a test otherwise"
 
 
 @pytest.mark.parametrize("stop", ["", ["a", ""], ["a"] * 17, [3], 3, "x" * 101])
