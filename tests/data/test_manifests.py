@@ -79,9 +79,15 @@ def test_what_is_remembered_of_own_files(finished, tmp_path):
 
 
 def test_what_is_noted_of_unfinished_data(tmp_path):
-    path = tmp_path / "translate_own-manifest.json.begun"
+    corpus.write_corpus(tmp_path, "a", PAIRS)
+    (tmp_path / "d").mkdir()
+    path = tmp_path / "d" / "translate_own-manifest.json.begun"
     text = json.dumps({"request": {"a": 1}, "chunks": 2, "source": "", "vocabulary_was_there": True})
     assert mistakes(path, text, lambda: read_begun(str(path))) > 10
+    path.write_text(text[:-1])
+    with pytest.raises(UserError, match=r"\.begun"):
+        own(tmp_path).generate_data(str(tmp_path / "d"), str(tmp_path))
+    assert path.read_text() == text[:-1], "it stays, for it is the user's to look at"
 
 
 def test_chunks(tmp_path):
