@@ -30,13 +30,20 @@ def stop_table(encoder, stops):
         return None
     automaton = _automaton([stop.encode("utf-8", "surrogatepass") for stop in stops])
     table = _read(automaton, range(len(automaton)), pieces)
-    bare = list(pieces)
-    for i, piece in enumerate(pieces):
-        if piece.startswith(b" ") and not (text := encoder.decode([i])).startswith(" "):
-            bare[i] = text.encode("utf-8", "surrogatepass")
+    bare = _first_pieces(encoder)
     first = _read(automaton, [0], bare)
     first[:, [not piece for piece in bare]] = -1  # there is no word yet
     return np.concatenate([first, table]) + CONTINUES
+
+
+@functools.lru_cache(maxsize=8)  # it decodes every piece that begins with a space, and stop strings change often
+def _first_pieces(encoder):
+    """Returns the list of what pieces are, bytes, where a text begins with them."""
+    bare = list(encoder.piece_bytes)
+    for i, piece in enumerate(bare):
+        if piece.startswith(b" ") and not (text := encoder.decode([i])).startswith(" "):
+            bare[i] = text.encode("utf-8", "surrogatepass")
+    return bare
 
 
 def first_states(states, shape):
