@@ -99,8 +99,6 @@ def find_finished(problem, data_dir, request):
         return None
     there = manifest.get("request", {})
     for key, wanted in request.items():
-        if key == "existing_vocabularies" and None in wanted.values():
-            continue  # a source is gone; it is adopted already
         if there.get(key) != wanted:
             raise UserError(
                 f"{data_dir} contains {problem.name} with {key} = {_shown(there.get(key))}, but you requested {key} = "

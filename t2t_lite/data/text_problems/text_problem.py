@@ -287,17 +287,17 @@ class Text2TextProblem(Problem):
             return settings
         owner = self.use_vocab_from_other_problem or self
         sources = owner.existing_vocabularies
-        return {
-            **settings,
+        settings |= {
             "max_samples_for_vocab": None if sources else owner.max_samples_for_vocab,
             "additional_reserved_tokens": list(owner.additional_reserved_tokens),
-            "existing_vocabularies": {side: _digest(path) for side, path in sources.items()},
         }
+        if all(map(files.exists, sources.values())):  # one that is gone matters only until it has been adopted
+            settings["existing_vocabularies"] = {side: _sha256(path) for side, path in sources.items()}
+        return settings
 
 
-def _digest(path):
-    """Returns the SHA-256 (hex) of a file; None: it is gone, which matters only until it has been adopted."""
-    return hashlib.sha256(files.read_bytes(path)).hexdigest() if files.exists(path) else None
+def _sha256(path):
+    return hashlib.sha256(files.read_bytes(path)).hexdigest()
 
 
 def _encode(encoders, prefixes, samples):

@@ -195,8 +195,10 @@ def test_another_model_over_finished_or_other_data_is_refused(tmp_path, theirs):
         taking_over(theirs[1], theirs[1]).generate_data(folder, folder)
     with pytest.raises(UserError, match=r"toy_pairs.300.model: another vocabulary than .*b.model"):
         taking_over(theirs[1], theirs[1]).prepare_generation(folder, None)
-    with pytest.raises(UserError, match=r"none.model: no such file"):
+    with pytest.raises(UserError, match=r"vocabulary = vocab.toy_pairs.300.model, but you requested vocabulary = "):
         taking_over(theirs[0], tmp_path / "none.model").generate_data(folder, folder)
+    with pytest.raises(UserError, match=r"none.model: no such file"):
+        taking_over(theirs[0], tmp_path / "none.model").generate_data(str(tmp_path / "new"), str(tmp_path / "new"))
 
 
 def test_other_kinds_of_vocabulary_stay_one():
