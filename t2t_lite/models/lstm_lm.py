@@ -134,7 +134,7 @@ class LSTMLanguageModel(SequenceModel):
             class [B, target_vocab_size], of a number [B, 1], of tags [B, S, target_vocab_size].
         """
         self.check_inputs(inputs)
-        self.build()
+        self.build_if_needed()
         head = self.config["head"]
         if head == "lm":
             return self._language_model(inputs, training)
@@ -174,7 +174,7 @@ class LSTMLanguageModel(SequenceModel):
             asked for "states", a list of the embeddings, twice beside one another, and of each layer's output. The
             first position is that of an id 1 before the text; the right-to-left state there has read the whole text.
         """
-        self.build()
+        self.build_if_needed()
         row = _after_end(ops.convert_to_tensor(inputs))
         mask = ops.pad(row[:, 1:] != 0, ((0, 0), (1, 0)), constant_values=True)
         lengths = ops.sum(ops.cast(mask, "int32"), axis=1)

@@ -60,6 +60,15 @@ class SequenceModel(FrozenParts, keras.Model):
         """Returns the weights that only a prediction needs, which a model that goes on from this one may lack."""
         return []
 
+    def build_if_needed(self):
+        """Creates all weights, unless they are there: for methods that are called without the model.
+
+        Inside of a call of the model `build` must not come again. In it weights are seen in the compute dtype, and with
+        PyTorch, Keras would take these copies for the model's parameters, whose gradients it clears before a step.
+        """
+        if not self.built:
+            self.build()
+
     def __call__(self, inputs, **kwargs):
         """Calls the model. Raises `ValueError` unless `inputs` is such a dict."""
         self.check_inputs(inputs)
@@ -88,8 +97,7 @@ class SequenceModel(FrozenParts, keras.Model):
         if input_signature is None:
             shapes = {feature: (None,) * rank for feature, rank in self.features.items()}
             input_signature = [{f: keras.InputSpec(shape=s, dtype="int32", name=f) for f, s in shapes.items()}]
-        if not self.built:
-            self.build()
+        self.build_if_needed()
         super().export(filepath, format=format, verbose=verbose, input_signature=input_signature, **kwargs)
 
     def get_config(self):

@@ -174,7 +174,7 @@ class Transformer(TransformerModel):
 
         With `return_attention_scores` also "attention": a list, one [B, heads, S, S] per layer.
         """
-        self.build()
+        self.build_if_needed()
         inputs = ops.convert_to_tensor(inputs)
         mask = inputs != 0
         x = self.input_embedding(inputs)

@@ -304,7 +304,7 @@ class TransformerEncoder(TransformerModel):
             where asked for "states", a list of the embeddings and of each layer's output, [B, 1 + S, hidden] each, and
             "attention", a list, one [B, heads, 1 + S, 1 + S] per layer.
         """
-        self.build()
+        self.build_if_needed()
         ids = ops.convert_to_tensor(inputs)
         row = ops.pad(ids, ((0, 0), (1, 0)), constant_values=self.config["first_id"])
         mask = ops.pad(ids != 0, ((0, 0), (1, 0)), constant_values=True)

@@ -177,7 +177,7 @@ class TransformerLM(TransformerModel):
 
     def _read(self, features, training=None, **options):
         """Returns (hidden [B, T, hidden] of the targets, further results of the stack)."""
-        self.build()
+        self.build_if_needed()
         targets = ops.convert_to_tensor(features["targets"])
         batch, length = ops.shape(targets)
         if features.get("inputs") is None:
@@ -245,7 +245,7 @@ class TransformerLM(TransformerModel):
             memory: {"prompt": keys and values of `TransformerStack.prefill`, "length" int32 [B], how many positions
             were read, "last" [B, 1], the id that the first step reads}.
         """
-        self.build()
+        self.build_if_needed()
         prompts, lengths = self._prompts(ops.convert_to_tensor(inputs))
         read = prompts[:, :-1]
         if is_quantized(self):

@@ -97,6 +97,17 @@ def test_prompts_of_a_language_model_are_checked_where_given():
             model({"targets": TARGETS, "inputs": inputs})
 
 
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch, whose gradients are cleared before a step")
+@pytest.mark.parametrize("kind", [Transformer, TransformerLM])
+def test_fit_in_mixed_precision_clears_all_gradients(kind):
+    model = kind(20, hidden_size=16, dtype="mixed_float16")
+    model.compile("adam", SmoothedCrossEntropy())
+    model.fit(BATCH, TARGETS, verbose=0)
+    assert all(weight.value.grad is not None for weight in model.trainable_weights)
+    model.zero_grad()
+    assert [weight.path for weight in model.trainable_weights if weight.value.grad is not None] == []
+
+
 def test_fit_without_a_dict_says_what_is_expected():
     model = Transformer(**SMALL)
     model.compile("sgd", SmoothedCrossEntropy())
