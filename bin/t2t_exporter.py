@@ -78,6 +78,7 @@ def _check_settings(flags, settings, fixed, kept):
         )
     if lost := [name for name in given if name in fixed and name not in kept]:
         _LOGGER.warning(f"--decode_hparams: {', '.join(lost)}: no effect with --format={flags.format}.")
+    settings.check_effect(flags.decode_hparams)
 
 
 def run(flags):

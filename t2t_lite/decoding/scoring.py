@@ -26,7 +26,7 @@ class TargetScore:
     @property
     def per_token(self) -> float:
         """float, mean negative log-probability (nats) of `token_log_probs`; its exponential is the perplexity."""
-        return -self.log_prob / max(len(self.token_log_probs), 1)
+        return 0.0 - self.log_prob / max(len(self.token_log_probs), 1)
 
 
 class GivenTargets:

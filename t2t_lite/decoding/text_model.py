@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
@@ -18,6 +19,7 @@ from t2t_lite.decoding.texts import check_options
 from t2t_lite.errors import UserError
 from t2t_lite.search_options import SearchOptions
 from t2t_lite.tasks import check_task
+from t2t_lite.text.vocabulary import EOS_ID
 
 if TYPE_CHECKING:
     import keras
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from t2t_lite.data.base_problem import Problem
 
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
+_OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,10 +165,20 @@ class TextModel:
         self.searcher.history = history
 
     def search_options(self, given):
-        """Returns a dict as SearchOptions, with the problem's defaults. Raises `UserError` for a bad value."""
-        check_options(given, _OPTIONS, self.method)
-        defaults = self.problem.decode_defaults if self.problem else {}
-        return SearchOptions(**{**defaults, **given})
+        """Returns a dict as SearchOptions, with the problem's defaults.
+
+        Raises:
+            TypeError: there is no such option.
+            UserError: a value is out of range, or one is for sampling and nothing is said of that.
+        """
+        own = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
+        own += [name for name in _OPTIONS if name != "extra_length" or "max_new_tokens" not in own]
+        check_options({name: given[name] for name in given if name not in _OPTIONS}, own, self.method)
+        options = SearchOptions(**{**(self.problem.decode_defaults if self.problem else {}), **given})
+        lost = [name for name in _OF_SAMPLING if getattr(options, name) != getattr(SearchOptions, name)]
+        if lost and not options.sampling and "sampling" not in given:
+            raise UserError(f"{', '.join(lost)}: only of sampling. Add sampling=True, or leave it out.")
+        return options
 
     def hypothesis(self, text, result, stop, before=(), **fields):
         """Returns the Hypothesis of a `SearchResult`.
@@ -187,6 +200,8 @@ class TextModel:
 
 def continuation(encoder, before, ids):
     """Returns the text of ids after other ids, which may begin with a space."""
+    if EOS_ID in before:  # a new text has begun behind it
+        before = before[len(before) - before[::-1].index(EOS_ID) :]
     if not before:
         return encoder.decode(ids)
     text, whole = encoder.decode(before), encoder.decode([*before, *ids])

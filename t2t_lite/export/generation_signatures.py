@@ -10,7 +10,6 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.search.adapters import decodable
 from t2t_lite.decoding.search.beam_search import PAD_ID, beam_search
 from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
@@ -64,7 +63,7 @@ class GenerationSignatures:
         most = _ANY_LENGTH if self._positions is None else self._positions - 1
         self.max_input_length = longest_input(max_input_length, most)
         typed_value("max_input_length", self.max_input_length, int, Range(1, most))
-        self._model, self._whole_model = decodable(generator.model), generator.model
+        self._model, self._whole_model = generator.searcher.model, generator.model
         self._encoder = generator.encoders["targets"]
         self._stops = stop_table(self._encoder, self._options.stop) if self._options.stop else None
         # One function, since it has the vocabulary's whole file as a constant.

@@ -7,9 +7,8 @@ import tensorflow as tf
 
 from t2t_lite.data.text_problems.labelled_text import kept_lengths
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
+from t2t_lite.text.words_graph import SPACE
 
-# Whitespace as defined by Python's str.isspace, which Translator uses.
-SPACE = r"[\s\v\x1c-\x1f\x{85}\p{Z}]"
 BLANK = SPACE + "*"
 TEXTS = tf.TensorSpec([None], tf.string, name="inputs")
 _LONGEST = 512

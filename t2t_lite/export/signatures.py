@@ -10,7 +10,6 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.search.adapters import decodable
 from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
@@ -64,7 +63,7 @@ class TextSignatures:
         # Of positions that inputs and outputs share, half is for inputs unless the caller says another number.
         longest = longest_input(max_input_length, (most + 1) // 2 if self._joins_inputs else most)
         self.max_input_length = max_input_length = translator.checked_length(longest)
-        self._model = decodable(translator.model)
+        self._model = translator.searcher.model
         self._whole_model = translator.model
         self._encoders = translator.encoders
         self._longest = {"inputs": max_input_length, "targets": max_input_length}

@@ -3,10 +3,11 @@
 import tensorflow as tf
 
 from t2t_lite.export.encoder_signatures import EncoderSignatures
-from t2t_lite.export.reading import SPACE, valid, with_eos
+from t2t_lite.export.reading import valid, with_eos
 from t2t_lite.text.ragged_rows import row_ids
 from t2t_lite.text.vocabulary import UNK_ID
 from t2t_lite.text.words import space_before
+from t2t_lite.text.words_graph import split_words
 
 
 class TagSignatures(EncoderSignatures):
@@ -58,7 +59,7 @@ class TagSignatures(EncoderSignatures):
     def _words(self, inputs):
         """string [batch] -> words, string [batch, (words)], and the pieces of each, int32 [all words, (pieces)]."""
         texts = valid(inputs)
-        words = tf.strings.split(tf.strings.regex_replace(texts, f"{SPACE}+", " "))
+        words = split_words(texts)
         is_first = row_ids(words)
         is_first = tf.concat([tf.fill([tf.minimum(tf.size(is_first), 1)], True), is_first[1:] != is_first[:-1]], 0)
         pieces = self.encode(tf.where(is_first, "", space_before(self._encoder)) + words.values)

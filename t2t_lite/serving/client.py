@@ -188,12 +188,13 @@ class Client:
     def __init__(self, transport, retries=3, first_wait=0.5):
         self.transport, self.retries, self.first_wait = transport, retries, first_wait
 
-    def translate(self, texts, *, alpha=None, extra_length=None, batch_size=32, on_progress=None, **others):
+    def translate(self, texts, *, alpha=None, extra_length=None, seed=None, batch_size=32, on_progress=None, **others):
         """Returns a list of Answer in the order of texts.
 
         Args:
             texts: list of str.
             alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's.
+            seed: int, instead of alpha where the export samples.
             batch_size: int, texts per request; texts of similar length go together.
             on_progress: None, or a function called with the number of texts just translated.
 
@@ -202,11 +203,15 @@ class Client:
             Failure: the answer is not that of an exported translation model.
             TypeError: texts is not a list of str, or there are other arguments, which are fixed in the export.
         """
-        check_options(others, ("alpha", "extra_length", "batch_size", "on_progress"), "translate")
+        check_options(others, ("alpha", "extra_length", "seed", "batch_size", "on_progress"), "translate")
         texts = check_texts(texts)
-        if (alpha is None) != (extra_length is None):
-            raise UserError("alpha and extra_length: expected both or neither; the export's own are not known here.")
-        options = {} if alpha is None else {"alpha": float(alpha), "extra_length": int(extra_length)}
+        options = {"alpha": (alpha, float), "seed": (seed, int), "extra_length": (extra_length, int)}
+        options = {name: kind(value) for name, (value, kind) in options.items() if value is not None}
+        if options and (len(options) != 2 or extra_length is None):
+            raise UserError(
+                f"{', '.join(options)}: expected alpha and extra_length, or, of an export that samples, seed and "
+                "extra_length; the export's own are not known here."
+            )
         signature = "with_options" if options else "serving_default"
         answers = [None] * len(texts)
         for places in _batches(texts, batch_size):

@@ -12,7 +12,7 @@ from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
 from t2t_lite.errors import Failure, UserError
 
 _LOGGER = logging.getLogger("t2t_lite")
-_OF_THE_SEARCH = ("alpha", "extra_length")
+_OF_THE_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # -> SearchOptions
 _SETTINGS = (*_OF_THE_SEARCH, "write_beam_scores")
 
 
@@ -21,7 +21,8 @@ class LineQueries:
 
     Args:
         client: result of `serving.client.open_client`.
-        decode_hparams: str, `name=value,…` of alpha and extra_length (both or neither) and write_beam_scores.
+        decode_hparams: str, `name=value,…` of alpha, or sampling_seed where the export samples, with extra_length, and
+            of write_beam_scores.
         batch_size: int, sentences per request.
 
     Raises:
@@ -37,13 +38,14 @@ class LineQueries:
                 "t2t-exporter takes the others."
             )
         given &= {*_OF_THE_SEARCH}
-        if len(given) == 1:
+        if given and (len(given) != 2 or "extra_length" not in given):
             raise UserError(
-                f"--decode_hparams: {given.pop()} alone: expected alpha and extra_length; the export's own are not "
-                "known."
+                f"--decode_hparams: {', '.join(sorted(given))}: expected alpha and extra_length, or, of an export that "
+                "samples, sampling_seed and extra_length; the export's own are not known."
             )
         self._client = client
-        self._options = {name: getattr(settings.search, name) for name in given} | {"batch_size": batch_size}
+        names = [_OF_THE_SEARCH[name] for name in given]
+        self._options = {name: getattr(settings.search, name) for name in names} | {"batch_size": batch_size}
         self._has_scores = settings.write_beam_scores
 
     def show(self, text):
@@ -87,5 +89,5 @@ class LineQueries:
         answers = self._client.translate(texts, on_progress=on_progress, **self._options)
         for number, answer in enumerate(answers, first):
             if answer.truncated:
-                _LOGGER.warning(f"line {number}: longer than the export takes; only its beginning is translated.")
+                _LOGGER.warning(f"line {number}: longer than the export takes; the rest of it was not read.")
         return answers

@@ -12,10 +12,9 @@ import re
 from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.text.word_cache import WordCache
+from t2t_lite.text.words_graph import split_words
 
-PAD_ID = 0
-EOS_ID = 1
-UNK_ID = 2
+PAD_ID, EOS_ID, UNK_ID = 0, 1, 2
 
 BLANK = "\u2581"  # SentencePiece's symbol for a space
 # SHA-256 of SentencePiece's compiled rules: none ("identity"), and ours of `_normalization`.
@@ -82,7 +81,7 @@ class TextEncoder:
         """In a graph: string [batch] -> int32 ragged [batch, (length)], without EOS; skips all but numbers."""
         import tensorflow as tf
 
-        words = tf.strings.split(strings)
+        words = split_words(strings)
         # Nine digits at most: `to_number` raises beyond int32, and an exported graph must never raise.
         words = tf.ragged.boolean_mask(words, tf.strings.regex_full_match(words, "[0-9]{1,9}"))
         ids = tf.ragged.map_flat_values(tf.strings.to_number, words, tf.int32) + self.num_reserved_ids
@@ -173,7 +172,8 @@ class ByteTextEncoder(TextEncoder):
 class TokenTextEncoder(TextEncoder):
     """Ids of whole words listed in a file, one per line (`VocabType.TOKEN`).
 
-    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor.
+    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor; in a text
+    they are words as others are, which are not in the vocabulary.
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
@@ -190,9 +190,9 @@ class TokenTextEncoder(TextEncoder):
         found = " ".join(self._words[:2])[:40]
         if not re.fullmatch(r"(?i)\S*pad\S* \S*eos\S*", found):
             raise UserError(f"{path}: begins with {found!r}. Expected the lines <pad> and <EOS>, then one word each.")
-        self._ids = {word: i for i, word in enumerate(self._words)}
+        self._ids = {word: i for i, word in enumerate(self._words) if i >= self.num_reserved_ids}
         self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
-        if len(self._ids) != len(self._words) or len(self._words) <= self.num_reserved_ids:
+        if len({*self._words}) != len(self._words) or not self._ids:
             raise UserError(f"{path}: an entry occurs twice, or there are none. Expected one word per line.")
         if replace_oov is not None and self.unknown_id is None:
             raise UserError(f"{path}: the entry {replace_oov!r} for unknown words is not in it. Add it as a line.")
@@ -216,7 +216,7 @@ class TokenTextEncoder(TextEncoder):
         """In a graph: string [batch] -> int32 ragged [batch, (length)]; words without an id are left out."""
         import tensorflow as tf
 
-        ids = tf.ragged.map_flat_values(self._table.lookup, tf.strings.split(strings))
+        ids = tf.ragged.map_flat_values(self._table.lookup, split_words(strings))
         return tf.ragged.boolean_mask(ids, ids >= 0)
 
     def tf_decode(self, ids):
@@ -234,8 +234,8 @@ class TokenTextEncoder(TextEncoder):
 
         default = -1 if self.unknown_id is None else self.unknown_id
         with tf.init_scope():  # outside of any function that is being traced, so that an export can track it
-            words = tf.lookup.KeyValueTensorInitializer(self._words, range(self.vocab_size), value_dtype=tf.int32)
-            return tf.lookup.StaticHashTable(words, default)
+            ids = tf.lookup.KeyValueTensorInitializer([*self._ids], [*self._ids.values()], value_dtype=tf.int32)
+            return tf.lookup.StaticHashTable(ids, default)
 
     @property
     def piece_bytes(self):

@@ -59,7 +59,8 @@ class Evaluator:
         translate_all: bool, translate every example instead of eval_decode_examples.
         weights: function that returns a context manager, in which the model has the weights to evaluate.
         text: dict, the counts of the records' text, see `text_metrics`; None or {}: unknown.
-        stride: int, of `sliding_batches`; 0: score each row for itself.
+        stride: int, of `sliding_batches`; 0: score each row for itself. With windows there are no costs, which may
+            need the ids behind the scored ones, such as those of a stack from right to left.
 
     Raises:
         UserError: damaged records, or an invalid search option.
@@ -76,6 +77,7 @@ class Evaluator:
         self._paths = paths
         self._weights = weights
         self._text = text
+        self._sums_shown = ("loss",) if stride else ("loss", "cost")
         if stride:
             self._batches = sliding_batches(problem, hparams, paths, encoders, stride)
         else:
@@ -114,7 +116,7 @@ class Evaluator:
             raise UserError(f"{self.problem.full_name}: the records hold no example. Run t2t-datagen again.")
         means = {
             f"{what}_{feature}": float(total / max(sums["counts"][feature], 1))
-            for what in ("loss", "cost")
+            for what in self._sums_shown
             for feature, total in sums[what].items()
         }
         loss = means.pop("loss_targets")

@@ -111,6 +111,8 @@ def check_metrics(model, problem, hparams, settings):
     is_of_targets = all(registry.metric(name).feature == "targets" for name in own)
     if not is_of_targets or not {rule.metric if rule.steps else "loss", best or "none"} <= {*names, "none"}:
         further = further_losses(model, problem.features)
+        if settings.eval_stride:
+            further = tuple(name for name in further if not name.startswith("cost_"))  # see `Evaluator`
         names += further
         others = [name.removeprefix("loss_") for name in further if name.startswith("loss_")]
         check_features(problem, own, ["targets", *others])

@@ -159,6 +159,17 @@ def test_a_stream_is_what_generate_returns_part_by_part(options):
         assert len(parts) > 3 or len(whole.text) < 4
 
 
+@pytest.mark.parametrize("prompt", [[1], [5, 6, 1], [1, 5, 6]])
+def test_a_prompt_with_the_end_of_a_text_has_a_continuation(prompt):
+    """It is the way to say that a new text begins."""
+    generator, options = generator_of(), {"max_new_tokens": 5, "beam_size": 1}
+    (found,) = generator.generate([prompt], **options)
+    text = Letters().decode(found.ids)
+    assert found.text == text and len(text) > 2
+    assert "".join(generator.stream(prompt, **options)) == text
+    assert generator.generate([prompt], **options, stop=text[1])[0].text == text[: text.index(text[1])]
+
+
 def test_what_cannot_be_streamed_or_is_out_of_range_is_named():
     generator = generator_of()
     for options in ({}, {"sampling": True, "n_best": 2}):
@@ -168,6 +179,14 @@ def test_what_cannot_be_streamed_or_is_out_of_range_is_named():
         generator.generate(["a"], max_new_tokens=0)
     with pytest.raises(TypeError, match=r"no argument `extra_length`. Expected max_new_tokens"):
         generator.generate(["a"], extra_length=3)
+    with pytest.raises(
+        TypeError, match=r"no argument `foo`. Expected some of max_new_tokens, max_prompt_length, "
+    ) as at:
+        generator.generate(["a"], foo=3)
+    assert "extra_length" not in str(at.value)
+    with pytest.raises(UserError, match=r"temperature, seed: only of sampling. Add sampling=True"):
+        generator.generate(["a"], temperature=0.5, seed=3)
+    generator.generate(["a"], max_new_tokens=1, temperature=0.5, sampling=False)  # as settings that are passed on
 
 
 @pytest.mark.slow

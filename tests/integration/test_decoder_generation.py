@@ -113,3 +113,10 @@ def test_flags_about_translations_are_refused(decode, assert_user_error, flags, 
 def test_records_are_refused(decode, assert_user_error, tmp_path):
     result = decode("--problem=languagemodel_own", f"--data_dir={tmp_path}")
     assert_user_error(result, "--data_dir", "t2t-eval", "--decode_from_file")
+
+
+@pytest.mark.slow
+def test_an_export_needs_sampling_for_what_is_of_samples(call_command, assert_user_error, made, tmp_path):
+    command = ["t2t-exporter", f"--output_dir={made}", f"--export_dir={tmp_path}/export"]
+    refused = call_command(*command, "--decode_hparams=sampling_temp=0.5")
+    assert_user_error(refused, "sampling_temp: only of sampling", "sampling_method=random")

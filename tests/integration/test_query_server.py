@@ -192,8 +192,9 @@ def echo(signature, inputs):
     """A model that answers with the text itself, in capitals."""
     texts = [text if isinstance(text, str) else text.decode() for text in np.array(inputs["inputs"], object).tolist()]
     if "with_options" in signature:
-        options = zip(texts, np.array(inputs["alpha"]), np.array(inputs["extra_length"]), strict=True)
-        texts = [f"{text} {alpha:g} {extra_length}" for text, alpha, extra_length in options]
+        option = np.array(inputs["alpha" if "alpha" in inputs else "seed"])
+        options = zip(texts, option, np.array(inputs["extra_length"]), strict=True)
+        texts = [f"{text} {value:g} {extra_length}" for text, value, extra_length in options]
     return {
         "outputs": np.array([text.upper().encode() for text in texts], object),
         "scores": np.arange(len(texts), dtype=np.float32),
@@ -261,6 +262,13 @@ def test_alpha_and_extra_length_go_with_the_request(ask, double, tmp_path, proto
     assert sorted(double.requests) == [("with_options", 1), ("with_options", 2)]
 
 
+def test_a_seed_goes_with_the_request_to_an_export_that_samples(ask, double):
+    options = "--decode_hparams=sampling_seed=7,extra_length=3,write_beam_scores=true"
+    result = ask(address(double, "grpc"), "grpc", "--inputs_once=red", options)
+    assert "RED 7 3" in result.stdout
+    assert double.requests == [("with_options", 1)]
+
+
 @both
 def test_a_file_that_is_not_finished_does_not_appear(ask, double, tmp_path, protocol):
     (tmp_path / "in").write_text("one\nthree\nfifteen\n")
@@ -310,7 +318,8 @@ def test_prompt(ask, double, monkeypatch):
         (["--inputs_file=in", "--outputs_file=x.gz"], ["--outputs_file=- | gzip > x.gz"]),
         (["--decode_hparams=beam_size=8"], ["beam_size", "fixed in the export"]),
         (["--decode_hparams=alpah=1"], ["alpah", "alpha"]),
-        (["--decode_hparams=alpha=1"], ["alpha alone", "extra_length"]),
+        (["--decode_hparams=alpha=1"], ["hparams: alpha: expected", "extra_length"]),
+        (["--decode_hparams=alpha=1,sampling_seed=2"], ["hparams: alpha, sampling_seed: expected", "extra_length"]),
         (["--tls_cert_file=latin1"], ["private key"]),
         (["--tls_cert_file=latin1", "--tls_key_file=latin1"], ["latin1", "not a certificate"]),
         (["--tls_ca_file=latin1"], ["latin1", "not a certificate"]),

@@ -105,6 +105,17 @@ def test_an_unknown_word_is_replaced_or_refused(words):
     assert strict.tf_encode(tf.constant(["hello there"])).to_list() == [[3]]
 
 
+def test_padding_and_eos_are_no_words_of_a_text(words):
+    assert words.encode("hello <pad> <EOS> world") == [3, 2, 2, 4]
+    assert words.tf_encode(tf.constant(["hello <pad> <EOS> world"])).to_list() == [[3, 2, 2, 4]]
+
+
+def test_words_end_at_every_white_space_in_the_graph_too(words):
+    text = "hello\u00a0world\u3000hello\u2028\x85\x1c world "
+    assert words.tf_encode(tf.constant([text])).to_list() == [words.encode(text)] == [[3, 4, 3, 4]]
+    assert vocabulary.TextEncoder(9).tf_encode(tf.constant(["1\u00a02"])).to_list() == [[3, 4]]
+
+
 def test_a_list_of_words_may_have_cr_lf(tmp_path, words):
     (tmp_path / "crlf").write_bytes(pathlib.Path(words.path).read_bytes().replace(b"\n", b"\r\n"))
     encoder = vocabulary.TokenTextEncoder(str(tmp_path / "crlf"), replace_oov="<UNK>")

@@ -114,6 +114,16 @@ def test_the_loss_is_near_the_entropy(problem_and_folder):
     assert metrics["nats_per_character"] == pytest.approx(entropy, rel=0.05)
 
 
+def test_windows_leave_costs_out_which_may_need_what_comes_behind(problem_and_folder):
+    def model(batch, training):
+        return {"targets": Known()(batch, training), "costs": {"targets": tf.ones_like(batch["targets"], tf.float32)}}
+
+    assert evaluated(model, problem_and_folder)["cost_targets"] == 1.0
+    found = evaluated(model, problem_and_folder, stride=5)
+    assert "cost_targets" not in found
+    assert found["loss"] == evaluated(Known(), problem_and_folder, stride=5)["loss"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stride", [5, 12])
 def test_windows_score_each_id_once_with_what_comes_before_it(problem_and_folder, stride):

@@ -146,6 +146,7 @@ def check(examples=5, **settings):
             "Expected one of loss, .*, bleu, loss_inputs, cost_targets, or none",
         ),
         ({"best_checkpoint_metric": "loss_targets"}, "loss_targets: not a metric"),
+        ({"best_checkpoint_metric": "cost_targets", "eval_stride": 5}, "cost_targets: not a metric"),
         (
             {"early_stopping": EarlyStopping(5, "loss_label")},
             "metric=loss_label: .* Expected one of loss, .*, loss_inputs, ",

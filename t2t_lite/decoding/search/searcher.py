@@ -199,7 +199,8 @@ class Searcher:
         if stops is not None:
             arrays["stops"] = stops
             if self._continues_inputs:
-                arrays["stop_states"] = np.where(inputs[:, 0] == PAD_ID, 0, CONTINUES).astype("int32")
+                states = [0 if source[-1:] in ([], [EOS_ID]) else CONTINUES for source, _ in batch]
+                arrays["stop_states"] = np.array(states + [0] * (rows - len(batch)), "int32")
         if options.sampling:
             arrays["seeds"] = _seeds([source for source, _ in batch], rows, options.seed)
         return {name: tf.constant(array) for name, array in arrays.items()}
@@ -229,9 +230,7 @@ class Searcher:
     def _should_compile(self, key, options):
         if options.compile is not None:
             return options.compile
-        if key in self._compiled:
-            return True
-        return self._gains(key) and self._seen[key.name] >= self._batches_to_pay
+        return key in self._compiled or (self._gains(key) and self._seen[key.name] >= self._batches_to_pay)
 
     def _gains(self, key):
         """Whether a search of this shape is faster when compiled, without the time of compilation."""
