@@ -178,5 +178,7 @@ def mean_and_maximum(x, mask):
     """[B, T, n], bool [B, T] -> [B, 2 n], mean and maximum of the positions in the mask (ULMFiT, section 3.3)."""
     is_there = ops.cast(mask, x.dtype)[..., None]
     count = ops.maximum(ops.sum(is_there, axis=1), 1)
-    highest = ops.max(ops.where(mask[..., None], x, LOWEST), axis=1)
+    # Not `max`: to differentiate it, JAX compares x with the result, and a compiled x may be computed twice and differ.
+    at = ops.argmax(ops.where(mask[..., None], x, LOWEST), axis=1, keepdims=True)
+    highest = ops.take_along_axis(x, at, axis=1)[:, 0]
     return ops.concatenate([ops.sum(x * is_there, axis=1) / count, highest], axis=-1)

@@ -87,6 +87,15 @@ class SequenceModel(FrozenParts, keras.Model):
         """Returns symbolic logits, float32 whatever the dtype policy."""
         return keras.KerasTensor((*inputs["targets"].shape, self.target_vocab_size), dtype="float32")
 
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """Returns the loss of `compile`, and the model's own costs, each a mean over the ids of its feature."""
+        loss = super().compute_loss(x, y, y_pred, sample_weight, training)
+        costs = y_pred.get("costs", {}) if isinstance(y_pred, dict) else {}
+        for feature, cost in costs.items():
+            is_there = ops.cast(ops.not_equal(x[feature], 0), cost.dtype)
+            loss = loss + ops.sum(cost * is_there) / ops.maximum(ops.sum(is_there), 1)
+        return loss
+
     def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
         """Exports the call, as Keras does. (An export that takes text and searches is t2t-exporter's.)
 
@@ -97,7 +106,7 @@ class SequenceModel(FrozenParts, keras.Model):
         if input_signature is None:
             shapes = {feature: (None,) * rank for feature, rank in self.features.items()}
             input_signature = [{f: keras.InputSpec(shape=s, dtype="int32", name=f) for f, s in shapes.items()}]
-        self.build_if_needed()
+        self.build()  # again: of the shapes of a call, Keras would make a default signature of floats
         super().export(filepath, format=format, verbose=verbose, input_signature=input_signature, **kwargs)
 
     def get_config(self):
@@ -209,7 +218,7 @@ class SequenceModel(FrozenParts, keras.Model):
             if len(ids.shape) != rank:
                 raise ValueError(f"{name}: {feature!r} is of shape {tuple(ids.shape)}: {expected}.")
             rows[feature] = ids.shape[0]
-        if len({*rows.values()} - {None}) > 1:
+        if len({size for size in rows.values() if isinstance(size, int)}) > 1:  # None, and tensors, are not known
             raise ValueError(f"{name}: the numbers of rows are {rows}: expected the same for all features.")
 
 

@@ -219,7 +219,7 @@ class TransformerLM(TransformerModel):
             return logits
         unused = np.zeros(self.vocab_size, "float32")
         unused[list(self.config["unused_ids"])] = _NEVER
-        return logits + unused
+        return ops.add(logits, unused)
 
     def attention_weights(self, inputs):
         """Returns the attention weights of every layer and head: see `t2t_lite.models.attention_weights`.

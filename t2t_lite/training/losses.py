@@ -8,6 +8,7 @@ from keras import ops
 from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.encoder_heads import NEVER
 from t2t_lite.layers.masks import with_mask
+from t2t_lite.layers.token_embedding import check_ids
 from t2t_lite.text.real_encoder import RealEncoder
 
 
@@ -147,7 +148,11 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return super().__call__(y_true, y_pred, token_weights(sample_weight, y_true))
 
     def call(self, y_true, y_pred):
-        """int ids [batch, target_len], logits [batch, target_len, V] -> [batch, target_len], 0 at padding."""
+        """int ids [batch, target_len], logits [batch, target_len, V] -> [batch, target_len], 0 at padding.
+
+        Raises:
+            ValueError: `dtype` is too small for the vocabulary, or, where values are known, an id is outside of it.
+        """
         if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1:
             y_true = ops.squeeze(y_true, axis=-1)
         vocab_size = y_pred.shape[-1]  # None: of places in a text
@@ -163,6 +168,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
                 f"{vocab_size:,} ids. Leave `dtype` out, or give 'float32'."
             )
         labels, logits = ops.reshape(ops.cast(y_true, "int32"), (-1,)), ops.reshape(y_pred, (-1, ops.shape(y_pred)[-1]))
+        if vocab_size is not None:
+            check_ids(labels, vocab_size)
         if keras.backend.backend() == "tensorflow":
             losses, _ = _fused_losses(logits, labels, self.label_smoothing)
         else:

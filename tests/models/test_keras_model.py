@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from t2t_lite import layers
-from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
+from t2t_lite.models import LSTMLanguageModel, Transformer, TransformerEncoder, TransformerLM
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array
@@ -95,6 +95,54 @@ def test_prompts_of_a_language_model_are_checked_where_given():
     ):
         with pytest.raises(ValueError, match=words):
             model({"targets": TARGETS, "inputs": inputs})
+
+
+@pytest.mark.parametrize("kind", ["translation", "language model", "LSTMs", "LSTMs of classes"])
+def test_fit_trains_every_weight(kind):
+    classes, small = (TARGETS[:, 0] % 3 + 1).astype("int32"), {"hidden_size": 8, "dropout": 0.0}
+    model, labels = {
+        "translation": lambda: (Transformer(**SMALL), TARGETS),
+        "language model": lambda: (TransformerLM(20, num_heads=2, filter_size=8, unused_ids=[2], **small), TARGETS),
+        "LSTMs": lambda: (LSTMLanguageModel(20, **small), {"targets": TARGETS}),
+        "LSTMs of classes": lambda: (LSTMLanguageModel(20, 4, head="class", **small), classes[:, None]),
+    }[kind]()
+    batch = BATCH if kind == "translation" else {"targets": TARGETS}
+    if kind == "LSTMs of classes":
+        batch = {"inputs": INPUTS, "targets": classes}
+    model.build()
+    before = [array(weight) for weight in model.trainable_weights]
+    loss = SmoothedCrossEntropy(0.0)
+    model.compile("adam", {"targets": loss} if kind == "LSTMs" else loss)
+    model.fit(batch, labels, batch_size=5, verbose=0)
+    same = [w.path for w, old in zip(model.trainable_weights, before, strict=True) if np.array_equal(array(w), old)]
+    assert same == []
+
+
+def test_costs_of_a_model_are_in_the_loss_of_keras():
+    model = LSTMLanguageModel(20, hidden_size=8, dropout=0.0)
+    model.compile("sgd", {"targets": SmoothedCrossEntropy(0.0)})
+    found = model.evaluate({"targets": TARGETS}, {"targets": TARGETS}, batch_size=5, verbose=0, return_dict=True)
+    outputs, count = model({"targets": TARGETS}), (TARGETS != 0).sum()
+    forwards = array(SmoothedCrossEntropy(0.0)(TARGETS, outputs["targets"]))
+    backwards = (array(outputs["costs"]["targets"]) * (TARGETS != 0)).sum() / count
+    np.testing.assert_allclose(found["loss"], forwards + backwards, rtol=1e-5)
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX, which compiles the step of fit")
+def test_a_compiled_gradient_of_classes_is_that_of_single_operations():
+    import jax
+
+    model, labels = LSTMLanguageModel(20, 4, head="class", hidden_size=16, dropout=0.0), TARGETS[:, 0] % 3 + 1
+    model.build()
+
+    def loss(values):
+        others = [weight.value for weight in model.non_trainable_variables]
+        logits, _ = model.stateless_call(values, others, {"inputs": INPUTS, "targets": labels})
+        return SmoothedCrossEntropy(0.0)(labels, logits)
+
+    values = [weight.value for weight in model.trainable_variables]
+    for one, other in zip(jax.grad(loss)(values), jax.jit(jax.grad(loss))(values), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch, whose gradients are cleared before a step")

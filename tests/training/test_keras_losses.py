@@ -161,3 +161,10 @@ def test_masked_accuracy(weights, carried):
     metric.reset_state()
     metric.update_state(np.zeros_like(targets), LOGITS, weights)
     assert float(metric.result()) == 0
+
+
+@pytest.mark.parametrize("label", [-1, 5])
+def test_an_id_outside_the_vocabulary_is_refused_where_it_is_known(label):
+    logits = np.zeros((1, 3, 5), "float32")
+    with pytest.raises(ValueError, match=rf"id {label} is outside the vocabulary: ids must be in \[0, 5\)"):
+        SmoothedCrossEntropy(0.1)(np.array([[1, label, 2]]), logits)
