@@ -3,12 +3,12 @@
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.layers import LayerMix, LSTMStack, TokenEmbedding
 from t2t_lite.models import LSTMLanguageModel
+from tests.layers.equations import array
 
 SIZE, VOCAB = 6, 11
 ROWS = np.array([[4, 5, 6, 7, 1], [8, 9, 1, 0, 0], [3, 1, 0, 0, 0]], "int32")
@@ -30,7 +30,7 @@ def sigmoid(x):
 
 def lstm(layer, inputs):
     """Hochreiter and Schmidhuber (1997) with forget gates, one vector [n] after the other."""
-    kernel, recurrent, bias = (ops.convert_to_numpy(weight).astype("float64") for weight in layer.weights)
+    kernel, recurrent, bias = (array(weight).astype("float64") for weight in layer.weights)
     h = c = np.zeros(SIZE)
     found = []
     for x in inputs:
@@ -48,7 +48,7 @@ def stacked(stack, inputs):
 
 
 def embedded(model, ids):
-    return ops.convert_to_numpy(model.embedding.embeddings)[ids] * SIZE**0.5
+    return array(model.embedding.embeddings)[ids] * SIZE**0.5
 
 
 def test_states_are_those_of_the_equations_read_from_both_ends(model):
@@ -58,23 +58,23 @@ def test_states_are_those_of_the_equations_read_from_both_ends(model):
         left = [embedded(model, text), *stacked(model.forward_stack, embedded(model, text))]
         right = stacked(model.backward_stack, embedded(model, [1, *text[::-1]]))
         right = [left[0], *(states[1:][::-1] for states in right)]
-        assert ops.convert_to_numpy(found["mask"])[at].sum() == len(text)
+        assert array(found["mask"])[at].sum() == len(text)
         for state, *both in zip(found["states"], left, right, strict=True):
             expected = np.concatenate(both, axis=1)
-            np.testing.assert_allclose(ops.convert_to_numpy(state)[at, : len(text)], expected, atol=1e-5)
-    np.testing.assert_array_equal(found["hidden"], found["states"][-1])
+            np.testing.assert_allclose(array(state)[at, : len(text)], expected, atol=1e-5)
+    np.testing.assert_array_equal(array(found["hidden"]), array(found["states"][-1]))
 
 
 def nats(model, states, labels):
     """Of each label the negative log-probability by the tied softmax."""
-    logits = states @ ops.convert_to_numpy(model.embedding.embeddings).T
+    logits = states @ array(model.embedding.embeddings).T
     log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     return -log_probs[np.arange(len(labels)), labels]
 
 
 def test_each_direction_predicts_the_next_id_that_it_reads(model):
     found = model({"targets": ROWS})
-    logits, costs = (ops.convert_to_numpy(x) for x in (found["targets"], found["costs"]["targets"]))
+    logits, costs = (array(x) for x in (found["targets"], found["costs"]["targets"]))
     for at, ids in enumerate(ROWS):
         text = ids[ids != 0]
         left = stacked(model.forward_stack, embedded(model, [1, *text[:-1]]))[-1]
@@ -85,10 +85,10 @@ def test_each_direction_predicts_the_next_id_that_it_reads(model):
 
 
 def test_a_prompt_is_read_and_not_predicted(model):
-    whole = ops.convert_to_numpy(model({"targets": ROWS[:1]})["targets"])
+    whole = array(model({"targets": ROWS[:1]})["targets"])
     prompts = np.array([[4, 5, 0], [4, 0, 0], [0, 0, 0]], "int32")
     targets = np.array([[6, 7, 1, 0, 0], [5, 6, 7, 1, 0], [4, 5, 6, 7, 1]], "int32")
-    found = ops.convert_to_numpy(model({"inputs": prompts, "targets": targets})["targets"])
+    found = array(model({"inputs": prompts, "targets": targets})["targets"])
     for row, read in zip(found, (2, 1, 0), strict=True):
         np.testing.assert_allclose(row[: 5 - read], whole[0, read:], atol=1e-5)
 
@@ -97,26 +97,26 @@ def test_a_prompt_is_read_and_not_predicted(model):
 def test_a_head_reads_the_mix_of_all_layers_whatever_the_padding(head, shape):
     model = LSTMLanguageModel(VOCAB, 4, head=head, num_layers=2, hidden_size=SIZE)
     targets = np.ones(shape[: -1 if head != "real" else 1], "int32")
-    logits = ops.convert_to_numpy(model({"inputs": ROWS, "targets": targets}))
+    logits = array(model({"inputs": ROWS, "targets": targets}))
     assert logits.shape == shape == tuple(model.compute_output_spec({"inputs": ROWS, "targets": targets}).shape)
-    alone = ops.convert_to_numpy(model({"inputs": ROWS[1:2, :3], "targets": targets[1:2]}))
+    alone = array(model({"inputs": ROWS[1:2, :3], "targets": targets[1:2]}))
     np.testing.assert_allclose(logits[1][: 3 if head == "tag" else None], alone[0], atol=1e-5)
     before, wide = logits, np.pad(ROWS, ((0, 0), (0, 3)))
     model.mix.weight.assign([0.0, -50.0, -50.0])  # the embeddings alone
-    mixed = ops.convert_to_numpy(model({"inputs": wide, "targets": targets}))
+    mixed = array(model({"inputs": wide, "targets": targets}))
     assert not np.allclose(mixed[:, : before.shape[1]], before)
     model.forward_stack.layers[0].weights[0].assign(np.zeros(model.forward_stack.layers[0].weights[0].shape))
-    np.testing.assert_allclose(model({"inputs": wide, "targets": targets}), mixed, atol=1e-6)
+    np.testing.assert_allclose(array(model({"inputs": wide, "targets": targets})), mixed, atol=1e-6)
 
 
 def test_the_mix_is_elmos():
     mix, states = LayerMix(3), np.random.default_rng(1).normal(size=(3, 2, 4, 5)).astype("float32")
-    np.testing.assert_allclose(mix([*states]), states.mean(0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(array(mix([*states])), states.mean(0), rtol=1e-5, atol=1e-6)
     mix.weight.assign([0.5, -1.0, 2.0])
     mix.gamma.assign(3.0)
     shares = np.exp([0.5, -1.0, 2.0])
     expected = 3 * np.tensordot(shares / shares.sum(), states, 1)
-    np.testing.assert_allclose(mix([*states]), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(array(mix([*states])), expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
