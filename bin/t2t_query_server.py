@@ -43,8 +43,9 @@ def define_flags(flags):
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        "alpha=0.6,extra_length=50: instead of the export's, and only together. write_beam_scores=true: a tab and the "
-        "score after each output. All else is fixed in the export.",
+        "alpha=0.6,extra_length=50 (sampling_seed=1,extra_length=50 where the export samples): instead of the export's, "
+        "and only together. write_beam_scores=true: a tab and the score after each output. All else is fixed in the "
+        "export.",
     )
     flags.DEFINE_float(
         "timeout_secs", 10, "Seconds for one request, from its first step to the answer's last byte.", 0.001, 10**6
