@@ -43,7 +43,7 @@ def define_flags(flags):
     flags.DEFINE_string(
         "decode_hparams",
         "",
-        "alpha=0.6,extra_length=50 (sampling_seed=1,extra_length=50 where the export samples): instead of the export's, "
+        "alpha=0.6,extra_length=50, or sampling_seed=1,extra_length=50 where the export samples: instead of its own, "
         "and only together. write_beam_scores=true: a tab and the score after each output. All else is fixed in the "
         "export.",
     )
