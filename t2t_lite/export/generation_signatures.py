@@ -10,7 +10,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.search.beam_search import PAD_ID, beam_search
+from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, beam_search
 from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.texts import check_options
@@ -159,7 +159,8 @@ class GenerationSignatures:
         seeds = [tf.broadcast_to(seed, tf.shape(lengths)), tf.strings.to_hash_bucket_fast(texts, 2**31 - 1)]
         seeds = tf.stack([tf.cast(column, tf.int32) for column in seeds], 1)
         found = self._continued(prompts, limit, tf.broadcast_to(alpha, tf.shape(lengths)), seeds)
-        whole, read = (self._encoder.tf_decode(ids) for ids in (tf.concat([prompts, found["ids"]], 1), prompts))
+        last = _last_texts(prompts)
+        whole, read = (self._encoder.tf_decode(ids) for ids in (tf.concat([last, found["ids"]], 1), last))
         outputs = _before(_without(read, whole), self._options.stop)
         return {"outputs": outputs, "scores": found["scores"], "truncated": lengths > kept}
 
@@ -168,7 +169,7 @@ class GenerationSignatures:
         o = self._options
         rules = {}
         if self._stops is not None:
-            states = tf.where(prompts[:, 0] == PAD_ID, 0, CONTINUES)
+            states = tf.where(tf.reduce_any(_last_texts(prompts) != PAD_ID, 1), CONTINUES, 0)
             rules = {"stops": tf.constant(self._stops), "stop_states": states}
         if o.no_repeat_ngram_size or o.repetition_penalty != 1:
             penalty = o.repetition_penalty if o.repetition_penalty != 1 else None
@@ -190,6 +191,11 @@ def _dense(pieces):
     """Ragged int32 [batch, (length)] -> [batch, width], padded with 0; at least one column."""
     ids = pieces.to_tensor(0, shape=[None, None])
     return tf.pad(ids, [[0, 0], [0, tf.maximum(0, 1 - tf.shape(ids)[1])]])
+
+
+def _last_texts(prompts):
+    """int32 [batch, P], padded with 0 -> the same with 0 up to the last EOS, behind which a new text begins."""
+    return tf.where(tf.cumsum(tf.cast(prompts == EOS_ID, tf.int32), axis=1, reverse=True) == 0, prompts, PAD_ID)
 
 
 def _before(texts, stops):

@@ -172,8 +172,8 @@ class ByteTextEncoder(TextEncoder):
 class TokenTextEncoder(TextEncoder):
     """Ids of whole words listed in a file, one per line (`VocabType.TOKEN`).
 
-    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor; in a text
-    they are words as others are, which are not in the vocabulary.
+    The file's first two lines are the entries of padding and EOS (`<pad>`, `<EOS>`), as in tensor2tensor. In a
+    text `<EOS>` is this id, too, and `<pad>` an unknown word.
 
     Args:
         path: path of the file, on any file system that `tf.io.gfile` supports.
@@ -190,9 +190,9 @@ class TokenTextEncoder(TextEncoder):
         found = " ".join(self._words[:2])[:40]
         if not re.fullmatch(r"(?i)\S*pad\S* \S*eos\S*", found):
             raise UserError(f"{path}: begins with {found!r}. Expected the lines <pad> and <EOS>, then one word each.")
-        self._ids = {word: i for i, word in enumerate(self._words) if i >= self.num_reserved_ids}
+        self._ids = {word: i for i, word in enumerate(self._words) if i != PAD_ID}
         self.unknown_id = None if replace_oov is None else self._ids.get(replace_oov)
-        if len({*self._words}) != len(self._words) or not self._ids:
+        if len({*self._words}) != len(self._words) or len(self._words) <= self.num_reserved_ids:
             raise UserError(f"{path}: an entry occurs twice, or there are none. Expected one word per line.")
         if replace_oov is not None and self.unknown_id is None:
             raise UserError(f"{path}: the entry {replace_oov!r} for unknown words is not in it. Add it as a line.")

@@ -14,7 +14,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model, import_hugging_face
 from t2t_lite.models import TransformerLM
 from t2t_lite.text.subwords import train_sentencepiece
-from t2t_lite.text.vocabulary import SentencePieceEncoder
+from t2t_lite.text.vocabulary import SentencePieceEncoder, TokenTextEncoder
 from tests.decoding.runs import SENTENCES
 from tests.export.c_program import assert_answers
 from tests.export.served import HOSTILE, answers_of, stock_operations
@@ -167,3 +167,20 @@ def test_mistakes(generator, tmp_path, wrong):
         with pytest.raises((UserError, TypeError), match=next(iter(wrong))):
             export_saved_model(generator, str(tmp_path / "x"), **wrong)
         assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("stop", [[], ["red"]])
+def test_a_prompt_with_the_end_of_a_text_is_continued_as_in_python(tmp_path, stop):
+    (tmp_path / "words").write_text("<pad>\n<EOS>\nUNK\nred\nhouse\ngreen\ntree\n")
+    encoder = TokenTextEncoder(str(tmp_path / "words"), replace_oov="UNK")
+    keras.utils.set_random_seed(1)
+    model = TransformerLM(encoder.vocab_size, hidden_size=16, filter_size=32, num_heads=2, num_layers=1)
+    model.build()
+    generator = Generator(model, {"targets": encoder}, HParams())
+    prompts = ["red <EOS> house", "red <EOS>", "<EOS>", "tree\u00a0house", "", "green <pad>"]
+    settings = {"beam_size": 1, "stop": stop}
+    path = export_saved_model(generator, str(tmp_path / "export"), extra_length=6, **settings)
+    found = tf.saved_model.load(path).signatures["generate"](inputs=tf.constant(prompts))["outputs"].numpy()
+    expected = [one.text for one in generator.generate(prompts, max_new_tokens=6, **settings)]
+    assert [text.decode() for text in found] == expected
+    assert expected[0] or stop  # behind an end inside of the prompt

@@ -105,9 +105,9 @@ def test_an_unknown_word_is_replaced_or_refused(words):
     assert strict.tf_encode(tf.constant(["hello there"])).to_list() == [[3]]
 
 
-def test_padding_and_eos_are_no_words_of_a_text(words):
-    assert words.encode("hello <pad> <EOS> world") == [3, 2, 2, 4]
-    assert words.tf_encode(tf.constant(["hello <pad> <EOS> world"])).to_list() == [[3, 2, 2, 4]]
+def test_padding_is_no_word_of_a_text(words):
+    assert words.encode("hello <pad> <EOS> world") == [3, 2, 1, 4]
+    assert words.tf_encode(tf.constant(["hello <pad> <EOS> world"])).to_list() == [[3, 2, 1, 4]]
 
 
 def test_words_end_at_every_white_space_in_the_graph_too(words):
