@@ -171,9 +171,10 @@ class TextModel:
             TypeError: there is no such option.
             UserError: a value is out of range, or one is for sampling and nothing is said of that.
         """
-        own = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
-        own += [name for name in _OPTIONS if name != "extra_length" or "max_new_tokens" not in own]
-        check_options({name: given[name] for name in given if name not in _OPTIONS}, own, self.method)
+        if unknown := [name for name in given if name not in _OPTIONS]:
+            known = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
+            known += [name for name in _OPTIONS if name != "extra_length" or "max_new_tokens" not in known]
+            check_options(unknown, known, self.method)
         options = SearchOptions(**{**(self.problem.decode_defaults if self.problem else {}), **given})
         lost = [name for name in _OF_SAMPLING if getattr(options, name) != getattr(SearchOptions, name)]
         if lost and not options.sampling and "sampling" not in given:
