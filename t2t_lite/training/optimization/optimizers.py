@@ -1,6 +1,7 @@
 """The optimizer that hyperparameters name (mirrors tensor2tensor's utils/optimize.py)."""
 
 import re
+from types import SimpleNamespace
 
 import keras
 from keras import ops
@@ -22,6 +23,11 @@ class Adam(keras.optimizers.Adam):
     This applies to TensorFlow; other backends use Keras' update. Everything but the update is Keras' own.
     """
 
+    def apply(self, grads, trainable_variables=None):
+        """Updates all variables by their gradients: see `keras.optimizers.Optimizer.apply`."""
+        self._shared = SimpleNamespace(by_dtype={})  # a dict of its own would be tracked, as if to be saved
+        return super().apply(grads, trainable_variables)
+
     def update_step(self, gradient, variable, learning_rate):
         """Updates one variable by TensorFlow's own kernel."""
         if self.amsgrad or keras.backend.backend() != "tensorflow":
@@ -29,20 +35,25 @@ class Adam(keras.optimizers.Adam):
         import tensorflow as tf
 
         index, dtype = self._get_variable_index(variable), variable.dtype
-        step = tf.cast(ops.convert_to_tensor(self.iterations) + 1, dtype)  # no variable where gradients accumulate
-        beta_1, beta_2 = (tf.cast(beta, dtype) for beta in (self.beta_1, self.beta_2))
+        if dtype not in self._shared.by_dtype:
+            self._shared.by_dtype[dtype] = self._coefficients(dtype)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=self._momentums[index].value.handle,
             v=self._velocities[index].value.handle,
-            beta1_power=beta_1**step,
-            beta2_power=beta_2**step,
             lr=tf.cast(learning_rate, dtype),
-            beta1=beta_1,
-            beta2=beta_2,
-            epsilon=tf.cast(self.epsilon, dtype),
             grad=gradient,
+            **self._shared.by_dtype[dtype],
         )
+
+    def _coefficients(self, dtype):
+        """Returns what all updates of a step have in common. Made for each variable, it was a tenth of the graph."""
+        import tensorflow as tf
+
+        step = tf.cast(ops.convert_to_tensor(self.iterations) + 1, dtype)  # no variable where gradients accumulate
+        beta1, beta2, epsilon = (tf.cast(value, dtype) for value in (self.beta_1, self.beta_2, self.epsilon))
+        powers = {"beta1_power": beta1**step, "beta2_power": beta2**step}
+        return {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, **powers}
 
 
 def _adam(hparams, optimizer=Adam, **options):
