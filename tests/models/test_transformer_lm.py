@@ -5,11 +5,9 @@ import math
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from keras import ops
 
 from t2t_lite import registry
-from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerLM
 from t2t_lite.models.describe import shapes_only
@@ -79,10 +77,15 @@ def test_prefill_and_steps_are_one_pass(model):
         ids = ops.convert_to_tensor(targets[:, position])
 
 
+def searcher_of(model, **options):
+    searching = pytest.importorskip("t2t_lite.decoding.search.searcher", reason="it needs TensorFlow")
+    return searching.Searcher(model, **options)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compile):
-    searcher = Searcher(model, longest_output=lambda length, options: options.extra_length)
+    searcher = searcher_of(model, longest_output=lambda length, options: options.extra_length)
     options = SearchOptions(beam_size=3, extra_length=6, compile=compile)
     batch = searcher.search(PROMPTS, options)
     for prompt, [expected, *_] in zip(PROMPTS, batch, strict=True):
@@ -98,7 +101,7 @@ def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compi
 )
 def test_a_prompt_that_has_reached_the_end_of_the_table_does_not_disturb_shorter_ones(options, compile):
     model = TransformerLM(**SMALL, position="learned", max_position=12, begin="end")
-    searcher = Searcher(model, longest_output=lambda length, options: 12 - length, end_id=None)
+    searcher = searcher_of(model, longest_output=lambda length, options: 12 - length, end_id=None)
     options = SearchOptions(compile=compile, **options)
     for prompt, results in zip(PROMPTS, searcher.search(PROMPTS, options), strict=True):
         [alone] = searcher.search([prompt], options)
@@ -132,7 +135,7 @@ def test_what_is_read_first():
 @pytest.mark.parametrize("norm, num_layers, norms", [("pre", 1, 3), ("post", 1, 2), ("post", 2, 4)])
 def test_why_the_first_vector_must_not_stay_zero(norm, num_layers, norms):
     """Without positions it meets every normalisation as zero, and its gradient grows as ε^(-norms / 2)."""
-    sizes = []
+    tf, sizes = pytest.importorskip("tensorflow", reason="it needs TensorFlow's tape"), []
     for epsilon in (1e-6, 1e-8):
         keras.utils.set_random_seed(1)
         options = {"norm": norm, "num_layers": num_layers, "norm_epsilon": epsilon, "activation": "gelu"}
