@@ -62,13 +62,12 @@ def run(flags):
     with open_listener(flags.host, flags.port) as listener:  # a taken port is seen before anything is loaded
         from t2t_lite.serving.batching import Batcher
         from t2t_lite.serving.metrics import ServerMetrics
-        from t2t_lite.serving.model_versions import ModelVersions, start_watching
+        from t2t_lite.serving.model_versions import ModelVersions, watching
         from t2t_lite.serving.rest_server import RestServer
 
         name, metrics = flags.servable_name, ServerMetrics()
         versions = ModelVersions(name, flags.export_dir, flags.version_labels_file)
         versions.refresh()
-        stop = start_watching(versions, flags.poll_secs)
         batcher = Batcher(
             flags.max_execution_batch_size,
             flags.num_batch_threads or os.cpu_count(),
@@ -76,10 +75,8 @@ def run(flags):
         )
         server = RestServer(versions, batcher, metrics, flags.max_batch_size, flags.max_body_bytes)
         _LOGGER.info(f"Serving {versions}, at {address_of(listener)}/v1/models/{name}")
-        try:
+        with watching(versions, flags.poll_secs):
             serve(server, listener, flags.max_body_bytes)
-        finally:
-            stop.set()
 
 
 def main(argv=None):

@@ -6,6 +6,7 @@
 A file of labels, {"stable": 1, "canary": 2}, keeps the versions that it names beside the newest one.
 """
 
+import contextlib
 import gc
 import logging
 import os
@@ -24,6 +25,7 @@ from t2t_lite.serving.served_export import ServedExport
 
 _LOGGER = logging.getLogger("t2t_lite")
 _NAME = re.compile(r"\d{1,18}")
+_LONGEST_END = 60.0  # seconds; a version that takes longer to load must not hold the server up
 
 
 class ModelVersions:
@@ -176,8 +178,18 @@ def _load(path):
     return export
 
 
-def start_watching(versions, seconds):
-    """Calls `versions.watch` in a thread; returns the event that ends it."""
+@contextlib.contextmanager
+def watching(versions, seconds):
+    """Context in which a thread calls `versions.watch`.
+
+    The thread has ended after it: Python ends those that are left by an exception, which TensorFlow's C++ does not let
+    through, so that a server which was asked to stop would abort.
+    """
     stop = threading.Event()
-    threading.Thread(target=versions.watch, args=(seconds, stop), daemon=True).start()
-    return stop
+    thread = threading.Thread(target=versions.watch, args=(seconds, stop), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(_LONGEST_END)

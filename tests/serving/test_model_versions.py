@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.serving import model_versions
-from t2t_lite.serving.model_versions import ModelVersions, start_watching
+from t2t_lite.serving.model_versions import ModelVersions, watching
 from t2t_lite.serving.refusals import Refusal
 
 
@@ -173,8 +173,7 @@ def test_changes_while_serving(tmp_path, caplog):
             assert time.monotonic() < end, caplog.text
             time.sleep(0.01)
 
-    stop = start_watching(versions, 0.02)
-    try:
+    with watching(versions, 0.02):
         write(tmp_path, 2, "damaged")
         wait_for(lambda: "2: cannot be loaded: data loss" in caplog.text)
         assert "still served: translate, 1" in caplog.text and versions.find()[0] == 1
@@ -189,5 +188,16 @@ def test_changes_while_serving(tmp_path, caplog):
         shutil.rmtree(tmp_path)
         wait_for(lambda: caplog.records[-1].levelname == "WARNING" and str(tmp_path) in caplog.records[-1].message)
         assert versions.find()[1].text == "mended" and caplog.text.count("cannot be loaded") == 1
-    finally:
-        stop.set()
+
+
+def test_a_look_that_is_under_way_ends_before_the_server_does():
+    done = []
+
+    def watch(seconds, stop):
+        stop.wait(60)
+        time.sleep(0.3)  # reads the folder
+        done.append(seconds)
+
+    with pytest.raises(KeyboardInterrupt), watching(types.SimpleNamespace(watch=watch), 5):
+        raise KeyboardInterrupt
+    assert done == [5]
