@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from t2t_lite.errors import Failure, UserError, counted
-from t2t_lite.training.loop import stop_on_signal
+from t2t_lite.stop_signal import stop_on_signal
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -51,7 +51,7 @@ def run_workers(command, shares, output_dir):
         UserError, Failure: a copy has failed, with this exit status.
     """
     with contextlib.ExitStack() as stack:
-        stopped = stack.enter_context(stop_on_signal())
+        stopped = stack.enter_context(stop_on_signal(_say_that_it_stops))
         logs = [os.path.join(output_dir, f"worker-{number}.log") for number in range(1, len(shares) + 1)]
         workers = []
         for path, share in zip(logs, shares, strict=True):
@@ -78,6 +78,10 @@ def run_alone(command):
         worker = subprocess.Popen(command, start_new_session=True)
         _wait([worker], stopped)
     return worker.returncode if worker.returncode >= 0 else 128 - worker.returncode  # as shells say it of a signal
+
+
+def _say_that_it_stops():
+    _LOGGER.info("signal received: each worker saves a checkpoint and stops; once more stops at once.")
 
 
 def _wait(workers, stopped):

@@ -17,7 +17,9 @@ import multiprocessing
 import os
 import random
 import re
+import signal
 import struct
+import threading
 from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
@@ -202,8 +204,18 @@ class _Runner:
             # Not forked: TensorFlow has threads by now.
             context = multiprocessing.get_context("spawn")
             self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, start_worker)
-            self._stack.callback(self._pool.shutdown, cancel_futures=True)
+            self._stack.callback(self._end)
         return self._pool
+
+    def _end(self):
+        is_main = threading.current_thread() is threading.main_thread()
+        # A second Ctrl-C in here would leave processes that nobody tells to end, and for which Python waits.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+        try:
+            self._pool.shutdown(cancel_futures=True)
+        finally:
+            if is_main:
+                signal.signal(signal.SIGINT, before)
 
 
 def read_index(path, shards, groups, features):

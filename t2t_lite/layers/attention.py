@@ -6,6 +6,7 @@ from keras import ops
 from t2t_lite.layers.cache import add_to_cache, cached_parts, step_position
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.frozen_parts import freeze_new_parts
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, dense_initializers, initializer_config
 from t2t_lite.layers.masks import masked_softmax, merge_masks
 from t2t_lite.layers.outputs import OutputsOnRequest
@@ -90,6 +91,7 @@ class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer)
             self._add_projection(role, shape[-1], self.num_heads * size)
         self._add_projection("output", self.num_heads * self.value_size, hidden_size)
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
+        freeze_new_parts(self)
 
     def _add_projection(self, role, input_size, output_size):
         own = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}

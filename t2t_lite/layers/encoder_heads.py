@@ -7,6 +7,7 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.frozen_parts import freeze_new_parts
 from t2t_lite.layers.keras_names import (
     Initializer,
     activation_config,
@@ -111,6 +112,7 @@ class ClassHead(QuantizableParts, keras.layers.Layer):
             self.pooler = self._dense(input_shape[-1], activation="tanh", name="pooler")
             self.pooler.build(input_shape)
         self.dense.build(input_shape)
+        freeze_new_parts(self)
 
     def call(self, inputs, training=None):
         """[..., hidden] -> float32 logits [..., 1 + num_classes]."""

@@ -7,6 +7,7 @@ from keras import ops
 
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.frozen_parts import freeze_new_parts
 from t2t_lite.layers.keras_names import (
     GATED,
     GLOROT,
@@ -74,6 +75,7 @@ class FeedForward(QuantizableParts, keras.layers.Layer):
             dense.build((None, inputs))
             setattr(self, name, dense)
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
+        freeze_new_parts(self)
 
     def call(self, inputs, training=None):
         """[..., hidden] -> [..., hidden]."""

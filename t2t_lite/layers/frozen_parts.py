@@ -1,6 +1,13 @@
 """Which parts of a layer or model are frozen, in its Keras file: the parts themselves are in no configuration."""
 
 
+def freeze_new_parts(layer):
+    """Freezes what `build` has made, if `layer.trainable = False` came before it: Keras freezes the parts there are."""
+    if not layer.trainable:
+        layer.trainable = True  # with TensorFlow, an attribute that is set to what it is stays untouched
+        layer.trainable = False
+
+
 class FrozenParts:
     """Mixed into a layer or model that makes others: a loaded one has those parts frozen that the saved one had."""
 

@@ -103,8 +103,8 @@ def shift_rows(x):
     batch, heads, length, width = ops.shape(x)
     flat = ops.reshape(x, (batch, heads, length * width))
     # ops.slice, not indexing: its gradient is one padding
-    flat = ops.slice(flat, (0, 0, _before(length)), (batch, heads, length * (width - 1)))
-    rows = ops.reshape(flat, (batch, heads, length, width - 1))
+    flat = ops.slice(flat, (0, 0, _before(length)), (batch, heads, length * _before(width)))
+    rows = ops.reshape(flat, (batch, heads, length, _before(width)))
     return ops.slice(rows, (0, 0, 0, 0), (batch, heads, length, width - length))
 
 

@@ -175,7 +175,7 @@ def _end(mask, length):
     if mask is None:
         return length
     positions = ops.arange(1, length + 1, dtype="int32")
-    return ops.max(ops.where(mask, positions, 0), axis=(1, 2, 3), keepdims=True)
+    return ops.max(ops.where(mask, positions, 0), axis=(1, 2, 3), keepdims=True, initial=0)  # also of nothing
 
 
 def _windows(x, block, count, near):

@@ -9,6 +9,7 @@ from keras import ops
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.checks import check_rates
 from t2t_lite.layers.feed_forward import FeedForward
+from t2t_lite.layers.frozen_parts import freeze_new_parts
 from t2t_lite.layers.keras_names import GLOROT, Initializer, activation_config, initializer_config
 from t2t_lite.layers.masks import merge_masks
 from t2t_lite.layers.outputs import OutputsOnRequest
@@ -185,6 +186,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             self.cross_attention = self._residual(self.given.cross_attention or self._attention(), "cross_attention")
             self.cross_attention.build(inputs_shape, memory_shape)
         self.feed_forward.build(inputs_shape)
+        freeze_new_parts(self)
 
     def init_cache(self, memory, batch, slots, prompt=None):
         """Returns the cache of this layer for `call`: the memory projected once, and no past.

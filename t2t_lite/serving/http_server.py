@@ -1,14 +1,12 @@
 """Serves a WSGI application by waitress until SIGTERM or Ctrl-C, then answers the requests that have come."""
 
-import contextlib
 import logging
 import os
-import signal
 import socket
-import threading
 import time
 
 from t2t_lite.errors import UserError
+from t2t_lite.stop_signal import stop_on_signal
 
 try:
     import waitress
@@ -73,9 +71,8 @@ def serve(application, listener, longest_body):
         log_socket_errors=False,
         ident=None,
     )
-    stop = threading.Event()
-    with _signals(lambda: (stop.set(), server.pull_trigger())):
-        while not stop.is_set():
+    with stop_on_signal(server.pull_trigger) as stopped:
+        while not stopped.is_set():
             wasyncore.loop(timeout=1, use_poll=True, map=sockets, count=1)
         channels = server.active_channels
         _LOGGER.info(f"Stopping; requests in progress: {sum(map(_is_busy, channels.values()))}.")
@@ -91,21 +88,3 @@ def serve(application, listener, longest_body):
 def _is_busy(channel):
     """Whether a connection has a request that is not yet answered to its end."""
     return bool(channel.request or channel.requests or channel.total_outbufs_len)
-
-
-@contextlib.contextmanager
-def _signals(stop):
-    """Context in which the first SIGTERM or SIGINT calls `stop`, and the second one has its usual effect."""
-    kinds = (signal.SIGTERM, signal.SIGINT)
-
-    def handle(*_):
-        for kind in kinds:
-            signal.signal(kind, before[kind])
-        stop()
-
-    before = {kind: signal.signal(kind, handle) for kind in kinds}
-    try:
-        yield
-    finally:
-        for kind in kinds:
-            signal.signal(kind, before[kind])

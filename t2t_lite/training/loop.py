@@ -5,8 +5,6 @@ import dataclasses
 import logging
 import math
 import os
-import signal
-import threading
 import time
 
 import tensorflow as tf
@@ -205,29 +203,6 @@ class TrainingLoop:
             sentences=self._progress.sentences,
             epochs=self._progress.epochs,
         )
-
-
-class stop_on_signal:
-    """Context manager that turns SIGTERM and SIGINT into an event; a second signal has its usual effect."""
-
-    def __enter__(self):
-        self._stopped, self._before = threading.Event(), {}
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._before[number] = signal.signal(number, self._handle)
-        return self._stopped
-
-    def _handle(self, *_):
-        self._stopped.set()
-        self._restore()
-        _LOGGER.info("signal received: saving a checkpoint and stopping; once more stops at once.")
-
-    def __exit__(self, *_):
-        self._restore()
-
-    def _restore(self):
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

@@ -215,12 +215,14 @@ def token_weights(sample_weight, targets):
 
     Args:
         sample_weight: [batch] or [batch, 1], one for all tokens of a row; [batch, target_len]; or None.
-        targets: ids [batch, target_len].
+        targets: ids [batch, target_len], or classes [batch].
     """
     if sample_weight is None:
         return None
     sample_weight, targets = ops.cast(sample_weight, "float32"), ops.convert_to_tensor(targets)
     missing = len(targets.shape) - len(sample_weight.shape)
+    if missing < 0:  # [batch, 1] of classes
+        sample_weight = ops.squeeze(sample_weight, axis=-1)
     sample_weight = ops.reshape(sample_weight, (*ops.shape(sample_weight), *[1] * missing))
     # A copy, not a view, because with PyTorch Keras multiplies weights by masks in place.
     return sample_weight * ops.ones(ops.shape(targets))

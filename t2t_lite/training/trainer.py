@@ -24,13 +24,14 @@ from t2t_lite.runs.config import build_model, read_run_config, run_config, write
 from t2t_lite.runs.ema import averaged_weights
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.warm_start import warm_start
+from t2t_lite.stop_signal import stop_on_signal
 from t2t_lite.tensor2tensor_names import without_multistep
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluator import Evaluator
-from t2t_lite.training.loop import TrainingLoop, stop_on_signal
+from t2t_lite.training.loop import TrainingLoop
 from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
 from t2t_lite.training.optimization.optimizers import describe_unfreezing, make_optimizer
 from t2t_lite.training.progress import announce
@@ -123,7 +124,7 @@ class Trainer:
             self._compilations.check()
             self._settle(path, damaged, warm_start_facts)
             loop = self._loop()
-            with stop_on_signal() as stopped, self._replicas.naming_lost_worker():
+            with stop_on_signal(_say_that_it_stops) as stopped, self._replicas.naming_lost_worker():
                 metrics = loop.run(train_steps, stopped)
             self.ended_by, self.was_signalled = loop.ended_by, stopped.is_set()
             return metrics
@@ -325,3 +326,7 @@ class Trainer:
             settings.eval_stride,
         )
         return Monitor(evaluator, settings, best, self._log, self._replicas, on_texts, self.stop_when)
+
+
+def _say_that_it_stops():
+    _LOGGER.info("signal received: saving a checkpoint and stopping; once more stops at once.")

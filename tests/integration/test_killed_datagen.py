@@ -2,6 +2,7 @@
 
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -53,6 +54,22 @@ def is_alive(pid):
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.slow  # it starts processes
+def test_a_second_interrupt_does_not_leave_it_waiting(corpus, tmp_path):
+    process = start(corpus, tmp_path / "data", 3)
+    while not list(tmp_path.glob("data/*.chunk-00001")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    try:
+        said = process.communicate(timeout=100)[1]
+    finally:
+        process.kill()
+    assert process.returncode == 130 and said.endswith("\nt2t-datagen: interrupted\n")
 
 
 @pytest.mark.slow  # a process for each file that it is killed at

@@ -96,6 +96,7 @@ def test_short_sequences(kind, length):
     layer = made(KINDS[kind])
     expected, _ = in_numpy(layer, X[:, :length], True)
     np.testing.assert_allclose(array(layer(X[:, :length])), expected, atol=1e-5)
+    assert layer(X[:, :0]).shape == (2, 0, 8), "a prompt may be empty"
 
 
 @pytest.mark.parametrize("layer_class", [SHAW, MUSIC], ids=["shaw", "music"])

@@ -91,6 +91,13 @@ def test_a_neighborhood_of_all_is_full_attention(x, extra, causal):
     np.testing.assert_allclose(array(layer(x, use_causal_mask=causal)), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("rows, length", [(0, 4), (2, 0)])
+def test_nothing_comes_of_nothing(rows, length):
+    layer = layers.RestrictedAttention(2, neighborhood=3)
+    mask = np.ones((rows, 1, length), bool)
+    assert layer(np.zeros((rows, length, 8), "float32"), attention_mask=mask).shape == (rows, length, 8)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_padding_changes_nothing(causal):
     """The neighbourhood ends with the sentence, not with the batch, in blocks as in full."""

@@ -243,6 +243,25 @@ def test_frozen_parts_are_frozen_in_the_file_and_training_goes_on(kind, tmp_path
         np.testing.assert_allclose(one, two, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "self_attention", ["dot_product", {"type": "dot_product_relative_v2", "max_relative_position": 2}]
+)
+def test_parts_frozen_before_they_are_built_are_frozen_whole(self_attention):
+    trainable = []
+    for builds_first in (True, False):
+        model = Transformer(**SMALL, self_attention=self_attention)
+        encoder = TransformerEncoder(20, 4, head="class", num_layers=1, hidden_size=8, filter_size=16, num_heads=2)
+        for each, parts in ((model, [model.encoder, model.decoder.layers[0]]), (encoder, [encoder.class_head])):
+            if builds_first:
+                each.build()
+            for part in parts:
+                part.trainable = False
+            each.build()
+            trainable.append([v.path.partition("/")[2] for v in each.trainable_variables])
+    assert trainable[:2] == trainable[2:]
+    assert not any(path.startswith(("encoder/encoder_0", "decoder/decoder_0")) for path in trainable[0])
+
+
 def test_weights_alone_are_saved(model, tmp_path):
     model.save_weights(tmp_path / "model.weights.h5")
     other = Transformer(**SMALL)

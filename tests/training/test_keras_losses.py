@@ -90,6 +90,17 @@ def test_classes_are_not_smoothed(dtype):
     np.testing.assert_allclose(gradient.sum(-1), 0, atol=1e-7 if dtype == "float32" else 1e-3)
 
 
+@pytest.mark.parametrize("shape", [(4,), (4, 1)])
+def test_weights_of_classes(shape):
+    classes, weights = np.array([1, 2, 3, 1]), np.array([1.0, 0, 2, 3]).reshape(shape)
+    logits = np.random.default_rng(1).normal(size=(4, 4)).astype("float32")
+    expected = keras.losses.SparseCategoricalCrossentropy(from_logits=True)(classes, logits, weights)
+    assert float(SmoothedCrossEntropy(0.0)(classes, logits, weights)) == pytest.approx(float(expected), rel=1e-5)
+    accuracy, is_right = MaskedAccuracy(), logits.argmax(axis=1) == classes
+    accuracy.update_state(classes, logits, weights)
+    assert float(accuracy.result()) == pytest.approx((weights.ravel() * is_right).sum() / 6, rel=1e-5)
+
+
 def test_nothing_but_padding_is_0():
     for weights in WEIGHTS.values():
         assert float(array(SmoothedCrossEntropy()(np.zeros_like(TARGETS), LOGITS, weights))) == 0
