@@ -89,12 +89,31 @@ class SequenceModel(FrozenParts, keras.Model):
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Returns the loss of `compile`, and the model's own costs, each a mean over the ids of its feature."""
-        loss = super().compute_loss(x, y, y_pred, sample_weight, training)
         costs = y_pred.get("costs", {}) if isinstance(y_pred, dict) else {}
+        loss = super().compute_loss(x, *self._scored(y, y_pred, sample_weight), training)
         for feature, cost in costs.items():
             is_there = ops.cast(ops.not_equal(x[feature], 0), cost.dtype)
             loss = loss + ops.sum(cost * is_there) / ops.maximum(ops.sum(is_there), 1)
         return loss
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Updates the metrics of `compile`, to which the model's own costs say nothing, and returns their results."""
+        return super().compute_metrics(x, *self._scored(y, y_pred, sample_weight))
+
+    def _scored(self, y, y_pred, sample_weight):
+        """Returns (labels, logits, weights) without costs; of one feature alone in a dict if the losses are in one."""
+        if not isinstance(y_pred, dict) or "costs" not in y_pred:
+            return y, y_pred, sample_weight
+        features = [feature for feature in y_pred if feature != "costs"]
+        alone = len(features) == 1 and features[0]
+
+        def chosen(values):
+            if isinstance(values, dict):
+                values = {feature: values[feature] for feature in features if feature in values}
+                return values if not alone or isinstance(self.loss, dict) else values.get(alone)
+            return {alone: values} if alone and isinstance(self.loss, dict) and values is not None else values
+
+        return chosen(y), chosen(y_pred), chosen(sample_weight)
 
     def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
         """Exports the call, as Keras does. (An export that takes text and searches is t2t-exporter's.)

@@ -8,6 +8,7 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.layers import LayerMix, LSTMStack, TokenEmbedding
 from t2t_lite.models import LSTMLanguageModel
+from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.equations import array
 
 SIZE, VOCAB = 6, 11
@@ -146,3 +147,27 @@ def test_the_mask_that_keras_carries_is_passed_on(recwarn):
     found = keras.Model(ids, mixed)(ROWS)
     assert not [warning for warning in recwarn if "mask" in str(warning.message)]
     np.testing.assert_array_equal(found._keras_mask, ROWS != 0)
+
+
+@pytest.mark.parametrize("named_labels", [True, False])
+@pytest.mark.parametrize("named_losses", [True, False])
+def test_keras_scores_it_beside_its_own_costs(named_labels, named_losses):
+    """Labels, weights, losses and metrics by the name of the targets, or as of a model with one output."""
+    keras.utils.set_random_seed(1)
+    model = LSTMLanguageModel(20, hidden_size=8, num_layers=1, dropout=0.0)
+    loss, metrics = SmoothedCrossEntropy(0.0), [MaskedAccuracy()]
+    model.compile(
+        "sgd",
+        {"targets": loss} if named_losses else loss,
+        weighted_metrics={"targets": metrics} if named_losses else metrics,
+    )
+    ids, weights = np.array([[3, 4, 5, 0], [6, 7, 0, 0]], "int32"), np.array([1.0, 3.0], "float32")
+    labels, weights_of = ({"targets": ids}, {"targets": weights}) if named_labels else (ids, weights)
+    found = model.evaluate({"targets": ids}, labels, sample_weight=weights_of, verbose=0, return_dict=True)
+    outputs = model({"targets": ids})
+    is_right = array(outputs["targets"]).argmax(-1) == ids
+    each = weights[:, None] * (ids > 0)
+    assert found["masked_accuracy"] == pytest.approx((each * is_right).sum() / each.sum(), rel=1e-5)
+    costs = (array(outputs["costs"]["targets"]) * (ids > 0)).sum() / 5
+    expected = float(array(loss(ids, outputs["targets"], weights))) + costs
+    assert found["loss"] == pytest.approx(expected, rel=1e-5)
