@@ -105,13 +105,13 @@ class SequenceModel(FrozenParts, keras.Model):
         if not isinstance(y_pred, dict) or "costs" not in y_pred:
             return y, y_pred, sample_weight
         features = [feature for feature in y_pred if feature != "costs"]
-        alone = len(features) == 1 and features[0]
 
         def chosen(values):
             if isinstance(values, dict):
                 values = {feature: values[feature] for feature in features if feature in values}
-                return values if not alone or isinstance(self.loss, dict) else values.get(alone)
-            return {alone: values} if alone and isinstance(self.loss, dict) and values is not None else values
+            if len(features) > 1 or values is None or isinstance(values, dict) == isinstance(self.loss, dict):
+                return values
+            return values.get(features[0]) if isinstance(values, dict) else {features[0]: values}
 
         return chosen(y), chosen(y_pred), chosen(sample_weight)
 

@@ -26,7 +26,9 @@ class Adam(keras.optimizers.Adam):
     def apply(self, grads, trainable_variables=None):
         """Updates all variables by their gradients: see `keras.optimizers.Optimizer.apply`."""
         self._shared = SimpleNamespace(by_dtype={})  # a dict of its own would be tracked, as if to be saved
-        return super().apply(grads, trainable_variables)
+        iterations = super().apply(grads, trainable_variables)
+        self._shared = None  # its tensors would keep a traced graph
+        return iterations
 
     def update_step(self, gradient, variable, learning_rate):
         """Updates one variable by TensorFlow's own kernel."""
