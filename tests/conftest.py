@@ -50,6 +50,15 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: (item.path not in slow, not item.nodeid.startswith(runs)))
 
 
+@pytest.fixture(autouse=True)
+def _random_numbers_are_the_same_each_time():
+    """Gives each test the same weights in every run, alone or after others."""
+    if "keras" in sys.modules:
+        import keras
+
+        keras.utils.set_random_seed(0)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _what_is_left_is_not_searched():
     """Frees what a module's tests leave, and keeps the garbage collector from the rest: caches that stay.

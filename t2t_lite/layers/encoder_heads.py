@@ -166,10 +166,14 @@ class SpanHead(QuantizableParts, keras.layers.Layer):
         logits = ops.where(allowed[:, None], logits, NEVER)
         return ops.pad(logits, ((0, 0), (0, 0), (1, 0)), constant_values=NEVER)
 
+    def compute_output_shape(self, inputs_shape, allowed_shape=None):
+        """Returns [B, 2, 1 + T]."""
+        rows, length, _ = inputs_shape
+        return rows, 2, None if length is None else 1 + length
+
     def compute_output_spec(self, inputs, allowed):
-        """Returns symbolic logits."""
-        rows, length, _ = inputs.shape
-        return keras.KerasTensor((rows, 2, None if length is None else 1 + length), dtype="float32")
+        """Returns symbolic logits, float32 whatever the dtype policy."""
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype="float32")
 
     def get_config(self):
         """Returns the constructor's arguments."""
@@ -177,10 +181,14 @@ class SpanHead(QuantizableParts, keras.layers.Layer):
 
 
 def mean_and_maximum(x, mask):
-    """[B, T, n], bool [B, T] -> [B, 2 n], mean and maximum of the positions in the mask (ULMFiT, section 3.3)."""
+    """[B, T, n], bool [B, T] -> [B, 2 n], mean and maximum of the positions in the mask (ULMFiT, section 3.3).
+
+    Where no position is in the mask, both are zero.
+    """
+    x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))
+    mask = ops.concatenate([~ops.any(mask, axis=1, keepdims=True), mask], axis=1)
     is_there = ops.cast(mask, x.dtype)[..., None]
-    count = ops.maximum(ops.sum(is_there, axis=1), 1)
     # Not `max`: to differentiate it, JAX compares x with the result, and a compiled x may be computed twice and differ.
     at = ops.argmax(ops.where(mask[..., None], x, LOWEST), axis=1, keepdims=True)
     highest = ops.take_along_axis(x, at, axis=1)[:, 0]
-    return ops.concatenate([ops.sum(x * is_there, axis=1) / count, highest], axis=-1)
+    return ops.concatenate([ops.sum(x * is_there, axis=1) / ops.sum(is_there, axis=1), highest], axis=-1)

@@ -74,6 +74,13 @@ class SequenceModel(FrozenParts, keras.Model):
         self.check_inputs(inputs)
         return super().__call__(inputs, **kwargs)
 
+    def _symbolic_build(self, iterator=None, data_batch=None):
+        """Has Keras' `fit` build the model on ids: in a strategy's scope it takes the replicas' mean, of float64."""
+        if data_batch is not None:
+            inputs, *others = keras.utils.unpack_x_y_sample_weight(data_batch)
+            data_batch = (keras.tree.map_structure(lambda ids: ops.cast(ids, "int32"), inputs), *others)
+        super()._symbolic_build(iterator=iterator, data_batch=data_batch)
+
     def compute_mask(self, inputs, mask=None):
         """Returns bool [B, T]: True where the target is not padding."""
         return ops.not_equal(inputs["targets"], 0)

@@ -1,5 +1,7 @@
 """The Transformer as a model of Keras: its masks, what it refuses, export, files, fit; on every backend."""
 
+import contextlib
+
 import keras
 import numpy as np
 import pytest
@@ -116,6 +118,34 @@ def test_fit_trains_every_weight(kind):
     model.fit(batch, labels, batch_size=5, verbose=0)
     same = [w.path for w, old in zip(model.trainable_weights, before, strict=True) if np.array_equal(array(w), old)]
     assert same == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow, whose strategies copy a model")
+@pytest.mark.parametrize("kind", ["translation", "classes"])
+def test_fit_in_a_strategys_scope_is_fit_outside(kind):
+    import tensorflow as tf
+
+    # Keras counts the mean of each replica alike: theirs are of as many ids each here.
+    inputs, targets = INPUTS[1:], np.maximum(TARGETS[1:], 3)
+    labels = targets[:, 0] % 3 + 1 if kind == "classes" else targets
+    batch = {"inputs": inputs, "targets": labels}
+
+    def fitted(scope):
+        keras.utils.set_random_seed(1)
+        with scope:
+            if kind == "translation":
+                model = Transformer(**SMALL)
+            else:
+                model = TransformerEncoder(20, 4, head="class", hidden_size=8, filter_size=8, num_heads=2, dropout=0.0)
+            model.compile(keras.optimizers.SGD(0.1), SmoothedCrossEntropy(), metrics=[MaskedAccuracy()])
+        found = model.fit(batch, labels, batch_size=4, epochs=3, shuffle=False, verbose=0).history
+        return [*found.values(), *(array(weight) for weight in model.weights)]
+
+    # TensorFlow mixes up collectives of several strategies of one process.
+    mirrored = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
+    for one, other in zip(fitted(contextlib.nullcontext()), fitted(mirrored.scope()), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 def test_costs_of_a_model_are_in_the_loss_of_keras():
