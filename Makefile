@@ -1,5 +1,5 @@
-# make quickstart: the whole job on an invented little corpus; make test: all checks; make test-fast: all that answers
-# within minutes. All install first.
+# make quickstart: the whole job on an invented little corpus; make test: the checks of every change, make test-fast:
+# all that answers within minutes, make test-all: those of a release, too. All install first.
 
 VENV := .venv
 STAMP := $(VENV)/.installed
@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install quickstart test test-fast test-backends test-beam test-peers test-serving bench lint docs clean
+.PHONY: install quickstart test test-all test-fast test-backends test-beam test-peers test-serving bench lint docs clean
 
 install: $(STAMP)
 
@@ -40,11 +40,15 @@ quickstart: install
 TEST ?=
 PYTEST := $(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: lint
+	$(PYTEST) -m "not long" $(TEST)
+
+# With those that take ten seconds or more each: whole stories, such as a run that is killed at any point of it.
+test-all: lint
 	$(PYTEST) $(TEST)
 
 # Without the tests that take more than a few seconds each.
 test-fast: install
-	$(PYTEST) -m "not slow" $(TEST)
+	$(PYTEST) -m "not slow and not long" $(TEST)
 
 # Layers and models with JAX and with PyTorch.
 test-backends: $(BACKENDS_VENV)/.installed

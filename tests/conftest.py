@@ -45,7 +45,7 @@ def pytest_collection_finish():
 
 def pytest_collection_modifyitems(items):
     """The dearest files first, so that two processes end together: those of whole runs, and those with slow tests."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")}
     runs = ("tests/training/", "tests/integration/")
     items.sort(key=lambda item: (item.path not in slow, not item.nodeid.startswith(runs)))
 

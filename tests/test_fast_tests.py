@@ -1,4 +1,4 @@
-"""`make test-fast` leaves nothing out altogether: each folder of the package has tests that are not marked slow."""
+"""`make test-fast` leaves nothing out altogether: each folder of the package has tests that are neither slow nor long."""
 
 import ast
 import pathlib
@@ -10,7 +10,8 @@ FOLDERS = sorted(path.name for path in (ROOT / "t2t_lite").iterdir() if (path / 
 
 
 def is_slow(marks):
-    return any(isinstance(node, ast.Attribute) and node.attr == "slow" for mark in marks for node in ast.walk(mark))
+    nodes = (node for mark in marks for node in ast.walk(mark))
+    return any(isinstance(node, ast.Attribute) and node.attr in {"slow", "long"} for node in nodes)
 
 
 def fast_tests(folder):
@@ -32,4 +33,5 @@ def test_every_folder_has_fast_tests(name):
 def test_marks_are_seen(tmp_path):
     (tmp_path / "test_module.py").write_text("pytestmark = pytest.mark.slow\ndef test_a(): pass\n")
     (tmp_path / "test_some.py").write_text("@pytest.mark.slow\ndef test_b(): pass\ndef test_c(): pass\n")
+    (tmp_path / "test_others.py").write_text("@pytest.mark.long\ndef test_d(): pass\n")
     assert fast_tests(tmp_path) == ["test_c"]

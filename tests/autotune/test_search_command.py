@@ -107,7 +107,7 @@ def test_a_search_is_not_continued_with_other_records(command, data_dir, tmp_pat
     assert command(*flags)[0] == 0, "the same records, elsewhere"
 
 
-@pytest.mark.slow  # four runs, and two processes
+@pytest.mark.long  # four runs, and two processes
 def test_trials_are_trained_side_by_side(data_dir, tmp_path, capfd):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "__init__.py").write_text("import tests.autotune.test_search_command")  # its range and model

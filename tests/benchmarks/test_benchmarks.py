@@ -8,7 +8,7 @@ from benchmarks import encoder
 from benchmarks.harness import command
 
 
-@pytest.mark.slow  # starts two processes that import TensorFlow
+@pytest.mark.long  # starts two processes that import TensorFlow
 def test_a_quick_benchmark_measures(capsys):
     assert command.main(encoder, ["--quick", "--sides=ours", "--rounds=1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

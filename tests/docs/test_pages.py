@@ -102,8 +102,11 @@ def registrations(folder):
             del sys.modules[name]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", pages())
+def marked(page):
+    return pytest.param(page, marks=pytest.mark.long if NEEDS.get(page, {}).get("long") else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in pages()])
 def test_the_page_runs(page, folder, shell, registrations, capsys, request):
     needs, namespace, printed = NEEDS.get(page, {}), {"__name__": "__main__"}, []
     pairs = [[written, fill(instead, request)] for written, instead in needs.get("instead", [])]

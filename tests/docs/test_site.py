@@ -20,7 +20,7 @@ from t2t_lite.flags import Flags
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning"),  # Sphinx's own
 ]
 pytest.importorskip("sphinx", reason="Sphinx is not installed (pip install 't2t_lite[docs]')")

@@ -62,6 +62,7 @@ def test_its_metrics_and_costs_are_evaluated(trained):
     assert progress["objective"] == pytest.approx(parts, rel=0.3)  # the objective is smoothed
 
 
+@pytest.mark.long
 def test_it_learns_by_its_own_metric_and_answers(flags, tmp_path):
     train(flags, tmp_path, 300, "--best_checkpoint_metric=matthews_correlation", every=100)
     assert max(line["matthews_correlation"] for line in log(tmp_path, "evaluation", documented=False)) > 0.9

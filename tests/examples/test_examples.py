@@ -32,11 +32,13 @@ def number(pattern, text):
     return float(re.search(pattern, text)[1])
 
 
+@pytest.mark.long
 def test_text_classifier_knows_who_does_it():
     accuracy = number(r"held-out accuracy ([\d.]+)", output_of("text_classifier.py"))
     assert accuracy > 0.95  # chance, and any bag of words: 0.5
 
 
+@pytest.mark.long
 def test_language_model_closes_brackets():
     text = output_of("language_model.py")
     perplexity, best = number(r"perplexity ([\d.]+)", text), number(r"best possible is ([\d.]+)", text)

@@ -39,7 +39,7 @@ def test_nothing_in_it_works_only_here(notebook):
     assert notebook.cells[0].source.count("colab.research.google.com") == 2
 
 
-@pytest.mark.slow  # makes the phrasebook's records, and trains two steps, in a process of its own
+@pytest.mark.long  # makes the phrasebook's records, and trains two steps, in a process of its own
 def test_it_runs(notebook, tmp_path, monkeypatch):
     monkeypatch.setenv("T2T_LITE_STEPS", "2")
     # The kernel's process is to import this tree's packages.

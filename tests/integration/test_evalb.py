@@ -103,7 +103,7 @@ def treebank():
     ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_from_brackets_to_a_score(call_command, treebank, tmp_path):
     """In 150 steps a model learns the one form of these trees: what it writes, repaired or not, is nearly right."""
     for name, part in (("train.mrg", treebank), ("dev.mrg", treebank[::10])):

@@ -30,7 +30,7 @@ def test_data_of_a_look_alike_are_not_touched(tmp_path, call_command):
         assert call_command("t2t-datagen", "--inspect", flags[0], f"--data_dir={name}").status == 0
 
 
-@pytest.mark.slow  # trains, and decodes with five models
+@pytest.mark.long  # trains, and decodes with five models
 def test_from_corpus_to_translation(tmp_path, call_command):
     """The whole way in such folders, beside a folder that the names would match as patterns."""
     mark, alike = " [v1] {a}*?", " v {a}bc"

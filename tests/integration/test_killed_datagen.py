@@ -72,7 +72,7 @@ def test_a_second_interrupt_does_not_leave_it_waiting(corpus, tmp_path):
     assert process.returncode == 130 and said.endswith("\nt2t-datagen: interrupted\n")
 
 
-@pytest.mark.slow  # a process for each file that it is killed at
+@pytest.mark.long  # a process for each file that it is killed at
 def test_killed_at_any_file_the_result_is_that_of_one_run(corpus, call_command, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert call_command("t2t-datagen", *flags(corpus, whole, 1)).status == 0

@@ -82,7 +82,7 @@ def wait_for_save(process, output_dir, step):
     raise AssertionError(f"no save at step {step}: {finish(process)}")
 
 
-@pytest.mark.slow  # four processes that train
+@pytest.mark.long  # four processes that train
 def test_killed_while_saving_and_while_evaluating_ends_as_if_never_killed(data_dir, tmp_path):
     """In the save of step 40, then in the evaluation after it, which is long: it is traced."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"

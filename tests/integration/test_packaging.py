@@ -146,6 +146,7 @@ def test_commands_answer_from_any_folder_and_without_tensorflow(commands, tmp_pa
         assert "TensorFlow was imported" not in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_the_quickstart_runs_from_the_wheel(commands, tmp_path):
     words = ["--output_dir=small one", "--train_steps=1", "--local_eval_frequency=1"]
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}

@@ -169,6 +169,7 @@ def test_a_chunked_body(server):
     assert answer.startswith(b"HTTP/1.1 200 OK") and b'"outputs"' in answer
 
 
+@pytest.mark.long
 def test_a_new_version_comes_and_the_old_one_goes_while_callers_ask(exports, expected, tmp_path):
     folder, ended, wrong, seen = tmp_path / "export", threading.Event(), [], set()
     shutil.copytree(exports / "1", folder / "1")

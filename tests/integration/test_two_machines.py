@@ -116,7 +116,7 @@ print("collectives:", kinds.count("CollectiveReduceV2"), "moved otherwise:", siz
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_machines_exchange_gradients_in_one_collective(tmp_path):
     addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
     environments = [
@@ -153,7 +153,7 @@ def wait_for_step(tmp_path, step, processes):
     raise AssertionError((tmp_path / "worker0.log").read_text() + (tmp_path / "worker1.log").read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_machine_that_is_gone_is_named_and_the_run_goes_on(tmp_path, data, start_workers):
     """The other one ends within 15 s; then both go on, and a signal to one ends both after the same step."""
     flags = "--output_dir=dead", "--train_steps=1000000", f"--hparams={HPARAMS}", "--local_eval_frequency=20"

@@ -10,6 +10,7 @@ from tests.data import corpus
 pytestmark = pytest.mark.slow  # seven commands
 
 
+@pytest.mark.long
 def test_from_files_to_translations_and_to_a_second_run(call_command, tmp_path):
     def succeed(*words):
         result = call_command(*words)

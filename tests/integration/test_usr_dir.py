@@ -68,6 +68,7 @@ def usr_dir(tmp_path):
     return folder
 
 
+@pytest.mark.long
 def test_registered_things_go_through_every_command(run_command, call_command, usr_dir, tmp_path):
     def succeed(*words, stdin=""):
         result = run_command(*words, stdin=stdin)

@@ -110,7 +110,7 @@ def peak_mib():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_changed_folders(folders, tmp_path, capsys):
     rng, began, outcomes = random.Random(8), time.monotonic(), {"opened": 0, "refused": 0}
     write(tmp_path / "run", folders[0])

@@ -149,7 +149,7 @@ def test_masks_are_those_of_the_uncompiled_layer(shape):
         np.testing.assert_allclose(compiled(tf.constant(index)), plain(tf.constant(index)), rtol=1e-6)
 
 
-@pytest.mark.slow  # XLA takes most of the time
+@pytest.mark.long  # XLA takes most of the time
 def test_the_compiled_step_equals_the_uncompiled_one():
     hparams = registry.hparams("transformer_tiny").parse(
         "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,ffn_activation=gelu,optimizer=sgd,"

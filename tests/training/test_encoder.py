@@ -58,11 +58,13 @@ def ordered(data, output_dir, hparams="", **settings):
     return trainer(str(data / "ordered"), output_dir, sizes, **named, **settings)
 
 
+@pytest.mark.long
 def test_eight_replicas_are_eight_batches_of_one_and_a_run_in_parts_is_that_in_one(data, tmp_path):
     assert_replicas_and_parts_give_one_run(functools.partial(ordered, data), tmp_path, 8)
     assert log(tmp_path / "parts", "progress")[-1]["loss_sentence"] > 0
 
 
+@pytest.mark.long
 def test_a_classifier_goes_on_from_masked_words_and_answers(data, tmp_path):
     masked(data, tmp_path / "masked", 0.003).train(60)
     guessed = t2t_lite.load(str(tmp_path / "masked")).fill_mask(["I like [MASK] and ice"], top=310)

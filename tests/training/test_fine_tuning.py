@@ -29,7 +29,7 @@ class StopsAfter(logging.Handler):
             os.kill(os.getpid(), signal.SIGTERM)
 
 
-@pytest.mark.slow  # four runs
+@pytest.mark.long  # four runs
 def test_layers_are_unfrozen_in_turn_and_a_stopped_run_resumes_exactly(data_dir, tmp_path, caplog):
     def fine_tuned(name):
         return trainer(data_dir, tmp_path / name, f"{SIZES},{ULMFIT}", warm_start_from=str(tmp_path / "source"))

@@ -15,7 +15,7 @@ HPARAMS = (
 )
 
 
-@pytest.mark.slow  # half a minute of training
+@pytest.mark.long  # half a minute of training
 def test_copying_is_learned_along_the_same_curve(tmp_path):
     problem = registry.problem(PROBLEM)
     problem.max_cases = 2000

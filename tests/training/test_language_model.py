@@ -79,7 +79,7 @@ def brackets(count, seed, length=32, deepest=3):
         yield text, nats
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_language_is_learned_to_within_a_hundredth_of_its_entropy(tmp_path):
     """A closing bracket depends on one that can be far away. That a text ends after 32 is certain."""
     splits = {DatasetSplit.TRAIN: (8000, 1), DatasetSplit.EVAL: (800, 2)}  # texts, seed

@@ -58,6 +58,7 @@ def test_two_replicas_are_two_batches_of_one_and_a_run_in_parts_is_that_in_one(d
     assert_replicas_and_parts_give_one_run(functools.partial(learner, data), tmp_path, 2)
 
 
+@pytest.mark.long
 def test_a_frozen_language_model_is_read_by_a_classifier(data, language, tmp_path):
     options = {"problem": "classify_own", "hparams": ",unfreeze_steps=1000000", "warm_start_from": str(language[0])}
     run = learner(data, tmp_path / "classes", rate=0.05, evaluates=True, local_eval_frequency=90, **options)

@@ -26,7 +26,7 @@ def failure(hparams, *shapes, cause=no_room_at_once):
     return str(caught.value)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_largest_batch_and_what_to_lower_are_named():
     said = failure(HParams(), (3, 4, 5), (10, 90, 100), (7, 8, 9), cause=no_room)
     assert "step 1,200" in said and "inputs 10 x 90 and targets 10 x 100" in said and "1,900 tokens" in said

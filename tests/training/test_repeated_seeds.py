@@ -27,7 +27,7 @@ def command(data_dir, tmp_path, capsys):
     return call
 
 
-@pytest.mark.slow  # four runs
+@pytest.mark.long  # four runs
 def test_each_run_is_that_of_its_seed_alone_and_the_table_has_mean_and_deviation(command, tmp_path):
     status, out = command("runs", "--random_seeds=1,2,3")
     assert status == 0

@@ -72,7 +72,7 @@ def test_only_the_newest_are_kept(data_dir, tmp_path):
 FLOAT16 = HPARAMS + ",dtype_policy=mixed_float16"
 
 
-@pytest.mark.slow  # three runs
+@pytest.mark.long  # three runs
 def test_in_float16_a_run_in_parts_is_bit_for_bit_the_run_in_one(data_dir, tmp_path):
     """With a scale that overflows again and again, which is no reason to end the run."""
     hparams = FLOAT16 + ",mixed_precision_optimizer_init_loss_scale=1048576,loss_scale_growth_steps=2"
