@@ -1,4 +1,4 @@
-"""`make test-fast` leaves nothing out altogether: each folder of the package has tests that are neither slow nor long."""
+"""`make test-fast` leaves nothing out altogether: each folder of the package has tests not marked slow or long."""
 
 import ast
 import pathlib
