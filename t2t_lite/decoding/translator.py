@@ -285,20 +285,20 @@ class Translator(TextModel):
     def _prepared(self, text):
         return self.problem.input_text(text) if self.problem else text
 
-    def checked_length(self, length):
+    def checked_length(self, length, name="max_input_length"):
         """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.
 
         Raises:
-            UserError: less than 1, or beyond a learned position table.
+            UserError: less than 1, or beyond a learned position table; it calls the length `name`.
         """
         if length is None:
             return self.max_input_length
         if not length >= 1:
-            raise UserError(f"max_input_length={length}: expected at least 1.")
+            raise UserError(f"{name}={length}: expected at least 1.")
         if length > (longest := self.searcher.longest_input or length):
             rest = f", and inputs at {longest}, as outputs follow them in it" if self.searcher.joins_inputs else ""
             raise UserError(
-                f"max_input_length={length}: the model's table of positions ends at {self.searcher.max_length}{rest}."
+                f"{name}={length}: the model's table of positions ends at {self.searcher.max_length}{rest}."
             )
         return length
 

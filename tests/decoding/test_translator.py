@@ -7,6 +7,8 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
+from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.decoding.jobs.line_translation import LineTranslator
 from t2t_lite.decoding.minimum_bayes_risk import expected_utilities
 from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.translator import Translator
@@ -213,6 +215,8 @@ def test_positions_that_inputs_and_outputs_share_are_enough_for_both(begin):
         translator.score(["a" * 20], ["b" * 11])
     with pytest.raises(UserError, match=r"max_input_length=32: .* ends at 32, and inputs at 31"):
         translator.translate(["a"], max_input_length=32)
+    with pytest.raises(UserError, match=r"max_input_size=32: .* ends at 32, and inputs at 31"):  # as it was typed
+        LineTranslator(translator, DecodeHParams(max_input_size=32), "in")
 
 
 def test_a_very_long_line():

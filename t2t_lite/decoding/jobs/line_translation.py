@@ -74,7 +74,7 @@ class LineTranslator:
         self.name = name
         given = settings.max_input_size != -1
         self.long_input = long_input or ("truncate" if given or not _is_natural(translator.problem) else "split")
-        self.limit = translator.checked_length(settings.max_input_size if given else None)
+        self.limit = translator.checked_length(settings.max_input_size if given else None, "max_input_size")
         if self.long_input == "split" and not given:  # training had no longer sentences
             self.limit = min(self.limit, translator.hparams.max_length or self.limit)
         self._on_error = on_error or _raise

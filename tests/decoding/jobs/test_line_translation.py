@@ -31,7 +31,7 @@ class Reversing:
     hparams = types.SimpleNamespace(max_length=11)
     searcher = types.SimpleNamespace(longest_output=longest_translation)
 
-    def checked_length(self, length):
+    def checked_length(self, length, name):
         return length or self.max_input_length
 
     def translate(self, texts, max_input_length, on_progress=None, prefixes=None, n_best=1, **options):
