@@ -208,14 +208,16 @@ class _Runner:
         return self._pool
 
     def _end(self):
-        is_main = threading.current_thread() is threading.main_thread()
-        # A second Ctrl-C in here would leave processes that nobody tells to end, and for which Python waits.
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+        is_main, interrupts = threading.current_thread() is threading.main_thread(), []
+        # Ctrl-C in here would leave processes that nobody tells to end, and for which Python waits. It comes after it.
+        before = signal.signal(signal.SIGINT, lambda *signalled: interrupts.append(signalled)) if is_main else None
         try:
             self._pool.shutdown(cancel_futures=True)
         finally:
             if is_main:
                 signal.signal(signal.SIGINT, before)
+        if interrupts:
+            signal.raise_signal(signal.SIGINT)
 
 
 def read_index(path, shards, groups, features):
