@@ -10,7 +10,8 @@ import pytest
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # compiles much here, and computes little
+# Compiles much here, and computes little; JAX splits the CPU in two devices.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_force_host_platform_device_count=2")
 
 LOGICAL_CPUS = 8
 

@@ -74,12 +74,16 @@ class SequenceModel(FrozenParts, keras.Model):
         self.check_inputs(inputs)
         return super().__call__(inputs, **kwargs)
 
-    def _symbolic_build(self, iterator=None, data_batch=None):
-        """Has Keras' `fit` build the model on ids: in a strategy's scope it takes the replicas' mean, of float64."""
-        if data_batch is not None:
-            inputs, *others = keras.utils.unpack_x_y_sample_weight(data_batch)
-            data_batch = (keras.tree.map_structure(lambda ids: ops.cast(ids, "int32"), inputs), *others)
-        super()._symbolic_build(iterator=iterator, data_batch=data_batch)
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Has Keras' `fit` in a strategy's scope build the model on one replica's batch.
+
+        Keras takes the mean of all: ids of float64, and an error if one has a row more than another.
+        """
+        strategy = self._distribute_strategy
+        if iterator is not None and strategy is not None:
+            *_, batches = next(iter(iterator))
+            data_batch = keras.tree.map_structure(lambda x: strategy.experimental_local_results(x)[0], next(batches))
+        super()._maybe_symbolic_build(data_batch=data_batch)
 
     def compute_mask(self, inputs, mask=None):
         """Returns bool [B, T]: True where the target is not padding."""

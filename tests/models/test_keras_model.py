@@ -20,6 +20,8 @@ RNG = np.random.default_rng(0)
 INPUTS, TARGETS = RNG.integers(3, 20, (5, 7)).astype("int32"), RNG.integers(3, 20, (5, 6)).astype("int32")
 INPUTS[1, 4:] = TARGETS[2, 3:] = TARGETS[0, 5:] = 0
 BATCH = {"inputs": INPUTS, "targets": TARGETS}
+# For two devices. Keras counts the mean loss of each replica alike: theirs are of as many ids each here.
+BATCH_OF_FOUR = {"inputs": INPUTS[1:], "targets": np.maximum(TARGETS[1:], 3)}
 
 
 @pytest.fixture(scope="module")
@@ -125,21 +127,46 @@ def test_fit_trains_every_weight(kind):
 def test_fit_in_a_strategys_scope_is_fit_outside():
     import tensorflow as tf
 
-    # Keras counts the mean of each replica alike: theirs are of as many ids each here.
-    batch = {"inputs": INPUTS[1:], "targets": np.maximum(TARGETS[1:], 3)}
+    batch = BATCH_OF_FOUR
 
     def fitted(scope):
-        keras.utils.set_random_seed(1)
         with scope:
-            model = Transformer(**SMALL)
-            model.compile(keras.optimizers.SGD(0.1), SmoothedCrossEntropy(), metrics=[MaskedAccuracy()])
-        found = model.fit(batch, batch["targets"], batch_size=4, epochs=3, shuffle=False, verbose=0).history
-        return [*found.values(), *(array(weight) for weight in model.weights)]
+            return fitted_on(batch)
 
     # TensorFlow mixes up collectives of several strategies of one process.
-    mirrored = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
-    for one, other in zip(fitted(contextlib.nullcontext()), fitted(mirrored.scope()), strict=True):
+    scope = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice()).scope
+    for one, other in zip(fitted(contextlib.nullcontext()), fitted(scope()), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
+    batch = {feature: ids[:3] for feature, ids in batch.items()}  # a row more on one replica than on the other
+    assert np.isfinite(fitted(scope())[0]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX, over whose devices Keras distributes")
+def test_fit_by_a_distribution_of_keras_is_fit_without():
+    one, two = fitted_on(BATCH_OF_FOUR), keras.distribution.list_devices()[:2]
+    heads = keras.distribution.LayoutMap(keras.distribution.DeviceMesh((1, 2), ["batch", "model"], two))
+    heads[".*(query|key|value)_projection.*kernel"] = (None, "model")
+    heads[".*output_projection.*kernel"] = ("model", None)
+    try:
+        for distribution in (
+            keras.distribution.DataParallel(devices=two),
+            keras.distribution.ModelParallel(layout_map=heads, batch_dim_name="batch"),
+        ):
+            keras.distribution.set_distribution(distribution)
+            for ours, other in zip(one, fitted_on(BATCH_OF_FOUR), strict=True):
+                np.testing.assert_allclose(ours, other, atol=1e-5)
+    finally:
+        keras.distribution.set_distribution(None)
+
+
+def fitted_on(batch):
+    """Returns history and weights of a model that is fitted on one batch."""
+    keras.utils.set_random_seed(1)
+    model = Transformer(**SMALL)
+    model.compile(keras.optimizers.SGD(0.1), SmoothedCrossEntropy(), metrics=[MaskedAccuracy()])
+    found = model.fit(batch, batch["targets"], batch_size=4, epochs=3, shuffle=False, verbose=0).history
+    return [*found.values(), *(array(weight) for weight in model.weights)]
 
 
 def test_costs_of_a_model_are_in_the_loss_of_keras():
