@@ -36,7 +36,12 @@ def flags(corpus, data_dir, workers):
 
 def start(corpus, data_dir, workers):
     program = pathlib.Path(sys.executable).with_name("t2t-datagen")
-    return subprocess.Popen([program, *flags(corpus, data_dir, workers)], stderr=subprocess.PIPE, text=True)
+    # The tests may run in the background, where shells have Ctrl-C ignored, and so do all processes from there.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen([program, *flags(corpus, data_dir, workers)], stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def children(pid):
