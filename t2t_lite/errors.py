@@ -6,6 +6,8 @@ import re
 
 # Control characters, halves of surrogate pairs, and what turns the direction of writing.
 _NOT_FOR_TERMINALS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+# Where TensorFlow says that an error was raised: names of its operations, no help to a user.
+OF_GRAPH = re.compile(r"\{\{(?:function_)?node [^{}\n]*\}\} ?| \[Op:\w+\](?: name: ?)?")
 
 
 class UserError(ValueError):
@@ -52,7 +54,8 @@ def printable(text):
 
 def first_line(error):
     """Returns the first line of what an exception says, without the full stop; if it says nothing, its class's name."""
-    text = str(getattr(error, "strerror", None) or getattr(error, "message", None) or error).strip()
+    text = str(getattr(error, "strerror", None) or getattr(error, "message", None) or error)
+    text = OF_GRAPH.sub("", text).strip()
     return text.splitlines()[0][:300].rstrip(".") if text else type(error).__name__
 
 

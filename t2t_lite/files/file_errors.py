@@ -8,7 +8,7 @@ import errno
 import os
 import re
 
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import OF_GRAPH, Failure, UserError
 
 _LONGEST_SHOWN = 200
 _READ, _WRITE = "read", "write"
@@ -50,7 +50,6 @@ _CODES = {os.strerror(code): code for code in (*_MISTAKES, *_FAILURES, errno.ENO
 _OF_SYSTEM = re.compile(
     r"(?:^|\}\} )((?:(?!\}\} )[^\n])*?); (" + "|".join(map(re.escape, _CODES)) + r")(?=$|\n| \[Op:)"
 )
-_OF_GRAPH = re.compile(r"\{\{(?:function_)?node [^{}\n]*\}\} ?| \[Op:\w+\](?: name: ?)?")  # where it was raised
 _SCHEME = re.compile(r"File system scheme '([^']*)' not implemented \(file: '(.*?)'\)", re.DOTALL)
 _OTHERS = (
     (re.compile(r"Could not find directory (.*)"), errno.ENOENT),
@@ -151,7 +150,7 @@ def _of_tensorflow(error, text, path, doing):
         return _unknown_scheme(found[1], path or found[2])
     if found := _OF_SYSTEM.search(text):
         return _of_code(_CODES[found[2]], found[1] if path is None else path, doing)
-    text = _OF_GRAPH.sub("", text)
+    text = OF_GRAPH.sub("", text)
     for pattern, code in _OTHERS:
         if found := pattern.search(text):
             return _of_code(code, path or (found[1] if pattern.groups else None), doing)
