@@ -10,7 +10,7 @@ import re
 import tensorflow as tf
 
 from t2t_lite import files
-from t2t_lite.errors import Failure, UserError, shown
+from t2t_lite.errors import Failure, UserError, first_line, shown
 
 SIDES = ("inputs", "targets")  # the features of most problems
 LARGEST_ID = 2**31 - 1  # batches are int32
@@ -156,9 +156,7 @@ def _wrong_record(path, number, fault, features):
 
 
 def _first_line(error):
-    message = getattr(error, "message", None) or str(error)
-    first = (re.sub(r"^\{\{.*?\}\} ", "", message).splitlines() or [""])[0].split(" [Op:")[0].strip()
-    return re.sub(r"^assertion failed: \[(.*?)\] \[.*", r"\1", first)  # the rest are the values
+    return re.sub(r"^assertion failed: \[(.*?)\] \[.*", r"\1", first_line(error))  # the rest are the values
 
 
 def find_shards(folder, name, command):

@@ -209,7 +209,7 @@ class _Runner:
 
     def _end(self):
         is_main, interrupts = threading.current_thread() is threading.main_thread(), []
-        # Ctrl-C in here would leave processes that nobody tells to end, and for which Python waits. It comes after it.
+        # Ctrl-C in here would leave processes for which Python waits; it is kept until they have ended.
         before = signal.signal(signal.SIGINT, lambda *signalled: interrupts.append(signalled)) if is_main else None
         try:
             self._pool.shutdown(cancel_futures=True)

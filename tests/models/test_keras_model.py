@@ -1,7 +1,5 @@
 """The Transformer as a model of Keras: its masks, what it refuses, export, files, fit; on every backend."""
 
-import contextlib
-
 import keras
 import numpy as np
 import pytest
@@ -127,18 +125,15 @@ def test_fit_trains_every_weight(kind):
 def test_fit_in_a_strategys_scope_is_fit_outside():
     import tensorflow as tf
 
-    batch = BATCH_OF_FOUR
-
-    def fitted(scope):
-        with scope:
-            return fitted_on(batch)
-
     # TensorFlow mixes up collectives of several strategies of one process.
-    scope = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice()).scope
-    for one, other in zip(fitted(contextlib.nullcontext()), fitted(scope()), strict=True):
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice())
+    outside = fitted_on(BATCH_OF_FOUR)
+    with strategy.scope():
+        inside = fitted_on(BATCH_OF_FOUR)
+        of_three = fitted_on({feature: ids[:3] for feature, ids in BATCH_OF_FOUR.items()})
+    for one, other in zip(outside, inside, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
-    batch = {feature: ids[:3] for feature, ids in batch.items()}  # a row more on one replica than on the other
-    assert np.isfinite(fitted(scope())[0]).all()
+    assert np.isfinite(of_three[0]).all()  # a row more on one replica than on the other
 
 
 @pytest.mark.slow
