@@ -113,7 +113,7 @@ class naming_damage:
                 "Should this come again, then the newest checkpoint was saved with the damage already in its buffer: "
                 "delete it."
             ) from None
-        if outside := re.search(rf"{OUTSIDE}[^\]]*", cause):
+        if outside := re.search(rf"{OUTSIDE}[^\]]*", str(error)):  # the cause may be cut before it
             raise UserError(
                 f"{name}: {outside[0]}. Records and vocabulary do not belong together: run t2t-datagen into an empty "
                 "folder."
@@ -156,7 +156,7 @@ def _wrong_record(path, number, fault, features):
 
 
 def _first_line(error):
-    return re.sub(r"^assertion failed: \[(.*?)\] \[.*", r"\1", first_line(error))  # the rest are the values
+    return re.sub(r"^assertion failed: \[(.*?)(\] \[.*|$)", r"\1", first_line(error))  # the rest are the values
 
 
 def find_shards(folder, name, command):

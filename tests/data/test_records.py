@@ -129,7 +129,9 @@ def test_records_that_cannot_be_trained_on_are_named_with_their_number(tmp_path,
 
 
 def test_errors_that_are_not_the_datas_do_not_blame_it(tmp_path):
-    paths = paths_in(tmp_path, 2)
+    folder = tmp_path / ("a" * 200)  # no message is cut before what is wrong
+    folder.mkdir()
+    paths = paths_in(folder, 2)
     write_shards(EXAMPLES, paths, seed=1)
     with (
         pytest.raises(Failure, match="whole, yet no batches can be made of these records: odd"),
