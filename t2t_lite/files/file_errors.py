@@ -8,7 +8,7 @@ import errno
 import os
 import re
 
-from t2t_lite.errors import OF_GRAPH, Failure, UserError
+from t2t_lite.errors import OF_GRAPH, Failure, UserError, first_line
 
 _LONGEST_SHOWN = 200
 _READ, _WRITE = "read", "write"
@@ -156,12 +156,12 @@ def _of_tensorflow(error, text, path, doing):
             return _of_code(code, path or (found[1] if pattern.groups else None), doing)
     if "executing an HTTP request" in text:
         where = f"{shown_path(path)}: " if path else ""
-        return Failure(f"{where}the network file system does not answer: {_first_line(text)}")
+        return Failure(f"{where}the network file system does not answer: {first_line(error)}")
     if path is None or error.op is not None:
         return None
     if type(error).__name__ == "NotFoundError":
         return UserError(f"{shown_path(path)}: {_MISSING[doing]}")
-    return UserError(f"{shown_path(path)}: cannot be {'read' if doing == _READ else 'written'}: {_first_line(text)}")
+    return UserError(f"{shown_path(path)}: cannot be {'read' if doing == _READ else 'written'}: {first_line(error)}")
 
 
 def _unknown_scheme(scheme, path):
@@ -175,7 +175,3 @@ def _unknown_scheme(scheme, path):
         f"{shown_path(path)}: TensorFlow has no file system {shown_path(scheme)}://. Expected a local path or gs://; "
         f"{advice}."
     )
-
-
-def _first_line(text):
-    return text.splitlines()[0][:300] if text else "no reason given"
