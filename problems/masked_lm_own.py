@@ -13,9 +13,10 @@ from t2t_lite import registry
 from t2t_lite.corpora import plain_text
 from t2t_lite.data.own_files import are_strings_or_none
 from t2t_lite.data.problem import VocabType
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, located
 from t2t_lite.problems.languagemodel_own import LanguagemodelOwn
 from t2t_lite.ranges import MASK_RATE, MASK_UNITS, Choices, typed_value
+from t2t_lite.text import vocabulary_files
 
 _MASK = "[MASK]"
 
@@ -63,8 +64,11 @@ class MaskedLmOwn(LanguagemodelOwn):
             phrase_file: path of a text with a phrase per line, for "phrase".
 
         Raises:
-            UserError: a flag is missing, malformed or contradicts another, or a file does not exist.
+            UserError: a flag is missing, malformed or contradicts another, a file does not exist, or a given vocabulary
+                has no mask.
         """
+        from t2t_lite.data.masking import mask_of
+
         vocabulary = vocab_size, vocab_type, vocab_from, max_samples_for_vocab
         super().configure(train_files, dev_files, test_files, sequence_length, *vocabulary)
         if self.config["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
@@ -72,6 +76,9 @@ class MaskedLmOwn(LanguagemodelOwn):
                 f"--vocab_type={VocabType.BYTE_LEVEL_BPE.value}: such a vocabulary is learned without {_MASK}. "
                 "Expected subwords, or --vocab_from with a published vocabulary, such as RoBERTa's, that has a mask."
             )
+        for path in self.existing_vocabularies.values():
+            with located(f"--vocab_from: {path}"):
+                mask_of(vocabulary_files.open_encoder(path))
         rate = typed_value("--mask_rate", 0.15 if mask_rate is None else mask_rate, float, MASK_RATE)
         unit = typed_value("--mask_unit", mask_unit or "word", str, Choices(MASK_UNITS))
         if (unit == "phrase") != bool(phrase_file):

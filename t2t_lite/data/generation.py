@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import itertools
 import logging
+import os
 import re
 
 import tensorflow as tf
@@ -126,26 +127,23 @@ def _begin(problem, data_dir, request):
     Raises:
         UserError: there are records that t2t-datagen did not write.
     """
-    learned, shards = _leftovers(problem, data_dir)
-    begun = {
-        "request": request,
-        "chunks": sharding.CHUNK_FORMAT,
-        "source": _source(problem),
-        "vocabulary_was_there": bool(learned),
-    }
+    _, stale = _leftovers(problem, data_dir)
+    begun = {"request": request, "chunks": sharding.CHUNK_FORMAT, "source": _source(problem)}
     if tf.io.gfile.exists(_begun_path(problem, data_dir)):
         before = read_begun(_begun_path(problem, data_dir))
-        begun["vocabulary_was_there"] = before["vocabulary_was_there"]
+        made = before.pop("to_learn")
         if before == begun:
             return
         _LOGGER.info(f"{problem.name}: replacing the unfinished output of another request in {data_dir}")
-        shards += [] if before["vocabulary_was_there"] else learned
-    elif not problem.manifest(data_dir) and (records := [path for path in shards if ".chunk-" not in path]):
+        stale += filter(tf.io.gfile.exists, (os.path.join(data_dir, name) for name in made))
+    elif not problem.manifest(data_dir) and (records := [path for path in stale if ".chunk-" not in path]):
         raise UserError(
             f"{records[0]}: t2t-datagen did not write these records. Choose another --data_dir, or delete them."
         )
-    for path in shards:
+    for path in stale:
         tf.io.gfile.remove(path)
+    learned = [path for path in problem.learned_files(data_dir) if not tf.io.gfile.exists(path)]
+    begun["to_learn"] = list(map(os.path.basename, learned))
     files.write_json(_begun_path(problem, data_dir), begun)
 
 

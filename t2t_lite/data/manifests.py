@@ -9,7 +9,8 @@ from t2t_lite.files.safe_json import check_schema
 
 _MOST_SHARDS = 99_999  # five digits in a name
 _COUNTS = {str: int}
-_BEGUN = {"request": dict, "vocabulary_was_there": bool}
+_VOCABULARY = re.compile(r"vocab\.[^/\\]+")
+_BEGUN = {"request": dict, "to_learn?": [str]}
 
 
 def read_manifest(path, features):
@@ -37,8 +38,12 @@ def read_manifest(path, features):
 
 
 def read_begun(path):
-    """Returns the dict that was written when generation began. Raises `UserError` for a damaged file."""
-    return files.read_json(path, _BEGUN)
+    """Returns the dict that was written when generation began. Raises `UserError` for a damaged file.
+
+    "to_learn" are the names of the vocabulary files that were not there, without any that could be something else.
+    """
+    begun = files.read_json(path, _BEGUN)
+    return begun | {"to_learn": [name for name in begun.get("to_learn", []) if _VOCABULARY.fullmatch(name)]}
 
 
 def check_facts(facts, features, where):

@@ -82,7 +82,7 @@ def test_what_is_noted_of_unfinished_data(tmp_path):
     corpus.write_corpus(tmp_path, "a", PAIRS)
     (tmp_path / "d").mkdir()
     path = tmp_path / "d" / "translate_own-manifest.json.begun"
-    text = json.dumps({"request": {"a": 1}, "chunks": 2, "source": "", "vocabulary_was_there": True})
+    text = json.dumps({"request": {"a": 1}, "chunks": 2, "source": "", "to_learn": ["vocab.a.300.model"]})
     assert mistakes(path, text, lambda: read_begun(str(path))) > 10
     path.write_text(text[:-1])
     with pytest.raises(UserError, match=r"\.begun"):

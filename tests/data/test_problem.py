@@ -245,6 +245,15 @@ def test_what_another_stopped_request_learned_is_not_used(tmp_path, toy_dir, mon
     assert files_in(folder) == files_in(toy_dir)
 
 
+def test_what_a_stopped_request_learned_is_not_left_by_one_that_learns_nothing(tmp_path, toy_dir, monkeypatch):
+    folder = str(tmp_path)
+    generate_until_shards(monkeypatch, folder, count=30, random_seed=5)
+    generate_until_shards(monkeypatch, folder, UserError, count=0, approx_vocab_size=400)
+    assert files_in(folder) == {}
+    ToyText().generate_data(folder, folder)
+    assert files_in(folder) == files_in(toy_dir)
+
+
 def test_what_an_older_module_of_the_problem_has_begun_is_not_continued(tmp_path, monkeypatch, caplog):
     folder = str(tmp_path)
     generate_until_shards(monkeypatch, folder)

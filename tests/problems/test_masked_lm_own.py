@@ -10,6 +10,7 @@ from t2t_lite import registry
 from t2t_lite.data.masking import mask_of
 from t2t_lite.decoding.text_readers import MaskReader
 from t2t_lite.errors import UserError
+from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
 TEXT = "\n".join(f"{number} green bottles were standing on the wall" for number in range(400))
@@ -139,9 +140,13 @@ def test_bad_flags_are_refused(flags, message, folder):
         registry.problem("masked_lm_own").configure(**{**paths, **flags})
 
 
-def test_a_vocabulary_without_a_mask_is_refused():
+def test_a_vocabulary_without_a_mask_is_refused(folder, tmp_path):
     with pytest.raises(UserError, match=r"has no \[MASK\], nor <mask>"):
         mask_of(ByteTextEncoder())
+    train_sentencepiece(["a text"] * 9, str(tmp_path / "vocab"), 270)
+    text = [f"{folder}/a.txt"]
+    with pytest.raises(UserError, match=r"--vocab_from: .*vocab.model: The vocabulary has no \[MASK\]"):
+        registry.problem("masked_lm_own").configure(text, text, vocab_from=[str(tmp_path / "vocab.model")])
 
 
 @pytest.mark.parametrize(
