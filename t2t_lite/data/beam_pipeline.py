@@ -34,7 +34,7 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
     """
     import_beam()
     chunks = sharding.Chunks(paths, seed, groups, features, is_ordered)
-    with sharding.chunks_removed_on_failure(paths):
+    with sharding.removed_on_failure(paths):
         _LOGGER.info(f"{options['runner']}: reading and encoding")
         _run(options, lambda beam: [beam.Create([None]), beam.FlatMap(_tasks, source, paths, chunks)])
         read = files.read_json(_read_path(paths), {"chunks": int, "noted": {"removed": {str: int}, "text": {str: int}}})

@@ -40,7 +40,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
     """Writes samples to shards in an order shuffled by `seed`.
 
     An existing chunk or shard is assumed to come from an earlier call with the same arguments. The chunks remain until
-    the caller has recorded the results and calls `remove_chunks`. An error in the samples removes them.
+    the caller has recorded the results and calls `remove_chunks`. An error in the samples removes both.
 
     Args:
         samples: iterable of {feature: ids}; with `encode`, of anything that can be pickled.
@@ -61,7 +61,7 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
     chunks = Chunks(paths, seed, groups or [len(paths)], features, is_ordered)
     for path in _chunk_files(paths, files.INCOMPLETE):
         tf.io.gfile.remove(path)
-    with chunks_removed_on_failure(paths), contextlib.ExitStack() as stack:
+    with removed_on_failure(paths), contextlib.ExitStack() as stack:
         run = _Runner(num_workers, stack)
         for index in run.all(chunks.tasks(samples, encode)):
             chunks.add(index)
@@ -135,16 +135,18 @@ class Chunks:
 
 
 @contextlib.contextmanager
-def chunks_removed_on_failure(paths):
-    """Context that removes the chunks beside the shards `paths` after an error in the samples.
+def removed_on_failure(paths):
+    """Context that removes the shards `paths` and the chunks beside them after an error in the samples.
 
-    After any other one, such as a full disk or a killed process, the same command goes on from the finished chunks.
+    After any other one, such as a full disk or a killed process, the same command goes on from what is finished.
     """
     try:
         yield
     except Exception as error:
         if not (isinstance(error, Failure) or _is_disk_full(error)):
             remove_chunks(paths)
+            for path in paths:  # of an earlier run
+                files.remove_if_there(path)
         raise
 
 

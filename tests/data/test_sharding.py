@@ -180,6 +180,10 @@ def test_another_source_is_noticed(tmp_path):
     with pytest.raises(UserError, match="was made of 8 samples, now there are 5: the source has changed"):
         write(tmp_path, EXAMPLES[:5])
     assert not list(tmp_path.iterdir())
+    write(tmp_path)
+    with pytest.raises(UserError, match="the source has changed"):
+        write(tmp_path, EXAMPLES[:5])
+    assert not list(tmp_path.iterdir()), "the next run takes a shard that is there for its own"
 
 
 def test_a_bad_sample_leaves_nothing(tmp_path):
