@@ -143,19 +143,20 @@ class _Unpacker(io.RawIOBase):
 
     def _unpack(self):
         """Returns the next block, or None at the end. The file may consist of several concatenated compressed files."""
-        packed = self._packed or self._file.read(_BLOCK // 4)
-        self._packed = b""
-        if self._decompressor.eof:
+        packed = self._packed
+        while self._decompressor.eof:
             packed = packed.lstrip(b"\0")  # padding, as on tapes
             if packed:
                 self._decompressor = self._make_decompressor()
-        if not packed:
-            if not self._decompressor.eof:
-                raise EOFError("it ends too early")
-            return None
-        plain = self._decompressor.decompress(packed)
-        if self._decompressor.eof:
-            self._packed = self._decompressor.unused_data
+            elif not (packed := self._file.read(_BLOCK // 4)):
+                return None
+        holds_some = not getattr(self._decompressor, "needs_input", True)  # zlib's gives back what it has not read
+        if not (packed or holds_some):
+            packed = self._file.read(_BLOCK // 4)
+        plain = self._decompressor.decompress(packed, _BLOCK)  # a small file may hold more than fits into memory
+        if not (packed or holds_some or plain or self._decompressor.eof):
+            raise EOFError("it ends too early")
+        self._packed = self._decompressor.unused_data or getattr(self._decompressor, "unconsumed_tail", b"")
         return plain
 
     def close(self):

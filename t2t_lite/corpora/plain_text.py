@@ -61,17 +61,20 @@ def read_text(path):
         UserError: as `read_lines`, but a line may have any length.
     """
     number, decoder, text, held = 1, codecs.getincrementaldecoder("utf-8")(), "", b""
+    begin = 0  # of the part, in bytes of its line
     with _naming_errors(path), open_binary(path) as file:
         for raw in itertools.chain(iter(lambda: file.readline(_PART), b""), [b""]):
             part = held + raw
             held = b"\r" if raw.endswith(b"\r") else b""  # the LF may be in the next part
             part = part.removesuffix(held)
+            first = begin - len(decoder.getstate()[0])  # with what there is of a character
             try:
                 line = decoder.decode(part.replace(b"\r\n", b"\n"), final=not raw)
             except UnicodeDecodeError as error:
-                raise UserError(not_utf8(path, number, error)) from None
+                raise UserError(not_utf8(path, number, error, first)) from None
             if line:
                 yield line.removeprefix("" if text else _BYTE_ORDER_MARK)
+            begin = 0 if raw.endswith(b"\n") else begin + len(part)
             number, text = number + raw.endswith(b"\n"), text or line
     if not text:
         raise UserError(f"{path}: the file is empty. Expected text.")
@@ -82,10 +85,11 @@ def too_long(name, number):
     return UserError(f"{name}, line {number}: more than {LONGEST_LINE:,} bytes. Expected one sentence per line.")
 
 
-def not_utf8(name, number, error):
-    """Returns the message for line `number` of the text `name` and its UnicodeDecodeError."""
+def not_utf8(name, number, error, begin=0):
+    """Returns the message for line `number` of the text `name` and the UnicodeDecodeError of its bytes from `begin`."""
+    at = error.start
     return (
-        f"{name}, line {number}: byte 0x{error.object[error.start]:02x} at position {error.start} is not UTF-8. "
+        f"{name}, line {number}: byte 0x{error.object[at]:02x} at position {begin + at} is not UTF-8. "
         "Convert the text, for example: iconv -f latin1 -t utf-8"
     )
 

@@ -1,7 +1,10 @@
+import bz2
 import gzip
 import io
+import lzma
 import os
 import tarfile
+import tracemalloc
 import zipfile
 
 import pytest
@@ -38,6 +41,29 @@ def test_packed_members_are_unpacked(tmp_path, ending):
     # Two streams, one behind the other, are one file to gzip.
     archive = pack(tmp_path, ending, {"giga.en.gz": gzip.compress(data[:5000]) + gzip.compress(data[5000:])})
     assert read(archive, "giga.en.gz") == TEXT
+
+
+@pytest.mark.parametrize("module", [gzip, bz2, lzma], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("padding", [0, 512, 2**18 - 200, 2**18, 2**19])
+def test_packed_streams_may_have_padding_between_and_behind_them(module, padding):
+    packed = b"".join(module.compress(text) + bytes(padding) for text in (b"a\n" * 10, b"b\n" * 10))
+    ending = {gzip: ".gz", bz2: ".bz2", lzma: ".xz"}[module]
+    assert archives.unpacked(io.BytesIO(packed), ending).read() == b"a\n" * 10 + b"b\n" * 10
+    assert module is not gzip or gzip.decompress(packed) == b"a\n" * 10 + b"b\n" * 10
+    with pytest.raises(EOFError, match="it ends too early"):
+        archives.unpacked(io.BytesIO(packed.rstrip(b"\0")[:-1]), ending).read()
+
+
+@pytest.mark.parametrize("module, ending", [(gzip, ".gz"), (bz2, ".bz2"), (lzma, ".xz")])
+def test_a_small_file_that_holds_much_takes_little_memory(module, ending):
+    packed = module.compress(bytes(2**26))
+    tracemalloc.start()
+    try:
+        file = archives.unpacked(io.BytesIO(packed), ending)
+        assert sum(map(len, iter(lambda: file.read(2**20), b""))) == 2**26
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
 
 
 def test_two_sides_are_read_side_by_side_in_any_order(tmp_path):

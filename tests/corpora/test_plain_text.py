@@ -47,6 +47,15 @@ def test_a_line_end_may_lie_between_two_parts(tmp_path):
         assert "".join(plain_text.read_text(str(tmp_path / "a"))) == "x" * length + "\nsecond\r"
 
 
+@pytest.mark.parametrize("place", [3, 70_000, 2**16 - 1, 2**16])
+def test_the_place_of_a_wrong_byte_is_counted_from_its_lines_begin(tmp_path, place):
+    (tmp_path / "a").write_bytes(b"first\n" + b"x" * (place - 3) + "ü".encode() + b"x\xffy\n")
+    where = f"line 2: byte 0xff at position {place} is"
+    for read in (plain_text.read_lines, plain_text.read_text):
+        with pytest.raises(UserError, match=where):
+            list(read(str(tmp_path / "a")))
+
+
 def test_pairs_go_together_by_line(tmp_path):
     paths = write(tmp_path / "a.en", "one \n\nthree\n"), write(tmp_path / "a.de", "eins\nzwei\n drei\n")
     assert list(plain_text.read_pairs(*paths)) == [
