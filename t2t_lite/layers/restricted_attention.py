@@ -92,7 +92,9 @@ class RestrictedAttention(MultiHeadAttention):
 
     def _block_length(self, length):
         block = max(self.neighborhood, _SMALLEST_BLOCK)
-        return min(block, length) if isinstance(length, int) else ops.minimum(block, length)
+        if isinstance(length, int):
+            return max(min(block, length), 1)
+        return ops.maximum(ops.minimum(block, length), 1)
 
     def _neighbors(self, i, j, end, causal):
         """Returns whether position i sees position j (int32, broadcast together) in sentences that end at `end`."""

@@ -77,6 +77,7 @@ def test_lengths_that_are_only_known_when_the_graph_runs(r, causal):
         x = LONG[:, :length]
         expected = attention_in_numpy(layer, x, x, neighborhood(length, r, causal))
         np.testing.assert_allclose(model.predict(x, verbose=0), expected, atol=1e-5)
+    assert model.predict(LONG[:, :0], verbose=0).shape == (len(LONG), 0, 8)
 
 
 @pytest.mark.parametrize("causal", [False, True])
