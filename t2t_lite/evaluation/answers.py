@@ -49,7 +49,7 @@ def _class(encoders, inputs, targets, chosen):
 
 
 def _number(encoders, inputs, targets, chosen):
-    return encoders["targets"].value(chosen), float(encoders["targets"].decode(targets))
+    return [encoders["targets"].value(place) for place in (chosen, encoders["targets"].place(targets))]
 
 
 def _tags(encoders, inputs, targets, chosen):

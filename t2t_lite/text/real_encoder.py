@@ -1,6 +1,7 @@
 """Numbers <-> ids."""
 
 import hashlib
+import itertools
 import json
 import math
 
@@ -16,7 +17,7 @@ class RealEncoder:
         lowest, highest: float, the range of the numbers.
 
     Raises:
-        UserError: not two finite numbers, the lower one first.
+        UserError: not two finite numbers, the lower one first, or their difference is none.
     """
 
     STEPS = 2**16
@@ -24,7 +25,8 @@ class RealEncoder:
     vocab_size = STEPS + 1
 
     def __init__(self, lowest, highest):
-        if not (math.isfinite(lowest) and math.isfinite(highest) and lowest < highest):
+        self._step = (highest - lowest) / (self.STEPS - 1)
+        if not 0 < self._step < math.inf:
             raise UserError(f"numbers from {lowest} to {highest}: expected two finite numbers, the lower one first.")
         self.lowest, self.highest = float(lowest), float(highest)
 
@@ -51,10 +53,14 @@ class RealEncoder:
 
     def decode(self, ids):
         """Returns the number of an id, or of a list of one id, as text; "" for padding."""
-        step = (self.highest - self.lowest) / (self.STEPS - 1)
-        digits = max(0, math.floor(-math.log10(step)))  # 4.3, not 4.29998, which is no more exact
-        numbers = (round(self.value(self.place(i)), digits) for i in np.ravel(ids) if i)
-        return " ".join(f"{number:.15g}" for number in numbers)
+        return " ".join(f"{self._rounded(self.value(self.place(i))):.15g}" for i in np.ravel(ids) if i)
+
+    def _rounded(self, number):
+        """Returns a number with as few digits as tell its id: 4.3, not 4.29998."""
+        for digits in itertools.count(max(0, math.floor(-math.log10(self._step)))):
+            rounded = min(max(round(number, digits), self.lowest), self.highest)
+            if abs(rounded - number) < 0.499 * self._step:
+                return rounded
 
     def pieces(self, ids):
         """Returns the number of every id, and `<pad>` for 0."""

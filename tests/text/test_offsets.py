@@ -143,5 +143,13 @@ def test_numbers():
         with pytest.raises(UserError, match="expected a number from 1 to 5"):
             encoder.encode(wrong)
     assert RealEncoder(1, 4).fingerprint != encoder.fingerprint
-    with pytest.raises(UserError, match=r"numbers from 2 to 2"):
-        RealEncoder(2, 2)
+    for lowest, highest in ((2, 2), (3, 2), (0, float("inf")), (-1.7e308, 1.7e308), (0, 5e-324)):
+        with pytest.raises(UserError, match=r"numbers from .* to .*: expected"):
+            RealEncoder(lowest, highest)
+
+
+@pytest.mark.parametrize("lowest, highest", [(1, 5), (0.123456789, 0.98765432), (-1e9, 1e9), (0, 1e-300)])
+def test_the_text_of_a_number_has_its_id(lowest, highest):
+    encoder = RealEncoder(lowest, highest)
+    ids = [*range(1, 100), *range(100, 2**16 - 100, 97), *range(2**16 - 100, 2**16 + 1)]
+    assert [encoder.encode(encoder.decode(i)) for i in ids] == [[i] for i in ids]
