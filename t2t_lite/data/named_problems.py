@@ -33,7 +33,7 @@ def select_problems(wanted, excluded=(), keeps_suffix=False):
             continue
         base = registry.problem(word).name if not word.endswith("*") else word
         if base != word and base == base.rstrip("*"):
-            _LOGGER.info(f"{word}: its records are those of {base}; training reads them the other way round")
+            _LOGGER.info(f"{word}: its records are those of {base}; training reads them as {word[len(base) :]} says")
         found = fnmatch.filter(known, base)
         if not found:
             raise UserError(

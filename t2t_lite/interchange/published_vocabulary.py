@@ -7,7 +7,8 @@ import tempfile
 from typing import NamedTuple
 
 from t2t_lite import files
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
+from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import albert_vocabulary
 from t2t_lite.interchange.tokenizer_json import settings_of
 from t2t_lite.text.vocabulary import SentencePieceEncoder
@@ -87,8 +88,8 @@ def _found(folder, made):
             return _of_albert(settings, albert_vocabulary.of_tokenizer_json(said, whole), whole, made)
         if kind not in _FILES:
             raise UserError(f"{whole}: a vocabulary of the kind {kind}. Expected {', '.join(_FILES)} or {_UNIGRAM}.")
-        for name, content in zip(_FILES[kind], _contents(said["model"]), strict=True):
-            files.write_bytes(os.path.join(made, name), content.encode())
+        for name, content in zip(_FILES[kind], _contents(said["model"], whole), strict=True):
+            files.write_bytes(os.path.join(made, name), content)
         files.write_bytes(os.path.join(made, _CONFIG), json.dumps(settings).encode())
         folder = made
     if kind == "BPE" and settings.get("add_prefix_space"):
@@ -120,10 +121,23 @@ def _of_albert(settings, model, path, made):
     return published(SentencePieceEncoder(os.path.join(made, "vocab.model")))._replace(ids=ids)
 
 
-def _contents(model):
-    """Returns the contents of the files of a kind."""
+def _contents(model, path):
+    """Returns the contents of the files of a kind, bytes. Raises `UserError` if pieces or merges are none."""
+    ids, merges = model["vocab"], model.get("merges", [])
+    check_schema(ids, {str: int}, f"{path}: 'vocab'")
+    check_schema([[merge] if isinstance(merge, str) else merge for merge in merges], [[str]], f"{path}: 'merges'")
     if model["type"] == "WordPiece":
-        ids = model["vocab"]
-        return ["".join(f"{piece}\n" for piece in sorted(ids, key=ids.get))]
-    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in model.get("merges", [])]
-    return [json.dumps(model["vocab"], ensure_ascii=False), "".join(f"{merge}\n" for merge in merges)]
+        contents = [_lines(sorted(ids, key=ids.get), path)]
+    else:
+        merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
+        contents = [json.dumps(ids, ensure_ascii=False), _lines(merges, path)]
+    try:
+        return [content.encode() for content in contents]
+    except UnicodeEncodeError:
+        raise UserError(f"{path}: 'vocab': a piece with half of a surrogate pair. Expected Unicode text.") from None
+
+
+def _lines(parts, path):
+    if wrong := [part for part in parts if "\n" in part]:
+        raise UserError(f"{path}: 'vocab': {shown(wrong[0])} has a line end, which no piece has.")
+    return "".join(f"{part}\n" for part in parts)

@@ -16,6 +16,7 @@ from tests.data.test_problem import ToyBytes, ToyText
         ({"inputs": b"a", "targets": "b"}, r"generate_samples gave {'inputs': b'a', .*Expected"),
         (("a", "b"), r"generate_samples gave \('a', 'b'\)"),
         ({"inputs": None, "targets": "b"}, "generate_samples gave"),
+        ({"inputs": "a \ud83d", "targets": "b"}, r"gave {'inputs': 'a \\ud83d', .*half of a surrogate pair"),
     ],
 )
 def test_samples_that_are_no_text_are_shown(tmp_path, monkeypatch, sample, expected):

@@ -123,6 +123,17 @@ def test_it_holds_what_the_other_files_held(folder, kind):
     refused(folder, "a vocabulary of the kind WordLevel")
 
 
+def test_damaged_pieces_and_merges(folder):
+    write_encoder(folder, "BertForMaskedLM")
+    said = word_piece(folder)
+    for vocab in ([], {"[UNK]": "0"}, *({**said["model"]["vocab"], piece: 99} for piece in ("a\nb", "\ud83d"))):
+        write(folder, changed(said, "model", vocab=vocab))
+        refused(folder, "tokenizer.json: 'vocab': ")
+    for merges in ([7], [["a", 2]], [None]):
+        write(folder, GPT2 | {"model": BPE | {"vocab": {"a": 0}, "merges": merges}})
+        refused(folder, "tokenizer.json: 'merges': ")
+
+
 def test_it_says_whether_letters_become_small(folder):
     """The pieces, all small, would say that they do."""
     write_encoder(folder, "BertForMaskedLM")

@@ -5,6 +5,7 @@ import functools
 import hashlib
 import logging
 import os
+import re
 import types
 from collections.abc import Iterable
 
@@ -17,6 +18,7 @@ from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_learning
 
 _LOGGER = logging.getLogger("t2t_lite")
+_HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs, which no encoding of Unicode has
 
 
 class Text2TextProblem(Problem):
@@ -245,6 +247,10 @@ class Text2TextProblem(Problem):
             if not (isinstance(sample, dict) and all(isinstance(text, str) for text in self.texts(sample))):
                 raise UserError(
                     f"{self.name}: generate_samples gave {shown(sample)}. Expected {{{self.expected_sample}}}."
+                )
+            if any(map(_HALVES.search, self.texts(sample))):
+                raise UserError(
+                    f"{self.name}: generate_samples gave {shown(sample)}: half of a surrogate pair is no text."
                 )
             yield sample
 
