@@ -26,7 +26,10 @@ def held_lock(path, what):
     with translated(path, "write"):
         lock = _lock(path)
     if lock is None:
-        owner = read_bytes(path).decode(errors="replace").strip() or "unknown"
+        owner = b""
+        with contextlib.suppress(OSError, UserError):  # it may have just ended
+            owner = read_bytes(path)
+        owner = owner.decode(errors="replace").strip() or "unknown"
         raise UserError(f"{what} (process {owner}) is running in it. Wait for it, stop it, or choose another folder.")
     with lock:
         lock.truncate(0)
@@ -52,6 +55,9 @@ def _lock(path):
     """Returns `lock_file(path)` of the existing file, not of one that its last owner has just removed."""
     while True:
         lock = lock_file(path)
-        if lock is None or (os.path.exists(path) and os.path.samestat(os.fstat(lock.fileno()), os.stat(path))):
-            return lock
+        if lock is None:
+            return None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock.fileno()), os.stat(path)):
+                return lock
         lock.close()

@@ -1,5 +1,6 @@
 """The best evaluations of runs as bars, such as the rows of the paper's table 3, beside the paper's own numbers."""
 
+import itertools
 import os
 
 from t2t_lite import pictures
@@ -61,7 +62,8 @@ def draw_bars(path, output_dirs):
         axes.set_ylim(len(rows) - 0.4, -0.6)  # the first row above
         axes.grid(visible=False, axis="y")
         axes.margins(x=0.12)
-    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    labelled = [zip(*axes.get_legend_handles_labels(), strict=True) for axes in figure.axes]
+    handles = {label: handle for handle, label in itertools.chain(*labelled)}
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=2, frameon=False)
     pictures.write_picture(path, figure)
 

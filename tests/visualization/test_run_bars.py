@@ -45,6 +45,11 @@ def test_bars_have_the_numbers_of_runs_and_paper(tmp_path):
     assert {"rare", "plain", "7.00", "5.29", "12.3", "24.9", "best evaluation", "the paper's table 3"} <= {*shown}
 
 
+def test_bars_of_runs_without_bleu_have_a_legend(tmp_path):
+    draw_bars(str(tmp_path / "a.svg"), [write_log(tmp_path / "a", evaluation(10, loss=1.0))])
+    assert "best evaluation" in texts(tmp_path / "a.svg")
+
+
 def test_a_run_without_a_log(tmp_path):
     with pytest.raises(UserError, match=r"train\.log: no such file"):
         draw_bars(str(tmp_path / "a.png"), [str(tmp_path)])
