@@ -33,6 +33,7 @@ def generate(problem, data_dir, tmp_dir):
         UserError: `data_dir` contains the output of another request (the message names the difference), or the input
             is invalid.
     """
+    _check_order(problem)
     files.check_outputs(problem.source_files(), {"--data_dir": _outputs(problem, data_dir)})
     request = make_request(problem)
     if not tf.io.gfile.exists(_begun_path(problem, data_dir)) and _is_done(problem, data_dir, request):
@@ -44,6 +45,15 @@ def generate(problem, data_dir, tmp_dir):
         else:
             files.check_writable(data_dir)
             _write_all(problem, data_dir, tmp_dir, request)
+
+
+def _check_order(problem):
+    for split, shards in ((split["split"], split["shards"]) for split in problem.dataset_splits):
+        if problem.is_generate_per_split and split in problem.ordered_splits and shards != 1:
+            raise UserError(
+                f"{problem.name}: dataset_splits has {shards} shards of the {FILE_TAGS[split]} set, whose records keep "
+                "the order of the text. Expected 1."
+            )
 
 
 def _is_done(problem, data_dir, request):
@@ -223,11 +233,12 @@ def _write(problem, data_dir, tmp_dir, shards):
         )
         noted = source.noted()
         progress.done()
-    if problem.is_generate_per_split and not written[0]["examples"]:
-        sharding.remove_chunks(paths)
-        for path in paths:
-            files.remove(path)
-        raise no_example(problem, split)
+    for name, counted in zip(shards, written, strict=True):
+        if not counted["examples"]:
+            sharding.remove_chunks(paths)
+            for path in paths:
+                files.remove(path)
+            raise no_example(problem, name) if len(shards) == 1 else _too_few(problem, name, written)
     for reason, count in noted["removed"].items():
         if count:
             _LOGGER.info(f"{progress.title}: {count:,} left out ({reason})")
@@ -281,6 +292,14 @@ class Source:
 def no_example(problem, split):
     """Returns the error for a split without any."""
     return UserError(f"{problem.name}: no example for the {FILE_TAGS[split]} set. Expected {problem.smallest_corpus}.")
+
+
+def _too_few(problem, split, written):
+    count = sum(counted["examples"] for counted in written)
+    return UserError(
+        f"{problem.name}: {count:,} examples, dealt over the shards of dataset_splits, leave none for the "
+        f"{FILE_TAGS[split]} set. Expected more (--max_cases), or a larger share of the shards."
+    )
 
 
 def _summary(manifest):

@@ -40,6 +40,8 @@ def select_problems(wanted, excluded=(), keeps_suffix=False):
                 f"--problem={word}: no problem begins like this. {nearest(word.rstrip('*'), known)}".strip()
             )
         names += [name for name in found if name not in names]
+    if not names:
+        raise UserError(f"--problem={wanted}: names no problem. Expected one or several, with commas between them.")
     names = [name for name in names if not any(part in name for part in excluded)]
     if not names:
         raise UserError(f"--problem={wanted}: --exclude_problems={','.join(excluded)} leaves none of them.")

@@ -36,7 +36,7 @@ class ClassLabelEncoder:
 
     def encode(self, text):
         """Returns the list of the one id of a label. Raises `UserError` for an unknown label."""
-        if text not in self._ids:
+        if not isinstance(text, str) or text not in self._ids:
             raise UserError(f"{shown(text)} is no class label. Expected one of {', '.join(self.class_labels)}.")
         return [self._ids[text]]
 

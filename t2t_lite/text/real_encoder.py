@@ -53,14 +53,15 @@ class RealEncoder:
 
     def decode(self, ids):
         """Returns the number of an id, or of a list of one id, as text; "" for padding."""
-        return " ".join(f"{self._rounded(self.value(self.place(i))):.15g}" for i in np.ravel(ids) if i)
+        return " ".join(self._text(self.value(self.place(i))) for i in np.ravel(ids) if i)
 
-    def _rounded(self, number):
+    def _text(self, number):
         """Returns a number with as few digits as tell its id: 4.3, not 4.29998."""
+        number = min(max(number, self.lowest), self.highest)
         for digits in itertools.count(max(0, math.floor(-math.log10(self._step)))):
             rounded = min(max(round(number, digits), self.lowest), self.highest)
             if abs(rounded - number) < 0.499 * self._step:
-                return rounded
+                return repr(rounded).removesuffix(".0")
 
     def pieces(self, ids):
         """Returns the number of every id, and `<pad>` for 0."""

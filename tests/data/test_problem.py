@@ -194,6 +194,17 @@ def test_no_samples_is_an_error_and_leaves_no_records(tmp_path):
     assert not (tmp_path / "nothing-manifest.json").exists()
 
 
+def test_a_split_that_no_example_of_one_stream_falls_to_is_an_error(tmp_path):
+    class Few(ToyStream, ToyBytes):
+        name = "few"
+        dataset_splits = [{"split": "train", "shards": 50}, {"split": "eval", "shards": 1}]  # noqa: RUF012
+        max_cases = 2
+
+    with pytest.raises(UserError, match=r"few: 2 examples, dealt over the shards .* leave none for the dev set"):
+        Few().generate_data(str(tmp_path), str(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
 def test_finished_data_is_left_alone(tmp_path, caplog):
     folder = str(tmp_path)
     ToyText().generate_data(folder, folder)

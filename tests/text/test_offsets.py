@@ -148,8 +148,11 @@ def test_numbers():
             RealEncoder(lowest, highest)
 
 
-@pytest.mark.parametrize("lowest, highest", [(1, 5), (0.123456789, 0.98765432), (-1e9, 1e9), (0, 1e-300)])
+@pytest.mark.parametrize(
+    "lowest, highest", [(1, 5), (0.123456789, 0.98765432), (1 / 3, 2 / 3), (-1e9, 1e9), (0, 1e-300)]
+)
 def test_the_text_of_a_number_has_its_id(lowest, highest):
     encoder = RealEncoder(lowest, highest)
     ids = [*range(1, 100), *range(100, 2**16 - 100, 97), *range(2**16 - 100, 2**16 + 1)]
     assert [encoder.encode(encoder.decode(i)) for i in ids] == [[i] for i in ids]
+    assert encoder.decode(2**16 + 9) == encoder.decode(2**16)

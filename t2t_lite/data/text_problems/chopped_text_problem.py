@@ -7,6 +7,7 @@ import re
 from t2t_lite.corpora import plain_text
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
+from t2t_lite.ranges import Choices, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
 
 _SHORTEST_PIECE, _LONGEST_PIECE = 1000, 1300  # characters; SentencePiece learns from lines of up to 4,192 bytes
@@ -84,6 +85,7 @@ class ChoppedTextProblem(Text2SelfProblem):
 
     def generation_settings(self):
         """Returns the settings of text problems, and those of rows."""
+        typed_value("remainder_policy", self.remainder_policy, str, Choices(("pad", "drop")))
         rows = {"sequence_length": self.sequence_length, "remainder_policy": self.remainder_policy}
         return {**super().generation_settings(), **rows}
 

@@ -1,6 +1,7 @@
 """Problems of questions whose answers are parts of a text (Devlin et al. 2019, "BERT", section 4.2)."""
 
 import functools
+import numbers
 from typing import NamedTuple
 
 from t2t_lite.corpora.labelled_files import read_squad
@@ -78,8 +79,8 @@ def squad_samples(path):
 
 def _checked_answer(name, sample):
     match sample.get("answer"):
-        case (int(start), int(end)) if 0 <= start < end <= len(sample["context"]):
-            return start, end
+        case (numbers.Integral() as start, numbers.Integral() as end) if 0 <= start < end <= len(sample["context"]):
+            return int(start), int(end)
     raise UserError(
         f"{name}: generate_samples gave the answer {shown(sample.get('answer'))}. Expected (start, end), characters of "
         f"the context, which has {len(sample['context']):,}."

@@ -1,6 +1,7 @@
 """Problems with texts as input and a class label as target (tensor2tensor's text_problems.py)."""
 
 import functools
+import numbers
 
 from t2t_lite.data.text_problems.labelled_text import LabelledTextProblem
 from t2t_lite.errors import UserError, shown
@@ -44,8 +45,8 @@ class TextConcat2ClassProblem(Text2ClassProblem):
 
 
 def _class_id(name, num_classes, sample):
-    if not isinstance(label := sample.get("label"), int) or not 0 <= label < num_classes:
+    if not isinstance(label := sample.get("label"), numbers.Integral) or not 0 <= label < num_classes:
         raise UserError(
             f"{name}: generate_samples gave the label {shown(label)}. Expected an int from 0 to {num_classes - 1}."
         )
-    return label + 1
+    return int(label) + 1

@@ -81,8 +81,15 @@ class Text2TextProblem(Problem):
     @property
     def vocab_filenames(self):
         """{feature: name}: always `vocab_filename`, or `vocab.<problem>.<feature>.<size>.model`."""
-        if self.use_vocab_from_other_problem:
-            return self.use_vocab_from_other_problem.vocab_filenames
+        if other := self.use_vocab_from_other_problem:
+            names = other.vocab_filenames
+            if len(set(names.values())) == 1:
+                return dict.fromkeys(self.text_features, *set(names.values()))
+            if missing := [feature for feature in self.text_features if feature not in names]:
+                raise UserError(
+                    f"{self.name}: {other.name} has vocabularies of {' and '.join(names)}, not of {missing[0]}."
+                )
+            return {feature: names[feature] for feature in self.text_features}
         if not self._has_two_vocabularies:
             return dict.fromkeys(self.text_features, self.vocab_filename)
         return {
@@ -129,19 +136,21 @@ class Text2TextProblem(Problem):
 
     def _subword_encoders(self, data_dir, tmp_dir, force_get):
         owner = self.use_vocab_from_other_problem or self
-        paths = {side: os.path.join(data_dir, name) for side, name in self.vocab_filenames.items()}
-        missing = {side: path for side, path in paths.items() if not files.exists(path)}
+        paths = {feature: os.path.join(data_dir, name) for feature, name in self.vocab_filenames.items()}
+        of_owner = {feature: os.path.join(data_dir, name) for feature, name in owner.vocab_filenames.items()}
+        of_owner = {feature: path for feature, path in of_owner.items() if path in paths.values()}
+        missing = {feature: path for feature, path in of_owner.items() if not files.exists(path)}
         if missing and force_get:
             raise UserError(
                 f"{next(iter(missing.values()))}: no such vocabulary. Run: t2t-datagen --problem={self.name} "
                 f"--data_dir={data_dir}"
             )
         if owner.existing_vocabularies and not force_get:
-            owner._take_over_vocabularies(paths)
+            owner._take_over_vocabularies(of_owner)
         elif missing:
             owner._learn_vocabularies(missing, data_dir, tmp_dir)
         encoders = {path: vocabulary_files.open_encoder(path) for path in set(paths.values())}
-        return {side: encoders[path] for side, path in paths.items()}
+        return {feature: encoders[path] for feature, path in paths.items()}
 
     def _take_over_vocabularies(self, paths):
         for path, source in {paths[name]: self.existing_vocabularies[name] for name in paths}.items():

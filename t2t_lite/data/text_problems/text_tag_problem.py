@@ -3,7 +3,7 @@
 import functools
 
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
-from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.errors import UserError, counted, located, shown
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.text.words import word_pieces
@@ -65,7 +65,8 @@ def _encode(name, encoders, samples):
         inputs, targets = [], []
         for pieces, tag in zip(word_pieces(encoders["inputs"], words), tags, strict=True):
             inputs += pieces
-            targets += [*encoders["targets"].encode(tag), *[0] * (len(pieces) - 1)]
+            with located(f"{name}: generate_samples gave a tag"):
+                targets += [*encoders["targets"].encode(tag), *[0] * (len(pieces) - 1)]
         examples.append({"inputs": [*inputs, EOS_ID], "targets": [*targets, 0]})
     return examples
 

@@ -9,6 +9,7 @@ from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data import batching, inspection, sharding, split_facts
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, VocabType
+from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.published import byte_level_learning
 from t2t_lite.text.vocabulary import ByteTextEncoder
@@ -65,6 +66,18 @@ def rows_of(data_dir):
 
 def ids_of_documents():
     return list(itertools.chain.from_iterable([*ByteTextEncoder().encode(text), 1] for text in DOCUMENTS))
+
+
+def test_a_class_that_says_something_impossible(tmp_path):
+    problem = Plays()
+    problem.remainder_policy = "drops"
+    with pytest.raises(UserError, match="remainder_policy=drops: expected one of pad, drop"):
+        problem.generate_data(str(tmp_path), str(tmp_path))
+    problem = Plays()
+    problem.dataset_splits = [{"split": DatasetSplit.TRAIN, "shards": 3}, {"split": DatasetSplit.EVAL, "shards": 2}]
+    with pytest.raises(UserError, match=r"plays: dataset_splits has 2 shards of the dev set, .* Expected 1\."):
+        problem.generate_data(str(tmp_path), str(tmp_path))
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_ordered_sets_are_the_text(rows_of):

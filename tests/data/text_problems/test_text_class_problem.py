@@ -1,5 +1,6 @@
 """A text and its class, ported from tensor2tensor as it stands."""
 
+import numpy as np
 import pytest
 
 from t2t_lite import registry
@@ -62,6 +63,13 @@ def test_inspection_shows_labels(data_dir):
     assert "vocabulary of targets: ClassLabelEncoder, 3 entries" in text
 
 
+def test_a_label_may_be_numpys(data_dir, tmp_path, monkeypatch):
+    monkeypatch.setattr(Opinion, "label_type", lambda self, number: np.int64(number))
+    Opinion().generate_data(str(tmp_path), str(tmp_path))
+    paths = [Opinion().shard_paths(folder, DatasetSplit.TRAIN) for folder in (str(tmp_path), data_dir)]
+    assert [*read_examples(paths[0])] == [*read_examples(paths[1])]
+
+
 @pytest.mark.parametrize("label", [2, -1, "positive"])
 def test_a_label_that_is_none(tmp_path, monkeypatch, label):
     monkeypatch.setattr(Opinion, "label_type", lambda self, number: label)
@@ -86,6 +94,9 @@ def test_class_labels():
     assert [encoder.encode(label) for label in ("no", "yes")] == [[1], [2]]
     assert [encoder.decode(ids) for ids in (1, [2], [0])] == ["no", "yes", ""]
     assert encoder.pieces([0, 2, 1]) == ["<pad>", "yes", "no"]
+    for wrong in ("maybe", ["no"], None):
+        with pytest.raises(UserError, match=r"is no class label\. Expected one of no, yes"):
+            encoder.encode(wrong)
     assert encoder.fingerprint == ClassLabelEncoder(["no", "yes"]).fingerprint
     assert encoder.fingerprint != ClassLabelEncoder(["yes", "no"]).fingerprint
     with pytest.raises(UserError, match=r"'maybe' is no class label. Expected one of no, yes"):

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 import sentencepiece
 
-from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
+from t2t_lite.data.problem import DatasetSplit, Text2SelfProblem, Text2TextProblem, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
@@ -219,3 +219,27 @@ def test_the_vocabularies_of_another_problem_serve(two_dir):
         "targets": 310,
     }
     assert other.learned_files(two_dir) == []
+
+
+class Lines(Text2SelfProblem):
+    name = "lines_of_vocab"
+    is_generate_per_split = True
+    approx_vocab_size = 300
+    dataset_splits = OneVocabulary.dataset_splits
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        for sample in OneVocabulary().generate_samples(data_dir, tmp_dir, dataset_split):
+            yield {"targets": sample["targets"]}
+
+
+def test_the_vocabulary_of_a_problem_with_other_features_serves(tmp_path, two_dir):
+    pairs, lines = OneVocabulary(), Lines()
+    pairs.use_vocab_from_other_problem = Lines()
+    pairs.generate_data(str(tmp_path), str(tmp_path))
+    encoders = pairs.feature_encoders(str(tmp_path))
+    assert [*encoders] == ["inputs", "targets"] and encoders["inputs"].path.endswith("vocab.lines_of_vocab.300.model")
+    lines.use_vocab_from_other_problem = TwoVocabularies()
+    assert {side: encoder.vocab_size for side, encoder in lines.feature_encoders(two_dir).items()} == {"targets": 310}
+    lines.text_features = ("context",)
+    with pytest.raises(UserError, match="has vocabularies of inputs and targets, not of context"):
+        lines.feature_encoders(two_dir)
