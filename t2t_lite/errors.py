@@ -64,7 +64,7 @@ def counted(number, word):
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def nearest(name, candidates):
-    """Returns a sentence such as `Nearest: transformer_base, transformer_big.`, or "" when nothing is close."""
+def nearest(name, candidates, end=""):
+    """Returns a sentence such as `Nearest: transformer_base, transformer_big.` and `end`, or "" when none is close."""
     close = difflib.get_close_matches(str(name)[:200], [str(c) for c in candidates], n=3, cutoff=0.5)
-    return f"Nearest: {', '.join(close)}." if close else ""
+    return f"Nearest: {', '.join(close)}.{end}" if close else ""

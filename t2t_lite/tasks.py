@@ -45,7 +45,7 @@ def task_of(problem):
     """Returns the Task of a problem. Raises `UserError` if it names none."""
     if problem.task not in TASKS:
         raise UserError(
-            f"{problem.name}: task={problem.task!r} is unknown. {nearest(problem.task, TASKS)} "
+            f"{problem.name}: task={problem.task!r} is unknown. {nearest(problem.task, TASKS, end=' ')}"
             f"Expected one of {', '.join(TASKS)}."
         )
     return TASKS[problem.task]

@@ -40,7 +40,7 @@ def check(flags):
     known = (*TRAINING, *EVALUATING)
     if name not in known:
         raise UserError(
-            f"--schedule={name}: not available. {nearest(name, (*known, *_ELSEWHERE))} "
+            f"--schedule={name}: not available. {nearest(name, (*known, *_ELSEWHERE), end=' ')}"
             f"Expected one of {', '.join(known)}."
         )
     if flags.eval_use_test_set and name in TRAINING:

@@ -50,7 +50,7 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
     if metric not in names and not metric.startswith(("loss_", "cost_")):
         flag = f"--autotune_objective={name}" if name else f"--best_checkpoint_metric={best_metric}"
         raise UserError(
-            f"{flag}: not a metric of these runs' evaluations. {nearest(metric, names)} Expected one of "
+            f"{flag}: not a metric of these runs' evaluations. {nearest(metric, names, end=' ')}Expected one of "
             f"{', '.join(names)}."
         )
     if best_metric not in (None, metric):

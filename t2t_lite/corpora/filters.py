@@ -32,7 +32,8 @@ def parse_filters(words):
         name, equals, number = word.strip().partition("=")
         if name not in (*ORDER, "all"):
             raise UserError(
-                f"{flag}: {name!r} is no filter. {nearest(name, ORDER)} Expected any of {', '.join(ORDER)}, or all."
+                f"{flag}: {name!r} is no filter. {nearest(name, ORDER, end=' ')}Expected any of "
+                f"{', '.join(ORDER)}, or all."
             )
         if equals and name not in _DEFAULTS:
             raise UserError(f"{flag}: {name} takes no number. Expected --filters={name}.")

@@ -25,7 +25,7 @@ def metric_names(task, answers, wanted=()):
     """
     for name in wanted:
         if name not in METRICS[task]:
-            near = f"{nearest(name, METRICS[task])} ".lstrip()
+            near = nearest(name, METRICS[task], end=" ")
             raise UserError(f"--metrics={name}: unknown for {task}. {near}Expected some of {', '.join(METRICS[task])}.")
     is_binary = task == "classification" and len(set(answers)) == 2
     has_entities = task == "tagging" and are_of_entities({tag for tags in answers for tag in tags})

@@ -120,7 +120,7 @@ def check_metrics(model, problem, hparams, settings):
     if best not in (*names, None, "none"):
         raise UserError(
             f"--best_checkpoint_metric={best}: not a metric of this run's evaluations. "
-            f"{nearest(best, names)} Expected one of {', '.join(names)}, or none."
+            f"{nearest(best, names, end=' ')}Expected one of {', '.join(names)}, or none."
         )
 
 
@@ -151,7 +151,7 @@ def check_early_stopping(rule, names):
     if rule.metric not in names:
         raise UserError(
             f"--eval_early_stopping_metric={rule.metric}: not a metric of this run's evaluations. "
-            f"{nearest(rule.metric, names)} Expected one of {', '.join(names)}."
+            f"{nearest(rule.metric, names, end=' ')}Expected one of {', '.join(names)}."
         )
     if rule.metric_minimize not in (None, lower_is_better(rule.metric)):
         better = "less" if lower_is_better(rule.metric) else "more"

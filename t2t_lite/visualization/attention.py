@@ -60,9 +60,7 @@ def draw_attention(attention, layer=None, heads=None, word=None, view="lines", w
         >>> draw_attention(found["encoder"], heads=[5, 6], word="its").save("its.svg")  # doctest: +SKIP
     """
     if view not in VIEWS:
-        raise UserError(
-            f"view={view!r}: {nearest(view, VIEWS)} Expected one of {', '.join(VIEWS)}.".replace(":  ", ": ")
-        )
+        raise UserError(f"view={view!r}: {nearest(view, VIEWS, end=' ')}Expected one of {', '.join(VIEWS)}.")
     chosen = default_layer(attention) if layer is None else layer
     _check("layer", chosen, len(attention.weights), attention.kind)
     count = len(attention.weights[chosen - 1])

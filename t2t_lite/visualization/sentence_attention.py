@@ -110,7 +110,8 @@ def read_attention(model, encoders, texts, ids=None, features=None):
         UserError: the model does not show its attention, or a text is blank or has more than `MOST_TOKENS` tokens.
     """
     ids = {
-        feature: (ids or {}).get(feature) or sentence_ids(encoders, feature, text) for feature, text in texts.items()
+        feature: _checked_length(feature, (ids or {}).get(feature) or sentence_ids(encoders, feature, text))
+        for feature, text in texts.items()
     }
     nothing = without_text(features, 1)
     found = attention_weights(model, nothing | {f: np.array([row], "int32") for f, row in ids.items()})
@@ -147,7 +148,10 @@ def sentence_ids(encoders, feature, text):
     if not text.strip():
         raise UserError(f"The {feature} are blank. Expected a sentence.")
     with located(f"The {feature}"):
-        ids = [*encoders[feature].encode(text), EOS_ID]
+        return _checked_length(feature, [*encoders[feature].encode(text), EOS_ID])
+
+
+def _checked_length(feature, ids):
     if len(ids) > MOST_TOKENS:
         raise UserError(
             f"The {feature} have {len(ids):,} tokens, EOS included. A picture shows at most {MOST_TOKENS}: expected a "

@@ -88,6 +88,7 @@ def test_lists_of_problems(call_command):
         (["--problem=translate_on", "--data_dir=d"], ["'translate_on' is not registered", "translate_own"]),
         (["--problem=algoritm*", "--data_dir=d"], ["--problem=algoritm*", "no problem begins like this"]),
         (["--problem=algorithmic_*", "--exclude_problems=a", "--data_dir=d"], ["leaves none"]),
+        (["--problem=,", "--data_dir=d"], ["--problem=,: names no problem"]),
         (["--problem=algorithmic_identity_decimal40", "--data_dir=d", "--vocab_size=9"], ["--vocab_size: not for"]),
         (["--problem=translate_own", "--data_dir=d"], ["d/problem.json: no such file", "--train_files=a.en,a.de"]),
         (["--problem=translate_own", "--data_dir=d", "--inspect"], ["d/problem.json: no such file", "--train_files="]),

@@ -191,6 +191,7 @@ def test_what_the_model_does_not_have(found, options, words):
         (["a", ""], "The targets are blank"),
         (["a" * 100_000, "a"], "The inputs have 100,001 tokens, EOS included. A picture shows at most 200"),
         (["a", "a" * 200], "The targets have 201 tokens"),
+        (["a", [5] * 400], "The targets have 400 tokens"),
     ],
 )
 def test_texts_that_cannot_be_drawn(translator, texts, words):

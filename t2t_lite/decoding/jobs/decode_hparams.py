@@ -267,7 +267,7 @@ def _instead(name, kinds):
         return f"Here it is {short}."
     if name in HParams():
         return f"It is a hyperparameter of the model: --hparams={name}=VALUE, when it is trained."
-    return hparam_answer(name) or f"{nearest(name, kinds)} All: {', '.join(kinds)}.".lstrip()
+    return hparam_answer(name) or f"{nearest(name, kinds, end=' ')}All: {', '.join(kinds)}."
 
 
 # tensor2tensor's settings for which only the default makes sense here, and why.

@@ -74,7 +74,7 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
             if name not in FACTORS:
                 raise UserError(
                     f"learning_rate_schedule={hparams.learning_rate_schedule}: unknown factor {name!r}. "
-                    f"{nearest(name, FACTORS)} Expected factors joined by *: {', '.join(FACTORS)}."
+                    f"{nearest(name, FACTORS, end=' ')}Expected factors joined by *: {', '.join(FACTORS)}."
                 )
         cycles = [name for name in ("single_cycle_cos_decay", "slanted_triangular") if name in names]
         if cycles and train_steps <= hparams.learning_rate_warmup_steps:

@@ -61,7 +61,9 @@ def checked(request, schema):
     known = [name.removesuffix("?") for name in schema]
     for name, value in request.items():
         if name not in known:
-            raise UserError(f"{shown(name)}: is not known. {nearest(name, known)} Expected some of {', '.join(known)}.")
+            raise UserError(
+                f"{shown(name)}: is not known. {nearest(name, known, end=' ')}Expected some of {', '.join(known)}."
+            )
         if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
             raise UserError(
                 f"{name}: {counted(len(value), 'character')}. Expected at most {_MOST_CHARACTERS:,}: split the text."
