@@ -24,7 +24,7 @@ _CALL = """\
 TensorFlow Serving:
 
 ```bash
-docker run -p 8501:8501 -v "$PWD/{base}:/models/{name}" -e MODEL_NAME={name} tensorflow/serving
+docker run -p 127.0.0.1:8501:8501 -v "$PWD/{base}:/models/{name}:ro" -e MODEL_NAME={name} tensorflow/serving:2.20.0
 curl -d '{{"inputs": {{{columns}}}}}' localhost:8501/v1/models/{name}:predict
 ```
 
