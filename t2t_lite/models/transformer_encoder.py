@@ -83,7 +83,7 @@ class TransformerEncoder(TransformerModel):
     HPARAMS: ClassVar = {
         "head": setting(
             "masked_lm", choices=tuple(HEADS), argument="head", fixed=True,
-            meaning="What is predicted: masked ids, a class, a tag of each position, a span or a number.",
+            meaning="What is predicted: masked ids, a class, a tag of each position, a number or a span.",
         ),
         "sentence_classes": setting(
             0, 0, 2**16, argument="sentence_classes", fixed=True,
