@@ -39,8 +39,8 @@ def define_flags(flags):
                       "significant bits; elsewhere float32 is used. Default: as the model was trained.")  # fmt: skip
     flags.DEFINE_bool("decode_interactive", False, "Translate what is typed, line by line; q quits.")
     flags.DEFINE_enum("long_input", None, ["split", "truncate", "refuse"], "Lines that are too long for the model: "
-                      "split them at ends of sentences, cut them off, or stop. Default: split, but truncate where "
-                      "max_input_size is set.")  # fmt: skip
+                      "split them at ends of sentences, cut them off, or stop. Default, of translation: split, but "
+                      "truncate where max_input_size is set; of other tasks see docs/decoding.md.")  # fmt: skip
     flags.DEFINE_enum("on_error", "stop", ["stop", "skip"], "Lines that cannot be translated (not UTF-8, too long for "
                       "--long_input=refuse): stop, or leave their outputs empty.")  # fmt: skip
     flags.DEFINE_enum("n_best_format", "text", ["text", "json"], "text: outputs of a line are separated by tabs; json: "

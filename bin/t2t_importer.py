@@ -33,7 +33,10 @@ def define_flags(flags):
         "languages", [], "Languages of inputs and targets, such as en,de; of hugging_face where its tokenizer has none."
     )
     flags.DEFINE_string(
-        "problem", "", "Of hugging_face: for an encoder of pairs, classify_pair_own or regress_pair_own."
+        "problem",
+        "",
+        "Of hugging_face: for an encoder of pairs, classify_pair_own or regress_pair_own; masked_lm_own leaves the "
+        "head of sentences out.",
     )
     flags.DEFINE_path("output_dir", None, "Folder of the new run; it must not exist yet.")
     flags.DEFINE_string(
