@@ -1,4 +1,4 @@
-"""English to German, French and nine other languages from public corpora: WMT's, IWSLT's and others.
+"""English to German, French and eight other languages from public corpora: WMT's, IWSLT's and others.
 
 Mirrors tensor2tensor's translate_encs.py, translate_ende.py and so on, with the same names. Each row of the table below
 names corpora of `corpora.tsv` and makes one problem per vocabulary; the dev set is newstest2013 where a row names none.
