@@ -70,7 +70,7 @@ def check(format_name, model, encoders=None):
     if found := obstacles(format_name, model, encoders):
         raise UserError(
             f"{label(format_name, model)} cannot hold this model: {'; '.join(found)}. A SavedModel "
-            "(--format=saved_model) holds every model."
+            "(--format=saved_model) holds models of every class."
         )
 
 

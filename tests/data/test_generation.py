@@ -6,7 +6,7 @@ import pytest
 
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError
-from tests.data.test_problem import ToyBytes, ToyText
+from tests.data.test_problem import ToyBytes, ToyStream, ToyText
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,27 @@ def test_an_override_of_filepattern_names_other_files_in_any_folder(tmp_path, mo
         ToyBytes, "filepattern", lambda self, data_dir, mode, shard=None: os.path.join(data_dir, f"{self.name}-dev*")
     )
     assert ToyBytes().shard_paths(str(folder), DatasetSplit.TRAIN) == expected
+
+
+def test_a_split_that_no_example_of_one_stream_falls_to_is_an_error(tmp_path):
+    class Few(ToyStream, ToyBytes):
+        name = "few"
+        dataset_splits = [{"split": "train", "shards": 50}, {"split": "eval", "shards": 1}]  # noqa: RUF012
+        max_cases = 2
+
+    with pytest.raises(UserError, match=r"few: 2 examples, dealt over the shards .* leave none for the dev set"):
+        Few().generate_data(str(tmp_path), str(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_samples_is_an_error_and_leaves_no_records(tmp_path):
+    class Nothing(ToyText):
+        name = "nothing"
+
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield from super().generate_samples(data_dir, tmp_dir, dataset_split) if dataset_split == "train" else ()
+
+    with pytest.raises(UserError, match="nothing: no example for the dev set"):
+        Nothing().generate_data(str(tmp_path), str(tmp_path))
+    assert not list(tmp_path.glob("*dev*"))
+    assert not (tmp_path / "nothing-manifest.json").exists()

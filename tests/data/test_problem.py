@@ -181,30 +181,6 @@ def test_settings_of_the_problem_decide_the_order_and_who_encodes(tmp_path, monk
     assert set(workers) == {3}
 
 
-def test_no_samples_is_an_error_and_leaves_no_records(tmp_path):
-    class Nothing(ToyText):
-        name = "nothing"
-
-        def generate_samples(self, data_dir, tmp_dir, dataset_split):
-            yield from super().generate_samples(data_dir, tmp_dir, dataset_split) if dataset_split == "train" else ()
-
-    with pytest.raises(UserError, match="nothing: no example for the dev set"):
-        Nothing().generate_data(str(tmp_path), str(tmp_path))
-    assert not list(tmp_path.glob("*dev*"))
-    assert not (tmp_path / "nothing-manifest.json").exists()
-
-
-def test_a_split_that_no_example_of_one_stream_falls_to_is_an_error(tmp_path):
-    class Few(ToyStream, ToyBytes):
-        name = "few"
-        dataset_splits = [{"split": "train", "shards": 50}, {"split": "eval", "shards": 1}]  # noqa: RUF012
-        max_cases = 2
-
-    with pytest.raises(UserError, match=r"few: 2 examples, dealt over the shards .* leave none for the dev set"):
-        Few().generate_data(str(tmp_path), str(tmp_path))
-    assert not list(tmp_path.iterdir())
-
-
 def test_finished_data_is_left_alone(tmp_path, caplog):
     folder = str(tmp_path)
     ToyText().generate_data(folder, folder)
