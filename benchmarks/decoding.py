@@ -141,7 +141,7 @@ def our_search(folder, side):
 
 
 def hf_search(folder, side):
-    """As `our_search`, of Hugging Face's Pegasus, which is Marian with the normalisation before each sub-layer."""
+    """As `our_search`, of Hugging Face's Pegasus, which is Marian with the normalization before each sub-layer."""
     import numpy as np
     import torch
     from transformers import GenerationConfig, PegasusForConditionalGeneration

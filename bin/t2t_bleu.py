@@ -4,7 +4,7 @@
     t2t-bleu --translation=test.out.de --reference=test.de --baseline=old.out.de --by_length --worst=5 --source=test.en
     t2t-bleu --translations_dir=translations --reference=test.de --event_dir=events --wait_minutes=60
 
-Prints tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenisation), then sacreBLEU's scores
+Prints tensor2tensor's BLEU_uncased and BLEU_cased (mteval-v14's international tokenization), then sacreBLEU's scores
 (cased) with their signatures, the figures to publish. All files are UTF-8 text, one sentence per line, plain or packed
 (.gz, .bz2, .xz).
 """
@@ -55,7 +55,7 @@ def define_score_flags(flags):
     flags.DEFINE_paths("reference", None, "File of references, line by line; a,b,…: several translations of each line.")
     flags.DEFINE_list("metrics", "bleu,chrf", "sacreBLEU's scores: bleu, chrf, chrf++, ter (slow on long lines).")
     flags.DEFINE_string(
-        "tokenization", "13a", "BLEU's tokenisation: 13a, intl, zh, char, none, ja-mecab, flores200, … of sacreBLEU."
+        "tokenization", "13a", "BLEU's tokenization: 13a, intl, zh, char, none, ja-mecab, flores200, … of sacreBLEU."
     )
 
 

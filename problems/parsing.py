@@ -38,7 +38,7 @@ class ParsingProblem(Text2TextProblem):
         self._known_tags = {}  # read with the vocabularies; repairs trees
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
-        """Yields the normalised nltk Trees of a split."""
+        """Yields the normalized nltk Trees of a split."""
         raise NotImplementedError(f"{type(self).__name__}: write generate_trees.")
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):

@@ -55,14 +55,14 @@ class HParams:
     # Structure. "none" + "dan": post-norm, the paper's; "n" + "da": pre-norm.
     layer_preprocess_sequence: str = setting(
         "none", choices={"none": "post", "n": "pre"}, argument="norm", fixed=True,
-        meaning="What precedes each sub-layer: nothing (the paper) or a normalisation (n).",
+        meaning="What precedes each sub-layer: nothing (the paper) or a normalization (n).",
     )  # fmt: skip
     layer_postprocess_sequence: str = setting(
         "dan", choices={"dan": "post", "da": "pre"}, argument="norm", fixed=True,
-        meaning="What follows each sub-layer: dropout (d), addition (a) and, in the paper, normalisation (n).",
+        meaning="What follows each sub-layer: dropout (d), addition (a) and, in the paper, normalization (n).",
     )  # fmt: skip
     norm_epsilon: float = setting(
-        1e-5, 1e-20, 1, argument="norm_epsilon", fixed=True, meaning="Added to the variance in normalisations."
+        1e-5, 1e-20, 1, argument="norm_epsilon", fixed=True, meaning="Added to the variance in normalizations."
     )
     attention_bias: bool = setting(
         False, argument="attention_bias", fixed=True, meaning="Whether attention's projections have biases."
@@ -123,7 +123,7 @@ class HParams:
     initializer: str = setting(
         "uniform_unit_scaling",
         argument="initializer",
-        meaning="Initial values of the layers' matrices, see Initialisation below.",
+        meaning="Initial values of the layers' matrices, see Initialization below.",
     )
     initializer_gain: float = setting(
         1.0, above=0, most=100, argument="initializer_gain", meaning="Gain of the initializer."

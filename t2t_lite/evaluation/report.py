@@ -119,7 +119,7 @@ def _length_text(part):
         values = [*bucket["scores"].values(), *(baseline[at]["scores"].values() if baseline else ())]
         counts = [bucket["words"], str(bucket["sentences"]), f"{bucket['length_ratio']:.3f}"]
         rows.append([*counts, *(f"{value:.2f}" for value in values)])
-    return [f"by words of the reference (tokenisation {part['tokenization']})", *table(rows)]
+    return [f"by words of the reference (tokenization {part['tokenization']})", *table(rows)]
 
 
 def _worst_text(part):

@@ -66,7 +66,7 @@ def warn_of_text(translation, metrics, path):
     tokenized = sum(line.endswith(" .") for line in translation)
     if tokenized > _TOKENIZED_LINES:
         _LOGGER.warning(
-            f"{path}: {tokenized} lines end in a blank and a full stop. sacreBLEU expects detokenised text."
+            f"{path}: {tokenized} lines end in a blank and a full stop. sacreBLEU expects detokenized text."
         )
     if "ter" in metrics and any(line.count(" ") >= _LONG_FOR_TER for line in translation):
         _LOGGER.warning(f"{path}: TER takes long where lines have more than {_LONG_FOR_TER} words.")

@@ -27,7 +27,7 @@ DEFAULT_METRICS = ("bleu", "chrf")
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """A corpus score (0 to 100; TER can be higher) and sacreBLEU's signature (references, case, tokenisation etc.)."""
+    """A corpus score (0 to 100; TER can be higher) and sacreBLEU's signature (references, case, tokenization etc.)."""
 
     score: float
     signature: str
@@ -45,7 +45,7 @@ def corpus_bleu(
     `t2t_lite.evaluation.tensor2tensor_bleu`.
 
     Args:
-        hypotheses: list of str, detokenised text, one per sentence.
+        hypotheses: list of str, detokenized text, one per sentence.
         references: list of str of the same length, or several such lists, one per reference translation.
         lowercase: whether to ignore case.
         tokenize: one of `TOKENIZATIONS`.
@@ -54,7 +54,7 @@ def corpus_bleu(
         `Score`.
 
     Raises:
-        UserError: there are no sentences or unequal numbers of them, or the tokenisation is unknown or not installed.
+        UserError: there are no sentences or unequal numbers of them, or the tokenization is unknown or not installed.
 
     Example:
         >>> corpus_bleu(["The red house is old."], ["The red house is old."]).score
@@ -94,11 +94,11 @@ def make_metric(name, tokenize="13a", lowercase=False, of_sentences=False):
         of_sentences: used only by BLEU: whether to leave out n-gram orders that a short sentence does not have.
 
     Raises:
-        UserError: the tokenisation is unknown or not installed.
+        UserError: the tokenization is unknown or not installed.
     """
     if name == "bleu":
         check_tokenization(tokenize)
-        # force: no warning of text that looks tokenised at each of many calls; the command has one of its own.
+        # force: no warning of text that looks tokenized at each of many calls; the command has one of its own.
         return sacrebleu.metrics.BLEU(lowercase=lowercase, tokenize=tokenize, effective_order=of_sentences, force=True)
     return sacrebleu.metrics.TER() if name == "ter" else sacrebleu.metrics.CHRF(word_order=2 * (name == "chrf++"))
 

@@ -1,4 +1,4 @@
-"""tensor2tensor's own BLEU (utils/bleu_hook.py), which is not quite sacreBLEU's with the tokenisation "intl"."""
+"""tensor2tensor's own BLEU (utils/bleu_hook.py), which is not quite sacreBLEU's with the tokenization "intl"."""
 
 import functools
 import math
@@ -17,7 +17,7 @@ def tensor2tensor_bleu(hypotheses, references, lowercase=False):
     not one word is right. sacreBLEU's score is 0 in both cases.
 
     Args:
-        hypotheses: list of str, detokenised text, one per sentence.
+        hypotheses: list of str, detokenized text, one per sentence.
         references: list of lists of str, one per reference translation. tensor2tensor has one; of several, n-grams and
             lengths are compared as in sacreBLEU.
         lowercase: bool, whether to ignore case.

@@ -1,4 +1,4 @@
-"""sacreBLEU's tokenisations for BLEU, and what must be installed for some of them."""
+"""sacreBLEU's tokenizations for BLEU, and what must be installed for some of them."""
 
 import os
 
@@ -12,7 +12,7 @@ _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 
 
 def check_tokenization(name, where="tokenize"):
-    """Raises `UserError` unless this tokenisation works here without a download.
+    """Raises `UserError` unless this tokenization works here without a download.
 
     Args:
         name: str, one of `TOKENIZATIONS`.
@@ -22,7 +22,7 @@ def check_tokenization(name, where="tokenize"):
         same = [known for known in TOKENIZATIONS if known.lower() == name.lower()]
         close = f"Nearest: {same[0]}." if same else nearest(name, TOKENIZATIONS)
         raise UserError(
-            f"{where}={name}: unknown tokenisation. {close} All: {', '.join(TOKENIZATIONS)}.".replace("  ", " ")
+            f"{where}={name}: unknown tokenization. {close} All: {', '.join(TOKENIZATIONS)}.".replace("  ", " ")
         )
     if name in sentencepiece_models.SPM_MODELS:
         _check_model(name, where)

@@ -1,12 +1,12 @@
 """Converts weights to and from Hugging Face's Blenderbot, a pre-norm Transformer; layouts are as in marian.py.
 
 Blenderbot's positions are a table, which can represent any of ours. Its epsilon is always 1e-5. A pre-norm Transformer
-reads the hidden features only through normalisations, and if the features are multiplied by c,
+reads the hidden features only through normalizations, and if the features are multiplied by c,
 
     (c·x - mean) / √(c²·variance + 1e-5) = (x - mean) / √(variance + 1e-5 / c²).
 
 Therefore everything that is added to the features (embeddings, positions, outputs of sub-layers) is stored multiplied
-by c = √(1e-5 / epsilon), and the outputs of the last normalisation are divided by c, since the softmax multiplies them
+by c = √(1e-5 / epsilon), and the outputs of the last normalization are divided by c, since the softmax multiplies them
 by the embeddings. The result is the same as that of our model with its own epsilon.
 """
 

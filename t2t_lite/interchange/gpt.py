@@ -1,7 +1,7 @@
 """The weights of Hugging Face's GPT and GPT-2: one table of their names, for import and export.
 
 Their dense kernels are [inputs, outputs] as ours; the kernels of queries, keys and values are joined to one. GPT is
-post-norm and has no final normalisation; GPT-2 is pre-norm.
+post-norm and has no final normalization; GPT-2 is pre-norm.
 """
 
 from typing import NamedTuple

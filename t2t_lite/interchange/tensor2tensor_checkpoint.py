@@ -108,7 +108,7 @@ class Tensor2TensorCheckpoint:
         names = self._norms(scope, part)
         if len(names) != 1:
             raise UserError(
-                f"{self.path}: {len(names)} normalisations under {self._scope}{scope}, expected one: of the sequences "
+                f"{self.path}: {len(names)} normalizations under {self._scope}{scope}, expected one: of the sequences "
                 "none and dan, or n and da."
             )
         return self._tensor(names[0])

@@ -1,4 +1,4 @@
-"""Layer normalisation (Ba et al. 2016), as around every sub-layer (paper, section 3.1)."""
+"""Layer normalization (Ba et al. 2016), as around every sub-layer (paper, section 3.1)."""
 
 import keras
 from keras import ops

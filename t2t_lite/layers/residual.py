@@ -1,4 +1,4 @@
-"""The residual connection with its normalisation around a sub-layer (paper, section 3.1)."""
+"""The residual connection with its normalization around a sub-layer (paper, section 3.1)."""
 
 import keras
 from keras import ops
@@ -44,7 +44,7 @@ class Residual(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, inputs_shape, value_shape=None):
-        """Builds the wrapped layer and the normalisation. `value_shape`: of a second input such as a memory."""
+        """Builds the wrapped layer and the normalization. `value_shape`: of a second input such as a memory."""
         if not self.layer.built:
             self.layer.build(*(s for s in (inputs_shape, value_shape) if s is not None))
         self.normalization.build(inputs_shape)

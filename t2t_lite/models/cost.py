@@ -51,7 +51,7 @@ def forward_flops(model, lengths):
     a position's scores and 2 · h · d_v · n for its weighted sums over n positions. Masked positions count, as they are
     computed. Restricted attention counts the min(r, n) positions that are seen (paper, table 1); its blocks compute up
     to three times as many. Relative attention counts its products with the 2k + 1 vectors, not their spreading over
-    positions. Not counted: look-ups (0), additions, softmax, normalisation, dropout (a few per cent), and weights of a
+    positions. Not counted: look-ups (0), additions, softmax, normalization, dropout (a few per cent), and weights of a
     user's own layers that are not in a `Dense`.
 
     Args:
@@ -116,8 +116,8 @@ def training_memory(model, hparams, lengths):
                     mask
                   feed-forward, per position: a · d_ff; 4 of them for gelu, swish and swiglu; one more with dropout, and
                     the mask
-                  residual connection, per position: (8 + a) d for its normalisation, and the mask
-                  a final normalisation: (8 + a) d; a sum of embedding and position: a · d, and the mask
+                  residual connection, per position: (8 + a) d for its normalization, and the mask
+                  a final normalization: (8 + a) d; a sum of embedding and position: a · d, and the mask
                 with recompute_grad: a · d per layer, for what goes into it, and one whole layer
     logits      12 bytes for each predicted token and id: the logits, their softmax, their gradient
 

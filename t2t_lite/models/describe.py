@@ -111,7 +111,7 @@ def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, featur
         with keras.StatelessScope(initialize_variables=False):
             return make()
 
-    # Keras keeps a list of variables without values, to initialise when the thread's next scope ends. This thread ends
+    # Keras keeps a list of variables without values, to initialize when the thread's next scope ends. This thread ends
     # before.
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         try:
@@ -248,7 +248,7 @@ def _paper_pairs(d):
         ("the paper's estimate (section 6.1)", ""),
         (estimate, _number(paper.flops)),
         (f"  counted for its {paper.steps:,} steps of {paper.tokens:,} + {paper.tokens:,} tokens", _number(counted)),
-        ("  utilisation that this implies", f"{counted / paper.flops:.0%}"),
+        ("  utilization that this implies", f"{counted / paper.flops:.0%}"),
     ]
 
 

@@ -31,7 +31,7 @@ class Transformer(TransformerModel):
         key_dim, value_dim: int, d_k and d_v of a head; None: hidden_size / num_heads.
         dropout: float, on sub-layers' outputs and on the sums of embeddings and positions.
         attention_dropout, relu_dropout: float, on attention weights and inner activations (0 in the paper).
-        norm: "post" (the paper) or "pre" (then each stack ends with one more normalisation).
+        norm: "post" (the paper) or "pre" (then each stack ends with one more normalization).
         norm_epsilon: float.
         attention_bias: bool, biases in the attention's projections.
         activation: "relu", "gelu", "swish", "swiglu", or another activation that `FeedForward` takes.

@@ -120,7 +120,7 @@ class TransformerLM(TransformerModel):
         if begin not in _BEGINS:
             raise ValueError(f"`begin` must be one of {', '.join(_BEGINS)}: received begin={begin!r}.")
         if begin == "zero" and position in ("rotary", "none"):
-            # Where a normalisation reads the zero vector, its variance is 0, and it multiplies the gradient by
+            # Where a normalization reads the zero vector, its variance is 0, and it multiplies the gradient by
             # norm_epsilon^-0.5: 1000 for 1e-6. All 2 N + 1 of them (post-norm: 2 N) do so, until float32 overflows.
             raise ValueError(
                 f"`begin` must be end with position={position}, which adds nothing to the zero vector: received "

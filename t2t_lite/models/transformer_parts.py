@@ -102,7 +102,7 @@ class TransformerModel(SequenceModel):
         return matrix_initializer(c["initializer"], c["initializer_gain"] * (scale**2 if is_variance else scale))
 
     def make_final_norm(self, name):
-        """Returns the normalisation after a stack of pre-norm layers, or None."""
+        """Returns the normalization after a stack of pre-norm layers, or None."""
         if self.config["norm"] == "post":
             return None
         return LayerNormalization(epsilon=self.config["norm_epsilon"], dtype=self.dtype_policy, name=name)
@@ -143,5 +143,5 @@ def positioned(layer, x, position=None):
 
 
 def normalized(x, norm):
-    """Returns `norm(x)`, or `x` if there is no final normalisation."""
+    """Returns `norm(x)`, or `x` if there is no final normalization."""
     return x if norm is None else norm(x)

@@ -65,8 +65,8 @@ def score_trees(gold, predicted, cutoff=CUTOFF):
     """Scores predictions against gold trees.
 
     Args:
-        gold: list of normalised nltk Trees.
-        predicted: list of the same length: a normalised Tree, None for an invalid tree, or "" for a blank line.
+        gold: list of normalized nltk Trees.
+        predicted: list of the same length: a normalized Tree, None for an invalid tree, or "" for a blank line.
         cutoff: maximum length of the sentences in the second result, in words including punctuation.
 
     Returns:
@@ -121,7 +121,7 @@ def score_tree(gold, predicted):
 
 
 def read_predictions(path):
-    """Reads a file of one tree per line: a normalised Tree, None for an invalid tree, or "" for a blank line."""
+    """Reads a file of one tree per line: a normalized Tree, None for an invalid tree, or "" for a blank line."""
     from t2t_lite.corpora import plain_text
 
     return [_prediction(plain_text.clean(line)) for line in plain_text.read_lines(path)]

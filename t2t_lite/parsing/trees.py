@@ -38,7 +38,7 @@ def import_nltk():
 
 
 def read_trees(path):
-    """Yields (normalised Tree, number of its first line) from a file of brackets, which may be compressed.
+    """Yields (normalized Tree, number of its first line) from a file of brackets, which may be compressed.
 
     A tree may span lines and a line may contain several trees, as in the Penn Treebank's `.mrg` files.
 
@@ -55,7 +55,7 @@ def read_trees(path):
 
 
 def parse_tree(text, where="tree"):
-    """Returns the normalised Tree of one string of brackets. Raises `UserError`, whose message begins with `where`."""
+    """Returns the normalized Tree of one string of brackets. Raises `UserError`, whose message begins with `where`."""
     depth = longest = 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -147,7 +147,7 @@ def strip_label(label):
 
 
 def _normalized(tree, where):
-    """Returns the normalised copy of an inner node, or None if it is empty."""
+    """Returns the normalized copy of an inner node, or None if it is empty."""
     if isinstance(tree, str):
         raise UserError(
             f"{where}: the word {tree!r} has no part of speech of its own. Expected ({UNKNOWN_TAG} {tree})."
@@ -170,7 +170,7 @@ def is_word(node):
 
 
 def linearize(tree):
-    """Returns (words, tokens) of a normalised Tree, both lists of str; TOP has no token."""
+    """Returns (words, tokens) of a normalized Tree, both lists of str; TOP has no token."""
     words, tokens = [], []
 
     def visit(node):

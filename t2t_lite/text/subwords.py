@@ -59,7 +59,7 @@ def train_sentencepiece(
         UserError: `vocab_size` is too large or too small for the text (the message gives the limit), there is no text,
             or a symbol contains a space, occurs twice or is reserved.
     """
-    # Tabs separate words from counts below, so they must separate words here, whatever the normalisation.
+    # Tabs separate words from counts below, so they must separate words here, whatever the normalization.
     separators = {code: " " for code in BLANKS} if normalization == "identity" else {9: " "}
     _check_symbols(user_defined_symbols, model_prefix, separators)
     counts = count_words(lines, separators)
@@ -203,7 +203,7 @@ def _check_symbols(symbols, model_prefix, separators):
 
 
 def normalization_options(name, folder):
-    """Returns SentencePiece's options. The model file contains the rule, so serving normalises as training did."""
+    """Returns SentencePiece's options. The model file contains the rule, so serving normalizes as training did."""
     if name != "identity":
         return {"normalization_rule_name": name}
     path = os.path.join(folder, "rule.tsv")

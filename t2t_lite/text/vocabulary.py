@@ -299,7 +299,7 @@ class SentencePieceEncoder(TextEncoder):
     def is_by_word(self):
         """Whether words can be encoded one by one, so that the ids of frequent words can be cached.
 
-        This holds if no piece spans a space and the normalisation acts on single characters, as in the models of
+        This holds if no piece spans a space and the normalization acts on single characters, as in the models of
         `train_sentencepiece`. It does not hold for unigram models, whose scores are summed over the whole text, so that
         rounding decides between equally good segmentations.
         """

@@ -212,14 +212,14 @@ def gpus_as_needed():
     """Returns the GPUs, a list of `tf.config.PhysicalDevice`, whose memory TensorFlow then takes as it needs it."""
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
-        with contextlib.suppress(RuntimeError):  # already initialised: then it keeps its setting
+        with contextlib.suppress(RuntimeError):  # already initialized: then it keeps its setting
             tf.config.experimental.set_memory_growth(gpu, True)
     return gpus
 
 
 def hide_gpus():
     """Has this process compute on the CPU."""
-    with contextlib.suppress(RuntimeError):  # already initialised: then it sees what it sees
+    with contextlib.suppress(RuntimeError):  # already initialized: then it sees what it sees
         tf.config.set_visible_devices([], "GPU")
 
 
@@ -245,7 +245,7 @@ def _over(devices, description):
 
 def _over_workers(cluster, gpus):
     """Waits for the other machines and joins them."""
-    with contextlib.suppress(RuntimeError):  # already initialised: then it keeps what it sees
+    with contextlib.suppress(RuntimeError):  # already initialized: then it keeps what it sees
         tf.config.set_visible_devices(gpus, "GPU")
     wait_for_names(cluster)
     others = ", ".join(cluster.workers)
@@ -271,7 +271,7 @@ def _logical_cpus(count):
     """Splits the CPU into `count` logical devices; returns their names."""
     if count > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
-        # After TensorFlow is initialised the number is fixed: the check below says so.
+        # After TensorFlow is initialized the number is fixed: the check below says so.
         with contextlib.suppress(RuntimeError):
             if len(tf.config.get_logical_device_configuration(cpu) or ()) < count:
                 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * count)

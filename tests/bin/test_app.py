@@ -136,7 +136,7 @@ def raising(error):
 
 
 class OpError(Exception):
-    """Named like TensorFlow's, which the wrapper recognises without importing TensorFlow."""
+    """Named like TensorFlow's, which the wrapper recognizes without importing TensorFlow."""
 
     __module__ = "tensorflow.errors"
     op = None

@@ -26,7 +26,7 @@ from tests.decoding.scripted import ScriptedModel
             [0, 1, 2, 3, 3],
         ),  # as SentencePiece writes unknown ones
         ("\ufffd a", "▁ <0xFF> ▁a", [0, 0, 1]),
-        ("Ａ １０ ｂ", "▁A ▁1 0 ▁b", [0, 1, 1, 2]),  # the vocabulary's normalisation
+        ("Ａ １０ ｂ", "▁A ▁1 0 ▁b", [0, 1, 1, 2]),  # the vocabulary's normalization
         ("ab c", "<0x61> <0x62> <0x20> <0x63>", [0, 0, 1, 1]),
         ("one two two", "one <UNK> two", [0, 1, 2]),  # a vocabulary of words
         ("cut off here", "▁cut ▁of", [0, 1]),

@@ -38,7 +38,7 @@ def test_equal_texts_score_exactly_100():
     assert corpus_bleu(["The red house is old ."] * 3, ["The red house is old ."] * 3).score == 100.0
 
 
-def test_case_and_tokenisation_are_in_the_signature():
+def test_case_and_tokenization_are_in_the_signature():
     cased = corpus_bleu(["The red house is OLD."], ["the red house is old."])
     uncased = corpus_bleu(["The red house is OLD."], ["the red house is old."], lowercase=True, tokenize="intl")
     assert cased.score < 100.0 == uncased.score

@@ -38,7 +38,7 @@ def test_it_prints_tensor2tensors_lines_and_sacrebleus_figure(call_command, tmp_
     assert re.fullmatch(r"chrF2 = \d+\.\d\d \(nrefs:1\|.*nc:6\|nw:0\|.*\)", chrf)
 
 
-def test_variants_and_tokenisation(bleu):
+def test_variants_and_tokenization(bleu):
     assert [line.split(" =")[0] for line in bleu(REFERENCE, "--bleu_variant=cased").stdout.splitlines()] == [
         "BLEU_cased",
         "sacreBLEU",
@@ -51,7 +51,7 @@ def test_variants_and_tokenisation(bleu):
     assert "tok:intl" in bleu(REFERENCE, "--tokenization=intl").stdout
 
 
-def test_sacrebleu_line_equals_the_cased_line_under_the_same_tokenisation(bleu):
+def test_sacrebleu_line_equals_the_cased_line_under_the_same_tokenization(bleu):
     # "um 3.30 Uhr": a point between digits stays inside the word, a colon does not.
     lines = bleu(REFERENCE.replace("3.30", "3:30"), "--tokenization=intl").stdout.splitlines()
     assert lines[1].split()[-1] == lines[2].split()[2] != "100.00"
@@ -117,7 +117,7 @@ def test_bad_flags(call_command, assert_user_error, flags, words):
     assert_user_error(call_command("t2t-bleu", *flags), *words)
 
 
-def test_unknown_tokenisation(bleu, assert_user_error):
+def test_unknown_tokenization(bleu, assert_user_error):
     assert_user_error(bleu(REFERENCE, "--tokenization=13b"), "--tokenization=13b", "Nearest: 13a", "13a, intl")
     assert_user_error(bleu(REFERENCE, "--metrics=bleu,tre"), "--metrics=tre", "Nearest: ter")
     assert_user_error(bleu(REFERENCE, "--worst_by=chrF"), "--worst_by=chrF", "Nearest: chrf")
@@ -159,7 +159,7 @@ def test_all_that_can_be_asked_of_one_translation(bleu, tmp_path):
     assert "neue" in sentence["translation"]
 
 
-def test_text_that_looks_tokenised_is_warned_of(bleu):
+def test_text_that_looks_tokenized_is_warned_of(bleu):
     text = "Das ist ein Haus .\n" * 101
     result = bleu(text, reference=text)
     assert result.status == 0

@@ -1,4 +1,4 @@
-"""The residual connection with its normalisation: section 3.1 of the paper, and pre-norm."""
+"""The residual connection with its normalization: section 3.1 of the paper, and pre-norm."""
 
 import keras
 import numpy as np

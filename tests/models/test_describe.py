@@ -245,7 +245,7 @@ def test_the_papers_estimate_is_reproduced_beside_the_count(name, paper, counted
     # Six operations for each weight in a matrix and pair of tokens, and a hundredth more for attention.
     weights = sum(math.prod(w.shape) for w in model.trainable_weights)
     assert float(line.split()[-1]) == pytest.approx(6 * weights * PAPER[name].steps * 25_000, rel=0.02)
-    (line,) = [line for line in text.splitlines() if "utilisation" in line]
+    (line,) = [line for line in text.splitlines() if "utilization" in line]
     assert float(line.split()[-1].removesuffix("%")) == pytest.approx(100 * counted / paper, abs=1)
 
 

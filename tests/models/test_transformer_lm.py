@@ -134,7 +134,7 @@ def test_what_is_read_first():
 
 @pytest.mark.parametrize("norm, num_layers, norms", [("pre", 1, 3), ("post", 1, 2), ("post", 2, 4)])
 def test_why_the_first_vector_must_not_stay_zero(norm, num_layers, norms):
-    """Without positions it meets every normalisation as zero, and its gradient grows as ε^(-norms / 2)."""
+    """Without positions it meets every normalization as zero, and its gradient grows as ε^(-norms / 2)."""
     tf, sizes = pytest.importorskip("tensorflow", reason="it needs TensorFlow's tape"), []
     for epsilon in (1e-6, 1e-8):
         keras.utils.set_random_seed(1)

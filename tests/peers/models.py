@@ -25,7 +25,7 @@ def random_model(size, **options):
     model.build()
     rng = np.random.default_rng(7)
     for weight in model.trainable_weights:
-        if len(weight.shape) == 1:  # biases, and the normalisations' gains and offsets
+        if len(weight.shape) == 1:  # biases, and the normalizations' gains and offsets
             weight.assign_add(rng.normal(scale=0.1, size=weight.shape).astype("float32"))
     embeddings = keras.ops.convert_to_numpy(model.input_embedding.embeddings).copy()
     embeddings[0] = 0  # the padding's row, which peers with a padding id hold at zero

@@ -14,7 +14,7 @@ def marian_peer(model):
     """Returns a MarianMTModel that computes what `model` does.
 
     `model` must have tied embeddings in one vocabulary, epsilon 1e-5 and Marian's positions (any table, if the caller
-    puts it there). Where it is pre-norm the peer is a Pegasus, which is Marian with the normalisations before. Row 0 of
+    puts it there). Where it is pre-norm the peer is a Pegasus, which is Marian with the normalizations before. Row 0 of
     its embeddings must be zero: Marian starts to decode at the padding id, whose row is zero in the embeddings and,
     being tied, in the softmax.
     """

@@ -1,4 +1,4 @@
-"""BERT's normalisation of text, one character at a time: what becomes of each, and where words begin and end.
+"""BERT's normalization of text, one character at a time: what becomes of each, and where words begin and end.
 
 Composed characters are decomposed and lose their marks without looking at neighbours, which Unicode's normal form may
 reorder: this matters only where two spacing marks (Mc) follow each other in an order that is not canonical.

@@ -5,7 +5,7 @@ would change with an upgrade, and differ between Python and an export. The table
 Face's tokenizers 0.23 does for each code point (tests/peers/test_tokenizers.py compares all of them):
 
 * L, N: letters and numbers of Unicode 16, as its byte-level splitter has them;
-* Mn, P, C: the marks, the punctuation (with ASCII's symbols), and the controls of its BERT normaliser, from Unicode 8.
+* Mn, P, C: the marks, the punctuation (with ASCII's symbols), and the controls of its BERT normalizer, from Unicode 8.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """BPE of lower-case words, the vocabulary of the original GPT (Radford et al. 2018; Sennrich et al. 2016).
 
-A text is normalised and split as for an uncased BERT. The symbols of a word are its characters, the last of which
+A text is normalized and split as for an uncased BERT. The symbols of a word are its characters, the last of which
 carries `</w>`. The ids are those of Transformers' OpenAIGPTTokenizer, which does without ftfy and spaCy.
 """
 
@@ -11,7 +11,7 @@ from t2t_lite.text.published.bpe_encoder import BPEEncoder
 from t2t_lite.text.published.bpe_files import WORD_END
 from t2t_lite.text.vocabulary import UNK_ID, tf_joined
 
-# Code points for private use, which no normalised text has: of symbols with `</w>`, and of all that have no token.
+# Code points for private use, which no normalized text has: of symbols with `</w>`, and of all that have no token.
 _FIRST_LAST, _UNKNOWN = 0xF0000, 0x10FFFD
 
 

@@ -1,6 +1,6 @@
 """WordPiece, the vocabularies of BERT (Devlin et al. 2019): read from the published `vocab.txt`, never learned.
 
-A text is normalised one character at a time and split at spaces and around punctuation. Each word is spelled by pieces:
+A text is normalized one character at a time and split at spaces and around punctuation. Each word is spelled by pieces:
 always the longest that fits, from the left. A word that cannot be spelled is one unknown token. The ids are those of
 Hugging Face's `BertWordPieceTokenizer`.
 """
@@ -35,7 +35,7 @@ class WordPieceEncoder(PublishedEncoder):
 
     Raises:
         UserError: the file does not exist, a piece occurs twice, or there is no [UNK] or [SEP]; or that configuration
-            asks for another normalisation.
+            asks for another normalization.
 
     Example:
         >>> encoder = WordPieceEncoder("bert/vocab.txt")                                         # doctest: +SKIP
@@ -114,7 +114,7 @@ def _said_lower(path):
         if said.get(name) not in (None, expected):
             raise UserError(
                 f"{path}: {name}={said[name]} with do_lower_case={lower}. Expected it to be left out: BERT's own "
-                "normalisation is the only one here."
+                "normalization is the only one here."
             )
     return lower
 

@@ -63,7 +63,7 @@ def _spelled(words, tokens, longest_word):
 
 
 def split(strings, lower):
-    """string [batch] -> string ragged [batch, (words)]: BERT's normalised words and punctuation marks.
+    """string [batch] -> string ragged [batch, (words)]: BERT's normalized words and punctuation marks.
 
     Args:
         strings: the texts.

@@ -8,7 +8,7 @@ from keras import ops
 class Lamb(keras.optimizers.Lamb):
     """Adam's update, and the decay of the weights with it, at the scale of each matrix (algorithm 2).
 
-    Vectors, such as biases and the scales of normalisations, neither decay nor have a scale of their own: they are
+    Vectors, such as biases and the scales of normalizations, neither decay nor have a scale of their own: they are
     updated as by Adam, as in ALBERT's program. Keras' own LAMB scales them, too, and decays apart from the scale.
 
     Args:

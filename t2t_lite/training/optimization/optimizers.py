@@ -156,7 +156,7 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0):
     A layer's rate falls with its `layer_depths` (Howard and Ruder, 2018, section 3.2; Clark et al., 2020), and is 0
     until the layer is unfrozen (section 3.3 of the former). The optimizer's moments follow a frozen layer's gradients,
     so that its first updates are of the usual size. The decay is decoupled from the gradient (Loshchilov and Hutter,
-    2019). Biases and the scales of normalisations, which are vectors, do not decay. Keras' own `weight_decay` knows no
+    2019). Biases and the scales of normalizations, which are vectors, do not decay. Keras' own `weight_decay` knows no
     rate by layer.
 
     Args:

@@ -166,7 +166,7 @@ def test_averages_are_exponential_and_begin_with_the_first_step():
             expected = 0.9 * (0.9 * one[i] + 0.1 * two[i]) + 0.1 * three[i]
             np.testing.assert_allclose(average.numpy(), expected, rtol=1e-5)
         else:
-            assert average is weight  # statistics of a normalisation
+            assert average is weight  # statistics of a normalization
 
 
 def test_the_model_has_its_averages_for_a_while_and_is_then_what_it_was():
