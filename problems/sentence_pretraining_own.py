@@ -112,7 +112,11 @@ class NextSentenceOwn(_SentencePretrainingOwn):
             sentences = documents[number]
             places = [at for at in range(len(sentences)) if not start <= at <= end]
         whole = [at for at in places if len(sentences[at]) <= room]
-        return first, _fitting(sentences[draw.choice(whole or places) :], room) if places else None
+        if not places:
+            return first, None
+        at = draw.choice(whole or places)
+        is_before = sentences is documents[number] and at < start
+        return first, _fitting(sentences[at : start if is_before else None], room)
 
 
 def _records(encoder, length, others, samples):

@@ -127,16 +127,16 @@ def read_squad(path, with_answers=True):
         paragraphs = None
     if not isinstance(paragraphs, list):
         raise _not_squad(path)
-    places = set()
+    names = set()
     for paragraph in paragraphs:
         try:
             context, questions = _text(paragraph["context"]), paragraph["qas"]
             for found in questions:
                 name, question = _text(found["id"]), _text(found["question"])
                 place = f"{path}, question {shown(name)}"
-                if place in places:
+                if name in names:
                     raise UserError(f"{place}: its id occurs twice. Expected an id of its own for each question.")
-                places.add(place)
+                names.add(name)
                 answers = found["answers"] if with_answers else ()
                 spans = [_span(context, answer["answer_start"], _text(answer["text"]), place) for answer in answers]
                 if with_answers and not spans:

@@ -22,6 +22,7 @@ import tensorflow as tf
 
 from t2t_lite.data.corruption import corrupted
 from t2t_lite.data.example_reader import ExampleReader
+from t2t_lite.data.split_facts import longest_row
 from t2t_lite.data.width_ladder import choose_ladder
 from t2t_lite.errors import UserError
 from t2t_lite.text.bpe_dropout import BpeDropout
@@ -72,7 +73,7 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
         UserError: a file is damaged or missing, no example has a length within the limits, the vocabulary has no merges
             to skip, or a feature of the problem is missing.
     """
-    seed, longest = hparams.random_seed, _longest(problem, hparams)
+    seed, longest = hparams.random_seed, longest_row(problem, hparams)
     reader = ExampleReader(problem, hparams, "train", paths, encoders)
     pool_size = pool_size or usual_pool_size(reader, hparams, longest)
     resample = lambda number, pool: pool  # noqa: E731
@@ -145,7 +146,7 @@ def problem_ladder(problem, hparams, paths, encoders, facts):
     Raises:
         UserError: a file is damaged, or the vocabulary has no merges to skip.
     """
-    limit = _longest(problem, hparams)
+    limit = longest_row(problem, hparams)
     reader = ExampleReader(problem, hparams, "train", paths)
     with reader.naming_damage():
         sample = reader.batched(_interleaved(tf.data.Dataset.from_tensor_slices(list(paths))), _SAMPLE)
@@ -157,10 +158,6 @@ def problem_ladder(problem, hparams, paths, encoders, facts):
         pool = _resampler(problem, hparams, encoders, longest)(0, pool)
     lengths = {name: ids.row_lengths().numpy() for name, ids in pool.items()}
     return choose_ladder(lengths, longest, hparams.batch_size)
-
-
-def _longest(problem, hparams):
-    return min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
 
 
 @tf.autograph.experimental.do_not_convert

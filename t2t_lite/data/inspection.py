@@ -86,7 +86,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     yield _vocabulary_text(sides)
     yield _examples_text(sides)
     yield _sample_text(sides, facts["examples"] if is_exact else None, len(paths))
-    longest = problem.max_length(hparams)
+    longest = split_facts.longest_row(problem, hparams)
     kept, lost = split_facts.count_kept(facts["lengths"], longest, hparams.min_length)
     yield _lengths_text(sides, kept, lost, hparams, longest, set_name, is_exact)
     if kept:

@@ -100,8 +100,9 @@ def _by_text(lengths):
 def check_examples(examples, features=SIDES):
     """Raises `UserError` unless all examples are {feature: ids} with at least one id in each feature."""
     try:
-        different = set().union(*(example[name] for example in examples for name in features))
-        if all(len(example[name]) for example in examples for name in features) and all(map(_is_id, different)):
+        rows = [example[name] for example in examples for name in features]
+        kinds = set().union(*(map(type, row) for row in rows))  # to a set 1.0 is 1
+        if all(map(len, rows)) and all(map(_is_id, set().union(*rows))) and not any(map(_is_float, kinds)):
             return
     except (TypeError, KeyError, IndexError):  # of what is no dict, or no list
         pass
@@ -125,6 +126,10 @@ def _fault(example, features):
         if wrong:
             return f"has the id {shown(wrong[0])} in {name}"
     return None
+
+
+def _is_float(kind):
+    return issubclass(kind, float | np.floating)
 
 
 def _is_id(value):
@@ -283,6 +288,11 @@ class TrainingSplit:
     cut: int
 
 
+def longest_row(problem, hparams):
+    """Returns the most ids of a training row: `Problem.max_length`, or `batch_size` where that is less."""
+    return min(problem.max_length(hparams) or hparams.batch_size, hparams.batch_size)
+
+
 def count_cut(problem, hparams, facts):
     """Returns how many examples of a split a problem cuts; facts: of the split, as it is stored."""
     return count_kept(facts["lengths"], problem.max_length(hparams))[1] if problem.cuts_rows else 0
@@ -297,8 +307,13 @@ def check_training_split(problem, hparams, data_dir):
     paths, facts = check_split(problem, data_dir, DatasetSplit.TRAIN)
     cut = count_cut(problem, hparams, facts)
     facts = seen_facts(problem, hparams, paths, facts)
-    longest = problem.max_length(hparams)
+    longest = longest_row(problem, hparams)
     examples, dropped = count_kept(facts["lengths"], longest, hparams.min_length)
+    if longest < getattr(problem, "sequence_length", 0) and count_kept(facts["lengths"], longest)[1]:
+        raise UserError(
+            f"batch_size={hparams.batch_size}: {problem.full_name} has rows of {problem.sequence_length} ids, and a "
+            f"row must fit into a batch. Expected a batch_size of {problem.sequence_length} or more, or shorter rows."
+        )
     if not examples:
         raise UserError(
             f"{problem.full_name}: none of the {dropped:,} training examples has between "

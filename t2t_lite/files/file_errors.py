@@ -39,13 +39,13 @@ _FAILURES = {
     errno.EMFILE: "too many files are open. Raise the limit (`ulimit -n`) and run the same command again.",
     errno.ENFILE: "too many files are open on this machine. Run the same command again later.",
     errno.ESTALE: "the network file system has lost it. Run the same command again.",
-    errno.EREMOTEIO: "the network file system does not answer. Run the same command again.",
+    getattr(errno, "EREMOTEIO", None): "the network file system does not answer. Run the same command again.",  # Linux
 }
 _MISSING = {
     _READ: "no such file. Check the path.",
     _WRITE: "cannot be written: its folder does not exist. Make it, or choose another.",
 }
-_CODES = {os.strerror(code): code for code in (*_MISTAKES, *_FAILURES, errno.ENOENT)}
+_CODES = {os.strerror(code): code for code in (*_MISTAKES, *_FAILURES, errno.ENOENT) if code is not None}
 # The ends of TensorFlow's messages for system errors: "<path>; No such file or directory".
 _OF_SYSTEM = re.compile(
     r"(?:^|\}\} )((?:(?!\}\} )[^\n])*?); (" + "|".join(map(re.escape, _CODES)) + r")(?=$|\n| \[Op:)"

@@ -10,7 +10,7 @@ import tempfile
 import unicodedata
 
 from t2t_lite import files
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.text.sentencepiece_proto import ModelProto
 from t2t_lite.text.subwords import parse_sentencepiece, train_bpe, with_usual_ids
@@ -69,14 +69,19 @@ def of_tokenizer_json(said, path):
     proto = ModelProto()
     kind, spec, vocab = ModelProto.SentencePiece, proto.trainer_spec, said["model"]["vocab"]
     special = {token["id"] for token in said["added_tokens"] if token["special"]}
+    if not 0 <= (unknown := said["model"]["unk_id"]) < len(vocab):
+        raise UserError(f"{path}: unk_id={shown(unknown)}: expected the number of a piece.")
     for i, pair in enumerate(vocab):
-        if [type(value) in (str, int, float) for value in pair] != [True, True] or not isinstance(pair[0], str):
+        if not (isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) in (int, float)):
             raise UserError(f"{path}: entry {i} of the vocabulary: expected a piece and its score.")
-        of_what = kind.UNKNOWN if i == said["model"]["unk_id"] else kind.CONTROL if i in special else kind.NORMAL
-        proto.pieces.add(piece=pair[0], score=float(pair[1]), type=of_what)
-    spec.model_type, spec.vocab_size, spec.unk_id = spec.UNIGRAM, len(vocab), said["model"]["unk_id"]
+        of_what = kind.UNKNOWN if i == unknown else kind.CONTROL if i in special else kind.NORMAL
+        try:
+            proto.pieces.add(piece=pair[0], score=float(pair[1]), type=of_what)
+        except (ValueError, OverflowError):  # half of a surrogate pair, a huge number
+            raise UserError(f"{path}: entry {i} of the vocabulary: {shown(pair)} is no piece and score.") from None
+    spec.model_type, spec.vocab_size, spec.unk_id = spec.UNIGRAM, len(vocab), unknown
     spec.bos_id = spec.eos_id = spec.pad_id = -1
-    spec.unk_piece = vocab[spec.unk_id][0] if 0 <= spec.unk_id < len(vocab) else ""
+    spec.unk_piece = vocab[unknown][0]
     rules = [rule for rule in said["normalizer"]["normalizers"] if rule["type"] == "Precompiled"]
     try:
         charsmap = base64.b64decode(rules[0].get("precompiled_charsmap", ""), validate=True) if rules else b""

@@ -17,7 +17,7 @@ from t2t_lite.text.words_graph import split_words
 PAD_ID, EOS_ID, UNK_ID = 0, 1, 2
 
 BLANK = "\u2581"  # SentencePiece's symbol for a space
-# SHA-256 of SentencePiece's compiled rules: none ("identity"), and ours of `_normalization`.
+# SHA-256 of SentencePiece's compiled rules: none ("identity"), and ours of `subwords.normalization_options`.
 _RULES_OF_CHARACTERS = {
     hashlib.sha256(b"").hexdigest(),
     "b304547e497b78efb6a74008929eddfdba6529394057bf6c41a7d4150e4dc3ab",

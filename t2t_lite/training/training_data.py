@@ -71,7 +71,7 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
     cut = {DatasetSplit.TRAIN: train.cut, DatasetSplit.EVAL: split_facts.count_cut(problem, hparams, dev_facts)}
     return TrainingData(
         problem, encoders, vocab_size, target_vocab_size, train.paths, dev_paths, train.examples, train.dropped, cut,
-        problem.max_length(hparams), batches, ladder,
+        split_facts.longest_row(problem, hparams), batches, ladder,
     )  # fmt: skip
 
 

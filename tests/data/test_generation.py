@@ -36,6 +36,7 @@ def test_samples_that_are_no_text_are_shown(tmp_path, monkeypatch, sample, expec
         ({"inputs": [5, 1], "targets": [2**70, 1]}, f"has the id {2**70} in targets"),
         ({"inputs": ["5", 1], "targets": [1]}, "has the id '5' in inputs"),
         ({"inputs": [5.0, 1], "targets": [1]}, "has the id 5.0 in inputs"),
+        ({"inputs": [6, 1], "targets": [6.0, 1]}, "has the id 6.0 in targets"),
         ({"inputs": "text", "targets": [1]}, "has 'text' as inputs"),
         ({"inputs": 7, "targets": [1]}, "has 7 as inputs"),
         ([1, 2], r"an example is \[1, 2\]"),

@@ -134,6 +134,18 @@ def test_damaged_pieces_and_merges(folder):
         refused(folder, "tokenizer.json: 'merges': ")
 
 
+def test_damaged_pieces_of_an_albert(folder):
+    write_encoder(folder, "AlbertForMaskedLM")
+    said = unigram(folder)
+    vocab = said["model"]["vocab"]
+    for pair in (["a", "b"], ["a"], [1, 1.0], ["a", 10**400], ["\ud83d", 1.0]):
+        write(folder, changed(said, "model", vocab=[*vocab, pair]))
+        refused(folder, f"entry {len(vocab)} of the vocabulary")
+    for number in (-1, 2**40):
+        write(folder, changed(said, "model", unk_id=number))
+        refused(folder, f"unk_id={number}: expected the number of a piece")
+
+
 def test_it_says_whether_letters_become_small(folder):
     """The pieces, all small, would say that they do."""
     write_encoder(folder, "BertForMaskedLM")

@@ -107,6 +107,9 @@ def test_an_id_of_two_questions_is_refused(tmp_path):
     )
     with pytest.raises(UserError, match="question '1': its id occurs twice"):
         list(read_squad(str(tmp_path / "a.json")))
+    long = [(f"{'long' * 30}{number}", "Where?", [(16, "London")]) for number in range(2)]
+    (tmp_path / "a.json").write_text(squad(*long))
+    assert [found.id for found in read_squad(str(tmp_path / "a.json"))] == [name for name, *_ in long]
 
 
 def test_as_many_tags_as_words_are_expected(tmp_path):

@@ -7,7 +7,9 @@ import json
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.data import inspection
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.data.split_facts import check_training_split
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.data.stored import read_examples
@@ -32,6 +34,16 @@ def generated(name, folder, **arguments):
     problem.configure(**arguments)
     problem.generate_data(str(folder), str(folder))
     return problem
+
+
+def test_rows_must_fit_into_a_batch(tmp_path, files):
+    problem = generated(CHARACTERS, tmp_path / "data", sequence_length=64, **files)
+    hparams = registry.hparams("transformer_lm_tiny").parse("batch_size=60")
+    with pytest.raises(UserError, match=r"batch_size=60: languagemodel_own_characters has rows of 64 ids"):
+        check_training_split(problem, hparams, str(tmp_path / "data"))
+    whole = check_training_split(problem, hparams.parse("batch_size=64"), str(tmp_path / "data"))
+    assert (whole.examples, whole.dropped) == (whole.facts["examples"], 0)
+    assert "left out" in "\n".join(inspection.inspect_data(problem, str(tmp_path / "data"), hparams))
 
 
 def ids(problem, folder, split):

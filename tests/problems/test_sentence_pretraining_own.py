@@ -100,6 +100,16 @@ def test_one_long_document_is_enough_and_long_sentences_are_cut(name, tmp_path):
     assert len(problem.manifest(str(tmp_path))["splits"]) == 2
 
 
+def test_the_other_text_of_a_single_document_is_none_of_the_first(tmp_path):
+    (tmp_path / "a.txt").write_text("\n".join(f"s{number} goes" for number in range(200)))
+    paths = [str(tmp_path / "a.txt")]
+    problem = registry.problem(NAMES[0])
+    problem.configure(paths, paths, vocab_size=310, sequence_length=LENGTH)
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    for first, second, number in rows(NAMES[0], str(tmp_path)):
+        assert number == 1 or not {*first.split()} & {*second.split()} - {"goes"}
+
+
 def test_documents_of_one_sentence_are_not_enough(tmp_path):
     (tmp_path / "a.txt").write_text("\n\n".join(f"sentence {i}, so it goes" for i in range(40)))
     paths = [str(tmp_path / "a.txt")]

@@ -102,12 +102,14 @@ def _pieces(parts):
     """
     rest = ""
     for part in parts:
-        rest += part
-        while len(rest) > _LONGEST_PIECE:
-            found = _BETWEEN_WORDS.search(rest, _SHORTEST_PIECE, _LONGEST_PIECE)
-            end = found.start() if found else rest.rfind("\n", _SHORTEST_PIECE, _LONGEST_PIECE) + 1 or _LONGEST_PIECE
-            yield rest[:end], False
-            rest = rest[end:]
+        rest, begin = rest + part, 0
+        while len(rest) - begin > _LONGEST_PIECE:
+            first, last = begin + _SHORTEST_PIECE, begin + _LONGEST_PIECE
+            found = _BETWEEN_WORDS.search(rest, first, last)
+            end = found.start() if found else rest.rfind("\n", first, last) + 1 or last
+            yield rest[begin:end], False
+            begin = end
+        rest = rest[begin:]
     if rest:
         yield rest, True
 
