@@ -21,6 +21,14 @@ def averages(model, optimizer):
     return {name: of.get(id(weight), weight) for name, weight in named.items()}
 
 
+def start_averages(model, optimizer):
+    """Gives the averages the values of the weights: Keras' first step does so, but evaluations may come before it."""
+    of_weights = named_weights(model)
+    for name, average in averages(model, optimizer).items():
+        if average is not of_weights[name]:
+            average.assign(of_weights[name].value)
+
+
 @contextlib.contextmanager
 def averaged_weights(model, optimizer):
     """Context manager that replaces the model's weights by their averages, and restores them bit for bit."""

@@ -11,6 +11,7 @@ from t2t_lite.data.base_problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.files import copy_files, folders, plain_folder
 from t2t_lite.models.arguments import differing_settings, model_hparams
+from t2t_lite.ranges import COUNT, typed_value
 from t2t_lite.runs.config import build_model, run_config, write_run_config
 from t2t_lite.runs.weights import trackable_weights
 from t2t_lite.text.vocabulary import vocabulary_sizes
@@ -47,7 +48,8 @@ def save_run(
         The path of the checkpoint, without suffix.
 
     Raises:
-        UserError: model, vocabulary and hyperparameters do not belong together, or `output_dir` is not empty.
+        UserError: model, vocabulary and hyperparameters do not belong together, `output_dir` is not empty, or `step` is
+            out of range.
         Failure: writing failed; nothing is left behind.
     """
     problem = registry.problem(problem) if isinstance(problem, str) else problem
@@ -64,6 +66,7 @@ def save_run(
     )
     if step is None:
         step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
+    step = typed_value("step", step, int, COUNT)
     config = run_config(problem.full_name, name, hparams, encoders, hparams_set=hparams_set, usr_dir=usr_dir)
     own = getattr(model, "config", None) or {}
     config["target_vocab_size"] = own.get("target_vocab_size", target_vocab_size)

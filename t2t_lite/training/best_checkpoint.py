@@ -12,6 +12,7 @@ from t2t_lite.files import copy_files, list_files, remove
 from t2t_lite.runs.checkpoint_files import PREFIX, checkpoint_step, newest_checkpoint, write_list
 from t2t_lite.runs.checkpoints import average_checkpoints
 from t2t_lite.runs.config import write_run_config
+from t2t_lite.runs.log import lineage
 
 _LOGGER = logging.getLogger("t2t_lite")
 FOLDER = "best"
@@ -58,6 +59,8 @@ class BestCheckpoint:
                 been deleted do not count, except the one in the folder.
         """
         kept = self.step
+        if kept not in [line["best_step"] for line in lineage(self._log.read()) if line["event"] == "best"]:
+            kept = None  # of a run that was begun anew, or goes on from an earlier step
         there = [
             (step, metrics[self._metric])
             for step, metrics in history

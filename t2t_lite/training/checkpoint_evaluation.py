@@ -87,7 +87,9 @@ class CheckpointEvaluation:
         seen, unreadable, last_news, self._error = set(), set(), time.monotonic(), None
         count = 0
         while True:
-            found = {path: changed for path, changed in self._present().items() if (path, changed) not in seen}
+            present = self._present()
+            unreadable &= {*present.items()}  # no longer those that are gone, or were written again
+            found = {path: changed for path, changed in present.items() if (path, changed) not in seen}
             for path, changed in sorted(found.items(), key=lambda item: checkpoint_step(item[0])):
                 metrics = self._evaluate_if_readable(path, changed, is_last_try=(path, changed) in unreadable)
                 if metrics is None and tf.io.gfile.exists(f"{path}.index") and (path, changed) not in unreadable:

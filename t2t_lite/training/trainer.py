@@ -15,13 +15,13 @@ from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.data.split_facts import fingerprint, text_counts
-from t2t_lite.data.splits import DatasetSplit
+from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, write_bytes
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import RunCheckpoints, holds
 from t2t_lite.runs.config import build_model, read_run_config, run_config, write_run_config
-from t2t_lite.runs.ema import averaged_weights
+from t2t_lite.runs.ema import averaged_weights, start_averages
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.stop_signal import stop_on_signal
@@ -133,16 +133,16 @@ class Trainer:
         """Evaluates the newest checkpoint; returns its metrics. They go to `eval.log` and TensorBoard.
 
         Args:
-            split: of `DatasetSplit`.
+            split: of `DatasetSplit`; "dev" is "eval".
 
         Raises:
-            UserError: there is no checkpoint.
+            UserError: there is no checkpoint, or no such split.
         """
         settings = self.evaluation or EvaluationSettings()
         evaluation = CheckpointEvaluation(
             self.output_dir,
             self.data_dir,
-            split,
+            named_split(split),
             settings.eval_steps,
             lambda trained: without_multistep(self.hparams) if self.hparams else trained,
             settings.search,
@@ -251,6 +251,8 @@ class Trainer:
         """Restores the newest checkpoint; returns its path or None, and {path of an unreadable newer one: reason}."""
         path, damaged = self._checkpoints.restore_latest(skip=("iterator",) if self._stream_changed else ())
         self._replicas.check_same([int(self._step), path and os.path.basename(path)], "checkpoints")
+        if path is None:
+            start_averages(self.trained, self._optimizer)
         return path, damaged
 
     def _settle(self, path, damaged, warm_start_facts):

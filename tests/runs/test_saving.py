@@ -161,6 +161,9 @@ def test_what_does_not_fit_is_named(fitted, run, tmp_path):
         other = Transformer(9, **SMALL)
         other.build()
         other.save_run(str(tmp_path / "a"), **settings)
+    for step in (-5, True, 2.5, 2**70):
+        with pytest.raises(UserError, match=rf"step={step}: expected a whole number"):
+            model.save_run(str(tmp_path / "a"), **settings, step=step)
     with pytest.raises(UserError, match="has no weights yet"):
         Transformer(9, **SMALL).save_run(str(tmp_path / "a"), **settings)
     with pytest.raises(UserError, match="hold names of Keras' own only"):

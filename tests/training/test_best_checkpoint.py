@@ -3,7 +3,6 @@
 import json
 
 import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -60,15 +59,30 @@ def test_it_is_the_best_by_its_metric(run, metric, values, best):
     assert line["value"] == values[STEPS.index(best)]
 
 
+def test_the_model_of_a_run_that_was_begun_anew_is_not_kept(run):
+    keeper(run).update(history("loss", 3.0, 1.0))
+    log = RunLog(str(run))
+    log.write("resume", 10, checkpoint="model.ckpt-10")
+    for path in run.glob("model.ckpt-30.*"):  # another model of that step
+        path.replace(run / path.name.replace("-30.", "-20."))
+    keeper(run).update(history("loss", 3.0, 1.0))
+    assert weight_of(run / "best" / "model.ckpt-20") == 30
+    assert [line["event"] for line in log.read()] == ["best", "resume", "best"]
+
+
+def weight_of(path):
+    reader = tf.train.load_checkpoint(str(path))
+    (weight,) = [reader.get_tensor(key) for key in reader.get_variable_to_shape_map() if key.startswith("model/")]
+    return weight.item()
+
+
 def test_the_folder_is_that_model_with_all_that_decoding_needs(run):
     kept = keeper(run)
     kept.update(history("loss", 3.0))
     kept.update(history("loss", 3.0, 2.0, 2.5))
     folder = run / "best"
     assert sorted(path.name for path in folder.glob("*.index")) == ["model.ckpt-20.index"]
-    reader = tf.train.load_checkpoint(str(folder / "model.ckpt-20"))
-    (weight,) = [reader.get_tensor(key) for key in reader.get_variable_to_shape_map() if key.startswith("model/")]
-    np.testing.assert_array_equal(weight, [[20]])
+    assert weight_of(folder / "model.ckpt-20") == 20
     assert (folder / "vocab.model").read_text() == "pieces"
     assert json.loads((folder / "hparams.json").read_text())["hparams"] == {"hidden_size": 1}
 

@@ -14,7 +14,7 @@ from t2t_lite import registry
 from t2t_lite.bin import t2t_eval
 from t2t_lite.errors import UserError
 from t2t_lite.runs.opening import open_run
-from t2t_lite.training import EarlyStopping
+from t2t_lite.training import EarlyStopping, checkpoint_evaluation
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.evaluator import Evaluator
 from tests.training.log_schema import assert_documented
@@ -314,6 +314,19 @@ def test_new_damaged_and_deleted_checkpoints(folder, data_dir, tmp_path, caplog)
         assert [os.path.basename(path) for path, _ in following] == ["model.ckpt-9"]
     assert "model.ckpt-4: deleted meanwhile" in caplog.text
     assert "model.ckpt-6: damaged" in caplog.text
+
+
+def test_a_damaged_checkpoint_that_is_set_aside_is_not_waited_for(folder, data_dir, monkeypatch):
+    half = folder / "model.ckpt-6.data-00000-of-00001"
+    half.write_bytes(half.read_bytes()[:100])
+
+    def set_aside(seconds):
+        for path in folder.glob("model.ckpt-6.*"):
+            path.rename(folder / f"damaged-{path.name}")
+
+    monkeypatch.setattr(checkpoint_evaluation.time, "sleep", set_aside)
+    following = CheckpointEvaluation(str(folder), data_dir).follow()
+    assert [os.path.basename(path) for path, _ in following] == ["model.ckpt-3", "model.ckpt-9"]
 
 
 def test_t2t_eval(folder, data_dir, capsys, tmp_path):

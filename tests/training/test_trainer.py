@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 
+from t2t_lite.errors import UserError
 from t2t_lite.training.trainer import Trainer
 from tests.training.runs import HPARAMS, PROBLEM, assert_same, checkpoints, log, small_trainer, state, trainer
 
@@ -62,6 +63,18 @@ def test_with_a_moving_average_that_is_what_is_evaluated(data_dir, tmp_path):
     settings = HPARAMS + ",ema_decay=0.9,learning_rate_constant=0.1,learning_rate_schedule=constant"
     metrics = trainer(data_dir, tmp_path, settings, evaluates=True).train(3)
     assert Trainer(data_dir=data_dir, output_dir=str(tmp_path)).evaluate() == pytest.approx(metrics, rel=1e-5)
+    assert Trainer(data_dir=data_dir, output_dir=str(tmp_path)).evaluate("dev") == pytest.approx(metrics, rel=1e-5)
+    with pytest.raises(UserError, match="split='foo': expected one of train, eval, test"):
+        Trainer(data_dir=data_dir, output_dir=str(tmp_path)).evaluate("foo")
+
+
+@pytest.mark.slow
+def test_before_the_first_step_a_moving_average_is_the_model(data_dir, tmp_path):
+    plain, averaged = (
+        trainer(data_dir, tmp_path / name, f"{HPARAMS},ema_decay={decay}", evaluates=True).train(0)
+        for name, decay in (("plain", 0.0), ("averaged", 0.9))
+    )
+    assert averaged["loss"] == pytest.approx(plain["loss"])
 
 
 def test_only_the_newest_are_kept(data_dir, tmp_path):

@@ -19,7 +19,8 @@ FACTORS = {
     "linear_warmup": lambda s, h, _: ops.minimum(1.0, s / max(h.learning_rate_warmup_steps, 1)),
     "rsqrt_decay": lambda s, h, _: ops.rsqrt(ops.maximum(s, float(max(h.learning_rate_warmup_steps, 1)))),
     "rsqrt_normalized_decay": lambda s, h, _: (
-        h.learning_rate_warmup_steps**0.5 * ops.rsqrt(ops.maximum(s, float(max(h.learning_rate_warmup_steps, 1))))
+        max(h.learning_rate_warmup_steps, 1) ** 0.5
+        * ops.rsqrt(ops.maximum(s, float(max(h.learning_rate_warmup_steps, 1))))
     ),
     "linear_decay": lambda s, h, total: _clip((total - s) / h.learning_rate_decay_steps),
     "exp_decay": lambda s, h, _: _exp_decay(s, h),

@@ -72,6 +72,11 @@ def test_an_exponential_decay_may_go_down_in_steps(step, steps_down):
     assert rate(hparams, step) == pytest.approx(0.5**steps_down)
 
 
+@pytest.mark.parametrize("factor", ["linear_warmup", "rsqrt_decay", "rsqrt_normalized_decay", "slanted_triangular"])
+def test_without_a_warm_up_the_first_step_has_the_whole_rate(factor):
+    assert rate(HParams().parse(f"learning_rate_schedule={factor},learning_rate_warmup_steps=0"), 1, 1000) > 0.99
+
+
 def test_unknown_factor_names_the_nearest():
     with pytest.raises(UserError, match=r"unknown factor 'rsqrt_decai'. Nearest: rsqrt_decay"):
         ProductSchedule(HParams().parse("learning_rate_schedule=constant*rsqrt_decai"), 100)
