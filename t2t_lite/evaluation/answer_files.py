@@ -18,13 +18,14 @@ class Reference(NamedTuple):
     Attributes:
         task, path: str.
         answers: list of a str, a float, a list of tags, or a list of str of which each is right.
-        keys: of tags the words of each sentence, of answers the ids of their questions; else None.
+        keys: of tags the words of each sentence, of answers the ids of their questions; of columns the numbers of blank
+            lines, from 1, which have no answer.
     """
 
     task: str
     path: str
     answers: list
-    keys: list | None = None
+    keys: list
 
 
 def read_reference(path, task):
@@ -45,7 +46,7 @@ def read_reference(path, task):
         questions = list(read_squad(path))
         golds = [[question.context[start:end] for start, end in question.answers] for question in questions]
         return Reference(task, path, golds, [question.id for question in questions])
-    return Reference(task, path, _first_column(path, task))
+    return Reference(task, path, *_first_column(path, task))
 
 
 def read_predictions(path, reference):
@@ -71,7 +72,13 @@ def read_predictions(path, reference):
                     f"{shown(' '.join(words))}. Expected the same words in both files."
                 )
         return [sentence.tags for sentence in sentences]
-    answers = _first_column(path, reference.task)
+    answers, blanks = _first_column(path, reference.task)
+    if blanks and blanks != reference.keys:
+        at = min({*blanks} ^ {*reference.keys})
+        raise UserError(
+            f"{path}, line {at}: blank here or in {reference.path}, and not in the other. Expected an answer for each "
+            "line of the reference; t2t-decoder leaves lines blank that it has skipped."
+        )
     _check_count(path, len(answers), reference, "line")
     if reference.task == "classification" and not {*answers} & {*reference.answers}:
         raise UserError(
@@ -82,14 +89,16 @@ def read_predictions(path, reference):
 
 
 def _first_column(path, task):
-    """Returns the labels or numbers in the first column; blank lines are left out, as by the problems."""
-    cells = [(at, line.split("\t")[0].strip()) for at, line in enumerate(read_lines(path), 1) if line.strip()]
+    """Returns (the labels or numbers in the first column, numbers of blank lines); problems, too, leave these out."""
+    lines = [*enumerate(read_lines(path), 1)]
+    cells = [(at, line.split("\t")[0].strip()) for at, line in lines if line.strip()]
+    blanks = [at for at, line in lines[: cells[-1][0] if cells else None] if not line.strip()]
     if task == "classification":
-        return [cell for _, cell in cells]
+        return [cell for _, cell in cells], blanks
     for at, cell in cells:
         if as_number(cell) is None:
             raise UserError(f"{path}, line {at}: found {shown(cell)} in the first column. Expected a number.")
-    return [as_number(cell) for _, cell in cells]
+    return [as_number(cell) for _, cell in cells], blanks
 
 
 def _spans(path, reference):

@@ -95,6 +95,13 @@ def test_labels_that_the_reference_lacks(score, task, predictions, expected):
     assert list(json.loads(compared.stdout)["metrics"]) == list(expected)
 
 
+def test_a_line_that_is_blank_in_both_files_has_no_answer(score):
+    reference, predictions, _ = FILES["classification"]
+    there = "yes\nyes\n\nyes\nno\n\n"  # t2t-decoder's output for that file's texts
+    results = [score("classification", reference, text).stdout for text in (predictions, there)]
+    assert results[0] == results[1] != ""
+
+
 def test_questions_without_an_answer_count_as_wrong(score):
     result = score("spans", FILES["spans"][0], '{"1": "fox"}', "--metrics=exact_match")
     assert result.stdout.startswith("exact_match = 0.5000 ")
@@ -106,6 +113,8 @@ def test_questions_without_an_answer_count_as_wrong(score):
     [
         ("classification", {"predictions": "yes\n"}, ["predictions has 1 line, reference has 4"]),
         ("classification", {"predictions": ""}, ["predictions", "empty"]),
+        ("classification", {"predictions": "yes\n\nyes\nyes\nno\n"}, ["predictions, line 2: blank here or in"]),
+        ("regression", {"predictions": "1\n\n3\n"}, ["predictions, line 2: blank here or in"]),
         ("classification", {"predictions": "0.9\n0.8\n0.7\n0.1\n"}, ["begins with a label of reference", "'yes'"]),
         ("classification", {"flags": ["--metrics=pearson"]}, ["--metrics=pearson", "unknown for classification"]),
         ("regression", {"predictions": "1\ntwo\n3\n"}, ["predictions, line 2", "'two'", "Expected a number"]),
