@@ -54,11 +54,14 @@ FIGURES = {
     "wrong": ("wrong answers", False),
     "gflops_per_cpu_second": ("GFLOP per second of CPU time", True),
     "share": ("share of the time", None),
+    "share_of_peak": ("share of the card's peak", True),
+    "waiting": ("share of the time that waits for data", False),
+    "peak_gb": ("peak memory of the card, GB", False),
     "kills": ("kills", None),
     "differing_variables": ("variables not bit for bit equal", False),
     "differing_evaluations": ("evaluations that differ", False),
 }
-_WITHOUT_RATIOS = "bleu", "fill", "kills", "same_outputs", "share", "shapes", "wrong"
+_WITHOUT_RATIOS = "bleu", "fill", "kills", "same_outputs", "share", "shapes", "waiting", "wrong"
 _PACKAGES = "t2t_lite", "tensorflow", "keras", "tensorflow-text", "torch", "transformers", "ctranslate2", "numpy"
 # What a run of benchmarks itself writes does not make the code another one.
 _NOT_CODE = ":!README.md", ":!benchmarks/results"

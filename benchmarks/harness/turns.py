@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 
-_ROOT = pathlib.Path(__file__).resolve().parents[2]  # where `python -m benchmarks.NAME` finds the module
+ROOT = pathlib.Path(__file__).resolve().parents[2]  # where `python -m benchmarks.NAME` finds the module
 
 
 def take_turns(commands, rounds):
@@ -79,7 +79,7 @@ def rates(count, seconds, cpu, unit="tokens"):
 def run_alone(command):
     """Runs a process that prints a JSON object on its last line, and returns that. Raises `RuntimeError`."""
     done = subprocess.run(
-        command, capture_output=True, text=True, env=_environment(), stdin=subprocess.DEVNULL, cwd=_ROOT
+        command, capture_output=True, text=True, env=_environment(), stdin=subprocess.DEVNULL, cwd=ROOT
     )
     if done.returncode:
         lines = done.stderr.strip().splitlines()
@@ -118,7 +118,7 @@ def _start(command, log):
             stderr=errors,
             text=True,
             env=_environment(),
-            cwd=_ROOT,
+            cwd=ROOT,
         )
 
 

@@ -7,24 +7,26 @@ is all that a search reorders. A prompt that was read in one pass has slots of i
 
 from keras import ops
 
+from t2t_lite.layers.integers import integer_dtype
+
 
 def new_ancestry(batch, beam_size, max_length):
-    """Returns the table of ancestors for decoding that has not started, int32 [B, K, T]."""
-    return ops.zeros((batch, beam_size, max_length), "int32")
+    """Returns the table of ancestors for decoding that has not started, int [B, K, T]."""
+    return ops.zeros((batch, beam_size, max_length), integer_dtype())
 
 
 def see_ancestors(ancestry, position):
     """Enters a step into the table of ancestors.
 
     Args:
-        ancestry: int32 [B, K, T], reordered by parent since the last step.
+        ancestry: int [B, K, T], reordered by parent since the last step.
         position: int scalar, the step.
 
     Returns:
         (the table with the step's slots, mask bool [B, K, T * K]: True where beam k sees a slot).
     """
     batch, beam, length = ops.shape(ancestry)
-    own = ops.arange(beam, dtype="int32")
+    own = ops.cast(ops.arange(beam), ancestry.dtype)
     ancestry = ops.where(ops.arange(length) == position, own[:, None], ancestry)
     # Beam k sees slot (p, j) when j is its ancestor at p, and p is not in the future. [B, K, T, K] -> [B, K, T*K]
     mask = (ancestry[..., None] == own) & (ops.arange(length) <= position)[:, None]

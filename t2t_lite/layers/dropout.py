@@ -25,6 +25,8 @@ class dropout_seed:
     """
 
     def __init__(self, batch_index, run_seed=0, in_xla=False):
+        if keras.backend.backend() == "tensorflow":  # once for all dropouts: see `ScopedSeed.next`
+            batch_index = ops.cast(batch_index, "int32")
         self.words, self.in_xla = (batch_index, run_seed), in_xla
 
     def __enter__(self):
@@ -97,7 +99,10 @@ class ScopedSeed(keras.random.SeedGenerator):
         # Two words of 31 bits is what Keras hands on to TensorFlow: one for the batch, one for run and layer.
         index = self.index + self.count * getattr(_scope, "call", 0)
         layer_word = (run_seed * _LAYERS_A_RUN + index) % (2**31 - 2)
-        return ops.stack([ops.cast(word, self.state.dtype) for word in (batch_index, layer_word)])
+        # TensorFlow's random operations take their seeds from the host, where it computes int32. Of int64, Keras' own
+        # choice until it hands them on, a GPU would compute them, and each dropout would wait for a copy.
+        dtype = "int32" if keras.backend.backend() == "tensorflow" else self.state.dtype
+        return ops.stack([ops.cast(word, dtype) for word in (batch_index, layer_word)])
 
 
 @keras.saving.register_keras_serializable("t2t_lite")

@@ -22,7 +22,9 @@ def with_mask(tensor, mask):
 
 def causal_mask(query_length, key_length):
     """Returns bool [query_length, key_length]: True where the key is not later than the query (paper, 3.2.3)."""
-    return ops.expand_dims(ops.arange(query_length), 1) >= ops.expand_dims(ops.arange(key_length), 0)
+    # As floats, which are exact here: TensorFlow would compare int32 on the host, and copy the whole mask to a GPU.
+    queries, keys = (ops.cast(ops.arange(length), "float32") for length in (query_length, key_length))
+    return ops.expand_dims(queries, 1) >= ops.expand_dims(keys, 0)
 
 
 def masked_softmax(scores, mask=None):

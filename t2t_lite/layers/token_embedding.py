@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes, is_known
+from t2t_lite.layers.integers import integer_dtype
 from t2t_lite.layers.keras_names import Initializer, check_initializers, initializer_config, own_initializer
 from t2t_lite.layers.quantization import TABLE_MODES, float_rows, own_policy, quantized_rows
 
@@ -164,8 +165,7 @@ class TokenEmbedding(keras.layers.Layer):
             logits = ops.reshape(ops.matmul(rows, matrix), (*ops.shape(inputs)[:-1], self.vocab_size))
             logits = ops.cast(logits, "float32")
             return logits + ops.cast(self.bias, "float32") if self.use_bias else logits
-        # int64 as it is: TensorFlow compares int32 on the host, wherever it lies.
-        ids = inputs if keras.backend.standardize_dtype(inputs.dtype) == "int64" else ops.cast(inputs, "int32")
+        ids = inputs if keras.backend.standardize_dtype(inputs.dtype) == "int64" else ops.cast(inputs, integer_dtype())
         check_ids(ids, self.vocab_size)
         scale = ops.where(ids == 0, 0.0, self.hidden_size**0.5 if self.scale else 1.0)
         x = self._rows(ids)

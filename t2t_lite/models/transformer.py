@@ -238,7 +238,7 @@ class Transformer(TransformerModel):
             beam_size: int K.
 
         Returns:
-            {"beams": {"ancestry" int32 [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
+            {"beams": {"ancestry" int [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
         """
         batch = ops.shape(memory["hidden"])[0]
         layers = self.decoder.init_cache(memory["hidden"], batch, max_length * beam_size)
@@ -261,7 +261,7 @@ class Transformer(TransformerModel):
         """
         ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
         batch, beam, _ = ops.shape(ancestry)
-        x = self.target_embedding(ops.reshape(ids, (batch, beam)))
+        x = self.target_embedding(ops.reshape(ops.cast(ids, ancestry.dtype), (batch, beam)))
         x = ops.where(position > 0, x, ops.zeros_like(x))
         x = positioned(self.decoder_position, x, position)
         x, layers = self.decoder(

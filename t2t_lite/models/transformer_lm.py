@@ -263,7 +263,7 @@ class TransformerLM(TransformerModel):
             beam_size: int K.
 
         Returns:
-            {"beams": {"ancestry" int32 [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
+            {"beams": {"ancestry" int [B, K, T]}, "shared": the softmax's matrix, "fixed": everything else}.
         """
         batch = ops.shape(memory["length"])[0]
         layers = self.decoder.init_cache(None, batch, max_length * beam_size, memory["prompt"])
@@ -287,7 +287,8 @@ class TransformerLM(TransformerModel):
         fixed = cache["fixed"]
         ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
         batch, beam, _ = ops.shape(ancestry)
-        ids = ops.where(position > 0, ops.reshape(ids, (batch, beam)), ops.cast(fixed["last"], ids.dtype))
+        ids, last = (ops.cast(each, ancestry.dtype) for each in (ids, fixed["last"]))
+        ids = ops.where(position > 0, ops.reshape(ids, (batch, beam)), last)
         slots = ops.shape(fixed["layers"][0]["self"]["prompt_key"])[2] if fixed["layers"] else 0
         x, layers = self.decoder(
             self._embedded(ids, fixed["length"] + position),

@@ -17,7 +17,7 @@ class PlacedBatches(NamedTuple):
     Attributes:
         batches: list of dicts of int64 features, for this machine's replicas, each on its replica's device.
         counts: {feature: float32 scalar}, ids of the step over all machines that are not 0, in host memory.
-        first: int64 scalar, index in the stream of the step's first batch over all machines, in host memory.
+        first: int32 scalar, index in the stream of the step's first batch over all machines, in host memory.
     """
 
     batches: list
@@ -59,14 +59,19 @@ class TrainStep:
         self.xla_compile = xla_compile
         self.features = features
         self.accumulation = hparams.gradient_accumulation_steps
-        self.loss_scale = make_loss_scale(hparams)
         self.batches_a_step = replicas.count * self.accumulation
         self.traces = 0
-        with tf.device("CPU:0"):  # where the branch is taken
+        # Of one device XLA compiles the update, too, without a branch. Between replicas lies a collective, and the
+        # branch is taken on the host.
+        self._compiles_update = xla_compile and replicas.strategy is None
+        with tf.device(replicas.devices[0] if self._compiles_update else "CPU:0"):
             self._skipped_in_a_row = tf.Variable(0, dtype=tf.int64, trainable=False, name="skipped_in_a_row")
+            self.loss_scale = make_loss_scale(hparams)
         batch = {feature: tf.TensorSpec([None] * rank, tf.int64) for feature, rank in features.items()}
+        # Of a batch in the stream. int32 stays on the host, which hands dropout's seeds to the device.
+        self._index = tf.int64 if xla_compile else tf.int32
         number = tf.TensorSpec([], tf.float32)
-        scalars = [dict.fromkeys(features, number), tf.TensorSpec([], tf.int64), number]
+        scalars = [dict.fromkeys(features, number), tf.TensorSpec([], tf.int32), number]
         # One signature for all shapes, since tracing a base model takes ten seconds. Without autograph, which reads
         # source files while the program runs, when they may have been replaced.
         signature = [[batch] * (len(replicas.devices) * self.accumulation), *scalars]
@@ -74,11 +79,14 @@ class TrainStep:
         # Traced once per replica, called once per batch; not inlined, or the graph would grow with the accumulation.
         self._batch_gradients = tf.function(
             self._traced_batch,
-            input_signature=[batch, *scalars],
+            input_signature=[batch, scalars[0], tf.TensorSpec([], self._index), number],
             autograph=False,
             jit_compile=xla_compile or None,  # False would keep it out of a caller's compilation
             experimental_attributes={"_noinline": True},
         )
+        self._update = self._traced_update
+        if self._compiles_update:
+            self._update = tf.function(self._traced_update, autograph=False, jit_compile=True)
 
     def place(self, batches):
         """Copies the batches of a step to the devices of the replicas that take them.
@@ -100,7 +108,7 @@ class TrainStep:
                     placed.append({feature: tf.cast(ids, tf.int64) for feature, ids in batch.items()})
         with tf.device("CPU:0"):
             counts = {feature: tf.constant(count, tf.float32) for feature, count in batches.counts.items()}
-            return PlacedBatches(placed, counts, tf.constant(batches.first, tf.int64))
+            return PlacedBatches(placed, counts, tf.constant(batches.first, tf.int32))
 
     def __call__(self, placed, stop=False):
         """Applies one update.
@@ -142,27 +150,33 @@ class TrainStep:
         counts = dict.fromkeys(self.features, tf.constant(1.0))
 
         def on_replica():  # `strategy.run` would place the function itself on one device
-            return self._batch_gradients(batch, counts, tf.constant(0, tf.int64), tf.constant(1.0))
+            return self._batch_gradients(batch, counts, tf.constant(0, self._index), tf.constant(1.0))
 
         tf.function(lambda: self.replicas.run(on_replica), autograph=False)()
 
     def _traced_step(self, batches, counts, first_batch, stop):
         self.traces += 1
         scale = self._scale()
-        sums = self._global_sums(batches, counts, first_batch, scale, stop)
-        gradients, metrics = self.replicas.run(self._clipped, *sums, scale)
+        return self._update(*self._global_sums(batches, counts, first_batch, scale, stop), scale)
+
+    def _traced_update(self, gradients, sums, stops, scale):
+        """Changes the weights by what `_global_sums` returned; returns the metrics."""
+        gradients, metrics = self.replicas.run(self._clipped, gradients, sums, stops, scale)
         # All replicas have the same sums, and so the same numbers: use those of any.
         metrics = tf.nest.map_structure(self.replicas.first, metrics)
         # Metrics are examined later: until then the state stays as the last of too many skipped steps found it.
-        in_a_row = self._skipped_in_a_row.read_value()
-        is_frozen, is_skipped = in_a_row >= max(self.hparams.max_skipped_steps, 1), metrics["skipped"] > 0
-        tf.cond(is_frozen | is_skipped, lambda: None, lambda: self._apply(gradients))
-        more = 1
-        if self.loss_scale is not None:
-            metrics["loss_scale"] = scale
-            tf.cond(is_frozen, lambda: None, lambda: self.loss_scale.update(is_skipped))
-            more = tf.where(is_to_blame(scale), tf.constant(0, tf.int64), 1)
-        self._skipped_in_a_row.assign(tf.where(is_frozen, in_a_row, tf.where(is_skipped, in_a_row + more, 0)))
+        with tf.device(None if self._compiles_update else "CPU:0"):  # one number is copied there, what follows is not
+            in_a_row = self._skipped_in_a_row.read_value()
+            is_frozen, is_skipped = in_a_row >= max(self.hparams.max_skipped_steps, 1), metrics["skipped"] > 0
+            is_left_out = is_frozen | is_skipped
+        self._apply_unless(is_left_out, gradients)
+        with tf.device(None if self._compiles_update else "CPU:0"):
+            more = tf.constant(1, tf.int64)
+            if self.loss_scale is not None:
+                metrics["loss_scale"] = scale
+                self.loss_scale.update(is_skipped, is_frozen)
+                more = tf.where(is_to_blame(scale), tf.zeros_like(more), more)
+            self._skipped_in_a_row.assign(tf.where(is_frozen, in_a_row, tf.where(is_skipped, in_a_row + more, 0)))
         return metrics
 
     def _scale(self):
@@ -170,6 +184,17 @@ class TrainStep:
 
     def _apply(self, gradients):
         self.optimizer.apply(gradients, self.model.trainable_variables)
+
+    def _apply_unless(self, is_skipped, gradients):
+        if not self._compiles_update:
+            tf.cond(is_skipped, lambda: None, lambda: self._apply(gradients))
+            return
+        # A branch would have the device wait for the host. XLA computes update and choice in one pass over a variable.
+        state = [variable.value for variable in [*self.model.trainable_variables, *self.optimizer.variables]]
+        before = [variable.read_value() for variable in state]
+        self._apply(gradients)
+        for variable, old in zip(state, before, strict=True):
+            variable.assign(tf.where(is_skipped, old, variable))
 
     def _clipped(self, gradients, sums, stops, scale):
         """Returns (gradients, metrics) of one replica, from its copy of the global sums and their scale."""
@@ -205,7 +230,7 @@ class TrainStep:
         for i, batch in enumerate(batches, replica * self.accumulation):
             # Sequential: TensorFlow would run them in parallel, and keep the activations of all.
             with tf.control_dependencies(tf.nest.flatten(sums)):
-                one = self._batch_gradients(batch, counts, first_batch + i, scale)
+                one = self._batch_gradients(batch, counts, tf.cast(first_batch + i, self._index), scale)
             sums = one if not sums else tf.nest.map_structure(tf.add, sums, one)
         return sums
 

@@ -51,17 +51,20 @@ class Hypotheses(typing.NamedTuple):
 
 
 class State(typing.NamedTuple):
-    """The loop's variables."""
+    """The loop's variables.
+
+    Arrays of integers are int64, for int32 TensorFlow keeps in host memory: a GPU would copy them at every step.
+    """
 
     position: tf.Tensor  # int32 []
-    rows: tf.Tensor  # int32 [B], the sentence in each row; decided sentences may be dropped
-    ids: tf.Tensor  # int32 [B, K], output of the previous step
+    rows: tf.Tensor  # int64 [B], the sentence in each row; decided sentences may be dropped
+    ids: tf.Tensor  # int64 [B, K], output of the previous step
     log_probs: tf.Tensor  # float32 [B, K], of the live hypotheses, best first
-    live: tf.Tensor  # int32 [B, K, T]
-    finished: tf.Tensor  # int32 [B, K, T]
+    live: tf.Tensor  # int64 [B, K, T]
+    finished: tf.Tensor  # int64 [B, K, T]
     scores: tf.Tensor  # float32 [B, K], of the finished hypotheses, best first; -inf: none yet
     cache: dict
-    matched: tf.Tensor  # int32 [B, K], how much of a stop string each live hypothesis ends in; (): there are none
+    matched: tf.Tensor  # int64 [B, K], how much of a stop string each live hypothesis ends in; (): there are none
 
 
 def beam_search(
@@ -159,14 +162,14 @@ class BeamSearch:
         if not 1 <= n_best <= beam_size:
             raise ValueError(f"`n_best` must be from 1 to beam_size={beam_size}, received {n_best}.")
         self.model = model
-        self.limit = limit
+        self.limit = tf.cast(limit, tf.int64)
         self.beam_size = beam_size
         self.alpha = tf.cast(alpha, tf.float32)
         self.length_penalty = length_penalty
         self.n_best = n_best
         # In greedy search only the first of the two candidates may finish.
         self.end_ranks = 2 * beam_size if ends == "any" and beam_size > 1 else beam_size
-        self.prefix = prefix
+        self.prefix = None if prefix is None else tf.cast(prefix, tf.int64)
         self.end_id = -1 if end_id is None else end_id
         self.repetition = repetition
         self.stops, self.stop_states = stops, stop_states
@@ -194,11 +197,11 @@ class BeamSearch:
         """Only beam 0 counts at first, since all K beams are equal."""
         batch = self.limit.shape[0] or tf.shape(self.limit)[0]
         first = tf.constant([[0.0] + [-float("inf")] * (self.beam_size - 1)])
-        nothing = tf.zeros((batch, self.beam_size, self.max_length), tf.int32)
+        nothing = tf.zeros((batch, self.beam_size, self.max_length), tf.int64)
         return State(
             position=tf.constant(0),
-            rows=tf.range(batch),
-            ids=tf.zeros((batch, self.beam_size), tf.int32),
+            rows=tf.cast(tf.range(batch), tf.int64),
+            ids=tf.zeros((batch, self.beam_size), tf.int64),
             log_probs=tf.tile(first, (batch, 1)),
             live=nothing,
             finished=nothing,
@@ -214,13 +217,14 @@ class BeamSearch:
         else:
             reachable = state.log_probs[:, 0] / tf.gather(self.bound_penalty, state.rows)
             undecided = state.scores[:, self.n_best - 1] <= reachable
-        return (state.position < tf.gather(self.limit, state.rows)) & undecided
+        return (tf.cast(state.position, tf.int64) < tf.gather(self.limit, state.rows)) & undecided
 
     def step(self, state):
         """Extends every live hypothesis of the open sentences by one id."""
         beam = self.beam_size
         is_open = self.open(state)[:, None]  # [B, 1]
-        logits, cache = self.model.decode_step(tf.reshape(state.ids, (-1,)), state.position, state.cache)
+        ids = tf.cast(tf.reshape(state.ids, (-1,)), tf.int32)
+        logits, cache = self.model.decode_step(ids, state.position, state.cache)
         log_probs, parents, ids = self.continuations(tf.cast(logits, tf.float32), state)  # [B, 2K]
 
         here = tf.range(self.max_length)[None, None] == state.position  # [1, 1, T]
@@ -268,7 +272,7 @@ class BeamSearch:
             state: State before the step.
 
         Returns:
-            log-probabilities float32, parents int32 and ids int32, all [B, 2K], best first.
+            log-probabilities float32, parents int64 and ids int64, all [B, 2K], best first.
         """
         beam = self.beam_size
         each = min(2 * beam + 1, logits.shape[-1])  # one more than wanted, since padding is dropped
@@ -288,7 +292,7 @@ class BeamSearch:
         # A constant does not change the order of a row, so add it to the survivors, not to all V values.
         values += tf.reshape(state.log_probs, (-1, 1)) - log_sum
         values = tf.where(ids == PAD_ID, -float("inf"), values)
-        best, at = tf.math.top_k(tf.reshape(values, (-1, beam * each)), 2 * beam)  # [B, 2K]
+        best, at = top_k(tf.reshape(values, (-1, beam * each)), 2 * beam)  # [B, 2K]
         return best, at // each, pick(tf.reshape(ids, (-1, beam * each)), at)
 
     def forced(self, logits, values, ids, state):
@@ -304,7 +308,7 @@ class BeamSearch:
         """Returns each sentence's finished hypotheses, or its live ones if none has finished."""
         any_ended = state.scores[:, :1] > -float("inf")  # [B, 1]
         return Hypotheses(
-            ids=tf.where(any_ended[..., None], state.finished, state.live),
+            ids=tf.cast(tf.where(any_ended[..., None], state.finished, state.live), tf.int32),
             scores=tf.where(
                 any_ended, state.scores, state.log_probs / tf.gather(self.bound_penalty, state.rows)[:, None]
             ),
@@ -324,11 +328,11 @@ def block_top_k(values, k, block=128):
         block: Python int, approximate number of columns per block.
 
     Returns:
-        Values float32 and indices int32, both [N, k], largest first.
+        Values float32 and indices int64, both [N, k], largest first.
     """
     size = values.shape[-1]
     if size < 4 * k * block:  # hardly anything would be left out
-        return tf.math.top_k(values, k)
+        return top_k(values, k)
     rows = values.shape[0] or tf.shape(values)[0]
     divisors = [n for n in range(block // 2, 2 * block + 1) if size % n == 0]
     if divisors:
@@ -336,12 +340,18 @@ def block_top_k(values, k, block=128):
     else:
         values = tf.pad(values, ((0, 0), (0, -size % block)), constant_values=-float("inf"))
     blocks = tf.reshape(values, (rows, -1, block))
-    _, chosen = tf.math.top_k(tf.reduce_max(blocks, -1), k)  # [N, k]
+    _, chosen = top_k(tf.reduce_max(blocks, -1), k)  # [N, k]
     chosen = tf.sort(chosen, -1)
-    found, at = tf.math.top_k(tf.reshape(pick(blocks, chosen), (rows, k * block)), k)
+    found, at = top_k(tf.reshape(pick(blocks, chosen), (rows, k * block)), k)
     return found, pick(chosen, at // block) * block + at % block
 
 
+def top_k(values, k):
+    """`tf.math.top_k`, with indices int64, which a GPU computes with; int32 would be copied to the host for it."""
+    found, at = tf.math.top_k(values, k)
+    return found, tf.cast(at, tf.int64)
+
+
 def pick(values, at):
-    """[B, N, ...], int32 [B, M] -> [B, M, ...]: row b of the result is values[b, at[b]]."""
+    """[B, N, ...], int [B, M] -> [B, M, ...]: row b of the result is values[b, at[b]]."""
     return tf.gather(values, at, axis=1, batch_dims=1)

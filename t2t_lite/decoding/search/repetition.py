@@ -23,20 +23,24 @@ class Repetition:
         self.penalty = penalty
         # Room for a whole n-gram, so that windows never begin before the first column.
         self._before = max(ngram_size - 1, 0)
-        self.prompts = None if prompts is None else tf.pad(_flushed_right(prompts), ((0, 0), (self._before, 0)))
+        self.prompts = None
+        if prompts is not None:
+            prompts = tf.pad(_flushed_right(prompts), ((0, 0), (self._before, 0)))
+            self.prompts = tf.cast(prompts, tf.int64)  # as outputs
 
     def __call__(self, scores, outputs, position, rows):
         """Returns the changed scores.
 
         Args:
             scores: float32 [R*K, V], logits or log-probabilities.
-            outputs: int32 [R, K, T], 0 from `position` on.
+            outputs: int64 [R, K, T], 0 from `position` on.
             position: int32 [], how many ids each output has.
-            rows: int32 [R], which of the prompts each row continues.
+            rows: int [R], which of the prompts each row continues.
         """
         history, known = self._history(outputs, position, rows)
         width = tf.shape(history)[1]
-        at = tf.broadcast_to(tf.range(tf.shape(history)[0])[:, None], tf.shape(history))
+        at = tf.cast(tf.range(tf.shape(history)[0]), tf.int64)
+        at = tf.broadcast_to(at[:, None], tf.shape(history))
         at = tf.stack([at, history], -1)  # [R*K, W, 2], the place of each earlier id among the scores
         if self.penalty is not None:
             found = tf.gather(scores, history, axis=1, batch_dims=1)
@@ -52,9 +56,10 @@ class Repetition:
         return scores
 
     def _history(self, outputs, position, rows):
-        """Returns the ids so far, int32 [R*K, W], with 0s before and after them, and the column int32 [] after them."""
+        """Returns the ids so far, int64 [R*K, W], with 0s before and after them, and the column int32 [] after them."""
         if self.prompts is None:
-            outputs = tf.pad(outputs, ((0, 0), (0, 0), (self._before, 0)))
+            nothing = tf.zeros((*tf.unstack(tf.shape(outputs)[:2]), self._before), outputs.dtype)
+            outputs = tf.concat([nothing, outputs], -1)  # for GPUs there is no `tf.pad` of int64
             before = self._before
         else:
             prompts = tf.repeat(tf.gather(self.prompts, rows)[:, None], outputs.shape[1], axis=1)

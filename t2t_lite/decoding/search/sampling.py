@@ -36,7 +36,7 @@ def sample(model, inputs, limit, **settings) -> Hypotheses:
     state = run_steps(steps, model, memory, steps.together, settings.get("max_length"))
     shape = (steps.batch, steps.groups * steps.together)
     return Hypotheses(
-        ids=tf.reshape(state.live, (*shape, steps.max_length)),
+        ids=tf.cast(tf.reshape(state.live, (*shape, steps.max_length)), tf.int32),
         scores=tf.reshape(state.log_probs, shape),
         ended=tf.reshape(state.ended, shape),
     )
@@ -60,15 +60,15 @@ def sample_step(model, inputs, limit, *, state=None, **settings):
 
 
 class State(typing.NamedTuple):
-    """The loop's variables; R = B * groups rows of K samples."""
+    """The loop's variables, R = B * groups rows of K samples; int64 as in `beam_search.State`."""
 
     position: tf.Tensor  # int32 []
-    ids: tf.Tensor  # int32 [R, K], output of the previous step
+    ids: tf.Tensor  # int64 [R, K], output of the previous step
     log_probs: tf.Tensor  # float32 [R, K]
-    live: tf.Tensor  # int32 [R, K, T]
+    live: tf.Tensor  # int64 [R, K, T]
     ended: tf.Tensor  # bool [R, K]
     cache: dict
-    matched: tf.Tensor  # int32 [R, K], how much of a stop string each sample ends in; (): there are none
+    matched: tf.Tensor  # int64 [R, K], how much of a stop string each sample ends in; (): there are none
 
 
 class Sampling:
@@ -130,8 +130,8 @@ class Sampling:
         self.batch = limit.shape[0] if static else tf.shape(limit)[0]
         self.rows = self.batch * groups
         self.max_length = max_length if static else tf.maximum(tf.reduce_max(limit), 1)
-        self.limit = tf.repeat(limit, groups)[:, None]  # [R, 1]
-        self.prefix = None if prefix is None else tf.repeat(prefix, groups, axis=0)  # [R, P]
+        self.limit = tf.repeat(tf.cast(limit, tf.int64), groups)[:, None]  # [R, 1]
+        self.prefix = None if prefix is None else tf.repeat(tf.cast(prefix, tf.int64), groups, axis=0)  # [R, P]
         uniform = uniform_numbers(seeds, num_samples, self.max_length)  # [B, groups * K, T, 2]
         self.uniform = tf.reshape(uniform, (self.rows, self.together, self.max_length, 2))
 
@@ -140,9 +140,9 @@ class Sampling:
         each = (self.rows, self.together)
         return State(
             position=tf.constant(0),
-            ids=tf.zeros(each, tf.int32),
+            ids=tf.zeros(each, tf.int64),
             log_probs=tf.zeros(each),
-            live=tf.zeros((*each, self.max_length), tf.int32),
+            live=tf.zeros((*each, self.max_length), tf.int64),
             ended=tf.zeros(each, tf.bool),
             cache=cache,
             matched=() if self.stops is None else first_states(self.stop_states, each),
@@ -150,12 +150,13 @@ class Sampling:
 
     def open(self, state):
         """bool [R, K]: whether the sample is unfinished."""
-        return (state.position < self.limit) & ~state.ended
+        return (tf.cast(state.position, tf.int64) < self.limit) & ~state.ended
 
     def step(self, state):
         """Adds one id to every open sample."""
         is_open = self.open(state)
-        logits, cache = self.model.decode_step(tf.reshape(state.ids, (-1,)), state.position, state.cache)
+        ids = tf.cast(tf.reshape(state.ids, (-1,)), tf.int32)
+        logits, cache = self.model.decode_step(ids, state.position, state.cache)
         logits = tf.cast(logits, tf.float32)  # [R*K, V]
         uniform = tf.reshape(tf.gather(self.uniform, state.position, axis=2), (-1, 2))
         allowed = logits
@@ -221,12 +222,12 @@ def _least_of_nucleus(weights, top_p):
     enough = top_p * tf.reduce_sum(weights, -1, keepdims=True)
 
     def set_bit(bit, least):
-        larger = least | tf.bitwise.left_shift(1, bit)
-        sums = tf.reduce_sum(tf.where(weights < tf.bitcast(larger, tf.float32), 0.0, weights), -1, keepdims=True)
+        larger = tf.bitcast(tf.bitcast(least, tf.int32) | tf.bitwise.left_shift(1, bit), tf.float32)
+        sums = tf.reduce_sum(tf.where(weights < larger, 0.0, weights), -1, keepdims=True)
         return bit - 1, tf.where(sums >= enough, larger, least)
 
-    _, least = tf.while_loop(lambda bit, _: bit >= 0, set_bit, (tf.constant(29), tf.zeros_like(enough, tf.int32)))
-    return tf.bitcast(least, tf.float32)
+    # Floats between the rounds, for TensorFlow would keep int32 in host memory.
+    return tf.while_loop(lambda bit, _: bit >= 0, set_bit, (tf.constant(29), tf.zeros_like(enough)))[1]
 
 
 def draw(weights, uniform):
@@ -237,7 +238,7 @@ def draw(weights, uniform):
         uniform: float32 [N, 2] in [0, 1).
 
     Returns:
-        int32 [N], from 1 to V - 1; undefined if the weights contain NaN.
+        int64 [N], from 1 to V - 1; undefined if the weights contain NaN.
     """
     size = weights.shape[-1]
     count = -(-size // _BLOCK)
@@ -248,10 +249,10 @@ def draw(weights, uniform):
 
 
 def _first_beyond(weights, uniform):
-    """[N, M], [N] -> int32 [N], the first index whose running sum exceeds that share of the total."""
+    """[N, M], [N] -> int64 [N], the first index whose running sum exceeds that share of the total."""
     sums = tf.cumsum(weights, -1)
     # XLA sums in an order of its own, so running sums may differ by rounding even where a weight is 0.
     beyond = (sums > uniform[:, None] * sums[:, -1:]) & (weights > 0)
-    first = tf.argmax(tf.cast(beyond, tf.int32), -1, tf.int32)
-    found = tf.where(tf.reduce_any(beyond, -1), first, tf.argmax(weights, -1, tf.int32))
+    first = tf.argmax(tf.cast(beyond, tf.float32), -1)
+    found = tf.where(tf.reduce_any(beyond, -1), first, tf.argmax(weights, -1))
     return tf.minimum(found, weights.shape[-1] - 1)  # the argmax of NaN is undefined

@@ -77,7 +77,8 @@ class _RecordingSearch(BeamSearch):
         totals, parents, ids = super().continuations(logits, state)
         scores = totals / self.penalty(state.position + 1, self.alpha_of(state.rows))
         ends, _ = self.ending(state, parents, ids)
-        self.latest = Record(totals, scores, parents, ids, ends, self.finishes(totals, ends))  # each [B, 2K]
+        numbers = (tf.cast(each, tf.int32) for each in (parents, ids))
+        self.latest = Record(totals, scores, *numbers, ends, self.finishes(totals, ends))  # each [B, 2K]
         return totals, parents, ids
 
 

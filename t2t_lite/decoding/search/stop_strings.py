@@ -47,14 +47,16 @@ def _first_pieces(encoder):
 
 
 def first_states(states, shape):
-    """int32 [B], or None for state 0 -> int32 of a shape [B, K]."""
-    return tf.zeros(shape, tf.int32) if states is None else tf.broadcast_to(states[:, None], shape)
+    """int32 [B], or None for state 0 -> int64 of a shape [B, K]."""
+    if states is None:
+        return tf.zeros(shape, tf.int64)
+    return tf.broadcast_to(tf.cast(states, tf.int64)[:, None], shape)
 
 
 def next_states(table, states, ids):
-    """int32 [S, V], then states and ids of equal shapes -> the next states, and whether each has ended: bool."""
-    states = tf.gather_nd(table, tf.stack([states, ids], -1))
-    return states, states == tf.shape(table)[0] - 1
+    """int32 [S, V], int64 states and ids of equal shapes -> the next states, and whether each has ended: bool."""
+    states = tf.cast(tf.gather_nd(table, tf.stack([states, ids], -1)), tf.int64)
+    return states, states == tf.shape(table, tf.int64)[0] - 1
 
 
 def before_stop(text, stops):

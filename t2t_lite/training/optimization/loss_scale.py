@@ -51,14 +51,20 @@ class LossScale(tf.Module):
     def __init__(self, initial, growth_steps):
         super().__init__()
         self.growth_steps = growth_steps
-        with tf.device("CPU:0"):  # like all scalars of a step
-            self.value = tf.Variable(initial, dtype=tf.float32, trainable=False)
-            self.good_steps = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self.value = tf.Variable(initial, dtype=tf.float32, trainable=False)
+        self.good_steps = tf.Variable(0, dtype=tf.int64, trainable=False)
 
-    def update(self, skipped):
-        """Updates the scale after a step; `skipped` is bool [], the same on all replicas."""
+    def update(self, skipped, frozen=False):
+        """Updates the scale after a step.
+
+        Args:
+            skipped: bool [], the same on all replicas.
+            frozen: bool [], True: nothing changes.
+        """
         good_steps = tf.where(skipped, tf.zeros_like(self.good_steps), self.good_steps + 1)
         grows = good_steps >= self.growth_steps
         factor = tf.where(skipped, 0.5, tf.where(grows, 2.0, 1.0))
-        self.value.assign(tf.clip_by_value(self.value * factor, LOSS_SCALE.least, LOSS_SCALE.most))
-        self.good_steps.assign(tf.where(grows, tf.zeros_like(good_steps), good_steps))
+        scale = tf.clip_by_value(self.value * factor, LOSS_SCALE.least, LOSS_SCALE.most)
+        good_steps = tf.where(grows, tf.zeros_like(good_steps), good_steps)
+        self.value.assign(tf.where(frozen, self.value, scale))
+        self.good_steps.assign(tf.where(frozen, self.good_steps, good_steps))

@@ -1,0 +1,279 @@
+"""t2t_lite on a card, as `benchmarks/gpu.py` asks for it: a process that answers.
+
+python -m benchmarks.card.ours
+
+Training reads records through the trainer's own pipeline and feed; XLA compiles the step. Searches are compiled, too.
+Without a card all of this runs on the CPU.
+"""
+
+import gc
+import os
+import tempfile
+import time
+
+from benchmarks.card import profile
+from benchmarks.card.cases import DROPOUT, SIZES, SMOOTHING, from_json
+from benchmarks.card.talk import answer
+
+SETS = {"base": "transformer_base_v1", "big": "transformer_big_v1", "gpt2_small": "gpt2_small"}
+_RECORDS = 16  # batches of records
+
+
+def card():
+    """Returns TensorFlow's name of the GPU, or None."""
+    import tensorflow as tf
+
+    return next((device.name for device in tf.config.list_logical_devices("GPU")), None)
+
+
+def peak_gb():
+    """Returns the most memory of the card that TensorFlow has held, in GB."""
+    import tensorflow as tf
+
+    name = card()
+    return tf.config.experimental.get_memory_info(name.removeprefix("/device:"))["peak"] / 1e9 if name else 0.0
+
+
+def hparams_of(case, **settings):
+    """Returns the HParams of a case: those of its set, with the sizes and dropout that all sides have."""
+    from t2t_lite import registry
+
+    policy = case.dtype if case.dtype == "float32" else f"mixed_{case.dtype}"
+    own = {**SIZES[case.model], "dtype_policy": policy, "layer_prepostprocess_dropout": DROPOUT, "random_seed": 1}
+    own |= {"clip_grad_norm": 0.0} if getattr(case, "language_model", False) else {"label_smoothing": SMOOTHING}
+    own |= {"max_length": case.length, "batch_size": case.tokens, **settings}
+    return registry.hparams(SETS.get(case.model, SETS["base"])).override_from_dict(own)
+
+
+def new_step(case, hparams, xla_compile=True, replicas=None):
+    """Returns a TrainStep of a new model on the card, or on the CPU where there is none."""
+    from t2t_lite.runs.config import build_model
+    from t2t_lite.training.distribution import choose_replicas
+    from t2t_lite.training.optimization.optimizers import make_optimizer
+    from t2t_lite.training.train_step import TrainStep
+
+    replicas = replicas or choose_replicas(1)
+    config = {"model": "transformer_lm" if case.language_model else "transformer", "hparams": hparams.values()}
+    with replicas.scope():
+        model = build_model({**config, "vocab_size": case.vocab_size, "target_vocab_size": None})
+        optimizer = make_optimizer(hparams, 100_000)
+        optimizer.build(model.trainable_variables)
+    return TrainStep(model, optimizer, replicas, hparams, xla_compile, features_of(case))
+
+
+def features_of(case):
+    """Returns {feature: rank} of a case's batches."""
+    return {"targets": 2} if case.language_model else {"inputs": 2, "targets": 2}
+
+
+def write_records(path, case):
+    """Writes rows of random ids without padding."""
+    import numpy as np
+    import tensorflow as tf
+
+    from t2t_lite.data.records import serialize
+
+    shape = (_RECORDS * case.rows, len(features_of(case)), case.length)
+    ids = np.random.default_rng(0).integers(2, case.vocab_size, shape)
+    ids[..., -1] = 1
+    with tf.io.TFRecordWriter(path) as file:
+        for row in ids:
+            file.write(serialize(dict(zip(features_of(case), row.tolist(), strict=True))))
+
+
+class TrainingWork:
+    """A model that is trained on records.
+
+    Args:
+        case: cases.Training.
+        xla_compile: bool.
+    """
+
+    def __init__(self, case, xla_compile=True):
+        from t2t_lite.data import batching
+        from t2t_lite.data.problem import Problem
+        from t2t_lite.models.cost import forward_flops
+        from t2t_lite.training.feed import Feed
+
+        class Rows(Problem):
+            """Those that `write_records` wrote."""
+
+            features = record_features = features_of(case)
+
+        hparams = hparams_of(case)
+        self.case = case
+        self.step = new_step(case, hparams, xla_compile)
+        self._folder = tempfile.TemporaryDirectory()
+        path = os.path.join(self._folder.name, "rows-train-00000-of-00001")
+        write_records(path, case)
+        stream = iter(batching.training_batches(Rows(), hparams, [path]))
+        self.feed = Feed(stream, 0, self.step, [path], tuple(features_of(case)))
+        self.flops = forward_flops(self.step.model, dict.fromkeys(features_of(case), case.length)).training(case.tokens)
+
+    def warm(self):
+        """Takes the first steps, which compiles; returns what to say of it."""
+        started = time.perf_counter()
+        self.take(1)
+        seconds = time.perf_counter() - started
+        return {"compile_seconds": round(seconds, 2), "loss": self.take(3), "flops": self.flops}
+
+    def take(self, steps):
+        """Takes steps; returns the loss of the last, in nats per target token."""
+        for _ in range(steps):
+            batches, placed = self.feed.take()
+            self.feed.fetch_ahead()
+            result = self.step(placed)
+        return float(result["nats"]["targets"]) / batches.counts["targets"]
+
+    def run(self):
+        """Takes as many steps as a turn has; returns what was done."""
+        waited, started = self.feed.seconds_waited, time.perf_counter()
+        loss = self.take(self.case.steps)
+        share = (self.feed.seconds_waited - waited) / (time.perf_counter() - started)
+        return {"tokens": self.case.tokens * self.case.steps, "waiting": share, "loss": loss}
+
+    def end(self):
+        """Ends the feed's thread."""
+        self.feed.__exit__(None, None, None)
+        self._folder.cleanup()
+
+
+class SearchWork:
+    """A model of random weights that translates a batch of sources, or continues a batch of prompts.
+
+    Args:
+        case: cases.Translating or cases.Generating.
+        xla_compile: bool.
+    """
+
+    def __init__(self, case, xla_compile=True):
+        import numpy as np
+
+        from t2t_lite.decoding.search.searcher import Searcher
+        from t2t_lite.search_options import SearchOptions
+
+        self.case, translates = case, case.work == "translate"
+        self.model = new_model(case)
+        self.searcher = Searcher(
+            self.model, lambda length, options: case.new, end_id=None, continues_inputs=not translates
+        )
+        ids = np.random.default_rng(0).integers(2, case.vocab_size, (case.batch, case.length))
+        ids[:, -1] = 1
+        self.sources = ids.tolist()
+        self.options = SearchOptions(
+            beam_size=case.beam_size if translates else 1, alpha=0.6, extra_length=case.new, batch_size=case.batch,
+            compile=xla_compile,
+        )  # fmt: skip
+
+    def warm(self):
+        """Searches, which compiles, then twice again; returns what to say of it."""
+        started = time.perf_counter()
+        self.run()
+        seconds = time.perf_counter() - started
+        for _ in range(2):
+            self.run()
+        return {"compile_seconds": round(seconds, 2)}
+
+    def run(self):
+        """Searches once; returns what was done."""
+        found = self.searcher.search(self.sources, self.options)
+        lengths = {len(results[0].ids) for results in found}
+        if lengths != {self.case.new}:
+            raise RuntimeError(f"outputs have {sorted(lengths)} ids, expected {self.case.new}")
+        done = {"sentences": self.case.batch}
+        return done if self.case.work == "translate" else {**done, "tokens": self.case.batch * self.case.new}
+
+    def end(self):
+        """Nothing has to be ended."""
+
+
+def new_model(case):
+    """Returns a model of random weights in the case's dtype, for searches."""
+    import tensorflow as tf
+
+    from t2t_lite.models.transformer import Transformer
+    from t2t_lite.models.transformer_lm import TransformerLM
+
+    sizes = dict(SIZES[case.model])
+    layers = sizes.pop("num_hidden_layers")
+    if case.work == "translate":
+        model = Transformer(
+            case.vocab_size, num_encoder_layers=layers, num_decoder_layers=layers, dtype=case.dtype, **sizes
+        )
+        model({"inputs": tf.ones((1, 2), tf.int32), "targets": tf.ones((1, 2), tf.int32)})
+        return model
+    model = TransformerLM(
+        case.vocab_size, num_layers=layers, norm="pre", position="learned", max_position=1024, attention_bias=True,
+        activation="gelu_tanh", scale_embeddings=False, begin="end", dtype=case.dtype, **sizes,
+    )  # fmt: skip
+    model({"targets": tf.ones((1, 2), tf.int32)})
+    return model
+
+
+class Ours:
+    """What this process answers; it holds one case at a time."""
+
+    work, placed = None, None
+
+    def hello(self):
+        """Says what is here."""
+        import keras
+        import tensorflow as tf
+
+        import t2t_lite
+
+        gpus = tf.config.list_physical_devices("GPU")
+        details = tf.config.experimental.get_device_details(gpus[0]) if gpus else {}
+        if os.environ.get("T2T_DETERMINISTIC") and gpus:
+            tf.config.experimental.enable_op_determinism()
+        return {
+            "side": "ours", "card": details.get("device_name"), "compute_capability": details.get("compute_capability"),
+            "tensorflow": tf.__version__, "keras": keras.__version__, "t2t_lite": t2t_lite.__version__,
+            "built": {k: v for k, v in tf.sysconfig.get_build_info().items() if isinstance(v, str)},
+        }  # fmt: skip
+
+    def warm(self, case, xla_compile=True):
+        """Makes the model of a case, given as JSON, and works until it is warm."""
+        self.drop()
+        case, started = from_json(case), time.perf_counter()
+        self.work = (TrainingWork if case.work == "train" else SearchWork)(case, xla_compile)
+        said, self.placed = profile.placement(self.work.warm)
+        if name := card():
+            import tensorflow as tf
+
+            tf.config.experimental.reset_memory_stats(name.removeprefix("/device:"))
+        return {"ready_seconds": round(time.perf_counter() - started, 2), **said}
+
+    def turn(self):
+        """Does the work of the case once."""
+        started = time.perf_counter()
+        done = self.work.run()
+        return {"seconds": time.perf_counter() - started, **done, "peak_gb": peak_gb()}
+
+    def kernels(self, steps=5):
+        """Returns the kernels and copies of the warm case by time: see `profile.kernels`."""
+        self.work.take(2)
+        return profile.kernels(lambda: self.work.take(steps), steps)
+
+    def placement(self):
+        """Returns where the operations of the warm case ran: see `profile.placement`."""
+        return self.placed
+
+    def drop(self):
+        """Frees what the case holds."""
+        if self.work is not None:
+            self.work.end()
+        self.work = None
+        gc.collect()
+        return {}
+
+
+def main():
+    """Answers until standard input ends."""
+    ours = Ours()
+    names = "hello", "warm", "turn", "kernels", "placement", "drop"
+    answer({name: getattr(ours, name) for name in names})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""PyTorch and Hugging Face on a card, as `benchmarks/gpu.py` asks for them: a process that answers.
+
+python -m benchmarks.card.peers
+
+They train PyTorch's nn.Transformer, the same model as ours, and Hugging Face's GPT-2, both by torch.autocast,
+torch.compile and a fused optimizer; beam search is that of Hugging Face's Marian, greedy search that of its GPT-2.
+Without a card all of this runs on the CPU, not compiled. T2T_PEER_COMPILE=0 does not compile on a card either.
+"""
+
+import contextlib
+import gc
+import importlib.metadata
+import os
+import sys
+import time
+
+from benchmarks.card.cases import from_json
+from benchmarks.card.peer_models import BATCHES, UNMASKED, gpt2, marian, random_ids, translation_model
+from benchmarks.card.talk import answer
+
+
+class TrainingWork:
+    """A model that is trained: `run` takes a step on each of the batches in turn.
+
+    Args:
+        case: cases.Training.
+        device: torch.device.
+        compiles: bool.
+    """
+
+    def __init__(self, case, device, compiles):
+        import torch
+
+        self.case, self.device, self.compiles = case, device, compiles
+        if case.language_model:
+            self.name = "Hugging Face GPT-2"
+            self.model = gpt2(case, UNMASKED)
+            options = {"lr": 2.5e-4, "weight_decay": 0.01}
+        else:
+            self.name = "PyTorch nn.Transformer"
+            self.model = translation_model(case)
+            options = {"lr": 1e-4, "betas": (0.9, 0.98), "eps": 1e-9}
+        self.model.to(device).train()
+        new = torch.optim.AdamW if case.language_model else torch.optim.Adam
+        self.optimizer = new(self.model.parameters(), fused=True, **options)
+        self.forward = torch.compile(self.model, dynamic=False) if compiles else self.model
+        self.scaler = torch.amp.GradScaler(device.type, enabled=case.dtype == "float16")
+        ids = torch.from_numpy(random_ids(case, case.rows * 2)).to(device)
+        self.batches = [(both[: case.rows].contiguous(), both[case.rows :].contiguous()) for both in ids]
+        self.steps = 0
+
+    def loss(self, inputs, targets):
+        """Returns the loss of a batch, a tensor on the device."""
+        import torch
+
+        with self.precision(torch):
+            if self.case.language_model:
+                return self.forward(input_ids=targets, labels=targets, use_cache=False).loss
+            return self.forward(inputs, targets)
+
+    def step(self):
+        """Takes one step; returns the loss."""
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(*self.batches[self.steps % BATCHES])
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.steps += 1
+        return loss.detach()
+
+    def precision(self, torch):
+        """Returns the context of a forward pass."""
+        if self.case.dtype == "float32":
+            return contextlib.nullcontext()  # products are TF32: see `Peer.warm`
+        return torch.autocast(self.device.type, dtype=getattr(torch, self.case.dtype))
+
+    def warm(self):
+        """Compiles, and takes a step on all batches; returns what to say of it."""
+        import torch
+
+        how, why = "torch.compile" if self.compiles else "eager", ""
+        try:
+            self.step()
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            if not self.compiles:
+                raise
+            why = " ".join(f"{type(error).__name__}: {error}".split()[:40])
+        if why:  # outside of `except`: the traceback held tensors
+            print(f"not compiled: {why}", file=sys.stderr)
+            torch._dynamo.reset()
+            self.forward, how = self.model, f"eager, torch.compile failed: {why[:200]}"
+        for _ in range(BATCHES):
+            loss = self.step()
+        return {"loss": loss.item(), "peer": f"{self.name}, {how}"}
+
+    def run(self):
+        """Takes as many steps as a turn has; returns what was done."""
+        for _ in range(self.case.steps):
+            self.step()
+        return {"tokens": self.case.tokens * self.case.steps}
+
+
+class SearchWork:
+    """A model of random weights that translates a batch of sources, or continues a batch of prompts.
+
+    Args:
+        case: cases.Translating or cases.Generating.
+        device: torch.device.
+    """
+
+    def __init__(self, case, device):
+        import torch
+        from transformers import GenerationConfig
+
+        self.case, self.translates = case, case.work == "translate"
+        self.model = (marian if self.translates else gpt2)(case).to(device=device, dtype=getattr(torch, case.dtype))
+        self.model.eval()
+        self.settings = GenerationConfig(
+            max_new_tokens=case.new, num_beams=case.beam_size if self.translates else 1, do_sample=False,
+            use_cache=True, pad_token_id=0, **({"decoder_start_token_id": 0} if self.translates else {}),
+        )  # fmt: skip
+        self.ids = torch.from_numpy(random_ids(case, case.batch)[0]).to(device)
+        self.mask = torch.ones_like(self.ids)
+
+    def run(self):
+        """Searches once; returns what was done."""
+        import torch
+
+        with torch.inference_mode():
+            found = self.model.generate(input_ids=self.ids, attention_mask=self.mask, generation_config=self.settings)
+        expected = self.case.batch, self.case.new + (1 if self.translates else self.case.length)
+        if tuple(found.shape) != expected:
+            raise RuntimeError(f"outputs have the shape {tuple(found.shape)}, expected {expected}")
+        done = {"sentences": self.case.batch}
+        return done if self.translates else {**done, "tokens": self.case.batch * self.case.new}
+
+    def warm(self):
+        """Searches twice; returns what to say of it."""
+        for _ in range(2):
+            self.run()
+        return {"peer": f"Hugging Face {'Marian' if self.translates else 'GPT-2'}, generate"}
+
+
+class Peer:
+    """What this process answers; it holds one case at a time."""
+
+    work = None
+
+    def hello(self):
+        """Says what is here. Raises `ImportError` without PyTorch."""
+        import torch
+
+        try:
+            transformers = importlib.metadata.version("transformers")
+        except importlib.metadata.PackageNotFoundError:
+            transformers = None
+        card = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
+        versions = {"torch": torch.__version__, "transformers": transformers, "cuda": torch.version.cuda}
+        return {"side": "torch", "card": card, **versions}
+
+    def warm(self, case):
+        """Makes the model of a case, given as JSON, and works until it is warm."""
+        import torch
+
+        self.drop()
+        case, is_card = from_json(case), torch.cuda.is_available()
+        device = torch.device("cuda" if is_card else "cpu")
+        torch.manual_seed(1)
+        torch.set_float32_matmul_precision("high")
+        started = time.perf_counter()
+        if case.work == "train":
+            work = TrainingWork(case, device, is_card and os.environ.get("T2T_PEER_COMPILE", "1") != "0")
+        else:
+            work = SearchWork(case, device)
+        said = work.warm()
+        _synchronize()
+        self.work, seconds = work, time.perf_counter() - started
+        if is_card:
+            torch.cuda.reset_peak_memory_stats()  # compiling may have needed more
+        return {"ready_seconds": round(seconds, 2), **said}
+
+    def turn(self):
+        """Does the work of the case once."""
+        import torch
+
+        if self.work is None:
+            raise RuntimeError("no case is warm")
+        _synchronize()
+        started = time.perf_counter()
+        done = self.work.run()
+        _synchronize()
+        seconds = time.perf_counter() - started
+        peak = torch.cuda.max_memory_allocated() / 1e9 if torch.cuda.is_available() else 0.0
+        return {"seconds": seconds, **done, "peak_gb": peak}
+
+    def drop(self):
+        """Frees what the case holds."""
+        self.work = None
+        if torch := sys.modules.get("torch"):
+            torch._dynamo.reset()
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+        return {}
+
+
+def _synchronize():
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def main():
+    """Answers until standard input ends."""
+    peer = Peer()
+    answer({"hello": peer.hello, "warm": peer.warm, "turn": peer.turn, "drop": peer.drop})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Reads what TensorFlow says of a step that it has run: kernels by time, and which operations were on the host."""
+
+import collections
+import glob
+import re
+import tempfile
+
+_MOST = 60  # kernels that are returned
+
+
+def kernels(work, steps):
+    """Runs work under TensorFlow's profiler.
+
+    Args:
+        work: function without arguments, which waits for the device.
+        steps: int, how many steps it takes.
+
+    Returns:
+        dict of "busy": share of the time in which a kernel ran; "milliseconds": of a step, from its first kernel to the
+        next step's; "kernels": list of [name, milliseconds per step, times per step], the longest first; "copies":
+        {name of a copy: times per step}. Empty lists where the profiler saw no device.
+    """
+    import tensorflow as tf
+    from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
+
+    with tempfile.TemporaryDirectory() as folder:
+        with tf.profiler.experimental.Profile(folder):
+            work()
+        paths = glob.glob(f"{folder}/**/*.xplane.pb", recursive=True)
+        with open(paths[0], "rb") as file:
+            planes = [plane for plane in XSpace.FromString(file.read()).planes if plane.name.startswith("/device:GPU")]
+    milliseconds, times, spans = collections.Counter(), collections.Counter(), []
+    for plane in planes:
+        for line in plane.lines:
+            if not line.name.startswith("Stream"):
+                continue
+            for event in line.events:
+                name = plane.event_metadata[event.metadata_id].name
+                begin = line.timestamp_ns / 1e6 + event.offset_ps / 1e9
+                spans.append((begin, begin + event.duration_ps / 1e9))
+                milliseconds[name] += event.duration_ps / 1e9 / steps
+                times[name] += 1 / steps
+    busy, reached = 0.0, 0.0
+    for begin, end in sorted(spans):
+        busy += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    whole = reached - min((begin for begin, _ in spans), default=0.0)
+    return {
+        "busy": busy / whole if whole else 0.0,
+        "milliseconds": whole / steps,
+        "kernels": [[name, round(ms, 4), round(times[name], 2)] for name, ms in milliseconds.most_common(_MOST)],
+        "copies": {name: round(count, 2) for name, count in times.items() if re.search("memcpy", name, re.IGNORECASE)},
+        "lines": sorted({line.name for plane in planes for line in plane.lines})[:20],
+    }
+
+
+def placement(work):
+    """Runs work that calls its functions for the first time, and looks at the graphs that TensorFlow makes of them.
+
+    Args:
+        work: function without arguments.
+
+    Returns:
+        What it returns, and a dict of "host" and "device": {type of operation: how many} in the graphs for host and
+        device; "crossings": {tensor and where it comes from: how many}, what is sent from one to the other. XLA's
+        functions count as one operation.
+    """
+    from tensorflow.python.eager import context
+
+    own = context.context()
+    own.ensure_initialized()
+    own.enable_graph_collection()
+    try:
+        done = work()
+        metadata = own.export_run_metadata()
+    finally:
+        own.disable_graph_collection()
+    found = {"host": collections.Counter(), "device": collections.Counter()}
+    crossings = collections.Counter()
+    for graphs in metadata.function_graphs:
+        for graph in graphs.partition_graphs:
+            for node in graph.node:
+                where = "device" if "GPU" in node.device else "host"
+                if node.op in ("_Send", "_HostSend"):
+                    crossings[f"{node.attr['tensor_name'].s.decode()} from {where}"] += 1
+                elif node.op not in ("_Recv", "_HostRecv", "NoOp", "Const", "_Arg", "_Retval"):
+                    found[where][node.op] += 1
+    return done, {**{where: dict(ops.most_common()) for where, ops in found.items()}, "crossings": dict(crossings)}

@@ -1,0 +1,87 @@
+"""How `benchmarks/gpu.py` asks the sides, processes of their own: one line of JSON each way."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+from benchmarks.harness.turns import ROOT
+
+
+class Side:
+    """A process that answers requests.
+
+    Args:
+        module: str, such as "benchmarks.card.ours"; it calls `answer`.
+        log: str, path of the file for its standard error.
+        environment: dict of str, what its environment has besides this process's.
+        words: list of str, its arguments.
+    """
+
+    def __init__(self, module, log, environment=None, words=()):
+        self.module, self.log = module, log
+        with open(log, "a") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                text=True, cwd=ROOT, env={**os.environ, **(environment or {})},
+            )  # fmt: skip
+
+    def ask(self, do, **arguments):
+        """Sends a request, and does not wait for the answer."""
+        with contextlib.suppress(BrokenPipeError):  # then there is no answer either
+            self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
+            self._process.stdin.flush()
+
+    def answer(self, seconds):
+        """Returns the answer, a dict: {"error": …} where there is none after so many seconds, which ends it."""
+        timer = threading.Timer(max(seconds, 0.1), self._process.kill)
+        timer.start()
+        started = time.monotonic()
+        try:
+            for line in self._process.stdout:
+                if line.startswith("{"):
+                    return json.loads(line)
+        finally:
+            timer.cancel()
+        if time.monotonic() - started >= seconds:
+            return {"error": f"no answer within {seconds:.0f} s"}
+        return {"error": f"its process ended: {last_line(self.log)}"}
+
+    def end(self):
+        """Ends the process."""
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def last_line(path):
+    """Returns the last line of a log that is not blank."""
+    with open(path, errors="replace") as file:
+        lines = [line.strip() for line in file if line.strip()]
+    return lines[-1] if lines else "it printed nothing"
+
+
+def answer(handlers):
+    """Answers requests from standard input until it ends.
+
+    Args:
+        handlers: {what to do: function of the request's arguments, which returns a dict}. An exception is answered by
+            its first line, and its traceback goes to standard error.
+    """
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            found = handlers[request.pop("do")](**request)
+        except Exception as error:
+            traceback.print_exc()
+            words = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+            found = {"error": f"{type(error).__name__}: {words[:300]}"}
+        print(json.dumps(found), flush=True)

@@ -1,0 +1,284 @@
+"""First contact with an NVIDIA card: does the package work on it, how fast is it, and where does the time go?
+
+python -m benchmarks.gpu                              # everything that six minutes allow, the most useful first
+python -m benchmarks.gpu --minutes=12 --sections=works,train
+python -m benchmarks.gpu --cpu                        # every section at toy size, on the CPU
+
+Sections: `works` (steps in every dtype with and without XLA, logits beside the CPU's, a resumed run, two replicas,
+searches, an export), `train`, `big`, `gpt2` (tokens per second and share of the card's peak, beside PyTorch's
+nn.Transformer and Hugging Face's GPT-2 by torch.compile; kernels by time of the first case), `translate` and `generate` (searches beside
+Hugging Face's), `variants` (the first case of training with deterministic operations, and without XLA), `jax` (the
+same layers by jax.jit), `more` (float32, small batches). A section that lacks something (PyTorch, JAX, memory) says
+so, and the others go on.
+
+All sides have random weights and the same shapes. They are processes of their own, made warm side by side, and take
+turns on the card one at a time. A batch of training is rows of 32 ids per side without padding (a language model's:
+1,024), read from records by the trainer's pipeline; dropout 0.1, Adam. Operations are counted as `t2t-trainer
+--describe` does. Outputs of searches never end by themselves. The result is written after each section.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from benchmarks.card import cases, pages
+from benchmarks.card.talk import Side
+from benchmarks.harness import record
+
+SECTIONS = "works", "train", "translate", "big", "generate", "gpt2", "variants", "jax", "more"
+_WARM, _TURN = 240, 120  # seconds that a side may take
+_ROUNDS = 3
+_DTYPES = "float32", "bfloat16", "float16"
+
+
+class Card:
+    """One run over the sections.
+
+    Args:
+        flags: of the command line.
+    """
+
+    def __init__(self, flags):
+        self.flags, self.started = flags, time.monotonic()
+        self.page = pages.Page(flags.out, flags.cpu)
+        self.folder = tempfile.mkdtemp(prefix="t2t_card_")
+        self.number = 0  # of processes so far
+        self.warming = None  # (wave, pairs) that has been asked for early
+        self.has_peer = True
+
+    @property
+    def left(self):
+        """Seconds that are left."""
+        return 60 * self.flags.minutes - (time.monotonic() - self.started)
+
+    def say(self, line):
+        """Prints a line with the time since the start."""
+        print(f"[{time.monotonic() - self.started:5.0f} s] {line}", file=sys.stderr, flush=True)
+
+    def side(self, name, module="benchmarks.card.ours", **environment):
+        """Starts a process."""
+        self.number += 1
+        environment |= {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+        environment |= {"CUDA_VISIBLE_DEVICES": "-1"} if self.flags.cpu else {}
+        return Side(module, os.path.join(self.folder, f"{name}{self.number}.log"), environment)
+
+    def run(self):
+        """Runs the sections; returns whether everything that was tried worked."""
+        if not self.find_card():
+            return False
+        try:
+            if "train" in self.flags.sections:
+                self.warming = self.warmed(cases.waves("train", self.flags.cpu)[0])  # while the checks run
+            for name in self.flags.sections:
+                self.say(name)
+                if self.left < 20:
+                    self.page.leave_out(name, f"the {self.flags.minutes:g} minutes were over")
+                elif self.page.nothing_works:
+                    self.page.leave_out(name, "no step of training works")
+                elif name in ("works", "variants", "jax"):
+                    getattr(self, name)()
+                else:
+                    self.measure(name)
+                self.page.write(time.monotonic() - self.started)
+        finally:
+            if self.warming:
+                self.end(self.warming[1])
+            self.page.write(time.monotonic() - self.started)
+        return self.page.is_right
+
+    def find_card(self):
+        """Asks TensorFlow and PyTorch what they see; returns whether there is a card, or none is needed."""
+        pair = self.new_pair()
+        for side in pair.values():
+            side.ask("hello")
+        found = {name: side.answer(_WARM) for name, side in pair.items()}
+        self.end([pair])
+        if "error" in found["ours"]:
+            print(f"gpu: t2t_lite does not start: {found['ours']['error']}", file=sys.stderr)
+            return False
+        if found["ours"]["card"] is None and not self.flags.cpu:
+            reason = pages.first_match(pair["ours"].log, "dlopen|cuda|CUDA") or "it says no more"
+            print(
+                f"gpu: TensorFlow sees no GPU: {reason}. Expected a card that nvidia-smi lists, and pip install "
+                "'.[cuda]'; --cpu tries every section on the CPU.", file=sys.stderr,
+            )  # fmt: skip
+            return False
+        if "error" in found["peer"]:
+            self.page.leave_out("peers", found["peer"]["error"])
+            self.has_peer = False
+        self.card = found["ours"]["card"] or "CPU"
+        self.page.describe(self.card, found, driver())
+        self.say(json.dumps(found))
+        return True
+
+    def new_pair(self):
+        """Starts the processes of both sides."""
+        modules = {"ours": "benchmarks.card.ours"} | ({"peer": "benchmarks.card.peers"} if self.has_peer else {})
+        return {name: self.side(name, module) for name, module in modules.items()}
+
+    def warmed(self, wave):
+        """Starts processes for the cases of a wave, and has them made warm; returns (wave, their pairs)."""
+        pairs = [self.new_pair() for _ in wave]
+        for case, pair in zip(wave, pairs, strict=True):
+            for side in pair.values():
+                side.ask("warm", case=cases.to_json(case))
+        return wave, pairs
+
+    def end(self, pairs):
+        """Ends processes, which frees the card's memory."""
+        for pair in pairs:
+            for side in pair.values():
+                side.end()
+
+    def patience(self, seconds):
+        """Returns how long an answer may take."""
+        return min(seconds, max(self.left, 20))
+
+    # Sections.
+
+    def works(self):
+        """Checks; processes of their own, since some of them set up devices."""
+        toy = {"is_toy": self.flags.cpu}
+        steps = [[("step", {"dtype": d, "xla_compile": x}) for x in kinds] for d, kinds in self.steps.items()]
+        lanes = [*steps, [("replicas", {})], [("run", {})]]
+        lanes[0] = [("devices", {}), *lanes[0], ("logits", {}), ("search", {})]
+        sides = [self.side(f"works{at}", "benchmarks.card.works") for at in range(len(lanes))]
+        for side, lane in zip(sides, lanes, strict=True):
+            for name, arguments in lane:
+                side.ask(name, **arguments, **toy)
+        for side, lane in zip(sides, lanes, strict=True):
+            for name, arguments in lane:
+                found = side.answer(self.patience(_WARM))
+                for check, one in ({name: found} if name != "run" else pages.two_checks(found)).items():
+                    title = " ".join([check, *(str(v) for v in arguments.values())])
+                    self.page.check(title.replace("True", "XLA").replace("False", "without XLA"), one)
+                    self.say(f"{title}: {one.get('says') or one.get('error')}")
+            side.end()
+
+    @property
+    def steps(self):
+        """Which kinds of steps are tried: {dtype: with and without XLA}."""
+        return {"float32": [False], "bfloat16": [True]} if self.flags.cpu else dict.fromkeys(_DTYPES, (False, True))
+
+    def measure(self, section):
+        """Lets both sides take turns on all cases of a section."""
+        for wave in cases.waves(section, self.flags.cpu):
+            if self.warming and self.warming[0] == wave:
+                (_, pairs), self.warming = self.warming, None
+            elif self.left < 45:
+                for case in wave:
+                    self.page.leave_out(case.title, f"the {self.flags.minutes:g} minutes were over")
+                continue
+            else:
+                _, pairs = self.warmed(wave)
+            said = [{n: side.answer(self.patience(_WARM)) for n, side in pair.items()} for pair in pairs]
+            for at, case in enumerate(wave):
+                self.take_turns(case, pairs[at], said[at])
+                if case == cases.waves("train", self.flags.cpu)[0][0] and "error" not in said[at]["ours"]:
+                    self.look_inside(pairs[at]["ours"], case)
+            self.end(pairs)
+            self.page.write(time.monotonic() - self.started)
+
+    def take_turns(self, case, pair, said, prefix=""):
+        """Measures one case; `said` is what each side said when it was warm."""
+        self.say(f"{prefix}{case.title}: {json.dumps(said)}")
+        for name, one in said.items():
+            if "error" in one:
+                self.page.leave_out(f"{prefix}{case.title}, {name}", one["error"])
+        turns = {name: [] for name, one in said.items() if "error" not in one}
+        for _ in range(_ROUNDS):
+            for name in [*turns]:
+                pair[name].ask("turn")
+                found = pair[name].answer(_TURN)
+                if "error" in found:
+                    self.page.leave_out(f"{prefix}{case.title}, {name}", found["error"])
+                    del turns[name]
+                else:
+                    turns[name].append(found)
+        if turns:
+            self.page.add_case(case, turns, said, cases.peak_flops(self.card, case.dtype), prefix)
+            medians = {name: statistics.median(one["seconds"] for one in found) for name, found in turns.items()}
+            self.say(f"{case.title}: seconds per turn {json.dumps(medians)}")
+
+    def look_inside(self, side, case):
+        """Asks for the kernels of a warm case, and where its operations ran."""
+        for what in ("placement", "kernels"):
+            side.ask(what)
+            found = side.answer(_TURN)
+            self.page.add_profile(what, case.title, found)
+            self.say(f"{what}: {json.dumps(found)[:1500]}")
+
+    def variants(self):
+        """The first case of training with deterministic operations, and without XLA."""
+        case = cases.waves("train", self.flags.cpu)[0][0]
+        sides = {"ours": self.side("ours"), "deterministic": self.side("deterministic", T2T_DETERMINISTIC="1"),
+                 "uncompiled": self.side("uncompiled")}  # fmt: skip
+        for name, side in sides.items():
+            side.ask("hello")
+            side.ask("warm", case=cases.to_json(case), xla_compile=name != "uncompiled")
+        said = {n: side.answer(_WARM) and side.answer(self.patience(_WARM)) for n, side in sides.items()}
+        self.take_turns(case, sides, said, "variants: ")
+        if "error" not in said["deterministic"]:
+            sides["deterministic"].ask("kernels")
+            self.page.add_profile("kernels", f"{case.title}, deterministic", sides["deterministic"].answer(_TURN))
+        self.end([sides])
+
+    def jax(self):
+        """The first case of training with the same layers under jax.jit."""
+        case, where = cases.waves("train", self.flags.cpu)[0][0], "cpu" if self.flags.cpu else "cuda"
+        side = self.side("jax", "benchmarks.card.jax_step", KERAS_BACKEND="jax", JAX_PLATFORMS=where)
+        side.ask("hello")
+        side.ask("warm", case=cases.to_json(case))
+        hello, said = side.answer(_WARM), side.answer(self.patience(_WARM))
+        if "error" in hello:
+            self.page.leave_out("jax", hello["error"])
+        else:
+            self.page.result.versions["jax"] = hello.get("jax", "")
+            self.take_turns(case, {"jax": side}, {"jax": said}, "jax: ")
+        side.end()
+
+
+def driver():
+    """Returns the card's driver and memory as nvidia-smi says them, or ""."""
+    words = ["nvidia-smi", "--query-gpu=driver_version,memory.total,clocks.max.sm", "--format=csv,noheader"]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, timeout=20).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def parser():
+    """Returns the ArgumentParser."""
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("--minutes", type=float, default=6.0, help="no case is begun later")
+    flags.add_argument("--sections", default=",".join(SECTIONS), help="some of them, in this order")
+    flags.add_argument("--cpu", action="store_true", help="toy sizes, on the CPU")
+    flags.add_argument("--out", help="a folder; default: benchmarks/results/gpu_<date>, with --cpu bench/gpu")
+    return flags
+
+
+def main(argv=None):
+    """Runs what the command line says. Returns the exit status."""
+    flags = parser().parse_args(argv)
+    flags.sections = [name for name in flags.sections.split(",") if name]
+    if unknown := set(flags.sections) - set(SECTIONS):
+        print(f"gpu: --sections: {', '.join(sorted(unknown))}: unknown. Expected some of {', '.join(SECTIONS)}.",
+              file=sys.stderr)  # fmt: skip
+        return 2
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    default = record.REPOSITORY / "bench" / "gpu" if flags.cpu else record.RESULTS / f"gpu_{today}"
+    flags.out = flags.out or str(default)
+    card = Card(flags)
+    is_right = card.run()
+    print(flags.out)
+    return 0 if is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

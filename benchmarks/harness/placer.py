@@ -1,0 +1,200 @@
+"""Where a graph would compute with a GPU, and what it would copy between it and the host; no GPU is needed.
+
+TensorFlow's CUDA build lists its kernels without a GPU, and which of their arguments lie in host memory. By the rules
+of its placer (tensorflow/core/common_runtime/placer.cc, colocation_graph.cc) an operation
+
+* runs where its device says, and otherwise on the GPU if there is a kernel for its types;
+* lies with the variable that it reads or writes, and with what it is colocated with;
+* without inputs lies on the host if all that take its output do, and one that asks for a shape lies with its input.
+
+Of what lies on the GPU, a kernel whose results are in host memory computes there: most of int32, which TensorFlow takes
+for shapes. Arguments and results of functions, branches and loops are on the GPU with their caller, but for int32
+(memory_types.cc). A tensor is copied once each way, however many operations take it.
+
+Not known are operations that TensorFlow fuses or rewrites, and what is in functions that XLA compiles.
+"""
+
+import collections
+import functools
+import typing
+
+import tensorflow as tf
+from tensorflow.python.framework import function_def_to_graph, kernels
+
+HOST, CARD = "host", "gpu"
+# What they are given as resources is placed within; {attribute: which of their inputs are no arguments}.
+_BODIES = {"f": 0, "then_branch": 1, "else_branch": 1, "cond": 0, "body": 0}
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "While", "StatelessWhile")
+_HANDLES = (tf.resource, tf.variant)
+
+
+class Operation(typing.NamedTuple):
+    """Where an operation computes; `path` are the names of the calls, branches and loops that it is in."""
+
+    path: tuple
+    name: str
+    type: str
+    where: str
+
+
+class Crossing(typing.NamedTuple):
+    """A tensor that is copied to HOST or CARD; `takers` are the types of what takes it there, "result" among them."""
+
+    path: tuple
+    name: str
+    type: str
+    dtype: str
+    to: str
+    takers: tuple
+
+
+def on_card():
+    """Returns the context for making the variables that a GPU would have: "CPU:1" stands for it, a second logical CPU.
+
+    Its graph is traced outside of the context. What says "CPU:0" is on the host.
+    """
+    return tf.device("CPU:1")
+
+
+def placed(function):
+    """Places the graph of a function, and of all that it calls, as TensorFlow would with one GPU.
+
+    Args:
+        function: `tf.types.experimental.ConcreteFunction`, or its graph. Its int32 and scalar arguments lie in host
+            memory, as where Python made them; others are on the GPU.
+
+    Returns:
+        list of Operation, list of Crossing, what is in a loop once.
+    """
+    graph = getattr(function, "graph", function)
+    given = {x.op.name: HOST if x.dtype == tf.int32 or not x.shape.rank else CARD for x in graph.inputs}
+    given |= {inner.op.name: CARD if "CPU:1" in outer.device else HOST for outer, inner in graph.captures}
+    library = {one.signature.name: one for one in graph.as_graph_def().library.function}
+    operations, crossings = [], []
+    _place(graph, given, None, (), library, operations, crossings)
+    return operations, crossings
+
+
+def _place(graph, given, results, path, library, operations, crossings):
+    """Adds what is in a graph: `given` is {operation: where an input lies}, `results` where each has to, or None."""
+    found = _needed(graph)
+    devices, constant = _devices(found, given), _constant(found, given)
+    memory, takers, same = {}, collections.defaultdict(set), {}
+
+    def take(tensor, where, taker):
+        if tensor.dtype not in _HANDLES and memory[tensor.ref()] != where:
+            takers[same.get(tensor.ref(), tensor.ref()), where].add(taker)
+
+    for op in found:
+        device, (_, inputs, outputs) = devices[op.name], _kernel(op)
+        if op.type == "Identity" and not op.device:  # TensorFlow leaves it out
+            source, tensor = op.inputs[0].ref(), op.outputs[0].ref()
+            same[tensor], memory[tensor] = same.get(source, source), memory[source]
+            continue
+        for i, tensor in enumerate(op.outputs):
+            memory[tensor.ref()] = given.get(op.name, HOST if i in outputs else device)
+        for i, tensor in enumerate(() if op.name in constant else op.inputs):
+            take(tensor, HOST if i in inputs else device, op.type)
+        if op.name not in given:
+            computes = {memory[tensor.ref()] for tensor in op.outputs} or {device}
+            operations.append(Operation(path, op.name, op.type, HOST if computes == {HOST} else CARD))
+    for tensor, where in zip(graph.outputs, results or (), strict=results is not None):
+        take(tensor, where, "result")
+    for (ref, where), types in takers.items():
+        tensor = ref.deref()
+        crossings.append(Crossing(path, tensor.op.name, tensor.op.type, tensor.dtype.name, where, tuple(sorted(types))))
+    for op in found:
+        for attribute, first in _BODIES.items() if op.type in _CALLS and not _is_compiled(op, library) else ():
+            if attribute in op.node_def.attr:
+                body = function_def_to_graph.function_def_to_graph(library[op.node_def.attr[attribute].func.name])
+                lie = [HOST if x.dtype == tf.int32 else devices[op.name] for x in body.inputs]
+                for i, tensor in enumerate(op.inputs[first:]):
+                    lie[i] = memory[tensor.ref()] if tensor.dtype in _HANDLES else lie[i]
+                inner = {x.op.name: where for x, where in zip(body.inputs, lie, strict=True)}
+                there = HOST if attribute == "cond" else devices[op.name]
+                wanted = [HOST if x.dtype == tf.int32 else there for x in body.outputs]
+                _place(body, inner, wanted, (*path, op.name), library, operations, crossings)
+
+
+def _needed(graph):
+    """Returns the operations that TensorFlow does not prune, inputs first."""
+    operations = graph.get_operations()
+    needed, waiting = {x.op.name for x in graph.inputs}, [x.op for x in graph.outputs] + list(graph.control_outputs)
+    while waiting:
+        op = waiting.pop()
+        if op.name not in needed:
+            needed.add(op.name)
+            waiting += [x.op for x in op.inputs] + list(op.control_inputs)
+    return [op for op in operations if op.name in needed]
+
+
+def _constant(operations, given):
+    """Returns the names of operations whose results TensorFlow computes once."""
+    found = set()
+    for op in operations:
+        fixed = not (op.name in given or op.op_def.is_stateful or op.control_inputs or op.type in _CALLS)
+        if fixed and all(x.op.name in found for x in op.inputs):
+            found.add(op.name)
+    return found
+
+
+def _devices(operations, given):
+    """Returns {name of an operation: HOST or CARD, its device}."""
+    group = {op.name: {op.name} for op in operations}
+    for op in operations:
+        others = [name.decode().removeprefix("loc:@") for name in op.colocation_groups()]
+        others += [x.op.name for x in op.inputs if x.dtype == tf.resource and op.type not in _CALLS]
+        for other in others:
+            if other in group and group[other] is not group[op.name]:
+                group[op.name] |= group[other]
+                group.update(dict.fromkeys(group[other], group[op.name]))
+    devices = dict.fromkeys(group, CARD)
+    for op in operations:
+        is_there = op.name in given and given[op.name] == HOST and op.outputs[0].dtype == tf.resource
+        if is_there or not _kernel(op)[0] or ("CPU" in op.device and "CPU:1" not in op.device):
+            devices.update(dict.fromkeys(group[op.name], HOST))
+    for op in operations:
+        if op.type in ("Shape", "ShapeN", "Size", "Rank") and not op.device:
+            devices[op.name] = devices[op.inputs[0].op.name]
+        elif not (op.inputs or op.device or op.name in given):
+            takers = {devices.get(taker.name, HOST) for tensor in op.outputs for taker in tensor.consumers()}
+            devices[op.name] = HOST if takers == {HOST} else devices[op.name]
+    return devices
+
+
+def _is_compiled(op, library):
+    attributes = op.node_def.attr
+    both = [attributes, library[attributes["f"].func.name].attr] if "f" in attributes else [attributes]
+    return any("_XlaMustCompile" in each and each["_XlaMustCompile"].b for each in both)
+
+
+def _kernel(op):
+    """Returns whether a GPU has a kernel for an operation, and which of its inputs and outputs are in host memory."""
+    if op.type in _CALLS:
+        inputs, outputs = ({i for i, x in enumerate(side) if x.dtype == tf.int32} for side in (op.inputs, op.outputs))
+        return True, inputs | ({0} if op.type in ("If", "StatelessIf") else set()), outputs
+    for types, on_host in _kernels(op.type):
+        values = {attribute: op.node_def.attr[attribute] for attribute in types}
+        if all((set(value.list.type) or {value.type}) <= types[attribute] for attribute, value in values.items()):
+            return True, *(_indices(op, args, on_host) for args in (op.op_def.input_arg, op.op_def.output_arg))
+    return False, set(range(len(op.inputs))), set(range(len(op.outputs)))
+
+
+@functools.cache
+def _kernels(op_type):
+    """Returns ({attribute: its types}, names of what is in host memory) of kernels: a GPU's own, then any device's."""
+    found = {"GPU": [], "DEFAULT": []}
+    for kernel in kernels.get_registered_kernels_for_op(op_type).kernel:
+        if kernel.device_type in found and not kernel.label:
+            types = {c.name: set(c.allowed_values.list.type) for c in kernel.constraint if c.allowed_values.list.type}
+            found[kernel.device_type].append((types, set(kernel.host_memory_arg)))
+    return found["GPU"] + found["DEFAULT"]
+
+
+def _indices(op, args, names):
+    """Returns which tensors belong to the arguments with some names."""
+    named = []
+    for arg in args:
+        listed = op.node_def.attr[arg.type_list_attr].list.type if arg.type_list_attr else [arg.type]
+        named += [arg.name] * (op.node_def.attr[arg.number_attr].i if arg.number_attr else len(listed))
+    return {i for i, name in enumerate(named) if name in names}

@@ -1,0 +1,119 @@
+"""What a training step and the step of a search would copy between a GPU and the host, read from their graphs.
+
+python -m benchmarks.placement
+python -m benchmarks.placement --graphs=training,beam --operations
+
+A small Transformer is traced on the CPU, and its graph placed as with one GPU: see `benchmarks.harness.placer`. A copy
+to the host is what costs, since the host waits for it; a loop waits at each step. What is under "in" is a function,
+branch or loop; of one that is called often each call counts, of a loop its body once.
+"""
+
+import argparse
+import collections
+import os
+import sys
+
+GRAPHS = {
+    "training": "a training step, float32",
+    "mixed": "a training step, mixed_bfloat16",
+    "compiled": "a training step, xla_compile: what is outside of it",
+    "beam": "beam search, 4 beams",
+    "greedy": "greedy search",
+    "sampling": "sampling, top_k=10",
+}
+SIZES = "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,attention_dropout=0.1,relu_dropout=0.1"
+VOCAB_SIZE = 1000
+
+
+def training_step(settings="", **arguments):
+    """Returns the graph of a training step.
+
+    Args:
+        settings: str, hparams in addition to `SIZES`, such as "dtype_policy=mixed_bfloat16".
+        **arguments: of `TrainStep`.
+    """
+    from benchmarks.harness.placer import on_card
+    from t2t_lite import registry
+    from t2t_lite.training.distribution import choose_replicas
+    from t2t_lite.training.optimization.optimizers import make_optimizer
+    from t2t_lite.training.train_step import TrainStep
+
+    hparams = registry.hparams("transformer_tiny").parse(f"{SIZES},layer_prepostprocess_dropout=0.1{settings}")
+    with on_card():
+        model = registry.model("transformer").from_hparams(hparams, VOCAB_SIZE)
+        optimizer = make_optimizer(hparams, 100_000)
+        optimizer.build(model.trainable_variables)
+    return TrainStep(model, optimizer, choose_replicas(0), hparams, **arguments).graph()
+
+
+def search(method, model="transformer", seeds=False, **settings):
+    """Returns the graph of a search without static shapes.
+
+    Args:
+        method: `beam_search` or `sample`.
+        model: str, its name.
+        seeds: bool, whether the method takes seeds.
+        **settings: of the method.
+    """
+    import tensorflow as tf
+
+    from benchmarks.harness.placer import on_card
+    from t2t_lite import registry
+
+    with on_card():
+        model = registry.model(model).from_hparams(registry.hparams("transformer_tiny").parse(SIZES), VOCAB_SIZE)
+    shapes = {"inputs": [None, None], "limit": [None]} | ({"seeds": [None, 2]} if seeds else {})
+    arguments = {name: tf.TensorSpec(shape, tf.int32) for name, shape in shapes.items()}
+    traced = tf.function(lambda given: method(model, **given, **settings), autograph=False)
+    return traced.get_concrete_function(arguments).graph
+
+
+def graph_of(name):
+    """Returns the graph of one of `GRAPHS`."""
+    from t2t_lite.decoding.search.beam_search import beam_search
+    from t2t_lite.decoding.search.sampling import sample
+
+    make = {
+        "training": training_step,
+        "mixed": lambda: training_step(",dtype_policy=mixed_bfloat16"),
+        "compiled": lambda: training_step(xla_compile=True),
+        "beam": lambda: search(beam_search, beam_size=4),
+        "greedy": lambda: search(beam_search, beam_size=1),
+        "sampling": lambda: search(sample, seeds=True, top_k=10),
+    }
+    return make[name]()
+
+
+def table(rows, *titles):
+    """Returns the lines of a table of rows of texts, each distinct one with how often it occurs, most often first."""
+    counts = collections.Counter(rows).most_common()
+    lines = [("count", *titles), *((str(count), *row) for row, count in counts)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def main(argv=None):
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphs", default=",".join(GRAPHS), help="default: %(default)s")
+    parser.add_argument("--operations", action="store_true", help="print also which operations run where")
+    flags = parser.parse_args(argv)
+    os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    import tensorflow as tf
+
+    from benchmarks.harness.placer import placed
+
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    for name in flags.graphs.split(","):
+        operations, crossings = placed(graph_of(name))
+        wheres = collections.Counter(op.where for op in operations)
+        print(f"\n{GRAPHS[name]}: {', '.join(f'{count} operations on {where}' for where, count in wheres.items())}")
+        if flags.operations:
+            print(*table(((op.type, op.where) for op in operations), "operation", "where"), sep="\n")
+        rows = ((c.to, c.type, c.dtype, ", ".join(c.takers), " > ".join(c.path)) for c in crossings)
+        print(*table(sorted(rows, reverse=True), "to", "made by", "dtype", "for", "in"), sep="\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
