@@ -212,7 +212,7 @@ def gpus_as_needed():
     """Returns the GPUs, a list of `tf.config.PhysicalDevice`, whose memory TensorFlow then takes as it needs it."""
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
-        with contextlib.suppress(RuntimeError):  # already initialized: then it keeps its setting
+        with contextlib.suppress(RuntimeError, ValueError):  # initialized, or cut into several: it keeps its setting
             tf.config.experimental.set_memory_growth(gpu, True)
     return gpus
 
