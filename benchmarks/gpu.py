@@ -6,10 +6,10 @@ python -m benchmarks.gpu --cpu                        # every section at toy siz
 
 Sections: `works` (steps in every dtype with and without XLA, logits beside the CPU's, a resumed run, two replicas,
 searches, an export), `train`, `big`, `gpt2` (tokens per second and share of the card's peak, beside PyTorch's
-nn.Transformer and Hugging Face's GPT-2 by torch.compile; kernels by time of the first case), `translate` and `generate` (searches beside
-Hugging Face's), `variants` (the first case of training with deterministic operations, and without XLA), `jax` (the
-same layers by jax.jit), `more` (float32, small batches). A section that lacks something (PyTorch, JAX, memory) says
-so, and the others go on.
+nn.Transformer and Hugging Face's GPT-2 by torch.compile; kernels by time of the first case), `translate` and `generate`
+(searches beside Hugging Face's), `variants` (the first case of training with deterministic operations, without XLA's
+command buffers, and without XLA), `jax` (the same layers by jax.jit), `more` (float32, small batches). A section that
+lacks something (PyTorch, JAX, memory) says so, and the others go on.
 
 All sides have random weights and the same shapes. They are processes of their own, made warm side by side, and take
 turns on the card one at a time. A batch of training is rows of 32 ids per side without padding (a language model's:
@@ -215,10 +215,14 @@ class Card:
             self.say(f"{what}: {json.dumps(found)[:1500]}")
 
     def variants(self):
-        """The first case of training with deterministic operations, and without XLA."""
-        case = cases.waves("train", self.flags.cpu)[0][0]
-        sides = {"ours": self.side("ours"), "deterministic": self.side("deterministic", T2T_DETERMINISTIC="1"),
-                 "uncompiled": self.side("uncompiled")}  # fmt: skip
+        """The first case of training in other ways."""
+        case, flags = cases.waves("train", self.flags.cpu)[0][0], os.environ.get("XLA_FLAGS", "")
+        sides = {
+            "ours": self.side("ours"),
+            "deterministic": self.side("deterministic", T2T_DETERMINISTIC="1"),
+            "no_command_buffers": self.side("plain", XLA_FLAGS=f"{flags} --xla_gpu_enable_command_buffer="),
+            "uncompiled": self.side("uncompiled"),
+        }
         for name, side in sides.items():
             side.ask("hello")
             side.ask("warm", case=cases.to_json(case), xla_compile=name != "uncompiled")

@@ -101,7 +101,7 @@ class TrainingWork:
             features = record_features = features_of(case)
 
         hparams = hparams_of(case)
-        self.case = case
+        self.case, self.launching = case, 0.0
         self.step = new_step(case, hparams, xla_compile)
         self._folder = tempfile.TemporaryDirectory()
         path = os.path.join(self._folder.name, "rows-train-00000-of-00001")
@@ -122,15 +122,21 @@ class TrainingWork:
         for _ in range(steps):
             batches, placed = self.feed.take()
             self.feed.fetch_ahead()
+            started = time.perf_counter()
             result = self.step(placed)
+            self.launching += time.perf_counter() - started
         return float(result["nats"]["targets"]) / batches.counts["targets"]
 
     def run(self):
         """Takes as many steps as a turn has; returns what was done."""
-        waited, started = self.feed.seconds_waited, time.perf_counter()
+        waited, launching, started = self.feed.seconds_waited, self.launching, time.perf_counter()
         loss = self.take(self.case.steps)
-        share = (self.feed.seconds_waited - waited) / (time.perf_counter() - started)
-        return {"tokens": self.case.tokens * self.case.steps, "waiting": share, "loss": loss}
+        seconds = time.perf_counter() - started
+        shares = {
+            "waiting": (self.feed.seconds_waited - waited) / seconds,
+            "launching": (self.launching - launching) / seconds,  # near 1 where the device's queue is always full
+        }
+        return {"tokens": self.case.tokens * self.case.steps, **shares, "loss": loss}
 
     def end(self):
         """Ends the feed's thread."""

@@ -5,7 +5,8 @@ import glob
 import re
 import tempfile
 
-_MOST = 60  # kernels that are returned
+_MOST = 90  # kernels that are returned
+_LONG_GAP = 0.02  # milliseconds; what is between kernels that are launched one after the other is a tenth of it
 
 
 def kernels(work, steps):
@@ -17,8 +18,11 @@ def kernels(work, steps):
 
     Returns:
         dict of "busy": share of the time in which a kernel ran; "milliseconds": of a step, from its first kernel to the
-        next step's; "kernels": list of [name, milliseconds per step, times per step], the longest first; "copies":
-        {name of a copy: times per step}. Empty lists where the profiler saw no device.
+        next step's; "kernels": list of [name, milliseconds per step, times per step], the longest first; "launches":
+        kernels per step; "gaps": list of [what ran before and after a gap, milliseconds per step, times per step];
+        "launches": round(sum(times.values())),
+        "gaps": [[name, round(ms, 4), round(gap_times[name], 2)] for name, ms in gaps.most_common(_MOST // 3)],
+        "copies": {name of a copy: times per step}. Empty lists where the profiler saw no device.
     """
     import tensorflow as tf
     from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
@@ -37,18 +41,25 @@ def kernels(work, steps):
             for event in line.events:
                 name = plane.event_metadata[event.metadata_id].name
                 begin = line.timestamp_ns / 1e6 + event.offset_ps / 1e9
-                spans.append((begin, begin + event.duration_ps / 1e9))
+                spans.append((begin, begin + event.duration_ps / 1e9, name))
                 milliseconds[name] += event.duration_ps / 1e9 / steps
                 times[name] += 1 / steps
-    busy, reached = 0.0, 0.0
-    for begin, end in sorted(spans):
+    busy, reached, before = 0.0, min(spans, default=(0.0,))[0], ""
+    gaps, gap_times = collections.Counter(), collections.Counter()
+    for begin, end, name in sorted(spans):
+        if begin > reached:
+            gap = f"{before[:40]} … {name[:40]}" if begin - reached > _LONG_GAP else "shorter ones"
+            gaps[gap] += (begin - reached) / steps
+            gap_times[gap] += 1 / steps
         busy += max(0.0, end - max(begin, reached))
-        reached = max(reached, end)
-    whole = reached - min((begin for begin, _ in spans), default=0.0)
+        reached, before = max(reached, end), name
+    whole = reached - min((begin for begin, *_ in spans), default=0.0)
     return {
         "busy": busy / whole if whole else 0.0,
         "milliseconds": whole / steps,
         "kernels": [[name, round(ms, 4), round(times[name], 2)] for name, ms in milliseconds.most_common(_MOST)],
+        "launches": round(sum(times.values())),
+        "gaps": [[name, round(ms, 4), round(gap_times[name], 2)] for name, ms in gaps.most_common(_MOST // 3)],
         "copies": {name: round(count, 2) for name, count in times.items() if re.search("memcpy", name, re.IGNORECASE)},
         "lines": sorted({line.name for plane in planes for line in plane.lines})[:20],
     }

@@ -28,13 +28,50 @@ class LayerNormalization(keras.layers.LayerNormalization):
             )
         super().build(input_shape)
 
-    def call(self, inputs):
+    def call(self, inputs, training=None):
         """[..., hidden] -> [..., hidden]."""
         if keras.backend.backend() == "torch":  # has a kernel for it, which Keras calls
             return super().call(inputs)
         x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
-        centred = x - ops.mean(x, axis=-1, keepdims=True)
-        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
         gamma, beta = ops.cast(self.gamma, x.dtype), ops.cast(self.beta, x.dtype)
-        outputs = centred * ops.rsqrt(variance + self.epsilon) * gamma + beta
+        if training and keras.backend.backend() == "tensorflow":
+            outputs = normalized_for_training(x, gamma, beta, self.epsilon)
+        else:
+            centred, scale = _centred(x, self.epsilon)
+            outputs = centred * scale * gamma + beta
         return ops.cast(outputs, self.compute_dtype)
+
+
+def _centred(x, epsilon):
+    """Returns x less its mean, and one over the standard deviation, both of the last axis."""
+    centred = x - ops.mean(x, axis=-1, keepdims=True)
+    return centred, ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon)
+
+
+def normalized_for_training(x, gamma, beta, epsilon):
+    """Returns x normalized, with a gradient of fewer passes over the data than TensorFlow derives; TensorFlow only.
+
+    The derived one follows variance and mean one after the other; here both sums of a row are independent of each
+    other. On one H200 the derived gradients of base's 30 normalizations took 3.3 of a step's 33 ms.
+
+    Args:
+        x: float [..., hidden].
+        gamma, beta: float [hidden].
+        epsilon: float.
+    """
+    import tensorflow as tf
+
+    @tf.custom_gradient
+    def normalized(x, gamma, beta):
+        centred, scale = _centred(x, epsilon)
+
+        def gradient(upstream):
+            unit, inner = centred * scale, upstream * gamma
+            mean, along = (tf.reduce_mean(each, axis=-1, keepdims=True) for each in (inner, inner * unit))
+            rows = [*range(x.shape.rank - 1)]
+            to_gamma, to_beta = tf.reduce_sum(upstream * unit, rows), tf.reduce_sum(upstream, rows)
+            return (inner - mean - unit * along) * scale, to_gamma, to_beta
+
+        return centred * scale * gamma + beta, gradient
+
+    return normalized(x, gamma, beta)

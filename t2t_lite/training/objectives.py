@@ -24,7 +24,7 @@ class Sums(NamedTuple):
     cost: dict
 
 
-def objective_sums(outputs, batch, label_smoothing=0.0):
+def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
     """Returns the Sums of a batch.
 
     Args:
@@ -32,6 +32,7 @@ def objective_sums(outputs, batch, label_smoothing=0.0):
             float [batch, length], with the shape of their feature's ids.
         batch: dict of int ids, 0 is padding or not scored.
         label_smoothing: float, ε in [0, 1), of ids of a vocabulary; classes are not smoothed.
+        keeps_softmax: bool, whether the softmax is kept for the gradient; False: XLA makes it again.
 
     Raises:
         UserError: the outputs lack the targets, or are of a feature that the batch lacks.
@@ -41,7 +42,7 @@ def objective_sums(outputs, batch, label_smoothing=0.0):
     if unknown or "targets" not in logits:
         what = f"{unknown[0]!r}, which is no feature of its batches" if unknown else f"{', '.join(logits) or 'nothing'}"
         raise UserError(f"the model predicts {what}. Expected targets, and others among: {', '.join(batch)}.")
-    each = {f: _loss(logits[f], labels_of(logits[f], batch[f]), label_smoothing) for f in logits}
+    each = {f: _loss(logits[f], labels_of(logits[f], batch[f]), label_smoothing, keeps_softmax) for f in logits}
     return Sums(
         {feature: objective for feature, (objective, _) in each.items()},
         {feature: nats for feature, (_, nats) in each.items()},
@@ -49,14 +50,14 @@ def objective_sums(outputs, batch, label_smoothing=0.0):
     )
 
 
-def _loss(logits, labels, label_smoothing):
+def _loss(logits, labels, label_smoothing, keeps_softmax):
     """Returns (objective, nats) of a feature; both are the squared error of numbers, which have one logit."""
     if logits.shape[-1] == 1:
         error = squared_error(logits, labels)
         return error, tf.stop_gradient(error)
     if logits.shape[-1] is None and label_smoothing:
         raise UserError(f"label_smoothing={label_smoothing}: places in a text are not smoothed. Expected 0.")
-    return cross_entropy(logits, labels, label_smoothing)
+    return cross_entropy(logits, labels, label_smoothing, keeps_softmax)
 
 
 def further_losses(model, features):

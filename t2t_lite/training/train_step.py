@@ -240,7 +240,8 @@ class TrainStep:
         # This includes the gradient, because recompute_grad samples masks again.
         with dropout_seed(index, self.hparams.random_seed, in_xla=self.xla_compile):
             with tf.GradientTape() as tape:
-                sums = objective_sums(self.model(batch, training=True), batch, self.hparams.label_smoothing)
+                outputs = self.model(batch, training=True)
+                sums = objective_sums(outputs, batch, self.hparams.label_smoothing, not self.xla_compile)
                 loss = mean_loss(sums, counts) * scale
             gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
         # The lookup's gradient is sparse, the tied softmax's dense; they can be added and reduced only as dense ones.

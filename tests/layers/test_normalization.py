@@ -32,3 +32,25 @@ def test_layer_normalization_is_keras_own(dtype):
     close = {"atol": 1e-4} if dtype == "float32" else {"atol": 0.05, "rtol": 0.01}
     np.testing.assert_allclose(array(ours(x)).astype("float32"), array(theirs(x)).astype("float32"), **close)
     assert ours(x).dtype == theirs(x).dtype
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's own gradient")
+def test_training_has_the_gradient_that_tensorflow_derives():
+    import tensorflow as tf
+
+    draw = np.random.default_rng(0)
+    x, upstream = (tf.constant(draw.normal(size=(3, 5, 8)) + 1) for _ in range(2))  # float64
+    gamma, beta = (tf.constant(draw.normal(size=8)) for _ in range(2))
+    layer = LayerNormalization(epsilon=1e-3, dtype="float64")
+    layer.build(x.shape)
+    layer.set_weights([gamma, beta])
+    outputs, gradients = [], []
+    for training in (True, False):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            outputs.append(layer(x, training=training))
+            loss = tf.reduce_sum(outputs[-1] * upstream)
+        gradients.append(tape.gradient(loss, [x, *layer.trainable_variables]))
+    np.testing.assert_array_equal(*outputs)
+    for ours, derived in zip(*gradients, strict=True):
+        np.testing.assert_allclose(ours, derived, atol=1e-12)

@@ -20,12 +20,13 @@ def by_definition(logits, smoothing):
     return tf.reduce_sum((-tf.reduce_sum(q * log_p, -1) - entropy) * (TARGETS != 0))
 
 
+@pytest.mark.parametrize("keeps_softmax", [True, False])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.4])
-def test_equals_the_definition_and_its_gradient(smoothing):
+def test_equals_the_definition_and_its_gradient(smoothing, keeps_softmax):
     logits = tf.constant(LOGITS)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(logits)
-        objective, _ = cross_entropy(logits, tf.constant(TARGETS), smoothing)
+        objective, _ = cross_entropy(logits, tf.constant(TARGETS), smoothing, keeps_softmax)
         expected = by_definition(logits, smoothing)
     np.testing.assert_allclose(objective, expected, rtol=1e-5)
     np.testing.assert_allclose(tape.gradient(objective, logits), tape.gradient(expected, logits), atol=1e-6)
@@ -53,6 +54,7 @@ def test_padding_weighs_nothing():
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
-def test_large_logits_do_not_overflow():
-    objective, nats = cross_entropy(tf.constant(LOGITS * 1e4), tf.constant(TARGETS), 0.1)
+@pytest.mark.parametrize("keeps_softmax", [True, False])
+def test_large_logits_do_not_overflow(keeps_softmax):
+    objective, nats = cross_entropy(tf.constant(LOGITS * 1e4), tf.constant(TARGETS), 0.1, keeps_softmax)
     assert np.isfinite(objective) and np.isfinite(nats)
