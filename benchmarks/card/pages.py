@@ -9,9 +9,13 @@ from benchmarks.harness import record, report
 
 TITLE = "First contact with a GPU"
 LABELS = {
-    "ours": "t2t_lite", "peer": "PyTorch, Hugging Face", "deterministic": "t2t_lite, deterministic",
-    "no_command_buffers": "t2t_lite, no command buffers", "uncompiled": "t2t_lite, without XLA", "jax": "t2t_lite's layers, jax.jit",
-}  # fmt: skip
+    "ours": "t2t_lite",
+    "peer": "PyTorch, Hugging Face",
+    "deterministic": "t2t_lite, deterministic",
+    "no_command_buffers": "t2t_lite, no command buffers",
+    "uncompiled": "t2t_lite, without XLA",
+    "jax": "t2t_lite's layers, jax.jit",
+}
 _KERNELS = 25  # on the page; all that were read are in result.json's neighbour
 
 
