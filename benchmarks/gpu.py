@@ -18,9 +18,9 @@ turns on the card one at a time. A batch of training is rows of 32 ids per side 
 """
 
 import argparse
-import datetime
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -29,7 +29,7 @@ import time
 
 from benchmarks.card import cases, pages
 from benchmarks.card.talk import Side
-from benchmarks.harness import record
+from benchmarks.harness import record, report
 
 SECTIONS = "works", "train", "translate", "big", "generate", "gpt2", "variants", "jax", "more"
 _WARM, _TURN = 240, 120  # seconds that a side may take
@@ -64,14 +64,14 @@ class Card:
     def side(self, name, module="benchmarks.card.ours", **environment):
         """Starts a process."""
         self.number += 1
-        environment |= {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+        environment = {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_FORCE_GPU_ALLOW_GROWTH": "true", **environment}
         environment |= {"CUDA_VISIBLE_DEVICES": "-1"} if self.flags.cpu else {}
         return Side(module, os.path.join(self.folder, f"{name}{self.number}.log"), environment)
 
     def run(self):
-        """Runs the sections; returns whether everything that was tried worked."""
+        """Runs the sections; returns the exit status: 2 without a card, 1 where a check failed."""
         if not self.find_card():
-            return False
+            return 2
         try:
             if "train" in self.flags.sections:
                 self.warming = self.warmed(cases.waves("train", self.flags.cpu)[0])  # while the checks run
@@ -90,11 +90,12 @@ class Card:
             if self.warming:
                 self.end(self.warming[1])
             self.page.write(time.monotonic() - self.started)
-        return self.page.is_right
+        print(self.flags.out)
+        return 0 if self.page.is_right else 1
 
     def find_card(self):
         """Asks TensorFlow and PyTorch what they see; returns whether there is a card, or none is needed."""
-        pair = self.new_pair()
+        pair = self.new_pair(TF_CPP_MIN_LOG_LEVEL="0")  # its log says why a card cannot be used
         for side in pair.values():
             side.ask("hello")
         found = {name: side.answer(_WARM) for name, side in pair.items()}
@@ -103,10 +104,10 @@ class Card:
             print(f"gpu: t2t_lite does not start: {found['ours']['error']}", file=sys.stderr)
             return False
         if found["ours"]["card"] is None and not self.flags.cpu:
-            reason = pages.first_match(pair["ours"].log, "dlopen|cuda|CUDA") or "it says no more"
+            reason = pages.first_match(pair["ours"].log, "dlopen|cuInit|cuda drivers") or "it does not say why"
             print(
-                f"gpu: TensorFlow sees no GPU: {reason}. Expected a card that nvidia-smi lists, and pip install "
-                "'.[cuda]'; --cpu tries every section on the CPU.", file=sys.stderr,
+                f"gpu: TensorFlow sees no GPU: {reason.rstrip('.')}. Expected a card that nvidia-smi lists, and "
+                "pip install '.[cuda]'; --cpu tries every section on the CPU.", file=sys.stderr,
             )  # fmt: skip
             return False
         if "error" in found["peer"]:
@@ -117,10 +118,10 @@ class Card:
         self.say(json.dumps(found))
         return True
 
-    def new_pair(self):
+    def new_pair(self, **environment):
         """Starts the processes of both sides."""
         modules = {"ours": "benchmarks.card.ours"} | ({"peer": "benchmarks.card.peers"} if self.has_peer else {})
-        return {name: self.side(name, module) for name, module in modules.items()}
+        return {name: self.side(name, module, **environment) for name, module in modules.items()}
 
     def warmed(self, wave):
         """Starts processes for the cases of a wave, and has them made warm; returns (wave, their pairs)."""
@@ -190,7 +191,7 @@ class Card:
         self.say(f"{prefix}{case.title}: {json.dumps(said)}")
         for name, one in said.items():
             if "error" in one:
-                self.page.leave_out(f"{prefix}{case.title}, {name}", one["error"])
+                self.page.leave_out(f"{prefix}{case.title}, {name}", one["error"] + self.what_fits(case, one))
         turns = {name: [] for name, one in said.items() if "error" not in one}
         for _ in range(_ROUNDS):
             for name in [*turns]:
@@ -205,6 +206,16 @@ class Card:
             self.page.add_case(case, turns, said, cases.peak_flops(self.card, case.dtype), prefix)
             medians = {name: statistics.median(one["seconds"] for one in found) for name, found in turns.items()}
             self.say(f"{case.title}: seconds per turn {json.dumps(medians)}")
+
+    def what_fits(self, case, said):
+        """Returns the size that would fit, where a side said how much memory a case needs; or ""."""
+        if "needs_gb" not in said:
+            return ""
+        memory = re.search(r"(\d+) MiB", self.page.result.machine["driver"])
+        has = int(memory[1]) * 2**20 / 1e9 if memory else 0.0
+        rows = int(case.rows * max(0.0, has - said["fixed_gb"]) / max(said["needs_gb"] - said["fixed_gb"], 1e-9))
+        fits = f"{rows:,} rows would fit" if 0 < rows < case.rows else "it may fit where nothing else uses the card"
+        return f"; it needs about {said['needs_gb']:.1f} GB, and this card has {has:.1f}: {fits}"
 
     def look_inside(self, side, case):
         """Asks for the kernels of a warm case, and where its operations ran."""
@@ -275,13 +286,8 @@ def main(argv=None):
         print(f"gpu: --sections: {', '.join(sorted(unknown))}: unknown. Expected some of {', '.join(SECTIONS)}.",
               file=sys.stderr)  # fmt: skip
         return 2
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    default = record.REPOSITORY / "bench" / "gpu" if flags.cpu else record.RESULTS / f"gpu_{today}"
-    flags.out = flags.out or str(default)
-    card = Card(flags)
-    is_right = card.run()
-    print(flags.out)
-    return 0 if is_right else 1
+    flags.out = flags.out or (str(record.REPOSITORY / "bench" / "gpu") if flags.cpu else report.new_folder("gpu"))
+    return Card(flags).run()
 
 
 if __name__ == "__main__":

@@ -117,6 +117,15 @@ class TrainingWork:
         seconds = time.perf_counter() - started
         return {"compile_seconds": round(seconds, 2), "loss": self.take(3), "flops": self.flops}
 
+    def needs(self):
+        """Returns how much memory a step needs, as --describe estimates it, and what of it does not grow with rows."""
+        from t2t_lite.models.cost import training_memory
+
+        lengths = dict.fromkeys(features_of(self.case), self.case.length)
+        parts = training_memory(self.step.model, self.step.hparams, lengths)
+        fixed = sum(parts[name] for name in ("weights", "gradients", "optimizer"))
+        return {"needs_gb": sum(parts.values()) / 1e9, "fixed_gb": fixed / 1e9}
+
     def take(self, steps):
         """Takes steps; returns the loss of the last, in nats per target token."""
         for _ in range(steps):
@@ -189,6 +198,10 @@ class SearchWork:
         done = {"sentences": self.case.batch}
         return done if self.case.work == "translate" else {**done, "tokens": self.case.batch * self.case.new}
 
+    def needs(self):
+        """Nothing is estimated."""
+        return {}
+
     def end(self):
         """Nothing has to be ended."""
 
@@ -243,7 +256,13 @@ class Ours:
         self.drop()
         case, started = from_json(case), time.perf_counter()
         self.work = (TrainingWork if case.work == "train" else SearchWork)(case, xla_compile)
-        said, self.placed = profile.placement(self.work.warm)
+        import tensorflow as tf
+
+        try:
+            said, self.placed = profile.placement(self.work.warm)
+        except tf.errors.ResourceExhaustedError as error:
+            words = next((line for line in error.message.splitlines() if "memory" in line), "out of memory")
+            return {"error": words.rstrip("."), **self.work.needs()}
         if name := card():
             import tensorflow as tf
 

@@ -5,7 +5,7 @@ import os
 import pathlib
 import re
 
-from benchmarks.harness import record, report
+from benchmarks.harness import plot, record, report
 
 TITLE = "First contact with a GPU"
 LABELS = {
@@ -106,6 +106,8 @@ class Page:
             return
         (folder / record.FILE).write_text(self.result.to_json(), "utf-8")
         (folder / "README.md").write_text(report.page(self.result), "utf-8")
+        if picture := plot.draw(self.result):
+            (folder / "plot.png").write_bytes(picture)
 
     def _checks(self):
         if not self.checks:
@@ -120,6 +122,9 @@ class Page:
             rows = [f"| `{name[:90]}` | {ms:.3f} | {times:g} |" for name, ms, times in found["kernels"][:_KERNELS]]
             copies = ", ".join(f"{name} {count:g}" for name, count in found["copies"].items()) or "none"
             head = f"{found['milliseconds']:.2f} ms per step, a kernel runs in {found['busy']:.1%} of it."
+            if gaps := found.get("gaps"):
+                longest = ", ".join(f"{name}: {ms:.2f} ms" for name, ms, _ in gaps[:3])
+                head += f" {found['launches']:,} launches; the longest gaps per step: {longest}."
             yield "\n".join([
                 f"## {title[0].upper()}{title[1:]}", "", f"{head} Copies per step: {copies}.", "",
                 "| kernel | ms per step | times |", "|---|--:|--:|", *rows,

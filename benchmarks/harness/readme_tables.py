@@ -7,13 +7,18 @@ from t2t_lite.errors import UserError
 
 # The rows of the table of speed: benchmark, case, side, what is measured, beside what.
 SPEED_ROWS = (
-    ("training", "base, float32", "torch", "training, float32", "PyTorch `nn.Transformer`"),
+    ("training", "base, float32", "torch", "training", "PyTorch `nn.Transformer`"),
     ("training", "base, float32", "marian", "", "Hugging Face Marian"),
     ("decoding", "base, batch 32", "hf", "beam 4, batch 32", "Hugging Face `generate`"),
-    ("decoding", "base, batch 32", "ct2", "", "CTranslate2, float32, one batch at a time (its default)"),
-    ("decoding", "base, batch 32", "ct2_async", "", "CTranslate2, float32, two batches at a time, as t2t_lite"),
+    ("decoding", "base, batch 32", "ct2", "", "CTranslate2, one batch at a time (its default)"),
+    ("decoding", "base, batch 32", "ct2_async", "", "CTranslate2, two batches at a time, as t2t_lite"),
 )
-_FIGURE = "tokens_per_second"
+_FIGURES = "tokens_per_second", "sentences_per_second"
+# The same on a card, by the row: case and side of the benchmark "gpu".
+_ON_A_CARD = {
+    SPEED_ROWS[0][:3]: ("gpu", "train base, 782 x 32 tokens, bfloat16", "peer"),
+    SPEED_ROWS[2][:3]: ("gpu", "beam 4 of base, batch 32, bfloat16", "peer"),
+}
 
 
 def with_tables(text, results):
@@ -48,23 +53,31 @@ def quality_table(results):
 
 
 def speed_table(results):
-    """Returns the table of speed: how many times as fast as its peers t2t_lite is, one column per kind of processor."""
+    """Returns the table of speed: how many times as fast as its peers t2t_lite is, a column per processor and card."""
     newest = {}
     for path, result in results:
         for measurement in result.measurements:
-            if measurement["figure"] == _FIGURE:
+            if measurement["figure"] in _FIGURES:
                 for side, ratio in measurement["ratios"].items():
                     key = result.name, measurement["case"], side
-                    newest.setdefault(key, {}).setdefault(record.cpu_name(result), (path.name, ratio["median"]))
-    cpus = sorted({cpu for row in SPEED_ROWS for cpu in newest.get(row[:3], {})})
+                    newest.setdefault(key, {}).setdefault(_hardware(result), (path.name, ratio["median"]))
+    found = {row[:3]: {**newest.get(row[:3], {}), **newest.get(_ON_A_CARD.get(row[:3]), {})} for row in SPEED_ROWS}
+    hardware = sorted({name for own in found.values() for name in own}, key=lambda name: (" cores" not in name, name))
     lines = [
-        f"| speed of t2t_lite relative to a peer, base model, 2 CPU cores | peer | {' | '.join(cpus)} |",
-        f"|---|---|{'--:|' * len(cpus)}",
+        f"| speed of t2t_lite relative to a peer, base model | peer | {' | '.join(hardware)} |",
+        f"|---|---|{'--:|' * len(hardware)}",
     ]
     for *key, text, beside in SPEED_ROWS:
-        found = newest.get(tuple(key), {})
-        if found and text:
-            text = f"[{text}](benchmarks/results/{next(iter(found.values()))[0]})"
-        cells = [f"{found[cpu][1]:.2f}" if cpu in found else "" for cpu in cpus]
+        own = found[tuple(key)]
+        if own and text:
+            text = f"[{text}](benchmarks/results/{next(iter(own.values()))[0]})"
+        cells = [f"{own[name][1]:.2f}" if name in own else "" for name in hardware]
         lines.append(f"| {text} | {beside} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _hardware(result):
+    """Returns the heading of a column: processor, or card with the result's page."""
+    if card := result.machine.get("card"):
+        return f"[{card}](benchmarks/results/gpu_{result.date}), bfloat16"
+    return f"{result.machine['cores']} cores {record.cpu_name(result)}, float32"

@@ -169,8 +169,13 @@ def new_result(name, title, labels, argv=None):
     """Returns an empty Result of this program's command, on this machine, at this commit."""
     return Result(
         name, title, command_line(sys.orig_argv if argv is None else argv), commit(),
-        datetime.datetime.now(datetime.UTC).date().isoformat(), machine(), versions(), dict(labels),
+        today(), machine(), versions(), dict(labels),
     )  # fmt: skip
+
+
+def today():
+    """Returns the date, YYYY-MM-DD, of UTC."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def read_result(path):

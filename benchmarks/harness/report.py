@@ -43,10 +43,15 @@ def write_result(result, folder=record.RESULTS):
         for name, content in contents.items():
             pathlib.Path(path, name).write_bytes(content)
 
-    stem, number = f"{result.name}_{result.date}", 1
+    return write_folder(new_folder(result.name, folder, result.date), write)
+
+
+def new_folder(name, folder=record.RESULTS, date=None):
+    """Returns the path of a new result's folder, which is not there yet; `date` is today's unless given."""
+    stem, number = f"{name}_{date or record.today()}", 1
     while os.path.exists(path := os.path.join(folder, stem if number == 1 else f"{stem}_{number}")):
         number += 1
-    return write_folder(path, write)
+    return path
 
 
 def write_index(folder=record.RESULTS, readme=README):
@@ -120,6 +125,8 @@ def _facts(result):
     where = f"{m['cores']} cores" + ("" if m["cpu"] == "unknown" else f" of {m['cpu']}")
     if "memory_gb" in m:
         where += f", {m['memory_gb']} GB"
+    if "card" in m:
+        where += f", {m['card']} (driver, memory, clock: {m['driver']})"
     if "load" in m:
         where += f", load {m['load']:g} at the start"
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())

@@ -48,7 +48,7 @@ def test_the_index_has_the_newest_of_each_processor_and_lists_the_others(tmp_pat
 
 def readme_of(results):
     scores = "| data | model |\n|---|---|\n| old | 1 |\n"
-    speed = "| speed of t2t_lite relative to a peer, base model, 2 CPU cores | peer |\n|---|\n| old |\n"
+    speed = "| speed of t2t_lite relative to a peer, base model | peer |\n|---|\n| old |\n"
     text = f"# A\n\n{scores}\nText.\n\n{speed}"
     return readme_tables.with_tables(text + "\nEnd.\n", results)
 
@@ -60,12 +60,15 @@ def test_readme_s_tables_are_those_of_the_newest_results():
     slower.add("base, float32", "tokens_per_second", {"ours": [300], "torch": [300]})
     quality = {"data": "Corpus", "part": "test", "model": "tiny", "time": "1 min", "score": "BLEU 12.3"}
     score = record.Result("corpus", "A", "make", machine={"cpu": "AMD EPYC", "cores": 8}, quality=quality)
-    found = readme_of(
-        [(pathlib.Path(name), one) for name, one in (("new", speed), ("old", slower), ("corpus_1", score))]
-    )
+    card = {"cpu": "Intel Xeon", "cores": 16, "card": "NVIDIA H100", "driver": "580"}
+    gpu = record.Result("gpu", "A", "make", date="2026-01-02", machine=card)
+    gpu.add("train base, 782 x 32 tokens, bfloat16", "tokens_per_second", {"ours": [900], "peer": [600]})
+    every = ("new", speed), ("old", slower), ("corpus_1", score), ("gpu_2026-01-02", gpu)
+    found = readme_of([(pathlib.Path(name), one) for name, one in every])
+    assert "| 2 cores AMD EPYC, float32 | [NVIDIA H100](benchmarks/results/gpu_2026-01-02), bfloat16 |" in found
     assert "| [Corpus](benchmarks/results/corpus_1) test | tiny | 8 CPU cores | 1 min | BLEU 12.3 |\n\nText." in found
-    assert "| [training, float32](benchmarks/results/new) | PyTorch `nn.Transformer` | 1.50 |" in found
-    assert "| Hugging Face Marian | 3.00 |" in found
+    assert "| [training](benchmarks/results/new) | PyTorch `nn.Transformer` | 1.50 | 1.50 |" in found
+    assert "| Hugging Face Marian | 3.00 |  |" in found
     assert "old" not in found and found.endswith("\n\nEnd.\n")
 
 
