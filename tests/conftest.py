@@ -1,8 +1,11 @@
 """What all tests share: a quiet backend on the CPU; of TensorFlow, eight logical devices for tests of distribution."""
 
+import collections
 import gc
 import os
+import resource
 import sys
+import time
 
 import pytest
 
@@ -49,6 +52,49 @@ def pytest_collection_modifyitems(items):
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")}
     runs = ("tests/training/", "tests/integration/")
     items.sort(key=lambda item: (item.path not in slow, not item.nodeid.startswith(runs)))
+
+
+def _cpu_seconds():
+    """Returns the CPU time of this process, and of the processes that it has started and that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Notes the CPU time since the report before: of set-up, of the test, or of tear-down."""
+    report, now = (yield), _cpu_seconds()
+    report.user_properties.append(("cpu_seconds", now - _LAST_REPORT[0]))
+    _LAST_REPORT[0] = now
+    return report
+
+
+_LAST_REPORT = [0.0]
+
+
+def pytest_runtest_logstart():
+    """What is between two tests is neither's."""
+    _LAST_REPORT[0] = _cpu_seconds()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Says which files took the most CPU time; a fixture that several share counts where it was made."""
+    files, every = collections.Counter(), {}
+    for report in (report for reports in terminalreporter.stats.values() for report in reports):
+        for name, seconds in getattr(report, "user_properties", ()):
+            if name == "cpu_seconds":
+                files[report.nodeid.partition("::")[0]] += seconds
+                every[report.nodeid, report.when] = seconds
+    if path := os.environ.get("T2T_TEST_SECONDS"):
+        with open(path, "w") as file:
+            file.writelines(f"{seconds:.3f}\t{when}\t{node}\n" for (node, when), seconds in every.items())
+    if sum(files.values()) > _WORTH_SAYING:
+        terminalreporter.section(f"CPU time: {sum(files.values()):,.0f} s, of which the ten dearest files took")
+        for path, seconds in files.most_common(10):
+            terminalreporter.write_line(f"{seconds:7.1f} s  {path}")
+
+
+_WORTH_SAYING = 60  # seconds; less than that is nobody's trouble
 
 
 @pytest.fixture(autouse=True)
