@@ -47,8 +47,16 @@ def pytest_collection_finish():
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
+@pytest.hookimpl(tryfirst=True)  # before cases are left out by their marks
 def pytest_collection_modifyitems(items):
-    """The dearest files first, so that two processes end together: those of whole runs, and those with slow tests."""
+    """Marks the cases that `few` leaves to make test-all, then sorts files: the dearest first, to end together.
+
+    These are files of whole runs, and those with slow tests.
+    """
+    for item in items:
+        few = item.get_closest_marker("few")
+        if few and not set(few.args) & set(item.callspec.id.split("-")):
+            item.add_marker(pytest.mark.long)
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")}
     runs = ("tests/training/", "tests/integration/")
     items.sort(key=lambda item: (item.path not in slow, not item.nodeid.startswith(runs)))

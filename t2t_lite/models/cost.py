@@ -116,8 +116,8 @@ def training_memory(model, hparams, lengths):
                     mask
                   feed-forward, per position: a · d_ff; 4 of them for gelu, swish and swiglu; one more with dropout, and
                     the mask
-                  residual connection, per position: (8 + a) d for its normalization, and the mask
-                  a final normalization: (8 + a) d; a sum of embedding and position: a · d, and the mask
+                  residual connection, per position: (4 + a) d for its normalization, and the mask
+                  a final normalization: (4 + a) d; a sum of embedding and position: a · d, and the mask
                 with recompute_grad: a · d per layer, for what goes into it, and one whole layer
     logits      12 bytes for each predicted token and id: the logits, their softmax, their gradient
 
@@ -143,7 +143,7 @@ def training_memory(model, hparams, lengths):
         if isinstance(layer, Dropout):  # of embeddings and positions
             kept += hidden_size * (compute + (layer.rate > 0))
         elif isinstance(layer, LayerNormalization):
-            kept += (8 + compute) * hidden_size
+            kept += (4 + compute) * hidden_size
     return {
         "weights": weights * (4 if compute == 4 else 6),
         "gradients": 4 * (weights * (2 if hparams.gradient_accumulation_steps > 1 else 1) + embedding),
@@ -171,7 +171,7 @@ def _layer_memory(layer, hidden_size, length, memory_length, compute):
     kept, cross = 0, _cross_attention(layer)
     for part in layer._flatten_layers():
         if isinstance(part, Residual):
-            kept += (8 + compute + (part.dropout_rate > 0)) * hidden_size
+            kept += (4 + compute + (part.dropout_rate > 0)) * hidden_size
         elif isinstance(part, FeedForward):
             inner = 1 if part.activation == "relu" else 4
             dropped = part.dropout_rate > 0
