@@ -40,6 +40,11 @@ OPTIONS = {
 }
 
 
+# Of properties that hardly depend on the options, make test tries these, make test-all every one. Cached steps and
+# padding are tried with all.
+few = pytest.mark.few("paper", "untied_two_vocabularies", "relative_values", "rotary", "restricted")
+
+
 def example(rng, target_vocab=VOCAB):
     inputs, targets = rng.integers(3, VOCAB, (3, 7)), rng.integers(3, target_vocab, (3, 6))
     inputs[1, 4:] = 0
@@ -68,6 +73,7 @@ def test_parameters_of_the_paper(name, expected):
     assert sum(int(np.prod(w.shape)) for w in model.trainable_weights) == expected
 
 
+@few
 @pytest.mark.slow
 def test_later_targets_change_no_earlier_logit(model, rng):
     inputs, targets = example(rng)
@@ -132,6 +138,7 @@ def test_without_positions_the_encoder_is_equivariant(rng):
     np.testing.assert_allclose(permuted, hidden[:, order], atol=1e-5)
 
 
+@few
 @pytest.mark.slow
 def test_saved_and_loaded_without_custom_objects(model, tmp_path, rng):
     inputs, targets = example(rng)
@@ -141,6 +148,7 @@ def test_saved_and_loaded_without_custom_objects(model, tmp_path, rng):
     np.testing.assert_array_equal(logits_of(loaded, inputs, targets), expected)
 
 
+@few
 def test_attention_weights_of_every_layer_and_head(model, rng):
     inputs, targets = example(rng)
     weights = model.attention_weights({"inputs": inputs, "targets": targets})
@@ -152,6 +160,7 @@ def test_attention_weights_of_every_layer_and_head(model, rng):
         assert w[1, :, :, 4:].max() < 1e-6  # padding is not seen
 
 
+@few
 def test_gradient_reaches_every_weight(model, rng):
     inputs, targets = example(rng)
     check_gradients(lambda: model({"inputs": inputs, "targets": targets}, training=True), model.trainable_weights)
