@@ -6,7 +6,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.layers import LayerMix, LSTMStack, TokenEmbedding
+from t2t_lite.layers import LayerMix, LSTMStack, TokenEmbedding, dropout_seed
 from t2t_lite.models import LSTMLanguageModel
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.equations import array
@@ -66,6 +66,16 @@ def test_states_are_those_of_the_equations_read_from_both_ends(model):
     np.testing.assert_array_equal(array(found["hidden"]), array(found["states"][-1]))
 
 
+def test_in_training_each_layer_reads_dropped_inputs_and_adds_them_whole(model):
+    stack, inputs = model.forward_stack, np.random.default_rng(2).normal(size=(1, 5, SIZE)).astype("float32")
+    with dropout_seed(7):  # the same masks at each call
+        first, second = (array(states) for states in stack(inputs, training=True))
+        dropped = [array(drop(x, training=True)) for drop, x in zip(stack.dropouts, (inputs, first), strict=True)]
+    assert all(0 < (x == 0).mean() < 1 for x in dropped)
+    np.testing.assert_allclose(first[0], lstm(stack.layers[0], dropped[0][0]), atol=1e-5)
+    np.testing.assert_allclose(second[0], lstm(stack.layers[1], dropped[1][0]) + first[0], atol=1e-5)
+
+
 def nats(model, states, labels):
     """Of each label the negative log-probability by the tied softmax."""
     logits = states @ array(model.embedding.embeddings).T
@@ -108,6 +118,23 @@ def test_a_head_reads_the_mix_of_all_layers_whatever_the_padding(head, shape):
     assert not np.allclose(mixed[:, : before.shape[1]], before)
     model.forward_stack.layers[0].weights[0].assign(np.zeros(model.forward_stack.layers[0].weights[0].shape))
     np.testing.assert_allclose(array(model({"inputs": wide, "targets": targets})), mixed, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options, parts",
+    [
+        ({}, set()),
+        ({"tie_embeddings": False}, {"softmax_embedding"}),
+        ({"head": "tag", "target_vocab_size": 4}, {"mix", "class_head"}),
+    ],
+    ids=["tied softmax", "softmax", "tag"],
+)
+def test_the_weights_of_a_head_are_those_that_read_the_states(options, parts):
+    model = LSTMLanguageModel(VOCAB, num_layers=1, hidden_size=SIZE, **options)
+    model.build()
+    of_part = {weight.path: weight.path.split("/")[1] for weight in model.weights}
+    assert parts <= {*of_part.values()}
+    assert {weight.path for weight in model.head_weights()} == {path for path in of_part if of_part[path] in parts}
 
 
 def test_the_mix_is_elmos():

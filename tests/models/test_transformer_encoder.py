@@ -165,6 +165,25 @@ def test_ids_of_another_segment_match():
     assert any(weight is table for weight in model.head_weights()), "it may be new where weights are taken over"
 
 
+def test_the_weights_of_a_head_are_those_that_another_task_may_lack(model, head):
+    paths = {weight.path.split("/", 1)[1] for weight in model.weights}
+    named = ("ids_head/", "class_head/", "span_head/", "sentence_head/", "match_embedding/", "embedding/bias")
+    of_head = {path for path in paths if path.startswith(named)}
+    assert {weight.path.split("/", 1)[1] for weight in model.head_weights()} == of_head != set()
+    assert {path.split("/")[0] for path in of_head} == {
+        "masked_lm": {"ids_head", "sentence_head", "embedding"}, "class": {"class_head", "match_embedding"},
+        "tag": {"class_head"}, "real": {"class_head"}, "span": {"span_head"},
+    }[head]  # fmt: skip
+
+
+def test_the_longest_row_fills_the_table_of_positions():
+    model, positions = TransformerEncoder(**SMALL), SMALL["max_position"]
+    ids = np.full((1, positions), 5, "int32")
+    assert model.encode(ids[:, : model.max_length])["hidden"].shape[1] == positions
+    with pytest.raises(ValueError, match=f"A sequence of {positions + 1} positions is longer than the learned table"):
+        model.encode(ids[:, : model.max_length + 1])
+
+
 def test_a_saved_model_gives_the_same(model, head, tmp_path):
     model.save(tmp_path / "m.keras")
     loaded = keras.saving.load_model(tmp_path / "m.keras")
