@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.data.problem import Problem
+from t2t_lite.decoding.hidden_states import features_of
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
 from t2t_lite.tasks import TASKS
@@ -108,6 +109,42 @@ def test_a_number_lies_in_the_range_of_the_labels():
     encoders = {"inputs": TextEncoder(50), "targets": RealEncoder(-1, 3)}
     found = Predictor(halves, encoders, Texts("regression")).predict(["7", "17"])
     assert [one.value for one in found] == pytest.approx([-1 + 4 * 10 / 20, -1 + 4 * 20 / 20])
+
+
+class States:
+    """The hidden states of layer n are n everywhere, the embeddings' 0; the final norm makes them tenfold."""
+
+    def __init__(self, num_layers):
+        self.config = {"num_layers": num_layers}
+
+    def encode(self, ids, return_hidden_states):
+        mask = tf.pad(ids != 0, [[0, 0], [1, 0]], constant_values=True)
+        states = [float(n) * tf.ones_like(mask, tf.float32)[..., None] for n in range(1 + self.config["num_layers"])]
+        return {"hidden": 10 * states[-1], "mask": mask, "states": states}
+
+
+@pytest.mark.parametrize(
+    "num_layers, layers, values",
+    [
+        (3, "first", [0]),
+        (3, "last", [30]),
+        (3, "second_to_last", [2]),
+        (3, "last_four", [1, 2, 30]),
+        (6, "last_four", [3, 4, 5, 60]),
+        (3, "all", [1, 2, 30]),
+        (3, [3, 0], [30, 0]),
+    ],
+)
+def test_words_name_layers_of_which_the_last_has_the_final_norm(num_layers, layers, values):
+    found = features_of(States(num_layers), layers, "concat")(tf.constant([[5, 1, 0]]))
+    assert found.numpy().tolist() == [[values, values, values, [0] * len(values)]]
+
+
+def test_each_join_of_the_same_layers_has_its_own_features():
+    made = predictor(States(3))
+    for join, values in (("concat", [1, 2]), ("sum", [3]), ("concat", [1, 2])):
+        (found,) = made.features(["7"], layers=[1, 2], join=join)
+        assert found.tolist() == [values] * 3  # the first position, the piece and its end
 
 
 def parities(batch, training):
