@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.decoding.scoring import TargetScore, token_log_probs
+from t2t_lite.decoding.scoring import GivenTargets, TargetScore, token_log_probs
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from tests.decoding.scripted import PlainModel, ScriptedModel
@@ -35,6 +35,15 @@ def test_log_probabilities_by_definition():
             expected = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
             np.testing.assert_allclose(found, expected[range(len(target)), target], atol=1e-5)
     assert traces == [False]  # one trace for all shapes
+
+
+@pytest.mark.parametrize("lengths, batches", [([(6, 2), (4, 1)], [2]), ([(6, 2), (4, 3)], [1, 1])])
+def test_no_batch_is_wider_than_the_longest_row(lengths, batches):
+    """The longest source of a batch and its longest target stand in one row; here eight ids have room."""
+    done, pairs = [], [([5] * source, [5] * target) for source, target in lengths]
+    widths = GivenTargets(lambda sources, targets: 0 * targets + tf.shape(sources)[1] + tf.shape(targets)[1], 8)
+    found = widths(*zip(*pairs, strict=True), on_progress=done.append)
+    assert done == batches and max(width.max() for width in found) <= 8
 
 
 @pytest.mark.slow

@@ -94,6 +94,18 @@ def test_each_part_of_a_context_counts_in_its_best_window(encoder):
     assert all(one.text and one.text == one.text.strip() for one in found.hypotheses)
 
 
+@pytest.mark.parametrize("pieces, is_answer", [(30, True), (31, False)])
+def test_an_answer_has_thirty_pieces_at_most(pieces, is_answer):
+    """As in BERT's run_squad.py."""
+    context = " ".join(["40", *["7"] * (pieces - 2), "41"])
+    made = predictor(sure)
+    (found,) = made.predict([("1", context)])
+    assert (found.text == context) == is_answer
+    inputs = tf.constant(made.read(("1", context)).rows)
+    first, last = best_spans(sure({"inputs": inputs}, training=False), inputs)[0].numpy()
+    assert (last - first == pieces - 1) == is_answer
+
+
 def test_a_longer_part_than_answers_have_is_none():
     context = "40 " + " ".join(["7"] * 30) + " 41"
     (found,) = predictor(sure).predict([("1", context)])

@@ -54,6 +54,17 @@ def test_what_is_forbidden_and_penalized_is_hugging_faces(beam, compile, continu
     assert changed >= 4, "not a test otherwise"
 
 
+def test_a_prompts_ids_are_penalized():
+    model, source = ScriptedModel(vocab_size=12, spread=1.0, end_bias=-4.0), SOURCES[0]
+    searcher = Searcher(model, lambda length, options: 6, continues_inputs=True)
+    ((found,),) = searcher.search([source], SearchOptions(beam_size=1, compile=False, repetition_penalty=1.5))
+    (_, ids, _), (_, of_outputs, _) = (
+        numpy_search(model, source, 6, 1, 0.6, change=rules_of(source, 0, 1.5, continues))[0]
+        for continues in (True, False)
+    )
+    assert found.all_ids == ids != of_outputs
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("ngram_size, penalty", RULES)
 def test_samples_are_of_what_is_left_and_scored_by_the_model_itself(ngram_size, penalty):
