@@ -145,6 +145,16 @@ def test_what_an_override_may_not_return(data_dir, kind):
         next(iter(batching.evaluation_batches(Wrong(), HPARAMS, paths, Wrong().feature_encoders(data_dir))))
 
 
+def test_fit_checks_the_ids_of_the_dev_set_too(data_dir):
+    class Wrong(Plain):
+        def preprocess_example(self, example, mode, hparams):
+            return {**example, "inputs": tf.constant([70], tf.int64)}
+
+    words = r"an id is outside the vocabulary of 60 \(inputs\)"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        next(iter(fit("dev")(Wrong(), data_dir)))
+
+
 STATEFUL = {
     "RandomUniform": lambda ids: tf.where(tf.random.uniform([1]) < 0.5, ids, 3),
     "RngReadAndSkip": lambda ids: ids + tf.random.get_global_generator().uniform([], 0, 2, tf.int64),

@@ -78,6 +78,14 @@ def test_the_longer_text_of_a_pair_is_cut_first(lengths, longest):
     assert found == expected
 
 
+def test_what_a_model_sees_is_cut_to_the_longest_row():
+    example = {"inputs": tf.constant([*range(5, 25), 1], tf.int64), "targets": tf.constant([2], tf.int64)}
+    hparams = registry.hparams("bert_tiny").parse("max_length=16")
+    for mode in ("train", "eval", "infer"):
+        found = registry.problem("classify_own").preprocess_example(example, mode, hparams)
+        assert (found["inputs"].numpy().tolist(), found["targets"].numpy().tolist()) == ([*range(5, 20), 1], [2])
+
+
 @pytest.mark.slow
 def test_rows_are_cut_to_what_the_model_reads(tmp_path):
     content = SINGLE.replace("is here", "is here " * 40)

@@ -11,7 +11,7 @@ from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
 from t2t_lite.data.text_problems.span_problem import windows
 from t2t_lite.data.text_problems.text_tag_problem import cut_words
 from t2t_lite.errors import UserError
-from t2t_lite.text.vocabulary import ByteTextEncoder
+from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 from tests.data.stored import read_examples
 from tests.problems.test_classify_own import files_of, generated, parts_of
 
@@ -178,6 +178,12 @@ def test_windows_hold_the_whole_context_and_every_answer(length):
                 ids = window.ids[first - 1 : last]
                 assert ByteTextEncoder().decode(ids) == context[start:end]
                 assert window.spans[first - 1 - window.before][0] == start
+
+
+def test_blanks_around_a_context_may_belong_to_an_answer():
+    """No piece stands for them."""
+    (window,) = windows(TextEncoder(50), "3", " 40 41 ", longest=14, stride=4)
+    assert window.ids == [5, 1, 42, 43, 1] and window.at(0, 7) == window.at(1, 6) == (3, 4)
 
 
 def test_answers_longer_than_a_window_are_counted(tmp_path):
