@@ -1,6 +1,7 @@
 """What evaluations of language models measure, on a text whose distribution is known, and by sliding windows."""
 
 import math
+import types
 
 import keras
 import numpy as np
@@ -15,6 +16,7 @@ from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import language
 from t2t_lite.models import TransformerLM
+from t2t_lite.training import checkpoint_evaluation
 from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.monitor import check_metrics
 from t2t_lite.training.settings import EvaluationSettings
@@ -104,6 +106,26 @@ def test_the_loss_is_that_of_the_distribution_by_token_word_character_and_byte(p
     assert {*language.NAMES, "token_accuracy"} <= {*metrics}
     for name in {*metrics} - {"token_accuracy"}:
         assert metrics[name] == pytest.approx(expected[name], rel=1e-5), name
+
+
+def test_a_checkpoint_is_evaluated_again_with_another_stride(problem_and_folder, tmp_path, monkeypatch):
+    problem, folder = problem_and_folder
+    (tmp_path / "model.ckpt-3.index").touch()
+    run = types.SimpleNamespace(model=Known(), encoders=problem.get_feature_encoders(folder))
+    monkeypatch.setattr(registry, "problem", lambda name: problem)
+    for name, value in (
+        ("read_config_of", {"problem": problem.name}), ("hparams_of", HPARAMS), ("open_run", run),
+        ("restore_weights", None),
+    ):  # fmt: skip
+        monkeypatch.setattr(checkpoint_evaluation, name, lambda *_, value=value: value)
+    losses = []
+    for stride in (0, 5, 0):
+        evaluation = checkpoint_evaluation.CheckpointEvaluation(str(tmp_path), folder, eval_stride=stride)
+        ((_, metrics),) = evaluation.follow()
+        losses.append(metrics["loss"])
+    rows, text = (nats_of_text(length) / (len(TEXT.encode()) + 1) for length in (LENGTH, None))
+    assert losses == pytest.approx([rows, text, rows], rel=1e-5)
+    assert len((tmp_path / "eval.log").read_text().splitlines()) == 2, "the third time it is in the log"
 
 
 def test_the_loss_is_near_the_entropy(problem_and_folder):

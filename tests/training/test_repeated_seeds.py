@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from t2t_lite.bin import t2t_trainer
-from t2t_lite.training.repeated_seeds import train_seeds
+from t2t_lite.runs.log import RunLog
+from t2t_lite.training.repeated_seeds import as_text, summarize, train_seeds
 from tests.training.runs import PROBLEM, SIZES, assert_same, checkpoints, log, state
 
 METRICS = ("loss", "perplexity", "token_accuracy")
@@ -55,6 +56,24 @@ def test_each_run_is_that_of_its_seed_alone_and_the_table_has_mean_and_deviation
     assert [line["event"] for line in log(folders[0])[len(before) :]] == ["resume", "end"]
     assert command("runs/seed_1", "--random_seeds=1,2")[0] == 2
     assert checkpoints(folders[0])[-1] == "model.ckpt-6"
+
+
+def test_a_summary_is_of_each_runs_best_or_last_evaluation(tmp_path):
+    """One of three runs has kept its best model, and one has no second metric."""
+    folders = {seed: str(tmp_path / str(seed)) for seed in (1, 2, 3)}
+    for seed, losses in zip(folders, ([9.0, 1.0], [2.0, 9.0], [9.0, 6.0]), strict=True):
+        (tmp_path / str(seed) / "best").mkdir(parents=True)
+        for step, loss in zip((3, 6), losses, strict=True):
+            more = {} if seed == 3 else {"bleu": 5.0}
+            RunLog(folders[seed]).write("evaluation", step, split="dev", loss=loss, **more)
+    (tmp_path / "2" / "best" / "model.ckpt-3.index").touch()
+    found = summarize(folders)
+    runs = [(run["random_seed"], run["step"], run["loss"]) for run in found["runs"]]
+    assert runs == [(1, 6, 1.0), (2, 3, 2.0), (3, 6, 6.0)]
+    assert found["mean"] == {"loss": pytest.approx(3)}
+    assert found["standard_deviation"] == {"loss": pytest.approx(((2**2 + 1**2 + 3**2) / (3 - 1)) ** 0.5)}
+    *_, mean, deviation = as_text(found).splitlines()
+    assert mean.split() == ["mean", "3.0000"] and deviation.split() == ["deviation", "2.6458"]
 
 
 def test_after_a_signal_no_other_run_begins(tmp_path):
