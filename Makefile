@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install quickstart test test-all test-fast test-backends test-beam test-peers test-serving bench lint docs clean
+.PHONY: install quickstart mutants test test-all test-fast test-backends test-beam test-peers test-serving bench lint docs clean
 
 install: $(STAMP)
 
@@ -49,6 +49,11 @@ test-all: lint
 # Without the tests that take more than a few seconds each.
 test-fast: install
 	$(PYTEST) -m "not slow and not long" $(TEST)
+
+# Plausible mistakes, one by one: which of them do the nearest tests let through? MUTANTS=data: of those files only.
+MUTANTS ?=
+mutants: install
+	$(VENV)/bin/python tests/mutants.py $(MUTANTS)
 
 # Layers and models with JAX and with PyTorch.
 test-backends: $(BACKENDS_VENV)/.installed

@@ -219,16 +219,28 @@ class Rooted(keras.Model):
         return keras.ops.zeros((*keras.ops.shape(features["targets"]), VOCAB)) + keras.ops.sqrt(self.root)
 
 
+@pytest.mark.parametrize("xla_compile", [False, True])
 @pytest.mark.parametrize("more", ["", ",clip_grad_norm=1"])
-def test_a_gradient_that_is_not_finite_changes_nothing(more):
-    hparams = settings(more=more)
+def test_a_gradient_that_is_not_finite_changes_nothing(more, xla_compile):
+    hparams = settings("adam", more=f"{more},max_skipped_steps=2,ema_decay=0.9")
     model, optimizer = Rooted(), make_optimizer(hparams, 100)
     optimizer.build(model.trainable_variables)
-    step = TrainStep(model, optimizer, choose_replicas(0), hparams)
-    metrics = step(placed(step, stream()[:1]))
-    assert np.isfinite(float(metrics["objective"]["targets"])) and not np.isfinite(float(metrics["gradient_norm"]))
-    assert float(metrics["skipped"]) == 1
-    np.testing.assert_array_equal(model.root.numpy(), np.zeros(VOCAB))
+    step = TrainStep(model, optimizer, choose_replicas(0), hparams, xla_compile)
+
+    def taken(root):
+        """Whether a step from weights of this size was skipped, and whether it changed anything."""
+        model.root.assign(np.full(VOCAB, root))
+        before = [variable.numpy() for variable in (model.root, *optimizer.variables)]
+        metrics = step(placed(step, stream()[:1]))
+        assert np.isfinite(float(metrics["objective"]["targets"]))
+        assert np.isfinite(float(metrics["gradient_norm"])) == (root > 0)
+        after = [variable.numpy() for variable in (model.root, *optimizer.variables)]
+        return float(metrics["skipped"]) == 1, not all(map(np.array_equal, before, after))
+
+    assert taken(0.0) == (True, False)
+    assert taken(1.0) == (False, True)
+    assert [taken(0.0), taken(0.0)] == [(True, False)] * 2
+    assert taken(1.0) == (False, False), "after too many in a row nothing changes"
 
 
 @pytest.mark.slow

@@ -95,6 +95,13 @@ def gradient(step, power):
     return np.array(step.gradients(placed(step, batch(power)))[0])
 
 
+@pytest.mark.parametrize("skipped", [True, False])
+def test_a_frozen_one_stays(skipped):
+    scale = LossScale(1024.0, 1)
+    scale.update(tf.constant(skipped), tf.constant(True))
+    assert (float(scale.value), int(scale.good_steps)) == (1024, 0)
+
+
 def test_small_gradients_survive_with_the_scale_and_vanish_without():
     """Of 1e-8 and less, which are 0 in float16."""
     exact = gradient(make_step(policy="float32"), QUIET)
