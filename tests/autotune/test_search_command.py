@@ -12,6 +12,8 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.bin import t2t_trainer
+from t2t_lite.bin.trainer import autotune
+from t2t_lite.runs.log import RunLog
 from tests.integration.conftest import replaced
 from tests.training.runs import EXAMPLES, PROBLEM, SIZES, assert_same, log, small_trainer, state
 
@@ -91,6 +93,23 @@ def test_a_search_trains_ordinary_runs_and_the_winner_again(command, tmp_path):
 
     status, _, err = command("--hparams_range=tiny_range", "--random_seed=8")
     assert status == 2 and "begun with hparams={'random_seed': 7}, now it is {'random_seed': 8}" in err
+
+
+def test_the_printed_command_keeps_the_best_model_of_the_same_metric(command, monkeypatch):
+    kept = []
+
+    def train(flags, inexact, output_dir, random_seed, *, metric, **others):
+        kept.append(metric)
+        os.makedirs(output_dir)
+        RunLog(output_dir).write("evaluation", 4, loss=1.0, token_accuracy=0.5)
+
+    monkeypatch.setattr(autotune, "train_run", train)
+    objective = f"--autotune_objective=metrics-{PROBLEM}/token_accuracy"
+    flags = objective, "--autotune_maximize", "--autotune_max_trials=1", "--autotune_seeds=0"
+    status, out, err = command("--hparams_range=tiny_range", *flags)
+    assert status == 0, err
+    words = shlex.split(out.splitlines()[-1].partition("for longer: ")[2])
+    assert f"--best_checkpoint_metric={kept[0]}" in words and kept == ["token_accuracy"]
 
 
 @pytest.mark.slow

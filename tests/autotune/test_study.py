@@ -121,6 +121,22 @@ def test_many_failures_in_a_row_end_the_search(tmp_path):
     assert len(runs.calls) == 5
 
 
+def test_a_success_between_failures_begins_their_count_anew(tmp_path):
+    found, _ = search(tmp_path, lambda call: {8: 1.0} if call == 4 else Failure("the loss is not finite."))
+    assert found.run(9)
+    assert [trial.state for trial in found.study.trials()] == ["failed"] * 4 + ["complete"] + ["failed"] * 4
+
+
+def test_the_seed_of_the_trials_is_none_of_the_winner_s_further_ones(tmp_path):
+    """Chosen as the best of all, its own value is too good to count."""
+    found, runs = search(tmp_path, lambda call: {8: float(call)})
+    assert found.run(1)
+    found.random_seed = 2
+    summary = found.train_winner(*found.study.trials(), 3)
+    assert [call[2] for call in runs.calls[1:]] == [1, 3, 4]
+    assert summary["mean"] == {"loss": (1 + 2 + 3) / 3}
+
+
 def test_a_search_is_not_continued_with_other_settings(tmp_path):
     study(tmp_path, train_steps=8, hparams={"hidden_size": 8, "num_heads": 2})
     with pytest.raises(UserError, match=r"begun with hparams=\{'num_heads': 2\}, now it is \{'num_heads': 4\}"):
