@@ -74,7 +74,8 @@ def test_scores_of_files(score, task):
 def test_metrics_that_are_asked_for(score):
     reference, predictions, _ = FILES["classification"]
     lines = score("classification", reference, predictions, "--metrics=mcc,accuracy").stdout.splitlines()
-    assert [line.split()[0] for line in lines[:2]] == ["mcc", "accuracy"] and len(lines) == 3
+    assert [line.split()[0] for line in lines[:2]] == ["mcc", "accuracy"]
+    assert lines[2:] == ["4 texts; in brackets 95 % of 10 resamples"]
 
 
 @pytest.mark.parametrize(
