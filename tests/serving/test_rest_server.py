@@ -117,6 +117,11 @@ def test_rows_are_counted_before_they_are_read(ask):
     assert ask("POST", f"{MODEL}:predict", b'{"inputs": {"inputs": ["a"], "other": [1, 2, 3, 4, 5]}}')[0] == "200 OK"
 
 
+def test_a_request_of_the_most_rows_is_answered(ask):
+    for body in ('{"inputs": [%s]}', '{"inputs": {"inputs": [%s]}}', '{"instances": [%s]}'):
+        assert ask("POST", f"{MODEL}:predict", (body % ", ".join(['"a"'] * MOST_ROWS)).encode())[0] == "200 OK"
+
+
 REFUSED = {
     "another model": ("POST", "/v1/models/x:predict", GOOD, 404, r"Servable not found for request: Latest\(x\)"),
     "its version": ("POST", "/v1/models/x/versions/3:predict", GOOD, 404, r"Specific\(x, 3\)"),
