@@ -47,6 +47,8 @@ def test_roles_of_heads_that_are_known():
     assert uniform.shares == pytest.approx(
         {"previous": 7 / 64, "same": 7 / 64, "next": 6 / 64, "near": 27 / 64, "far": 9 / 64, "end": 8 / 64}
     )
+    # The distances of these 56 pairs, summed for each query.
+    assert uniform.distance == pytest.approx((21 + 16 + 13 + 12 + 13 + 16 + 21 + 28) / 56)
     assert far.shares["far"] == pytest.approx(3 / 8)
     assert far.distance == pytest.approx((0 + 1 + 2 + 3 + 4 + 5 + 5 + 5) / 8)
 

@@ -100,6 +100,14 @@ def test_attention_is_the_model_s(ask, generator, target):
     )
 
 
+def test_the_longest_prompt_leaves_room_for_one_id(ask, generator):
+    longest = "a" * (generator.max_length - 1)
+    status, found = ask("generate", text=longest, beam_size=1)
+    assert status == 200 and len(found["hypotheses"][0]["tokens"]) == 1
+    status, answer = ask("generate", text=longest + "a")
+    assert status == 400 and "text: 24 ids. The model reads 24, the continuation included" in answer["error"]
+
+
 @pytest.mark.parametrize(
     ("call", "request_", "words"),
     [
