@@ -32,8 +32,9 @@ def tensors_of(folder):
 def test_in_and_out_again(tmp_path, kind, prefix, write_vocabulary):
     """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""
     activation = {"gpt2": {"activation_function": "gelu_pytorch_tanh"}, "openai-gpt": {"afn": "silu"}}[kind]
+    rates = {"resid_pdrop": 0.25, "embd_pdrop": 0.25, "attn_pdrop": 0.5}
     folder, tensors = write_gpt(
-        tmp_path / "theirs", kind, prefix, write_vocabulary, layer_norm_epsilon=1e-6, **activation
+        tmp_path / "theirs", kind, prefix, write_vocabulary, layer_norm_epsilon=1e-6, **activation, **rates
     )
     for number, source in enumerate((folder, str(tmp_path / "0"))):
         run = str(tmp_path / f"run{number}")
