@@ -12,6 +12,7 @@ from t2t_lite.config import HParams
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model, import_hugging_face
+from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.models import TransformerLM
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder, TokenTextEncoder
@@ -169,14 +170,32 @@ def test_mistakes(generator, tmp_path, wrong):
         assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("stop", [[], ["red"]])
-def test_a_prompt_with_the_end_of_a_text_is_continued_as_in_python(tmp_path, stop):
-    (tmp_path / "words").write_text("<pad>\n<EOS>\nUNK\nred\nhouse\ngreen\ntree\n")
-    encoder = TokenTextEncoder(str(tmp_path / "words"), replace_oov="UNK")
+def of_words(folder):
+    """Returns a Generator of random weights whose ids are words."""
+    (folder / "words").write_text("<pad>\n<EOS>\nUNK\nred\nhouse\ngreen\ntree\n")
+    encoder = TokenTextEncoder(str(folder / "words"), replace_oov="UNK")
     keras.utils.set_random_seed(1)
     model = TransformerLM(encoder.vocab_size, hidden_size=16, filter_size=32, num_heads=2, num_layers=1)
     model.build()
-    generator = Generator(model, {"targets": encoder}, HParams())
+    return Generator(model, {"targets": encoder}, HParams())
+
+
+@pytest.mark.parametrize("rule", [{"repetition_penalty": 1000.0}, {"no_repeat_ngram_size": 1}], ids=str)
+def test_either_rule_against_repetition_holds_alone(tmp_path, rule):
+    """For the prompt's words, too: what was there loses to all other ids, of which there are enough."""
+    generator, prompts = of_words(tmp_path), ["red", "tree green", ""]
+    found = []
+    for rules in ({}, rule):
+        signatures = GenerationSignatures(generator, None, beam_size=1, extra_length=3, **rules)
+        outputs = signatures.generate(tf.constant(prompts))["outputs"].numpy()
+        found.append([f"{prompt} {text.decode()}".split() for prompt, text in zip(prompts, outputs, strict=True)])
+    assert any(len({*words}) < len(words) for words in found[0]), "not a test otherwise"
+    assert all(len({*words}) == len(words) for words in found[1]), found
+
+
+@pytest.mark.parametrize("stop", [[], ["red"]])
+def test_a_prompt_with_the_end_of_a_text_is_continued_as_in_python(tmp_path, stop):
+    generator = of_words(tmp_path)
     prompts = ["red <EOS> house", "red <EOS>", "<EOS>", "tree\u00a0house", "", "green <pad>"]
     settings = {"beam_size": 1, "stop": stop}
     path = export_saved_model(generator, str(tmp_path / "export"), extra_length=6, **settings)
