@@ -58,8 +58,12 @@ class Versions:
 
 @pytest.fixture
 def ask():
+    """See `asker`."""
+    return asker(RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY))
+
+
+def asker(server):
     """Returns a function of (method, path, body) -> (status line, the answer's text)."""
-    server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY)
 
     def ask(method, path, body=b""):
         said = []
