@@ -10,6 +10,7 @@ import pytest
 
 from t2t_lite import streams
 from t2t_lite.errors import UserError
+from tests.processes import owned
 
 
 def typed(monkeypatch, data, longest=1000):
@@ -54,17 +55,17 @@ def test_on_a_terminal():
         "import sys\nfrom t2t_lite import streams\n"
         "for line in streams.typed_lines('> ', 1000): print(ascii(line), file=sys.stderr)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=terminal, stdout=terminal, stderr=subprocess.PIPE,
+    with owned(
+        [sys.executable, "-c", program], 60, stdin=terminal, stdout=terminal, stderr=subprocess.PIPE,
         env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb"},
     ) as process:  # fmt: skip
+        os.close(terminal)  # the process alone has it: what is read from the other end ends with the process
         for line in [b"caf\xe9\n", *2 * [b"m\xc3\xbcde\n"], b"q\n"]:
             shown = b""
             while not shown.endswith(b"> "):  # readline has the terminal from here on
                 shown += os.read(control, 1000)
             os.write(control, line)
         told = process.communicate(timeout=60)[1].decode().splitlines()
-    os.close(terminal)
     os.close(control)
     assert process.returncode == 0
     assert told[-1] == r"'m\xfcde'" and any("not UTF-8" in line for line in told)

@@ -18,12 +18,15 @@ def test_each_worker_has_gpus_of_its_own():
 
 
 def test_workers_run_at_once_and_log(tmp_path):
-    """Each waits for the other's file: one after the other they would never end."""
+    """Each waits for the other's file: one after the other they would fail."""
     code = (
         "import os, pathlib, time\n"
         "me = os.environ['CUDA_VISIBLE_DEVICES']\n"
         "pathlib.Path(me).touch()\n"
-        "while not all(pathlib.Path(name).exists() for name in '01'): time.sleep(0.01)\n"
+        "end = time.monotonic() + 60\n"
+        "while not all(pathlib.Path(name).exists() for name in '01'):\n"
+        "    assert time.monotonic() < end\n"
+        "    time.sleep(0.01)\n"
         "print('trained', me)\n"
     )
     program = [sys.executable, "-c", f"import os; os.chdir({str(tmp_path)!r})\n{code}"]

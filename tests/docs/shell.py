@@ -94,13 +94,16 @@ class Shell:
     def _answer(self):
         """Runs the command that a stand-in asks for, with the stand-in's streams, folder and variables."""
         connection, _ = self._listener.accept()
+        connection.settimeout(20)
         with connection, contextlib.ExitStack() as stack:
             _, descriptors, _, _ = socket.recv_fds(connection, 1, 3)
             modes = zip(("stdin", "stdout", "stderr"), descriptors, "rww", strict=True)
             streams = {name: stack.enter_context(open(fd, mode, encoding="utf-8")) for name, fd, mode in modes}
             received = b""
             while not received.endswith(b"\n"):
-                received += connection.recv(2**16)
+                part = connection.recv(2**16)
+                assert part, "the stand-in has been killed"
+                received += part
             command, words, folder, variables = json.loads(received)
             kept = {"PATH", "LD_LIBRARY_PATH"}
             stack.enter_context(mock.patch.dict(os.environ, {k: v for k, v in variables.items() if k not in kept}))

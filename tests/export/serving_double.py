@@ -79,7 +79,7 @@ class ServingDouble:
         return self
 
     def __exit__(self, *error):
-        self._grpc.stop(None).wait()
+        self._grpc.stop(None).wait(20)
         self._http.shutdown()
         self._http.server_close()
 

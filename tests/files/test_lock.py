@@ -8,13 +8,13 @@ import pytest
 
 from t2t_lite.errors import UserError
 from t2t_lite.files.lock import held_lock, waiting_lock
+from tests.processes import owned
 
 
 def test_only_one_process_is_in(tmp_path):
     path = tmp_path / "a.lock"
     code = f"from t2t_lite.files.lock import held_lock\nwith held_lock({str(path)!r}, 'd'): print(1, flush=1); input()"
-    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
+    with owned([sys.executable, "-c", code], 100, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"1\n"
         with (
             pytest.raises(UserError, match=rf"^d: another \(process {other.pid}\) is running in it"),
@@ -22,9 +22,6 @@ def test_only_one_process_is_in(tmp_path):
         ):
             pass
         assert path.exists()
-    finally:
-        other.kill()
-        other.communicate()
     with held_lock(path_str, "d: another"):  # the killed one left its file, and no lock
         assert path.read_text() == str(os.getpid())
     assert not path.exists()
@@ -45,7 +42,7 @@ def test_a_lock_that_is_waited_for(tmp_path):
             entered.append(time.monotonic())
 
     with waiting_lock(path):
-        other = threading.Thread(target=wait)
+        other = threading.Thread(target=wait, daemon=True)
         other.start()
         time.sleep(0.2)
         left = time.monotonic()

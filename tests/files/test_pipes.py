@@ -1,7 +1,6 @@
 """Named pipes are waited for, but not for ever."""
 
 import os
-import subprocess
 import threading
 import time
 
@@ -9,6 +8,7 @@ import pytest
 
 from t2t_lite.errors import UserError
 from t2t_lite.files import pipes
+from tests.processes import owned
 
 
 @pytest.fixture
@@ -35,10 +35,11 @@ def test_a_pipe_whose_other_end_comes_later(pipe):
             file.write(b"a\nb")
 
     timer = threading.Timer(0.2, write)
+    timer.daemon = True
     timer.start()
     with pipes.open_device(pipe, "rb") as file:
         assert file.read() == b"a\nb"
-    timer.join()
+    timer.join(20)
 
 
 def test_no_permission_is_told_at_once(pipe, monkeypatch):
@@ -75,8 +76,6 @@ def test_what_another_process_has_open_is_added_to(tmp_path):
         file.write(b"first\n")
         file.flush()
         command = ["sleep", "60"]
-        with subprocess.Popen(command, stdout=file) as process:
-            with pipes.open_device(f"/proc/{process.pid}/fd/1", "wb") as again:
-                again.write(b"second\n")
-            process.kill()
+        with owned(command, stdout=file) as process, pipes.open_device(f"/proc/{process.pid}/fd/1", "wb") as again:
+            again.write(b"second\n")
     assert (tmp_path / "file").read_bytes() == b"first\nsecond\n"

@@ -4,6 +4,7 @@ Tests call them in this process, unless only a process of its own shows what the
 ten seconds. test_packaging.py shows that each is installed.
 """
 
+import contextlib
 import importlib
 import os
 import pathlib
@@ -12,6 +13,8 @@ import sys
 from typing import NamedTuple
 
 import pytest
+
+from tests.processes import owned
 
 
 class Result(NamedTuple):
@@ -39,6 +42,13 @@ def run_command(tmp_path):
         return Result(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def start():
+    """Starts a program as `subprocess.Popen` does; see `owned`."""
+    with contextlib.ExitStack() as stack:
+        yield lambda words, **options: stack.enter_context(owned(words, **options))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from t2t_lite import registry
 from tests.data import corpus
 from tests.data.stored import read_examples
+from tests.processes import owned
 
 PAIRS = list(dict.fromkeys(corpus.sentence_pairs(300)))
 OWN = ("--problem=translate_own", "--data_dir=d")
@@ -214,14 +215,10 @@ def test_a_second_one_in_the_same_folder_is_refused(tmp_path, two_corpora, call_
     (tmp_path / "d").mkdir()
     lock = f"{tmp_path}/d/translate_own-manifest.json.lock"
     code = f"from t2t_lite.files.lock import held_lock\nwith held_lock({lock!r}, 'd'): print(1, flush=1); input()"
-    first = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
+    with owned([sys.executable, "-c", code], 100, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
         assert first.stdout.readline() == b"1\n"
         result = call_command("t2t-datagen", *OWN, two_corpora, "--vocab_size=310")
         assert_user_error(result, f"d: another t2t-datagen of translate_own (process {first.pid}) is running in it")
         assert os.listdir(tmp_path / "d") == [os.path.basename(lock)]
-    finally:
-        first.kill()
-        first.communicate()
     assert call_command("t2t-datagen", *OWN, two_corpora, "--vocab_size=310").status == 0
     assert not os.path.exists(lock)

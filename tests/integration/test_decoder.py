@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.decoding.runs import make_run
+from tests.processes import owned
 
 FAST = "--decode_hparams=extra_length=3"
 LINES = ["the red house.", "", "a tree\r", "Grün\u2028und neu", " \t", "old\x00\x01 and new"]
@@ -87,7 +88,7 @@ def test_standard_input_line_by_line(call_command, made, source, tmp_path):
     )
     command = [pathlib.Path(sys.executable).with_name("t2t-decoder"), f"--output_dir={made}", FAST, "--on_error=skip"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=tmp_path) as process:
+    with owned(command, 300, stdin=pipe, stdout=pipe, stderr=pipe, cwd=tmp_path) as process:
         answers = []
         for line in source.read_bytes().split(b"\n")[:-1]:
             process.stdin.write(line + b"\n")

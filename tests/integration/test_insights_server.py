@@ -32,7 +32,7 @@ def test_it_stays_up_whatever_comes_and_stops(tmp_path):
         for body, words in BAD.items():
             status, answer = server.get("/api/translate", body)
             assert status in (400, 413) and words in json.loads(answer)["error"]
-        with socket.create_connection(server.address.split(":")) as line:
+        with socket.create_connection(server.address.split(":"), 20) as line:
             line.sendall(b"\xff\x00 no HTTP\r\n\r\n")
             assert line.recv(100).startswith(b"HTTP/1.0 400 ")
         shutil.rmtree(run)

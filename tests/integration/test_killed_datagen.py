@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from tests.processes import wait_for
+
 PAIRS = 40_000  # three chunks
 
 
@@ -34,14 +36,28 @@ def flags(corpus, data_dir, workers):
     ]
 
 
-def start(corpus, data_dir, workers):
-    program = pathlib.Path(sys.executable).with_name("t2t-datagen")
-    # The tests may run in the background, where shells have Ctrl-C ignored, and so do all processes from there.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        return subprocess.Popen([program, *flags(corpus, data_dir, workers)], stderr=subprocess.PIPE, text=True)
-    finally:
-        signal.signal(signal.SIGINT, before)
+@pytest.fixture
+def start_datagen(start, corpus):
+    """Starts the command for a folder, with so many workers."""
+
+    def start_datagen(data_dir, workers):
+        program = pathlib.Path(sys.executable).with_name("t2t-datagen")
+        # The tests may run in the background, where shells have Ctrl-C ignored, and so do all processes from there.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return start([program, *flags(corpus, data_dir, workers)], stderr=subprocess.PIPE, text=True)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    return start_datagen
+
+
+def wait_for_file(folder, pattern, process):
+    def there():
+        assert process.poll() is None, f"ended before {pattern}: {process.stderr.read()}"
+        return list(folder.glob(pattern))
+
+    wait_for(there, 300, why=lambda: pattern, pause=0.002)
 
 
 def children(pid):
@@ -62,38 +78,29 @@ def contents(folder):
 
 
 @pytest.mark.slow  # it starts processes
-def test_a_second_interrupt_does_not_leave_it_waiting(corpus, tmp_path):
-    process = start(corpus, tmp_path / "data", 3)
-    while not list(tmp_path.glob("data/*.chunk-00001")):
-        assert process.poll() is None
-        time.sleep(0.01)
+def test_a_second_interrupt_does_not_leave_it_waiting(start_datagen, tmp_path):
+    process = start_datagen(tmp_path / "data", 3)
+    wait_for_file(tmp_path, "data/*.chunk-00001", process)
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(0.05)
-    try:
-        said = process.communicate(timeout=100)[1]
-    finally:
-        process.kill()
+    said = process.communicate(timeout=100)[1]
     assert process.returncode == 130 and said.endswith("\nt2t-datagen: interrupted\n")
 
 
 @pytest.mark.long  # a process for each file that it is killed at
-def test_killed_at_any_file_the_result_is_that_of_one_run(corpus, call_command, tmp_path):
+def test_killed_at_any_file_the_result_is_that_of_one_run(corpus, start_datagen, call_command, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert call_command("t2t-datagen", *flags(corpus, whole, 1)).status == 0
     for pattern in ("*chunk-00000.t2t_lite_incomplete", "*chunk-00001.json", "*train-00000-of-0000[0-9]"):
-        process = start(corpus, parts, 2)
-        while not list(parts.glob(pattern)):
-            assert process.poll() is None, f"ended before {pattern}: {process.stderr.read()}"
-            time.sleep(0.002)
+        process = start_datagen(parts, 2)
+        wait_for_file(parts, pattern, process)
         workers = children(process.pid)
         process.kill()
         process.wait()
-        deadline = time.monotonic() + 60
-        while any(map(is_alive, workers)):
-            assert time.monotonic() < deadline, "workers outlive their parent"
-            time.sleep(0.05)
+        wait_for(lambda of=workers: not any(map(is_alive, of)), why=lambda: "workers outlive their parent")
         process.stderr.close()
-    process = start(corpus, parts, 2)
-    assert process.wait(900) == 0, process.stderr.read()
+    process = start_datagen(parts, 2)
+    said = process.communicate(timeout=900)[1]
+    assert process.returncode == 0, said
     assert contents(parts) == contents(whole)

@@ -36,13 +36,16 @@ def data_dir(tmp_path_factory):
     return folder
 
 
-def start(data_dir, output_dir, *more):
-    program = pathlib.Path(sys.executable).with_name("t2t-trainer")
-    return subprocess.Popen(
-        [program, *replaced(FLAGS, *more), f"--data_dir={data_dir}", f"--output_dir={output_dir}"],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def start_trainer(start, data_dir):
+    """Starts the command in a folder, with further flags."""
+
+    def start_trainer(output_dir, *more):
+        program = pathlib.Path(sys.executable).with_name("t2t-trainer")
+        words = [program, *replaced(FLAGS, *more), f"--data_dir={data_dir}", f"--output_dir={output_dir}"]
+        return start(words, stderr=subprocess.PIPE, text=True)
+
+    return start_trainer
 
 
 def finish(process, timeout=900):
@@ -83,17 +86,17 @@ def wait_for_save(process, output_dir, step):
 
 
 @pytest.mark.long  # four processes that train
-def test_killed_while_saving_and_while_evaluating_ends_as_if_never_killed(data_dir, tmp_path):
+def test_killed_while_saving_and_while_evaluating_ends_as_if_never_killed(start_trainer, tmp_path):
     """In the save of step 40, then in the evaluation after it, which is long: it is traced."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     more = ["--logical_cpus=2", "--schedule=continuous_train_and_eval", "--eval_steps=1"]
-    assert finish(start(data_dir, whole, *more))[0] == 0
+    assert finish(start_trainer(whole, *more))[0] == 0
     for wait in (wait_for_save, wait_for_checkpoint):
-        process = start(data_dir, killed, *more)
+        process = start_trainer(killed, *more)
         wait(process, killed, 40)
         process.send_signal(signal.SIGKILL)
         assert finish(process)[0] == -signal.SIGKILL
-    status, stderr = finish(start(data_dir, killed, *more))
+    status, stderr = finish(start_trainer(killed, *more))
     assert status == 0
     events = [json.loads(line) for line in (killed / "train.log").read_text().splitlines()]
     resumed = [(event["step"], event["data_batch"]) for event in events if event["event"] == "resume"]
@@ -109,8 +112,10 @@ def test_killed_while_saving_and_while_evaluating_ends_as_if_never_killed(data_d
 
 
 @pytest.mark.slow
-def test_a_signal_saves_and_a_second_trainer_is_refused(data_dir, call_command, assert_user_error, tmp_path):
-    process = start(data_dir, tmp_path, "--train_steps=100000")
+def test_a_signal_saves_and_a_second_trainer_is_refused(
+    start_trainer, data_dir, call_command, assert_user_error, tmp_path
+):
+    process = start_trainer(tmp_path, "--train_steps=100000")
     wait_for_checkpoint(process, tmp_path, 20)
     second = call_command("t2t-trainer", *FLAGS, f"--data_dir={data_dir}", f"--output_dir={tmp_path}")
     assert_user_error(second, "another trainer")

@@ -8,7 +8,6 @@ import io
 import os
 import shutil
 import socket
-import subprocess
 import sys
 
 import numpy as np
@@ -19,6 +18,7 @@ from t2t_lite.export.saved_model import export_saved_model
 from t2t_lite.serving import client as query
 from tests.decoding.runs import make_run
 from tests.export.serving_double import ServingDouble
+from tests.processes import owned, wait_for
 
 COMMAND = "t2t-query-server"
 LINES = [
@@ -76,14 +76,15 @@ def served(request, exports, tmp_path_factory):
     ports = free_ports(2)
     flags = [f"--port={ports[0]}", f"--rest_api_port={ports[1]}", f"--model_config_file={folder / 'models.config'}"]
     flags += ["--allow_version_labels_for_unavailable_models=true"]
-    with (folder / "log").open("wb") as log, subprocess.Popen([program, *flags], stdout=log, stderr=log) as process:
-        try:
-            client = query.open_client(f"127.0.0.1:{ports[1]}", query.Servable("translate"), protocol="rest", retries=8)
-            while [state for _, state, _ in client.status()] != ["AVAILABLE"] * 2:
-                assert process.poll() is None, (folder / "log").read_text()
-            yield {"grpc": f"127.0.0.1:{ports[0]}", "rest": f"127.0.0.1:{ports[1]}"}
-        finally:
-            process.terminate()
+    with (folder / "log").open("wb") as log, owned([program, *flags], stdout=log, stderr=log) as process:
+        client = query.open_client(f"127.0.0.1:{ports[1]}", query.Servable("translate"), protocol="rest", retries=8)
+
+        def are_available():
+            assert process.poll() is None, (folder / "log").read_text()
+            return [state for _, state, _ in client.status()] == ["AVAILABLE"] * 2
+
+        wait_for(are_available, 200, why=(folder / "log").read_text)
+        yield {"grpc": f"127.0.0.1:{ports[0]}", "rest": f"127.0.0.1:{ports[1]}"}
 
 
 @pytest.fixture

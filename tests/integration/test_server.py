@@ -19,6 +19,7 @@ from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.saved_model import export_saved_model
 from tests.decoding.runs import SENTENCES, make_run
+from tests.processes import wait_for
 from tests.serving.running_server import RunningServer
 
 pytestmark = pytest.mark.slow  # processes of their own serve
@@ -188,24 +189,32 @@ def test_a_new_version_comes_and_the_old_one_goes_while_callers_ask(exports, exp
         found = json.loads(server.get("/v1/models/translate")[1])["model_version_status"]
         return {one["version"]: one["state"] for one in found}
 
+    def await_while_all_ask(condition):
+        def is_so():
+            assert not any(future.done() for future in futures), futures
+            return condition()
+
+        wait_for(is_so, why=lambda: f"{states()}, answers of {seen}")
+
+    def answers_alone():
+        found = seen == {2}
+        seen.discard(1)
+        return found
+
     with started(folder, tmp_path) as server, ThreadPoolExecutor(8) as pool:
         try:
             futures = [pool.submit(ask, seed) for seed in range(8)]
-            while 1 not in seen:
-                assert not any(future.done() for future in futures), futures
+            await_while_all_ask(lambda: 1 in seen)
             (folder / "3").mkdir()
             (folder / "3" / "saved_model.pb").write_bytes(b"damaged")
-            while states().get("3") != "END":
-                pass
+            await_while_all_ask(lambda: states().get("3") == "END")
             assert states() == {"1": "AVAILABLE", "3": "END"} and "3: cannot be loaded" in server.log
             shutil.rmtree(folder / "3")
             shutil.copytree(exports / "2", folder / "2")
-            while states() != {"1": "END", "2": "AVAILABLE", "3": "END"}:
-                assert not any(future.done() for future in futures), futures
+            await_while_all_ask(lambda: states() == {"1": "END", "2": "AVAILABLE", "3": "END"})
             shutil.rmtree(folder / "1")
             seen.clear()
-            while seen != {2}:
-                seen.discard(1)
+            await_while_all_ask(answers_alone)
         finally:
             ended.set()
         assert [future.result() for future in futures] == [None] * 8 and wrong == []
@@ -215,12 +224,15 @@ def test_a_new_version_comes_and_the_old_one_goes_while_callers_ask(exports, exp
 def test_sigterm_answers_what_has_come(exports, tmp_path):
     """Long requests are under way; the server answers them, takes no others, and ends with status 0."""
     texts = [" ".join(SENTENCES)] * 64
+
+    def metrics():
+        return server.get("/monitoring/prometheus/metrics")[1]
+
     with started(exports, tmp_path) as server, ThreadPoolExecutor(8) as pool:
         futures = [pool.submit(server.predict, texts) for _ in range(8)]
         with socket.create_connection(server.address.split(":")):  # a client that sends nothing holds nothing up
             count = 'request_count{model_name="translate",status="OK"} '
-            while count not in server.get("/monitoring/prometheus/metrics")[1]:
-                pass
+            wait_for(lambda: count in metrics(), why=metrics)
             assert server.stop() == 0
             answers = [future.result()["outputs"] for future in futures]
         assert all(answer == answers[0] and len(answer) == 64 for answer in answers)

@@ -40,28 +40,23 @@ def free_ports(count):
 
 
 @pytest.fixture
-def start_workers(tmp_path, call_command):
+def start_workers(tmp_path, call_command, start):
     """Starts the trainer on two "machines"; returns the processes. `of_second`: further flags of that one."""
-    started = []
 
-    def start(*flags, of_second=()):
+    def start_workers(*flags, of_second=()):
         addresses = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
         configs = call_command("t2t-make-tf-configs", f"--workers={addresses}").stdout.splitlines()
-        program = pathlib.Path(sys.executable).with_name("t2t-trainer")
+        program, started = pathlib.Path(sys.executable).with_name("t2t-trainer"), []
         for index, config in enumerate(configs):
-            log = open(tmp_path / f"worker{index}.log", "w")  # noqa: SIM115  (the process writes to it)
             environment = {**os.environ, "TF_CONFIG": config.strip("'")}
             given = [*flags, *(of_second if index else ())]
             names = {flag.partition("=")[0] for flag in given}
             words = [program, *(flag for flag in FLAGS if flag.partition("=")[0] not in names), *given]
-            started.append(subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=log, stderr=log))
-            log.close()
-        return started[-2:]
+            with open(tmp_path / f"worker{index}.log", "w") as log:
+                started.append(start(words, cwd=tmp_path, env=environment, stdout=log, stderr=log))
+        return started
 
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
+    return start_workers
 
 
 def weights(path):
@@ -117,7 +112,7 @@ print("collectives:", kinds.count("CollectiveReduceV2"), "moved otherwise:", siz
 
 
 @pytest.mark.long
-def test_two_machines_exchange_gradients_in_one_collective(tmp_path):
+def test_two_machines_exchange_gradients_in_one_collective(start):
     addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
     environments = [
         {
@@ -129,14 +124,10 @@ def test_two_machines_exchange_gradients_in_one_collective(tmp_path):
     words = [sys.executable, "-c", STEP]
     root = pathlib.Path(__file__).parents[2]
     processes = [
-        subprocess.Popen(words, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        start(words, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for env in environments
     ]
-    try:
-        said = [process.communicate(timeout=900) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
+    said = [process.communicate(timeout=900) for process in processes]
     for out, err in said:
         assert out.splitlines()[-1:] == ["collectives: 1 moved otherwise: nothing"], err
 

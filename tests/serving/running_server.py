@@ -1,13 +1,16 @@
 """A server's command as it is installed, on a free port."""
 
+import contextlib
 import json
 import pathlib
 import re
-import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
+
+from tests.processes import owned, wait_for
+
+_LONGEST = 1800  # seconds that a server lives
 
 
 class RunningServer:
@@ -25,14 +28,13 @@ class RunningServer:
 
     def __init__(self, folder, command, *flags):
         self._log = folder / "server.log"
-        with self._log.open("wb") as log:
-            program = pathlib.Path(sys.executable).with_name(command)
-            self.process = subprocess.Popen([program, "--port=0", *flags], stdout=log, stderr=log)
-        end = time.monotonic() + 200
-        while not (found := re.search(r"http://(127\.0\.0\.1:\d+)/", self.log)):
-            assert self.process.poll() is None and time.monotonic() < end, self.log
-            time.sleep(0.1)
-        self.address = found[1]
+        program = pathlib.Path(sys.executable).with_name(command)
+        with contextlib.ExitStack() as stack:
+            with self._log.open("wb") as log:
+                words = [program, "--port=0", *flags]
+                self.process = stack.enter_context(owned(words, _LONGEST, stdout=log, stderr=log))
+            self.address = wait_for(self._address, 200, lambda: self.log, pause=0.1)
+            self._owned = stack.pop_all()
 
     @property
     def log(self):
@@ -68,5 +70,9 @@ class RunningServer:
         return self
 
     def __exit__(self, *error):
-        self.process.kill()
-        self.process.wait()
+        self._owned.close()
+
+    def _address(self):
+        found = re.search(r"http://(127\.0\.0\.1:\d+)/", self.log)
+        assert found or self.process.poll() is None, self.log
+        return found and found[1]

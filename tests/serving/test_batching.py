@@ -8,6 +8,7 @@ import pytest
 
 from t2t_lite.serving.batching import Batcher
 from t2t_lite.serving.refusals import Refusal
+from tests.processes import wait_for
 
 
 class Upper:
@@ -41,8 +42,7 @@ def run_waiting(batcher, signature, requests, others=()):
         assert signature.is_running.wait(20)
         futures = [pool.submit(batcher.run, signature, inputs) for inputs in requests]
         futures += [pool.submit(batcher.run, *other) for other in others]
-        while batcher.waiting < len(futures):
-            pass
+        wait_for(lambda: batcher.waiting >= len(futures), 20)
         signature.may_run.set()
         assert first.result(20)["outputs"].tolist() == ["FIRST"]
     return futures

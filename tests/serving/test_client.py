@@ -195,7 +195,7 @@ def test_an_answer_that_is_none(answer):
 def test_an_answer_of_any_size_is_not_read_to_its_end():
     def endless(connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-        while True:
+        for _ in range(2**10):
             connection.sendall(b" " * 2**16)
 
     announced = b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"
@@ -209,7 +209,7 @@ def dripping(before):
 
     def answer(connection):
         connection.sendall(before)
-        while True:
+        for _ in range(20 * 20):
             connection.sendall(b" ")
             time.sleep(0.05)
 

@@ -73,13 +73,13 @@ def test_pipes_and_devices_are_files_too(tmp_path):
     writer = threading.Thread(target=pipe.write_bytes, args=(b"c\n\nd",), daemon=True)
     writer.start()
     assert text_files.input_lines(str(pipe)) == ["c", "", "d"]
-    writer.join()
+    writer.join(20)
     got = []
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
     reader.start()
     with text_files.output_file(str(pipe)) as write:
         write("a\n")
-    reader.join()
+    reader.join(20)
     assert got == [b"a\n"] and os.listdir(tmp_path) == ["pipe"]
 
 

@@ -53,11 +53,11 @@ def ask(client):
 def address(app):
     """Where the application is served."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.port}/"
     server.shutdown()
-    thread.join()
+    thread.join(20)
 
 
 @pytest.fixture(scope="session")
