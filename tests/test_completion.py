@@ -130,7 +130,7 @@ def test_neither_tensorflow_nor_keras_is_imported():
         "import sys; from t2t_lite.bin import t2t_completion as c; assert c.main(['--shell=fish']) == 0; "
         "assert not {'tensorflow', 'keras'} & {*sys.modules}"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=300)
 
 
 def test_a_shell_must_be_named(capsys):

@@ -14,5 +14,5 @@ print(keras.Sequential.__name__, sklearn.metrics.f1_score([0, 1], [0, 1]))
 
 
 def test_what_keras_does_not_need_is_imported_by_those_who_do():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.stderr) == ("True\nSequential 1.0\n", "")

@@ -106,7 +106,7 @@ def test_a_new_result_knows_where_it_was_measured():
     assert found.machine["cores"] == len(os.sched_getaffinity(0))
     assert {"python", "t2t_lite", "tensorflow", "keras"} <= set(found.versions)
     git = ["git", "-C", str(record.REPOSITORY), "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(git, capture_output=True, text=True)
+    done = subprocess.run(git, capture_output=True, text=True, timeout=300)
     assert found.commit.rstrip("+") == (done.stdout.strip() if done.returncode == 0 else "unknown")
 
 

@@ -222,6 +222,7 @@ def test_reader_that_goes_away_is_no_error():
         ["bash", "-c", f'"{sys.executable}" -c "$0" | head -1; exit ${{PIPESTATUS[0]}}', PRINTS],
         capture_output=True,
         text=True,
+        timeout=300,
     )
     assert (done.returncode, done.stdout, done.stderr) == (141, "line\n", "")
 
@@ -231,7 +232,7 @@ def test_output_is_utf8_in_any_locale():
 from t2t_lite.bin import _app
 sys.exit(_app.main('t2t-x', lambda flags: None, lambda flags: print('Tür – 戸'), [], tensorflow=False))"""
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, timeout=300)
     assert done.stdout == "Tür – 戸\n".encode(), done.stderr
 
 
@@ -244,5 +245,5 @@ def run(flags):
     print(tf.constant(1).numpy())
 sys.exit(_app.main('t2t-x', lambda flags: None, run, []))"""
     env = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")

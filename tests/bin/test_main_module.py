@@ -44,6 +44,7 @@ def test_a_failure_in_a_cluster_ends_the_process_as_by_its_own_script(tmp_path):
         capture_output=True,
         text=True,
         env=os.environ | {"TF_CONFIG": json.dumps(cluster)},
+        timeout=300,
     )
     assert found.returncode == 2 and "'none' is not registered" in found.stderr
     assert "shut down" not in found.stdout
@@ -59,5 +60,5 @@ def test_version_and_no_tensorflow():
     code = "import sys, runpy; sys.argv = ['t2t_lite', '--version']; "
     code += "\ntry: runpy.run_module('t2t_lite', run_name='__main__')\nexcept SystemExit as e: assert not e.code"
     code += "\nassert not {'tensorflow', 'keras'} & set(sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     assert found.stdout == f"t2t_lite {t2t_lite.__version__}\n"

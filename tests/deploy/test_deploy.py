@@ -151,7 +151,7 @@ def test_encryption(tmp_path):
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    subprocess.run(["bash", "-eu", "-c", script], cwd=tmp_path, check=True)
+    subprocess.run(["bash", "-eu", "-c", script], cwd=tmp_path, check=True, timeout=300)
     path = tmp_path / "deploy" / "ssl.config"
     found = text_format.Parse(path.read_text(), message("SSLConfig"))
     assert (found.server_key, found.server_cert, found.custom_ca) == tuple(files.values())
@@ -208,7 +208,9 @@ def test_health_check(compose):
 
     def check(old="", new=""):
         script = words[-1].replace("8501", str(server.server_port)).replace(old, new) if old else words[-1]
-        return subprocess.run([*words[:-1], script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        return subprocess.run(
+            [*words[:-1], script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300
+        ).returncode
 
     assert check("8501", str(server.server_port)) == 0
     assert server.RequestHandlerClass.asked == (("/v1/models/translate/labels/stable/metadata", "localhost"),)
@@ -222,11 +224,14 @@ def test_health_check(compose):
 
 def test_docker_compose_reads_it(tmp_path):
     docker = shutil.which("docker")
-    if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True).returncode != 0:
+    if (
+        docker is None
+        or subprocess.run([docker, "compose", "version"], capture_output=True, timeout=300).returncode != 0
+    ):
         pytest.skip("no docker compose here")
     command = [docker, "compose", "-f", DEPLOY / "docker-compose.yml", "config"]
     done = subprocess.run(
-        command, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "EXPORT_DIR": str(tmp_path)}
+        command, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "EXPORT_DIR": str(tmp_path)}, timeout=300
     )
     assert done.returncode == 0, done.stderr
     service = yaml.safe_load(done.stdout)["services"]["serving"]
@@ -249,6 +254,6 @@ def test_the_servers_own_flags(compose):
     program = shutil.which("tensorflow_model_server")
     if program is None:
         pytest.skip("no tensorflow_model_server on PATH")
-    done = subprocess.run([program, "--help"], capture_output=True, text=True)
+    done = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=300)
     known = set(re.findall(r"--(\w+)=", done.stdout + done.stderr))
     assert set(flags(compose)) <= known

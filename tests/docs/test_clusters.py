@@ -46,7 +46,7 @@ def bash(tmp_path):
 def printed(workers):
     """What `t2t-make-tf-configs` prints for these hosts, without the quotes."""
     command = pathlib.Path(sys.executable).with_name("t2t-make-tf-configs")
-    done = subprocess.run([command, f"--workers={workers}"], capture_output=True, text=True, check=True)
+    done = subprocess.run([command, f"--workers={workers}"], capture_output=True, text=True, check=True, timeout=300)
     return [line.strip("'") for line in done.stdout.splitlines()]
 
 

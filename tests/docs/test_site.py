@@ -50,7 +50,9 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     warnings = folder / "warnings.txt"
     options = ["-q", "-W", "--keep-going", "-w", str(warnings), "-c", str(DOCS)]
-    done = subprocess.run([sys.executable, "-m", "sphinx", *options, str(ROOT), str(folder)], stdout=subprocess.DEVNULL)
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, str(ROOT), str(folder)], stdout=subprocess.DEVNULL, timeout=1800
+    )
     return folder, done.returncode, warnings.read_text(encoding="utf-8")
 
 

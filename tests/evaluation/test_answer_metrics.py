@@ -74,5 +74,6 @@ def test_without_its_package_a_metric_says_what_to_install(name, package):
         ],
         capture_output=True,
         text=True,
+        timeout=300,
     )
     assert done.stdout.startswith(f"{package}, ") and "pip install t2t_lite[labels]" in done.stdout, done.stderr

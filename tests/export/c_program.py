@@ -19,7 +19,7 @@ def build(folder, python=sys.executable):
         pytest.skip("no C compiler here")
     program = folder / "run_export"
     make = ["make", "-s", "-C", _SOURCES, f"PYTHON={python}", f"OUTPUT={program}"]
-    done = subprocess.run(make, capture_output=True, text=True)
+    done = subprocess.run(make, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and not done.stderr, done.stderr  # warnings, too
     return program
 

@@ -114,7 +114,14 @@ def test_standard_streams_that_are_files(texts):
     )  # fmt: skip
     with open("in") as stdin, open("out", "w") as stdout:
         command = [sys.executable, "-c", program]
-        options = {"stdin": stdin, "stdout": stdout, "stderr": subprocess.PIPE, "text": True, "cwd": texts}
+        options = {
+            "stdin": stdin,
+            "stdout": stdout,
+            "stderr": subprocess.PIPE,
+            "text": True,
+            "cwd": texts,
+            "timeout": 60,
+        }
         done = subprocess.run([*command, "{'--source': '-'}", "{'--to': 'link'}"], **options)
         assert "would overwrite --source=-, an input" in done.stderr
         done = subprocess.run([*command, "{'--source': 'out'}", "{'--to': '-'}"], **options)

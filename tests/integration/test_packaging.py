@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow  # cloning, building and installing take half a mi
 
 
 def run(*words, **options):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **options)
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **options, timeout=1800)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done
 

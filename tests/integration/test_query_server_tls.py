@@ -29,7 +29,7 @@ def certificates(tmp_path_factory):
         words += ["-addext", f"subjectAltName={host}"]
         if authority:
             words += ["-CA", f"{authority}.pem", "-CAkey", f"{authority}.key", "-addext", "basicConstraints=CA:FALSE"]
-        subprocess.run(words, cwd=folder, check=True, capture_output=True)
+        subprocess.run(words, cwd=folder, check=True, capture_output=True, timeout=300)
 
     for authority in ("ca", "other_ca"):
         make(authority, "DNS:authority")

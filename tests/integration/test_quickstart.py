@@ -40,7 +40,7 @@ DIR="{folder}"
         (tmp_path / "calls").write_text("")
         env = {**os.environ, "PATH": f"{stubs}:{os.environ['PATH']}"}
         words = ["bash", SCRIPT, folder, str(steps), "10"]
-        done = subprocess.run(words, capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL)
+        done = subprocess.run(words, capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=1800)
         return done.returncode, done.stdout.splitlines(), done.stderr, (tmp_path / "calls").read_text().split()
 
     return run

@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).parent
 @pytest.mark.slow
 def test_a_users_program_type_checks():
     command = [sys.executable, "-m", "basedpyright", "-p", str(HERE), "--pythonpath", sys.executable]
-    found = subprocess.run(command, capture_output=True, text=True)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=1800)
     assert found.returncode == 0, found.stdout
 
 

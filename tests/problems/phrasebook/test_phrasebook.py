@@ -85,7 +85,12 @@ def test_the_same_seed_gives_the_same_pairs_in_every_process():
     )
     code = "from t2t_lite.problems import phrasebook as p; print(list(p.generate_sentences(1, 50, 'test')))"
     there = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "77"}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": "77"},
+        timeout=300,
     )
     assert there.stdout.strip() == str(here)
 
