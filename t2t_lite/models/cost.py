@@ -104,7 +104,7 @@ def training_memory(model, hparams, lengths):
 
     The sum of what is alive at different moments, without the allocator's waste and the program's own memory (some
     hundreds of MB). Peaks of a real step on a CPU, less that of the program before it had a model: base_v1, 4,000
-    tokens, vocabulary 37,000: 4.60 GB, estimate 4.72; base, sentences of 50, 8,000 ids: 4.06 GB, estimate 3.77.
+    tokens, vocabulary 37,000: 4.77 GB, estimate 4.47; base, sentences of 50, 8,000 ids: 3.88 GB, estimate 3.51.
     Accumulated batches are reckoned one after the other; where TensorFlow computes several at once it takes more.
 
     weights     4 bytes per parameter; in mixed precision 2 more, for the copies in half precision

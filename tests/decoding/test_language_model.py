@@ -103,6 +103,7 @@ def searcher_of(model, **options):
     return Searcher(model, longest_output=lambda length, options: options.extra_length, **options)
 
 
+@pytest.mark.few("restricted", "rotary")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind, compile", [*((kind, False) for kind in KINDS), ("restricted", True)])
 def test_the_search_is_that_of_full_passes_over_each_prompt_alone(kind, compile):

@@ -39,6 +39,7 @@ def make_model(num_decoder_layers=2, **options):
     return model
 
 
+@pytest.mark.few("relative", "restricted")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_compiled_or_not_the_translations_are_equal(options):

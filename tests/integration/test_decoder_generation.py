@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from t2t_lite.decoding.generator import Generator
@@ -43,7 +44,9 @@ def test_two_devices_share_the_prompts(decode, tmp_path):
     assert (tmp_path / "out").read_text() == one
     decode("--score_file=in", "--decode_to_file=losses")
     scored = decode("--score_file=in", "--logical_cpus=2")
-    assert scored.stdout == (tmp_path / "losses").read_text()
+    # The devices have other batches, and so another rounding on some processors.
+    losses = [float(line or "nan") for line in (tmp_path / "losses").read_text().splitlines()]
+    np.testing.assert_allclose([float(line or "nan") for line in scored.stdout.splitlines()], losses, rtol=1e-5)
 
 
 @pytest.mark.slow

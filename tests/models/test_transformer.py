@@ -166,6 +166,7 @@ def test_gradient_reaches_every_weight(model, rng):
     check_gradients(lambda: model({"inputs": inputs, "targets": targets}, training=True), model.trainable_weights)
 
 
+@pytest.mark.few("mixed_float16")
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
 def test_trains_through_compile_and_fit(rng, policy):

@@ -82,6 +82,7 @@ def searcher_of(model, **options):
     return searching.Searcher(model, **options)
 
 
+@pytest.mark.few("False", "gpt2", "rotary")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compile):
@@ -94,6 +95,7 @@ def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compi
         assert alone.score == pytest.approx(expected.score, abs=1e-4)
 
 
+@pytest.mark.few("False", "beam")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 @pytest.mark.parametrize(

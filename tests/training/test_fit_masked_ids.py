@@ -45,6 +45,7 @@ def compiled(problem, folder, rate):
     return model, hparams
 
 
+@pytest.mark.few("masked_lm_own", "next_sentence_own")
 def test_the_loss_of_fit_is_that_of_the_trainer(prepared):
     problem, folder = prepared
     model, hparams = compiled(problem, folder, rate=0.0)
@@ -63,6 +64,7 @@ def test_the_loss_of_fit_is_that_of_the_trainer(prepared):
         assert found == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.few("sentence_order_own")
 def test_fit_learns_it(prepared):
     problem, folder = prepared
     model, hparams = compiled(problem, folder, rate=0.01)
