@@ -1,9 +1,10 @@
 """Which devices a run uses, and what it says of them. (The machines that run these tests have no GPU.)"""
 
 import pytest
+import tensorflow as tf
 
 from t2t_lite.errors import UserError
-from t2t_lite.training.distribution import choose_replicas
+from t2t_lite.training.distribution import choose_replicas, gpus_as_needed
 
 
 def test_without_a_gpu_the_cpu_is_used_and_the_reason_given():
@@ -32,6 +33,16 @@ def test_logical_cpus_are_replicas():
 def test_more_than_there_are(arguments, words):
     with pytest.raises(UserError, match=words):
         choose_replicas(**arguments)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("initialized"), ValueError("virtual devices are configured")])
+def test_a_gpu_keeps_its_setting_where_it_is_in_use_or_cut_into_several(monkeypatch, error):
+    def refuse(*_):
+        raise error
+
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["GPU:0"])
+    monkeypatch.setattr(tf.config.experimental, "set_memory_growth", refuse)
+    assert gpus_as_needed() == ["GPU:0"]
 
 
 def test_several_machines(monkeypatch):
