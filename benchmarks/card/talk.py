@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 
-from benchmarks.harness.turns import ROOT
+from benchmarks.harness.turns import ROOT, last_line
 
 
 class Side:
@@ -19,14 +19,13 @@ class Side:
         module: str, such as "benchmarks.card.ours"; it calls `answer`.
         log: str, path of the file for its standard error.
         environment: dict of str, what its environment has besides this process's.
-        words: list of str, its arguments.
     """
 
-    def __init__(self, module, log, environment=None, words=()):
-        self.module, self.log = module, log
+    def __init__(self, module, log, environment=None):
+        self.log = log
         with open(log, "a") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                 text=True, cwd=ROOT, env={**os.environ, **(environment or {})},
             )  # fmt: skip
 
@@ -38,9 +37,9 @@ class Side:
 
     def answer(self, seconds):
         """Returns the answer, a dict: {"error": …} where there is none after so many seconds, which ends it."""
+        started = time.monotonic()  # before the timer, which must not end the process earlier than this clock says
         timer = threading.Timer(max(seconds, 0.1), self._process.kill)
         timer.start()
-        started = time.monotonic()
         try:
             for line in self._process.stdout:
                 if line.startswith("{"):
@@ -60,13 +59,6 @@ class Side:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-def last_line(path):
-    """Returns the last line of a log that is not blank."""
-    with open(path, errors="replace") as file:
-        lines = [line.strip() for line in file if line.strip()]
-    return lines[-1] if lines else "it printed nothing"
 
 
 def answer(handlers):

@@ -21,7 +21,7 @@ TOY, HALF = (cases.Training("toy", 4, 8, dtype, 2, 100) for dtype in ("float32",
 def test_toy_cases_warm_and_take_turns_without_tensorflow():
     """One line each, and nothing else on standard output."""
     warm = [
-        {"do": "warm", "case": cases.to_json(case)} for case in (TOY, HALF, cases.cases("generate", is_toy=True)[0])
+        {"do": "warm", "case": cases.to_json(case)} for case in (TOY, HALF, cases.waves("generate", is_toy=True)[0][0])
     ]
     requests = [
         {"do": "hello"},

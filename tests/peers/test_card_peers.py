@@ -28,7 +28,7 @@ def answers(*requests, before=""):
 
 
 def toy_cases():
-    train, translate, generate = (cases.cases(work, is_toy=True)[0] for work in ("train", "translate", "generate"))
+    train, translate, generate = (cases.waves(work, is_toy=True)[0][0] for work in ("train", "translate", "generate"))
     half = cases.Training("toy", 4, 8, "bfloat16", 2, 100)
     return [train, half, TOY_GPT2, translate, generate]
 
