@@ -13,6 +13,7 @@ import argparse
 import sys
 
 from benchmarks.harness.command import compare, main
+from benchmarks.harness.steps import new_step
 from benchmarks.harness.turns import answer_turns
 
 TITLE = "An encoder against Hugging Face's BERT"
@@ -36,17 +37,10 @@ def our_model(flags):
 
 def our_step(flags):
     """Returns a function of ids and targets [batch, length], 0 where nothing is masked, that trains on them."""
-    from t2t_lite.training.distribution import choose_replicas
     from t2t_lite.training.feed import StepBatches
-    from t2t_lite.training.optimization.optimizers import make_optimizer
-    from t2t_lite.training.train_step import TrainStep
 
-    replicas = choose_replicas(0, 0)
-    with replicas.scope():
-        hparams, model = our_model(flags)
-        optimizer = make_optimizer(hparams, 100_000)
-        optimizer.build(model.trainable_variables)
-    step = TrainStep(model, optimizer, replicas, hparams, False, {"inputs": 2, "targets": 2})
+    hparams, model = our_model(flags)
+    step = new_step(lambda: model, hparams, features={"inputs": 2, "targets": 2})
 
     def train(ids, targets):
         placed = step.place(StepBatches([{"inputs": ids, "targets": targets}], 0))

@@ -46,7 +46,7 @@ class Card:
 
     def __init__(self, flags):
         self.flags, self.started = flags, time.monotonic()
-        self.page = pages.Page(flags.out, flags.cpu)
+        self.page = pages.Page(flags.out)
         self.folder = tempfile.mkdtemp(prefix="t2t_card_")
         self.number = 0  # of processes so far
         self.warming = None  # (wave, pairs) that has been asked for early

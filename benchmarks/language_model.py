@@ -15,6 +15,7 @@ import argparse
 import sys
 
 from benchmarks.harness.command import compare, main
+from benchmarks.harness.steps import new_step
 from benchmarks.harness.turns import answer_turns
 
 TITLE = "A language model against Hugging Face's GPT-2"
@@ -82,25 +83,19 @@ def our_step(flags):
 
     from t2t_lite import registry
     from t2t_lite.runs.config import build_model
-    from t2t_lite.training.distribution import choose_replicas
     from t2t_lite.training.feed import StepBatches
     from t2t_lite.training.objectives import objective_sums
-    from t2t_lite.training.optimization.optimizers import make_optimizer
-    from t2t_lite.training.train_step import TrainStep
 
     sizes = {"hidden_size": HIDDEN, "filter_size": 4 * HIDDEN, "num_heads": HEADS, "num_hidden_layers": LAYERS}
     hparams = registry.hparams("gpt2_small").override_from_dict({**sizes, "clip_grad_norm": 0.0})
-    replicas = choose_replicas(0, 0)
     config = {"model": "transformer_lm", "vocab_size": flags.vocab_size, "target_vocab_size": None}
-    with replicas.scope():
-        model = build_model({**config, "hparams": hparams.values()})
-        optimizer = make_optimizer(hparams, 100_000)
-        optimizer.build(model.trainable_variables)
+    step = new_step(lambda: build_model({**config, "hparams": hparams.values()}), hparams, features={"targets": 2})
     if flags.work == "evaluate":
         batch = {"targets": tf.TensorSpec([None, None], tf.int32)}
-        loss = tf.function(lambda ids: objective_sums(model(ids, training=False), ids).nats, input_signature=[batch])
+        loss = tf.function(
+            lambda ids: objective_sums(step.model(ids, training=False), ids).nats, input_signature=[batch]
+        )
         return lambda rows: float(loss({"targets": tf.constant(rows, tf.int32)})["targets"]) and rows.size
-    step = TrainStep(model, optimizer, replicas, hparams, False, {"targets": 2})
 
     def train(rows):
         placed = step.place(StepBatches([{"targets": rows.astype("int32")}], 0))

@@ -10,6 +10,7 @@ branch or loop; of one that is called often each call counts, of a loop its body
 
 import argparse
 import collections
+import functools
 import os
 import sys
 
@@ -33,17 +34,14 @@ def training_step(settings="", **arguments):
         **arguments: of `TrainStep`.
     """
     from benchmarks.harness.placer import on_card
+    from benchmarks.harness.steps import new_step
     from t2t_lite import registry
-    from t2t_lite.training.distribution import choose_replicas
-    from t2t_lite.training.optimization.optimizers import make_optimizer
-    from t2t_lite.training.train_step import TrainStep
 
     hparams = registry.hparams("transformer_tiny").parse(f"{SIZES},layer_prepostprocess_dropout=0.1{settings}")
+    make = functools.partial(registry.model("transformer").from_hparams, hparams, VOCAB_SIZE)
     with on_card():
-        model = registry.model("transformer").from_hparams(hparams, VOCAB_SIZE)
-        optimizer = make_optimizer(hparams, 100_000)
-        optimizer.build(model.trainable_variables)
-    return TrainStep(model, optimizer, choose_replicas(0), hparams, **arguments).graph()
+        step = new_step(make, hparams, **arguments)
+    return step.graph()
 
 
 def search(method, model="transformer", seeds=False, **settings):

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from benchmarks.harness import work
+from benchmarks.harness import steps, work
 from benchmarks.harness.command import alone, compare, main
 from benchmarks.harness.turns import answer_turns
 
@@ -107,16 +107,10 @@ def new_step(hparams, logical_cpus=0, xla_compile=False):
     """Returns the TrainStep of a new model on the CPU."""
     from t2t_lite.runs.config import build_model
     from t2t_lite.training.distribution import choose_replicas
-    from t2t_lite.training.optimization.optimizers import make_optimizer
-    from t2t_lite.training.train_step import TrainStep
 
-    replicas = choose_replicas(0, logical_cpus)
     config = {"model": "transformer", "vocab_size": VOCAB_SIZE, "target_vocab_size": None, "hparams": hparams.values()}
-    with replicas.scope():
-        model = build_model(config)
-        optimizer = make_optimizer(hparams, 100_000)
-        optimizer.build(model.trainable_variables)
-    return TrainStep(model, optimizer, replicas, hparams, xla_compile)
+    replicas = choose_replicas(0, logical_cpus)
+    return steps.new_step(lambda: build_model(config), hparams, replicas, xla_compile=xla_compile)
 
 
 def our_steps(side, size, batches):

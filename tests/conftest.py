@@ -17,6 +17,8 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_force_host_platform_device_count=2")
 
 LOGICAL_CPUS = 8
+_LAST_REPORT = [0.0]  # CPU time of this process at the last report of a test
+_WORTH_SAYING = 60  # seconds; less than that is nobody's trouble
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,9 +79,6 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
-_LAST_REPORT = [0.0]
-
-
 def pytest_runtest_logstart():
     """What is between two tests is neither's."""
     _LAST_REPORT[0] = _cpu_seconds()
@@ -100,9 +99,6 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section(f"CPU time: {sum(files.values()):,.0f} s, of which the ten dearest files took")
         for path, seconds in files.most_common(10):
             terminalreporter.write_line(f"{seconds:7.1f} s  {path}")
-
-
-_WORTH_SAYING = 60  # seconds; less than that is nobody's trouble
 
 
 @pytest.fixture(autouse=True)

@@ -139,6 +139,15 @@ def waves(section, is_toy=False):
     return [searches, [gpt2[1], Training("base", 782, 32, "float32")]]
 
 
+def random_ids(case, *shape):
+    """Returns int64 ids of 2 and above, rows of a case's length in a shape, the same for all sides; 1 ends each row."""
+    import numpy as np
+
+    ids = np.random.default_rng(0).integers(2, case.vocab_size, (*shape, case.length))
+    ids[..., -1] = 1
+    return ids
+
+
 def peak_flops(card, dtype):
     """Returns the most floating-point operations per second that a card's data sheet promises, or None.
 

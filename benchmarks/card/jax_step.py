@@ -15,8 +15,8 @@ import time
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 os.environ.setdefault("KERAS_BACKEND", "jax")
 
-from benchmarks.card.cases import DROPOUT, SIZES, SMOOTHING, from_json
-from benchmarks.card.peer_models import BATCHES, random_ids
+from benchmarks.card.cases import DROPOUT, SIZES, SMOOTHING, from_json, random_ids
+from benchmarks.card.peer_models import BATCHES
 from benchmarks.card.talk import answer
 
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
@@ -76,7 +76,7 @@ class Work:
         variables = model.trainable_variables, model.non_trainable_variables, optimizer.variables
         self.state = tuple([variable.value for variable in part] for part in variables)
         self.step = new_step(model, optimizer)
-        ids = random_ids(case, case.rows * 2).astype("int32")
+        ids = random_ids(case, BATCHES, case.rows * 2).astype("int32")
         self.batches = [(jax.device_put(both[: case.rows]), jax.device_put(both[case.rows :])) for both in ids]
 
     def run(self, steps):

@@ -12,8 +12,9 @@ import tempfile
 import time
 
 from benchmarks.card import profile
-from benchmarks.card.cases import DROPOUT, SIZES, SMOOTHING, from_json
+from benchmarks.card.cases import DROPOUT, SIZES, SMOOTHING, from_json, random_ids
 from benchmarks.card.talk import answer
+from benchmarks.harness import steps
 
 SETS = {"base": "transformer_base_v1", "big": "transformer_big_v1", "gpt2_small": "gpt2_small"}
 _RECORDS = 16  # batches of records
@@ -49,16 +50,11 @@ def new_step(case, hparams, xla_compile=True, replicas=None):
     """Returns a TrainStep of a new model on the card, or on the CPU where there is none."""
     from t2t_lite.runs.config import build_model
     from t2t_lite.training.distribution import choose_replicas
-    from t2t_lite.training.optimization.optimizers import make_optimizer
-    from t2t_lite.training.train_step import TrainStep
 
-    replicas = replicas or choose_replicas(1)
     config = {"model": "transformer_lm" if case.language_model else "transformer", "hparams": hparams.values()}
-    with replicas.scope():
-        model = build_model({**config, "vocab_size": case.vocab_size, "target_vocab_size": None})
-        optimizer = make_optimizer(hparams, 100_000)
-        optimizer.build(model.trainable_variables)
-    return TrainStep(model, optimizer, replicas, hparams, xla_compile, features_of(case))
+    config |= {"vocab_size": case.vocab_size, "target_vocab_size": None}
+    options = {"xla_compile": xla_compile, "features": features_of(case)}
+    return steps.new_step(lambda: build_model(config), hparams, replicas or choose_replicas(1), **options)
 
 
 def features_of(case):
@@ -68,14 +64,11 @@ def features_of(case):
 
 def write_records(path, case):
     """Writes rows of random ids without padding."""
-    import numpy as np
     import tensorflow as tf
 
     from t2t_lite.data.records import serialize
 
-    shape = (_RECORDS * case.rows, len(features_of(case)), case.length)
-    ids = np.random.default_rng(0).integers(2, case.vocab_size, shape)
-    ids[..., -1] = 1
+    ids = random_ids(case, _RECORDS * case.rows, len(features_of(case)))
     with tf.io.TFRecordWriter(path) as file:
         for row in ids:
             file.write(serialize(dict(zip(features_of(case), row.tolist(), strict=True))))
@@ -162,8 +155,6 @@ class SearchWork:
     """
 
     def __init__(self, case, xla_compile=True):
-        import numpy as np
-
         from t2t_lite.decoding.search.searcher import Searcher
         from t2t_lite.search_options import SearchOptions
 
@@ -172,9 +163,7 @@ class SearchWork:
         self.searcher = Searcher(
             self.model, lambda length, options: case.new, end_id=None, continues_inputs=not translates
         )
-        ids = np.random.default_rng(0).integers(2, case.vocab_size, (case.batch, case.length))
-        ids[:, -1] = 1
-        self.sources = ids.tolist()
+        self.sources = random_ids(case, case.batch).tolist()
         self.options = SearchOptions(
             beam_size=case.beam_size if translates else 1, alpha=0.6, extra_length=case.new, batch_size=case.batch,
             compile=xla_compile,
@@ -253,19 +242,17 @@ class Ours:
 
     def warm(self, case, xla_compile=True):
         """Makes the model of a case, given as JSON, and works until it is warm."""
+        import tensorflow as tf
+
         self.drop()
         case, started = from_json(case), time.perf_counter()
         self.work = (TrainingWork if case.work == "train" else SearchWork)(case, xla_compile)
-        import tensorflow as tf
-
         try:
             said, self.placed = profile.placement(self.work.warm)
         except tf.errors.ResourceExhaustedError as error:
             words = next((line for line in error.message.splitlines() if "memory" in line), "out of memory")
             return {"error": words.rstrip("."), **self.work.needs()}
         if name := card():
-            import tensorflow as tf
-
             tf.config.experimental.reset_memory_stats(name.removeprefix("/device:"))
         return {"ready_seconds": round(time.perf_counter() - started, 2), **said}
 

@@ -24,14 +24,13 @@ class Page:
 
     Args:
         folder: str.
-        is_cpu: bool, whether it is a try at toy size.
 
     Attributes:
         is_right: bool, whether every check passed.
     """
 
-    def __init__(self, folder, is_cpu):
-        self.folder, self.is_cpu = folder, is_cpu
+    def __init__(self, folder):
+        self.folder = folder
         self.result = record.new_result("gpu", TITLE, LABELS)
         self.checks, self.profiles, self.is_right = [], {}, True
         self._flops = {}

@@ -1,4 +1,4 @@
-"""The models of `benchmarks.card.peers`, PyTorch's and Hugging Face's, of random weights, and the ids that they get."""
+"""The models of `benchmarks.card.peers`, PyTorch's and Hugging Face's, of random weights."""
 
 import math
 
@@ -9,15 +9,6 @@ POSITIONS = 1024
 # torch.compile cannot ask whether rows are packed, and so gives Hugging Face's "sdpa" a mask, which keeps it from the
 # flash kernel. For attention that it does not know it makes no mask: then the same function gets is_causal.
 UNMASKED = "sdpa_unmasked"
-
-
-def random_ids(case, rows):
-    """Returns int64 ids, BATCHES times [rows, length] of the case, of 2 and above; 1 ends each row."""
-    import numpy as np
-
-    ids = np.random.default_rng(0).integers(2, case.vocab_size, (BATCHES, rows, case.length))
-    ids[..., -1] = 1
-    return ids
 
 
 def translation_model(case):

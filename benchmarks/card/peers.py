@@ -14,8 +14,8 @@ import os
 import sys
 import time
 
-from benchmarks.card.cases import from_json
-from benchmarks.card.peer_models import BATCHES, UNMASKED, gpt2, marian, random_ids, translation_model
+from benchmarks.card.cases import from_json, random_ids
+from benchmarks.card.peer_models import BATCHES, UNMASKED, gpt2, marian, translation_model
 from benchmarks.card.talk import answer
 
 
@@ -45,7 +45,7 @@ class TrainingWork:
         self.optimizer = new(self.model.parameters(), fused=True, **options)
         self.forward = torch.compile(self.model, dynamic=False) if compiles else self.model
         self.scaler = torch.amp.GradScaler(device.type, enabled=case.dtype == "float16")
-        ids = torch.from_numpy(random_ids(case, case.rows * 2)).to(device)
+        ids = torch.from_numpy(random_ids(case, BATCHES, case.rows * 2)).to(device)
         self.batches = [(both[: case.rows].contiguous(), both[case.rows :].contiguous()) for both in ids]
         self.steps = 0
 
@@ -121,7 +121,7 @@ class SearchWork:
             max_new_tokens=case.new, num_beams=case.beam_size if self.translates else 1, do_sample=False,
             use_cache=True, pad_token_id=0, **({"decoder_start_token_id": 0} if self.translates else {}),
         )  # fmt: skip
-        self.ids = torch.from_numpy(random_ids(case, case.batch)[0]).to(device)
+        self.ids = torch.from_numpy(random_ids(case, case.batch)).to(device)
         self.mask = torch.ones_like(self.ids)
 
     def run(self):

@@ -20,8 +20,6 @@ def kernels(work, steps):
         dict of "busy": share of the time in which a kernel ran; "milliseconds": of a step, from its first kernel to the
         next step's; "kernels": list of [name, milliseconds per step, times per step], the longest first; "launches":
         kernels per step; "gaps": list of [what ran before and after a gap, milliseconds per step, times per step];
-        "launches": round(sum(times.values())),
-        "gaps": [[name, round(ms, 4), round(gap_times[name], 2)] for name, ms in gaps.most_common(_MOST // 3)],
         "copies": {name of a copy: times per step}. Empty lists where the profiler saw no device.
     """
     import tensorflow as tf

@@ -31,7 +31,7 @@ def take_turns(commands, rounds):
                 started, log = time.perf_counter(), os.path.join(folder, f"{side}.log")
                 processes[side] = _start(command, log)
                 if _read(processes[side]) is None:
-                    missing[side] = f"its process ended before it was warm: {_last_line(log)}"
+                    missing[side] = f"its process ended before it was warm: {last_line(log)}"
                     _end(processes.pop(side))
                     print(f"  {side}: left out, {missing[side]}", file=sys.stderr, flush=True)
                 else:
@@ -42,7 +42,7 @@ def take_turns(commands, rounds):
                     processes[side].stdin.flush()
                     figures = _read(processes[side])
                     if figures is None:
-                        missing[side] = f"its process ended in turn {number + 1}: {_last_line(f'{folder}/{side}.log')}"
+                        missing[side] = f"its process ended in turn {number + 1}: {last_line(f'{folder}/{side}.log')}"
                         _end(processes.pop(side))
                         del turns[side], ready[side]
                     else:
@@ -135,7 +135,8 @@ def _end(process):
     process.wait()
 
 
-def _last_line(log):
+def last_line(log):
+    """Returns the last line of a process's log that is not blank."""
     with open(log, errors="replace") as file:
         lines = [line.strip() for line in file if line.strip()]
     return lines[-1] if lines else "it printed nothing"

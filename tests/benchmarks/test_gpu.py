@@ -78,7 +78,7 @@ def test_cases_travel_as_json(section):
 
 
 def test_a_page_has_what_was_found_when_it_is_cut_off(tmp_path):
-    page = pages.Page(str(tmp_path / "gpu"), False)
+    page = pages.Page(str(tmp_path / "gpu"))
     page.describe("NVIDIA H100", {"peer": {"torch": "2.11"}}, "580, 81559 MiB")
     page.check("step float32 XLA", {"ok": True, "says": "loss 11.0"})
     case, turn = cases.Training("base", 782, 32), {"seconds": 0.5, "tokens": 500_480, "waiting": 0.01, "peak_gb": 12.0}
