@@ -19,6 +19,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_for
 LOGICAL_CPUS = 8
 _LAST_REPORT = [0.0]  # CPU time of this process at the last report of a test
 _WORTH_SAYING = 60  # seconds; less than that is nobody's trouble
+_LONGEST = 8  # CPU seconds of a case that is not marked long, about twice what the dearest takes on a quiet machine
 
 
 @pytest.hookimpl(wrapper=True)
@@ -47,6 +48,7 @@ def pytest_collection_finish():
         cpu = tf.config.list_physical_devices("CPU")[0]
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * LOGICAL_CPUS)
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+        tf.config.threading.set_intra_op_parallelism_threads(1)  # a second one would mostly wait, which takes time too
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are left out by their marks
@@ -57,7 +59,7 @@ def pytest_collection_modifyitems(items):
     """
     for item in items:
         few = item.get_closest_marker("few")
-        if few and not set(few.args) & set(item.callspec.id.split("-")):
+        if few and not set(few.args) & {item.callspec.id, *item.callspec.id.split("-")}:
             item.add_marker(pytest.mark.long)
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")}
     runs = ("tests/training/", "tests/integration/")
@@ -72,10 +74,16 @@ def _cpu_seconds():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Notes the CPU time since the report before: of set-up, of the test, or of tear-down."""
+    """Notes the CPU time since the report before: of set-up, test or tear-down. A case that takes too much fails."""
     report, now = (yield), _cpu_seconds()
-    report.user_properties.append(("cpu_seconds", now - _LAST_REPORT[0]))
-    _LAST_REPORT[0] = now
+    seconds, _LAST_REPORT[0] = now - _LAST_REPORT[0], now
+    report.user_properties.append(("cpu_seconds", seconds))
+    if report.when == "call" and report.passed and seconds > _LONGEST and not item.get_closest_marker("long"):
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{item.nodeid} took {seconds:.1f} s of CPU time, a case of make test at most {_LONGEST}. "
+            "Make it smaller, or mark it long and leave a small test of what it promises."
+        )
     return report
 
 

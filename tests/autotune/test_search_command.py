@@ -50,6 +50,7 @@ def command(data_dir, tmp_path, capsys):
     return call
 
 
+@pytest.mark.long
 @pytest.mark.slow  # six runs
 def test_a_search_trains_ordinary_runs_and_the_winner_again(command, tmp_path):
     flags = "--hparams_range=tiny_range", "--random_seed=7"

@@ -1,5 +1,6 @@
 """What would be copied between a GPU and the host: the rules, and how little of it a step needs."""
 
+import pytest
 import tensorflow as tf
 
 from benchmarks import placement
@@ -76,6 +77,7 @@ def test_a_training_step_waits_for_little():
     assert to_host(graph, 1) == []
 
 
+@pytest.mark.long
 def test_a_step_of_a_search_waits_for_little():
     is_open, count = ("LogicalAnd", ("result",)), ("Cast", ("Sum",))
     # Whether a sentence is undecided, and how many are: whether to drop the others.

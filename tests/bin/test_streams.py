@@ -65,6 +65,7 @@ def test_what_is_lost_is_said(monkeypatch, capsys):
     assert "warning: standard output is closed: what is printed there is lost" in capsys.readouterr().err
 
 
+@pytest.mark.few("<&- >&- 2>&-")
 @pytest.mark.slow
 @pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_descriptors(tmp_path, redirection):

@@ -102,6 +102,7 @@ def test_epochs_differ(paths):
     assert len(set(groups)) > 0.9 * len(groups)
 
 
+@pytest.mark.few("1", "200")
 @pytest.mark.slow
 @pytest.mark.parametrize("position", [0, 1, 57, 200])
 def test_a_restored_iterator_goes_on_identically(paths, tmp_path, position):

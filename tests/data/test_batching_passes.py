@@ -47,6 +47,7 @@ def check_counts(counts, total):
     assert sum(max(0, passes - count) for count in every) <= MOST_ROWS + seen
 
 
+@pytest.mark.few("1-300", "8-None")
 @pytest.mark.parametrize(("replicas", "pool_size"), [(1, 300), (2, 300), (8, 300), (8, None)])
 def test_each_example_comes_once_in_a_pass(paths, replicas, pool_size):
     stream = corpus.training_batches(paths, batch_size=BATCH_SIZE, seed=5, pool_size=pool_size)
@@ -72,6 +73,7 @@ def test_a_pool_holds_examples_of_one_pass(paths):
     assert late <= MOST_ROWS * (total // EXAMPLES)
 
 
+@pytest.mark.few("1-8-13", "8-2-3")
 @pytest.mark.parametrize(("before", "after", "position"), [(1, 8, 13), (8, 1, 23), (8, 2, 3)])
 def test_nothing_is_lost_or_repeated_when_a_run_goes_on_with_other_replicas(paths, tmp_path, before, after, position):
     """Stopped in mid-pass, and near the end of one; the batches are those of a run that was never stopped."""

@@ -251,6 +251,7 @@ def test_percentiles():
     assert [inspection.percentile({7: 3}, p) for p in (50, 100)] == [7, 7]
 
 
+@pytest.mark.few("30")
 @pytest.mark.parametrize("max_length", [5, 30, 256])
 def test_the_picture(tmp_path, max_length):
     path = str(tmp_path / "lengths.png")

@@ -108,6 +108,7 @@ WRONG_RECORDS = {
 }
 
 
+@pytest.mark.few("no targets-3", "nothing-3", "bytes-3", "beyond 32 bits-3", "just beyond-3", "no targets-9000")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "place"),

@@ -124,6 +124,7 @@ def test_the_order_in_a_shard_is_drawn_for_each_by_the_seed(tmp_path):
     assert len(first) == len(second) == 24 and first != second
 
 
+@pytest.mark.long
 @pytest.mark.slow  # two processes that import TensorFlow
 def test_processes_do_not_matter(tmp_path, capfd):
     alone = write(tmp_path / "alone")

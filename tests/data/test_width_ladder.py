@@ -97,6 +97,7 @@ def test_every_batch_is_full_and_every_example_comes_as_often(paths, originals, 
     assert real / padded >= 0.85
 
 
+@pytest.mark.few("1", "200")
 @pytest.mark.slow
 @pytest.mark.parametrize("position", [0, 1, 57, 200])
 def test_a_restored_iterator_goes_on_identically(paths, ladder, tmp_path, position):

@@ -18,7 +18,7 @@ NEW = 6
 
 def model_of(begin="zero", encoder=None, **options):
     keras.utils.set_random_seed(3)
-    sizes = {"hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2}
+    sizes = {"hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 1}
     model = TransformerLM(len((encoder or Letters()).piece_bytes), **sizes, begin=begin, **options)
     model.build()
     for weight in model.trainable_weights:
@@ -29,6 +29,12 @@ def model_of(begin="zero", encoder=None, **options):
 def generator_of(begin="zero", encoder=None, **options):
     encoder = encoder or Letters()
     return Generator(model_of(begin, encoder, **options), {"targets": encoder}, None)
+
+
+@pytest.fixture(scope="module")
+def letters():
+    """A generator that no test changes; what one test has traced another one runs."""
+    return generator_of()
 
 
 class FullPasses:
@@ -47,6 +53,7 @@ def log_probs(model, prompt, ids):
 
 
 @pytest.mark.slow
+@pytest.mark.few("1-zero", "3-end")
 @pytest.mark.parametrize("begin", ["zero", "end"])
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_continuations_are_those_of_full_passes(begin, beam_size):
@@ -66,8 +73,8 @@ def test_continuations_are_those_of_full_passes(begin, beam_size):
 
 
 @pytest.mark.slow
-def test_samples_have_their_own_log_probability_and_depend_on_seed_and_prompt_alone():
-    generator = generator_of()
+def test_samples_have_their_own_log_probability_and_depend_on_seed_and_prompt_alone(letters):
+    generator = letters
     options = {"max_new_tokens": NEW, "sampling": True, "n_best": 5, "seed": 7, "temperature": 3.0}
     found = generator.generate(PROMPTS, **options)
     for prompt, generation in zip(PROMPTS, found, strict=True):
@@ -116,8 +123,8 @@ def test_a_text_s_score_is_that_of_its_ids_from_the_beginning():
 
 
 @pytest.mark.slow
-def test_prompts_may_be_ids_which_are_in_the_vocabulary():
-    generator = generator_of()
+def test_prompts_may_be_ids_which_are_in_the_vocabulary(letters):
+    generator = letters
     by_text, by_ids = generator.generate(["abba", Letters().encode("abba")], max_new_tokens=3)
     assert (by_text.text, by_text.ids) == (by_ids.text, by_ids.ids)
     assert by_text.score == pytest.approx(by_ids.score, abs=1e-4)  # rows of a batch may round differently
@@ -135,6 +142,7 @@ def test_prompts_may_be_ids_which_are_in_the_vocabulary():
     assert len(generator.generate((text for text in given), max_new_tokens=1)) == 3
 
 
+@pytest.mark.few("rules", "stop")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
@@ -144,7 +152,7 @@ def test_prompts_may_be_ids_which_are_in_the_vocabulary():
         {"beam_size": 1, "stop": ["zz", "\ufffd"]},
         {"sampling": True, "seed": 5, "temperature": 0.7, "top_k": 60, "top_p": 0.9},
     ],
-    ids=str,
+    ids=["greedy", "rules", "stop", "sampling"],
 )
 def test_a_stream_is_what_generate_returns_part_by_part(options):
     """Of random bytes: most are half a character."""
@@ -159,19 +167,21 @@ def test_a_stream_is_what_generate_returns_part_by_part(options):
         assert len(parts) > 3 or len(whole.text) < 4
 
 
-@pytest.mark.parametrize("prompt", [[1], [5, 6, 1], [1, 5, 6]])
-def test_a_prompt_with_the_end_of_a_text_has_a_continuation(prompt):
+@pytest.mark.slow
+def test_a_prompt_with_the_end_of_a_text_has_a_continuation(letters):
     """It is the way to say that a new text begins."""
-    generator, options = generator_of(), {"max_new_tokens": 5, "beam_size": 1}
-    (found,) = generator.generate([prompt], **options)
-    text = Letters().decode(found.ids)
-    assert found.text == text and len(text) > 2
-    assert "".join(generator.stream(prompt, **options)) == text
-    assert generator.generate([prompt], **options, stop=text[1])[0].text == text[: text.index(text[1])]
+    options = {"max_new_tokens": 5, "beam_size": 1}
+    prompts = [[1], [5, 6, 1], [1, 5, 6]]
+    texts = [one.text for one in letters.generate(prompts, **options)]
+    for prompt, text in zip(prompts, texts, strict=True):
+        assert text == Letters().decode(letters.generate([prompt], **options)[0].ids) and len(text) > 2
+        assert "".join(letters.stream(prompt, **options)) == text
+    (stopped,) = letters.generate(prompts[2:], **options, stop=texts[2][1])
+    assert stopped.text == texts[2][: texts[2].index(texts[2][1])]
 
 
-def test_what_cannot_be_streamed_or_is_out_of_range_is_named():
-    generator = generator_of()
+def test_what_cannot_be_streamed_or_is_out_of_range_is_named(letters):
+    generator = letters
     for options in ({}, {"sampling": True, "n_best": 2}):
         with pytest.raises(UserError, match="expected sampling or beam_size=1, and n_best=1"):
             generator.stream("a", **options)

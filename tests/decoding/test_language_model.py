@@ -49,7 +49,7 @@ class LanguageModel:
 
     def __init__(self, kind):
         keras.utils.set_random_seed(1)
-        parts = [KINDS[kind]() for _ in range(2)]
+        parts = [KINDS[kind]()]
         self.embedding, self.position = TokenEmbedding(self.vocab_size, 16), parts[0][1]
         self.decoder = TransformerStack([TransformerDecoderLayer(2, 32, self_attention=layer) for layer, _ in parts])
         self.logits([2], [3])
@@ -103,7 +103,7 @@ def searcher_of(model, **options):
     return Searcher(model, longest_output=lambda length, options: options.extra_length, **options)
 
 
-@pytest.mark.few("restricted", "rotary")
+@pytest.mark.few("rotary-False", "restricted-True")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind, compile", [*((kind, False) for kind in KINDS), ("restricted", True)])
 def test_the_search_is_that_of_full_passes_over_each_prompt_alone(kind, compile):
@@ -117,8 +117,9 @@ def test_the_search_is_that_of_full_passes_over_each_prompt_alone(kind, compile)
     assert len(model.prompts_read) == 1, "the prompts were read more than once"
 
 
+@pytest.mark.few("True")
 @pytest.mark.slow
-@pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("compile", [False, True])
 def test_samples_without_an_end_are_as_long_as_the_limit_and_have_the_scores_of_one_pass(compile):
     model = LanguageModel("relative")
     options = SearchOptions(sampling=True, n_best=8, extra_length=EXTRA, seed=4, compile=compile)

@@ -76,6 +76,7 @@ def test_the_limit_is_the_sentence_s_own_length_and_extra_length(extra_length):
     assert not any(t.hypotheses[0].ended for t in found)
 
 
+@pytest.mark.long
 @pytest.mark.slow  # compiles a whole model
 def test_compiled_and_not_compiled_give_the_same():
     """With other positions and norms: test_model_options.py."""
@@ -88,6 +89,7 @@ def test_compiled_and_not_compiled_give_the_same():
         assert ours.score == pytest.approx(theirs.score, abs=1e-4)
 
 
+@pytest.mark.few("graph")
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["graph", pytest.param("xla", marks=pytest.mark.slow)])
 def test_the_cached_search_equals_full_passes(mode):
@@ -167,7 +169,7 @@ def test_a_problem_has_its_own_settings_and_texts(translator):
     owned = Translator(translator.model, translator.encoders, translator.hparams, Own())
     texts = ["#the red# house.", "a tree"]
     plain = [text.replace("#", "") for text in texts]
-    for given in ({}, {"beam_size": 3}, {"extra_length": 5}):
+    for given in ({}, {"beam_size": 3}):
         found = owned.translate(texts, **given)
         expected = translator.translate(plain, **{"beam_size": 1, "extra_length": 2} | given)
         assert [t.hypotheses[0].ids for t in found] == [t.hypotheses[0].ids for t in expected]
@@ -192,6 +194,7 @@ def test_long_inputs_are_cut_and_flagged():
         translator.translate(["a"], max_input_length=13)
 
 
+@pytest.mark.few("end")
 @pytest.mark.parametrize("begin", ["zero", "end"])
 def test_positions_that_inputs_and_outputs_share_are_enough_for_both(begin):
     encoder = ByteTextEncoder()
@@ -304,6 +307,7 @@ def test_progress_counts_every_sentence(translator):
     assert sum(done) == len(TEXTS)
 
 
+@pytest.mark.few("False")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_model_in_training_on_replicas(compile):

@@ -47,12 +47,14 @@ def test_it_is_short():
     assert len((FOLDER / "__init__.py").read_text().splitlines()) < 100
 
 
+@pytest.mark.long
 def test_resumed_on_eight_replicas_it_is_bit_for_bit_the_run_in_one(flags, trained, tmp_path):
     killed_after(trained, 4, tmp_path / "killed")
     train(flags, tmp_path / "killed", 8, "--logical_cpus=8", "--schedule=train")
     assert_same(state(tmp_path / "killed", 8), state(trained, 8))
 
 
+@pytest.mark.long
 def test_its_metrics_and_costs_are_evaluated(trained):
     for line in log(trained, "evaluation", documented=False):
         assert {"loss", "accuracy", "cost_targets", "matthews_correlation"} <= line.keys()
@@ -73,6 +75,7 @@ def test_it_learns_by_its_own_metric_and_answers(flags, tmp_path):
     assert all(sum(p.probabilities.values()) == pytest.approx(1) for p in found)
 
 
+@pytest.mark.long
 def test_it_is_exported_and_opens_again(trained, tmp_path, capsys):
     flags = ("--decode_hparams=max_input_size=9", "--license=MIT")
     assert run("t2t_exporter", f"--output_dir={trained}", f"--export_dir={tmp_path / 'export'}", *flags) == 0
@@ -85,6 +88,7 @@ def test_it_is_exported_and_opens_again(trained, tmp_path, capsys):
     assert [label.decode() for label in found["labels"].numpy()] == [prediction.label for prediction in expected]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "given, words",
     [
@@ -100,6 +104,7 @@ def test_what_an_export_does_not_have(trained, tmp_path, capsys, given, words):
     assert all(word in error for word in words) and not (tmp_path / "x").exists()
 
 
+@pytest.mark.long
 def test_a_file_is_answered_line_by_line(trained, tmp_path):
     (tmp_path / "texts").write_text("one two\nthree\n")
     where = (f"--decode_from_file={tmp_path / 'texts'}", f"--decode_to_file={tmp_path / 'labels'}")

@@ -71,6 +71,7 @@ def talking_heads(tmp_path_factory):
     return folder / "train"
 
 
+@pytest.mark.long
 def test_talking_heads_mixing_is_trained_and_saved(talking_heads):
     reader = tf.train.load_checkpoint(str(talking_heads))
     names = [n for n in reader.get_variable_to_shape_map() if re.fullmatch(r"model/.*/mix_(scores|weights)/.*VALUE", n)]
@@ -81,6 +82,7 @@ def test_talking_heads_mixing_is_trained_and_saved(talking_heads):
         assert np.abs(mixing - np.eye(4)).max() > 1e-4, name  # it starts as the identity
 
 
+@pytest.mark.long
 def test_talking_heads_decode(talking_heads, tmp_path):
     source, target = tmp_path / "source.txt", tmp_path / "target.txt"
     source.write_text("1 2 3\n\n4 5\n")

@@ -36,7 +36,7 @@ def texts():
     return [tf.strings.unicode_transcode(row, "UTF-8", "UTF-8").numpy().decode() for row in ROWS]
 
 
-@pytest.fixture(scope="module", params=["byte-level BPE", pytest.param("SentencePiece", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["byte-level BPE", pytest.param("SentencePiece", marks=pytest.mark.long)])
 def generator(request, tmp_path_factory):
     """A GPT-2, and a model of our own that reads the zero vector first; both with random weights."""
     made = tmp_path_factory.mktemp("made")
@@ -47,7 +47,7 @@ def generator(request, tmp_path_factory):
     train_sentencepiece(SENTENCES, str(made / "vocab"), 330)
     encoder = SentencePieceEncoder(str(made / "vocab.model"))
     keras.utils.set_random_seed(1)
-    model = TransformerLM(encoder.vocab_size, hidden_size=16, filter_size=32, num_heads=2, num_layers=2)
+    model = TransformerLM(encoder.vocab_size, hidden_size=16, filter_size=32, num_heads=2, num_layers=1)
     model.build()
     return Generator(model, {"targets": encoder}, HParams())
 
@@ -193,6 +193,7 @@ def test_either_rule_against_repetition_holds_alone(tmp_path, rule):
     assert all(len({*words}) == len(words) for words in found[1]), found
 
 
+@pytest.mark.few("stop1")
 @pytest.mark.parametrize("stop", [[], ["red"]])
 def test_a_prompt_with_the_end_of_a_text_is_continued_as_in_python(tmp_path, stop):
     generator = of_words(tmp_path)

@@ -84,7 +84,7 @@ def test_it_needs_nothing_from_elsewhere(run, exported, tmp_path, monkeypatch):
         os.renames(tmp_path / "moved" / "10", exported)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_ensemble_answers_as_its_models_together(ensemble, exported_ensemble):
     """In bfloat16, graph and opened export; in float32 the latter is near, on the same rounded weights."""
     opened = Translator.load(exported_ensemble, compute_dtype="bfloat16", check_device=False)

@@ -77,6 +77,7 @@ def test_n_best_is_a_search_for_so_many():
         assert row[: len(translation.hypotheses)] == pytest.approx([h.score for h in translation.hypotheses], abs=1e-4)
 
 
+@pytest.mark.few("alpha", "ends")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",

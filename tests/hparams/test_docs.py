@@ -19,7 +19,7 @@ def section(title, page=PAGE):
     return page.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tables_are_fresh():
     made = runpy.run_path(str(DOCS / "make_hparams_sets.py"))
     for name in made["PARTS"]:

@@ -75,6 +75,22 @@ MISTAKES = {
 }
 
 
+@pytest.mark.few(
+    "word",
+    "blank",
+    "long",
+    "nothing to draw",
+    "both",
+    "a flag of the other",
+    "no run",
+    "no checkpoint",
+    "no number",
+    "not UTF-8",
+    "roles not UTF-8",
+    "roles missing",
+    "no picture",
+    "two formats",
+)
 @pytest.mark.slow
 @pytest.mark.parametrize(("flags", "words"), MISTAKES.values(), ids=MISTAKES)
 def test_mistakes(folder, call_command, assert_user_error, flags, words):

@@ -35,7 +35,7 @@ def test_a_file_gets_its_continuations_in_order(decode, made, tmp_path):
     assert (tmp_path / "out").read_text().splitlines() == [field(one.text) for one in expected]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_devices_share_the_prompts(decode, tmp_path):
     options = ["--decode_from_file=in", "--decode_to_file=out", f"{SHORT},beam_size=1"]
     decode(*options)

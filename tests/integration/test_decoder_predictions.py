@@ -103,6 +103,7 @@ def table(text):
     return [row[0] for row in rows], [float(row[1]) for row in rows]
 
 
+@pytest.mark.few("tag_own", "qa_own")
 @pytest.mark.slow
 def test_a_file_and_standard_input_give_what_predictor_says(decode, call_command, standard_input, runs, name, tmp_path):
     assert decode(name, "--decode_to_file=out").stderr.endswith("written: out\n")

@@ -42,7 +42,7 @@ def source(tmp_path):
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_command_goes_on_and_ends_in_the_same_bytes(call_command, made, source, tmp_path, monkeypatch):
     args = [f"--output_dir={made}", "--decode_from_file=in", SETTINGS]
     killed = subprocess.run(
@@ -74,7 +74,7 @@ def test_more_gpus_than_there_are(call_command, assert_user_error, made, source)
     assert_user_error(result, "--worker_gpu=2", "0 GPUs are visible")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_checkpoints_are_an_ensemble(call_command, made, source, tmp_path):
     one, two = (f"{made}/model.ckpt-{step}" for step in (100, 200))
     outputs = {}

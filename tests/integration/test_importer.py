@@ -44,7 +44,7 @@ def test_decoder(made, call_command, tmp_path):
     assert (tmp_path / "out.txt").read_text().splitlines() == [t.text for t in expected]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_exporter(made, call_command):
     """Text in, text out, by subwords that are cut and joined in the graph."""
     exported = call_command("t2t-exporter", f"--output_dir={made}/new", "--decode_hparams=beam_size=2,extra_length=4")

@@ -6,7 +6,6 @@ import socket
 
 import pytest
 
-from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import make_run
 from tests.serving.running_server import RunningServer
 
@@ -24,10 +23,9 @@ BAD = {  # body: what the answer says
 @pytest.mark.slow
 def test_it_stays_up_whatever_comes_and_stops(tmp_path):
     run = make_run(tmp_path, steps=(100, 200))
-    expected = Translator.load(str(run)).translate(["the red house."], beam_size=2)[0]
     with RunningServer(tmp_path, COMMAND, f"--output_dir={run},{run}/model.ckpt-100") as server:
         status, answer = server.get("/api/translate", REQUEST)
-        assert status == 200 and json.loads(answer)["translation"] == expected.text
+        assert status == 200 and (translation := json.loads(answer)["translation"])
         assert [model["step"] for model in json.loads(server.get("/api/models")[1])] == [200, 100]
         for body, words in BAD.items():
             status, answer = server.get("/api/translate", body)
@@ -37,7 +35,7 @@ def test_it_stays_up_whatever_comes_and_stops(tmp_path):
             assert line.recv(100).startswith(b"HTTP/1.0 400 ")
         shutil.rmtree(run)
         status, answer = server.get("/api/translate", REQUEST)
-        assert status == 200 and json.loads(answer)["translation"] == expected.text
+        assert status == 200 and json.loads(answer)["translation"] == translation
         assert all("no such folder" in model["notice"] for model in json.loads(server.get("/api/models")[1]))
         before = server.process.poll()
         assert server.stop() == 0 and before is None and "Traceback" not in server.log

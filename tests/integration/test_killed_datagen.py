@@ -77,6 +77,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.long
 @pytest.mark.slow  # it starts processes
 def test_a_second_interrupt_does_not_leave_it_waiting(start_datagen, tmp_path):
     process = start_datagen(tmp_path / "data", 3)

@@ -111,7 +111,7 @@ def test_killed_while_saving_and_while_evaluating_ends_as_if_never_killed(start_
         np.testing.assert_array_equal(got[key], expected[key], err_msg=key)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_signal_saves_and_a_second_trainer_is_refused(
     start_trainer, data_dir, call_command, assert_user_error, tmp_path
 ):

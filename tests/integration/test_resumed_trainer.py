@@ -38,7 +38,6 @@ def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, tmp_path, 
     config = remembered()
     for flags in (
         begun,
-        (),
         (SET, "--hparams=hidden_size=16,optimizer_multistep_accumulate_steps=2"),
         (SET, "--random_seed=5", "--allow_hparams_change"),
     ):

@@ -254,6 +254,7 @@ print([name for name in sys.modules if name.startswith(tuple(f"t2t_lite.{room}" 
 """
 
 
+@pytest.mark.long
 def test_the_server_builds_no_keras_model(exports):
     done = subprocess.run([sys.executable, "-c", LIGHT, exports], capture_output=True, text=True, timeout=300)
     assert done.stdout == "[]\n", done.stderr

@@ -68,6 +68,7 @@ def distance(one, other):
     return np.sqrt(sum(((one[name] - other[name]) ** 2).sum() for name in one))
 
 
+@pytest.mark.long
 @pytest.mark.slow  # processes of their own import TensorFlow
 def test_two_machines_take_the_step_of_one_and_end_early_at_the_same_step(tmp_path, data, start_workers, call_command):
     """Only the first one evaluates; what it makes of it holds for both."""
@@ -171,7 +172,7 @@ def test_a_machine_that_is_gone_is_named_and_the_run_goes_on(tmp_path, data, sta
     assert events[-1]["step"] == checkpoint_step(tf.train.latest_checkpoint(str(tmp_path / "dead")))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_machines_with_different_settings_are_refused(tmp_path, data, start_workers):
     flags = "--output_dir=mixed", "--train_steps=5", f"--hparams={HPARAMS}"
     processes = start_workers(*flags, of_second=["--hp_label_smoothing=0.3"])

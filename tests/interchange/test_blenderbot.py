@@ -99,6 +99,7 @@ class Blenderbot:
         return self.dense(f"{name}.out_proj", mixed.swapaxes(0, 1).reshape(len(x), -1))
 
 
+@pytest.mark.few("tensor2tensor", "an_epsilon_that_counts", "learned")
 def test_it_computes_what_our_model_does(exported):
     """By Blenderbot's equations, whose epsilon is 1e-5; without the trick, 0.3 would be far off."""
     translator, folder, _ = exported
@@ -110,6 +111,7 @@ def test_it_computes_what_our_model_does(exported):
     assert (theirs[:, 0] < -50).all(), "no search chooses the padding"
 
 
+@pytest.mark.few("learned", "tensor2tensor", "an_epsilon_that_counts")
 @pytest.mark.slow
 def test_out_and_in_and_out_again_is_the_same_to_the_bit(exported, tmp_path):
     translator, folder, options = exported

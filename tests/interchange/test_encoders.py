@@ -31,6 +31,13 @@ def config_of(folder, name="config.json"):
     return json.loads(pathlib.Path(folder, name).read_text())
 
 
+@pytest.mark.few(
+    "BertForPreTraining",
+    "RobertaForMaskedLM",
+    "AlbertForMaskedLM",
+    "AlbertForTokenClassification",
+    "ErnieForSequenceClassification",
+)
 @pytest.mark.parametrize("class_name", CLASSES)
 def test_in_and_out_again(tmp_path, class_name):
     """Weights, vocabulary and settings are the same, bit by bit; a second time, too."""

@@ -20,6 +20,7 @@ def tensors_of(folder):
     return read_tensors(pathlib.Path(path).read_bytes(), path)
 
 
+@pytest.mark.few("gpt2--write_byte_level", "openai-gpt-transformer.-write_words")
 @pytest.mark.parametrize(
     "kind, prefix, write_vocabulary",
     [

@@ -177,9 +177,9 @@ def _check_training(layer_class, init, inputs, call):
     layer = _make(layer_class, init)
     symbols, output = functional(layer, inputs, call)
     model = keras.Model(symbols, keras.layers.Dense(1)(output))
-    # XLA is `_check_compiled`'s: here it would only take its time.
-    jit = False if BACKEND == "tensorflow" else "auto"
-    model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mean_squared_error", jit_compile=jit)
+    # Graphs and XLA are `_check_compiled`'s: here they would only take their time.
+    eager = {"run_eagerly": True, "jit_compile": False} if BACKEND == "tensorflow" else {}
+    model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mean_squared_error", **eager)
     before = [array(w) for w in layer.trainable_weights]
     target = np.random.default_rng(2).normal(size=(*output.shape[1:2], 1))
     target = np.broadcast_to(target, (len(inputs), *target.shape)).astype("float32")

@@ -14,6 +14,7 @@ from tests.layers.harness import MEMORY, X, check_layer
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.few("cross")
 @pytest.mark.slow
 @pytest.mark.parametrize("call", [{}, {"value": MEMORY}], ids=["self", "cross"])
 def test_contract(call, tmp_path):

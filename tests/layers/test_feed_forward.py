@@ -12,6 +12,7 @@ from tests.layers.equations import array
 from tests.layers.harness import X, check_layer
 
 
+@pytest.mark.few("gelu-4", "swiglu-6")
 @pytest.mark.slow
 @pytest.mark.parametrize("activation, weights", [("relu", 4), ("gelu", 4), ("swish", 4), ("swiglu", 6)])
 def test_contract(activation, weights, tmp_path):

@@ -10,6 +10,7 @@ from tests.layers.equations import array
 from tests.layers.harness import X, check_layer
 
 
+@pytest.mark.few("marian")
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["interleaved", "marian", "tensor2tensor"])
 def test_sinusoids_contract(layout, tmp_path):

@@ -71,6 +71,7 @@ def made(kind):
     return layer
 
 
+@pytest.mark.few("far", "music far")
 @pytest.mark.slow
 @kinds
 def test_contract(kind, tmp_path):

@@ -10,6 +10,7 @@ from tests.layers.equations import array
 from tests.layers.harness import MEMORY, X, check_layer
 
 
+@pytest.mark.few("pre")
 @pytest.mark.slow
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_contract_and_equation(norm, tmp_path):

@@ -72,6 +72,7 @@ def traced(request):
     return hparams, spread, *trace(hparams, LENGTH, LENGTH)
 
 
+@pytest.mark.few("paper", "depths", "untied", "swiglu", "relative_values", "restricted", "bfloat16")
 @pytest.mark.slow
 def test_operations_are_those_of_the_traced_step(traced):
     _, spread, model, operations, forward = traced

@@ -99,6 +99,7 @@ def test_prompts_of_a_language_model_are_checked_where_given():
             model({"targets": TARGETS, "inputs": inputs})
 
 
+@pytest.mark.few("translation")
 @pytest.mark.parametrize("kind", ["translation", "language model", "LSTMs", "LSTMs of classes"])
 def test_fit_trains_every_weight(kind):
     classes, small = (TARGETS[:, 0] % 3 + 1).astype("int32"), {"hidden_size": 8, "dropout": 0.0}
@@ -120,7 +121,7 @@ def test_fit_trains_every_weight(kind):
     assert same == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow, whose strategies copy a model")
 def test_fit_in_a_strategys_scope_is_fit_outside():
     import tensorflow as tf
@@ -243,7 +244,7 @@ def test_shapes_of_an_encoders_heads_are_those_of_a_call(head):
 def test_a_model_around_it_is_fitted_with_masks(tmp_path):
     symbols = {name: keras.Input((None,), dtype="int32", name=name) for name in BATCH}
     outer = keras.Model(symbols, Transformer(**SMALL)(symbols))
-    outer.compile(keras.optimizers.Adam(0.01), SmoothedCrossEntropy(), metrics=["accuracy"])
+    outer.compile(keras.optimizers.Adam(0.01), SmoothedCrossEntropy(), metrics=["accuracy"], run_eagerly=True)
     outer.fit(BATCH, TARGETS, epochs=2, verbose=0)
     right = (array(outer(BATCH)).argmax(-1) == TARGETS)[TARGETS != 0].mean()
     np.testing.assert_allclose(outer.evaluate(BATCH, TARGETS, verbose=0)[1], right, rtol=1e-5)
@@ -263,6 +264,7 @@ def test_a_compiled_model_is_saved_and_goes_on(model, tmp_path):
     assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) == 18
 
 
+@pytest.mark.few("model")
 @pytest.mark.parametrize("kind", ["model", "functional"])
 def test_frozen_parts_are_frozen_in_the_file_and_training_goes_on(kind, tmp_path):
     if kind == "model":
@@ -329,6 +331,7 @@ def test_activation_and_initializers_are_saved(tmp_path):
     assert np.unique(array(kernel)).tolist() == [np.float32(0.1)]
 
 
+@pytest.mark.few("call", "load")
 @pytest.mark.slow
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel is TensorFlow's")
 @pytest.mark.parametrize("after", ["call", "fit", "load", "construction"])

@@ -176,6 +176,7 @@ def test_the_mask_that_keras_carries_is_passed_on(recwarn):
     np.testing.assert_array_equal(found._keras_mask, ROWS != 0)
 
 
+@pytest.mark.few("True-False", "False-True")
 @pytest.mark.parametrize("named_labels", [True, False])
 @pytest.mark.parametrize("named_losses", [True, False])
 def test_keras_scores_it_beside_its_own_costs(named_labels, named_losses):

@@ -44,6 +44,7 @@ def quantized(model):
     return [part for part in model._flatten_layers() if part.quantization_mode]
 
 
+@pytest.mark.few("language_model-int8", "transformer-int4")
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 @pytest.mark.parametrize("name, mode", [*((name, "int8") for name in MODELS), ("transformer", "int4")])
 def test_a_quantized_model_is_near_and_survives_its_file(name, mode, tmp_path):

@@ -59,6 +59,7 @@ def logits_of(model, batch):
     return {feature: ops.convert_to_numpy(logits) for feature, logits in found.items()}
 
 
+@pytest.mark.few("masked_lm", "tag", "span")
 def test_neighbours_and_padding_change_nothing(model, head):
     together = logits_of(model, batch_of(head, width=9))
     for row in range(len(INPUTS)):
@@ -184,6 +185,7 @@ def test_the_longest_row_fills_the_table_of_positions():
         model.encode(ids[:, : model.max_length + 1])
 
 
+@pytest.mark.few("masked_lm", "class", "span")
 def test_a_saved_model_gives_the_same(model, head, tmp_path):
     model.save(tmp_path / "m.keras")
     loaded = keras.saving.load_model(tmp_path / "m.keras")

@@ -52,6 +52,7 @@ def model(request):
     return made
 
 
+@pytest.mark.few("gpt2", "relative", "rotary")
 def test_inputs_and_targets_are_read_as_one_row_without_a_gap(model):
     batch = logits_of(model, padded(TARGETS), padded(PROMPTS))
     for i, (prompt, target) in enumerate(zip(PROMPTS, TARGETS, strict=True)):
@@ -65,6 +66,7 @@ def test_inputs_and_targets_are_read_as_one_row_without_a_gap(model):
         np.testing.assert_allclose(batch[i, : len(target)], row, atol=1e-4)
 
 
+@pytest.mark.few("gpt2", "relative", "rotary", "own")
 def test_prefill_and_steps_are_one_pass(model):
     inputs, targets = padded(PROMPTS), padded(TARGETS)
     expected = logits_of(model, targets, inputs)
@@ -82,7 +84,7 @@ def searcher_of(model, **options):
     return searching.Searcher(model, **options)
 
 
-@pytest.mark.few("False", "gpt2", "rotary")
+@pytest.mark.few("gpt2-False", "relative-False", "rotary-False", "own-False")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compile):
@@ -95,7 +97,7 @@ def test_a_search_finds_for_a_prompt_alone_what_it_finds_in_a_batch(model, compi
         assert alone.score == pytest.approx(expected.score, abs=1e-4)
 
 
-@pytest.mark.few("False", "beam")
+@pytest.mark.few("beam-False")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", [False, True])
 @pytest.mark.parametrize(
@@ -112,6 +114,7 @@ def test_a_prompt_that_has_reached_the_end_of_the_table_does_not_disturb_shorter
         assert [result.score for result in results] == pytest.approx([result.score for result in alone], abs=1e-4)
 
 
+@pytest.mark.few("gpt2", "music", "rotary")
 def test_a_later_id_changes_nothing_earlier(model):
     targets = np.array([[3, 4, 5, 6, 7, 8, 9, 10]], "int32")
     inputs = np.array([[9, 9, 4]], "int32")
@@ -166,6 +169,7 @@ def test_attention_weights_are_of_targets_or_of_the_whole_row(model):
     assert [tuple(layer.shape) for layer in whole["decoder"]] == [(4, 2, read, read)] * 2
 
 
+@pytest.mark.few("gpt2", "untied")
 def test_it_is_saved_as_a_keras_file(model, tmp_path):
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")

@@ -74,6 +74,8 @@ def test_the_second_text_follows_the_first_one_or_does_not(folder):
     assert cut <= 0.05 * len(found)
 
 
+@pytest.mark.long
+@pytest.mark.few("next_sentence_own")
 def test_an_evaluation_is_the_same_in_any_batches_and_epochs_of_training_differ(folder):
     once, again = (sorted(rows(*folder, batch_size=size)) for size in (256, 100))
     assert once == again

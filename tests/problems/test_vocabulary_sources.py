@@ -178,6 +178,7 @@ def test_another_model_over_finished_data_is_refused(tmp_path, train, models):
         generated(tmp_path / "d", train_files=train, vocab_from=models[1:])
 
 
+@pytest.mark.long
 @pytest.mark.slow  # translates, exports and loads the export
 def test_a_model_with_separate_vocabularies_writes_its_targets(tmp_path, train):
     name = "translate_own_rev"

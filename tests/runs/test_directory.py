@@ -198,33 +198,38 @@ def test_the_folder_of_a_lock_is_as_it_was(tmp_path):
 @pytest.mark.slow
 def test_a_second_trainer_is_refused(tmp_path):
     """By another process as by this one; afterwards the folder is free."""
+    context = multiprocessing.get_context("spawn")
+    answers, is_free = context.Queue(), context.Event()
+    process = context.Process(target=_enter_twice, args=(str(tmp_path), answers, is_free), daemon=True)
     with locked(str(tmp_path)):
         with (
             pytest.raises(UserError, match=f"another trainer .process {os.getpid()}. is running"),
             locked(str(tmp_path)),
         ):
             pass
-        assert entering_from_outside(tmp_path) == 2
-    assert entering_from_outside(tmp_path) == 0
-
-
-def entering_from_outside(folder):
-    """What a process that enters the folder ends with: 0: it could, 2: it was told who is in it."""
-    process = multiprocessing.get_context("spawn").Process(target=_enter, args=(str(folder),), daemon=True)
-    process.start()
+        process.start()
+        try:
+            assert f"process {os.getpid()}" in answers.get(timeout=120)
+        except BaseException:
+            process.kill()
+            raise
+    is_free.set()
     try:
-        process.join(120)
-        return process.exitcode
+        assert answers.get(timeout=120) == "entered"
     finally:
         process.kill()
+        process.join()
 
 
-def _enter(folder):
-    try:
-        with locked(folder):
-            os._exit(0)
-    except UserError as error:
-        os._exit(2 if f"process {os.getppid()}" in str(error) else 1)
+def _enter_twice(folder, answers, is_free):
+    """Enters a folder at once, and again when it is free: "entered", or what was said."""
+    for _ in range(2):
+        try:
+            with locked(folder):
+                answers.put("entered")
+        except UserError as error:
+            answers.put(str(error))
+        is_free.wait(120)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):

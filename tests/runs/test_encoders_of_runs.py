@@ -65,6 +65,7 @@ def answers(predictor):
     return predictor.predict(ASKED.get(name, TEXTS[:4]))
 
 
+@pytest.mark.few("masked_lm_own", "sentence_order_own")
 def test_it_answers_as_the_predictor_and_so_does_its_keras_file(saved, tmp_path):
     problem, hparams, folder, run = saved
     model, predictor = TransformerEncoder.from_run(run), Predictor.load(run)
@@ -78,6 +79,7 @@ def test_it_answers_as_the_predictor_and_so_does_its_keras_file(saved, tmp_path)
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.long
 @pytest.mark.few("masked_lm_own", "classify_own")
 def test_it_is_fitted_further_and_goes_on_from_a_keras_file(saved, tmp_path):
     problem, hparams, folder, run = saved

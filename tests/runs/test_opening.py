@@ -114,6 +114,7 @@ def test_the_user_s_folder_is_imported_when_it_is_needed(run_dir):
     assert "/no/such/folder" in mistake(run_dir)
 
 
+@pytest.mark.few("nan")
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_not_finite_are_refused_wherever_a_model_is_opened(run_dir, tmp_path, value):
     run = open_run(str(run_dir))

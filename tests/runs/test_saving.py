@@ -73,6 +73,7 @@ def test_bleu_is_that_of_the_translator(fitted):
     assert (score.score, score.signature) == (bleu.history[-1][1], bleu.signature)
 
 
+@pytest.mark.long
 def test_bleu_is_measured_anew_in_each_fit_and_whenever_keras_calls(fitted):
     """Of a model compiled again, whose steps begin at 0; and with calls after every third step alone."""
     _, problem, folder = fitted

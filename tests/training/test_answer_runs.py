@@ -64,7 +64,7 @@ def inputs_of(problem, path):
     return texts
 
 
-@pytest.mark.few("tag_own", "qa_own")
+@pytest.mark.few("qa_own")
 @pytest.mark.parametrize(
     "problem, task, text, metric, more",
     [

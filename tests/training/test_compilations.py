@@ -174,6 +174,7 @@ def test_the_compiled_step_equals_the_uncompiled_one():
     assert steps[1].traces == 1
 
 
+@pytest.mark.few("bfloat16")
 @pytest.mark.slow  # XLA takes most of the time
 @pytest.mark.parametrize(
     "changes, bound",
@@ -183,6 +184,7 @@ def test_the_compiled_step_equals_the_uncompiled_one():
         ("dtype_policy=mixed_bfloat16", 0.03),
         ("dtype_policy=mixed_float16", 0.01),
     ],
+    ids=["relative", "restricted", "bfloat16", "float16"],
 )
 def test_every_kind_of_transformer_compiles(changes, bound):
     hparams = registry.hparams("transformer_tiny").parse(
@@ -197,7 +199,7 @@ def test_every_kind_of_transformer_compiles(changes, bound):
     assert np.linalg.norm(compiled - plain) <= bound * np.linalg.norm(plain)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit(data_dir, tmp_path, caplog):
     caplog.set_level("INFO", "t2t_lite")
     trainer(data_dir, tmp_path / "whole").train(9)
@@ -211,7 +213,7 @@ def test_each_shape_is_compiled_and_logged_once_and_training_resumes_bit_for_bit
     np.testing.assert_array_equal(weights(tmp_path / "whole", 9), weights(tmp_path / "stopped", 9))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_features_that_a_problem_adds_are_compiled_as_well(data_dir, tmp_path, caplog):
     """As steps of the same batches that are not compiled."""
     caplog.set_level("INFO", "t2t_lite")
@@ -234,7 +236,7 @@ def test_features_that_a_problem_adds_are_compiled_as_well(data_dir, tmp_path, c
     assert np.linalg.norm(compiled - plain) <= 1e-3 * np.linalg.norm(plain - before)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_replicas_train_as_one_that_accumulates(data_dir, tmp_path):
     trainer(data_dir, tmp_path / "one", accumulation=2).train(3)
     trainer(data_dir, tmp_path / "two", logical_cpus=2).train(3)

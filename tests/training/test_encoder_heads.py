@@ -73,6 +73,7 @@ def run(name, data, output_dir, rate=0.001, hparams="", **settings):
     return trainer(str(data), output_dir, f"{SIZES},learning_rate_constant={rate}{hparams}", **named, **settings)
 
 
+@pytest.mark.long
 def test_two_replicas_are_two_batches_of_one_and_a_run_in_parts_is_that_in_one(name, data, tmp_path):
     if name != "tag_own":
         pytest.skip("one is enough: of tags the replicas have unequal numbers")
@@ -87,7 +88,7 @@ def test_it_is_learned(name, data, tmp_path):
     assert metrics.get("token_accuracy", 1) == metrics.get("exact_match", 1) == 1
 
 
-@pytest.mark.few("tag_own")
+@pytest.mark.long
 def test_keras_fits_it(name, data):
     problem, hparams = registry.problem(name), registry.hparams("bert_tiny").of_model(TransformerEncoder)
     hparams = problem.model_hparams(hparams.parse(SIZES))

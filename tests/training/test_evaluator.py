@@ -53,6 +53,7 @@ def evaluator(model, paths, problem=None, hparams=HPARAMS, **more):
     return Evaluator(model, problem or Problem(), ENCODERS, hparams, paths, **more)
 
 
+@pytest.mark.few("True-False--2", "False-True-0")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "was_reversed, was_copy, by", [(False, False, 2), (True, False, -2), (False, True, 0), (True, True, 0)]

@@ -42,6 +42,7 @@ def resumed_from(folder):
     return [line["checkpoint"] for line in log(folder) if line["event"] == "resume"]
 
 
+@pytest.mark.few("missing", "another folder", "cut off")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "content",

@@ -146,6 +146,7 @@ def test_windows_leave_costs_out_which_may_need_what_comes_behind(problem_and_fo
     assert found["loss"] == evaluated(Known(), problem_and_folder, stride=5)["loss"]
 
 
+@pytest.mark.few("5")
 @pytest.mark.slow
 @pytest.mark.parametrize("stride", [5, 12])
 def test_windows_score_each_id_once_with_what_comes_before_it(problem_and_folder, stride):

@@ -54,6 +54,7 @@ def test_both_directions_learn(data, language):
     assert metrics["loss"] < first["loss"] and metrics["cost_targets"] < first["cost_targets"]
 
 
+@pytest.mark.long
 def test_two_replicas_are_two_batches_of_one_and_a_run_in_parts_is_that_in_one(data, tmp_path):
     assert_replicas_and_parts_give_one_run(functools.partial(learner, data), tmp_path, 2)
 

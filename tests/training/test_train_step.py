@@ -95,6 +95,7 @@ def distance(one, other):
 TOLERANCE = {"sgd": 1e-5, "adam": 1e-3}
 
 
+@pytest.mark.few("adam", "language model")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "optimizer, replicas, more, model",
@@ -105,6 +106,7 @@ TOLERANCE = {"sgd": 1e-5, "adam": 1e-3}
         ("sgd", 2, ",dtype_policy=mixed_float16", "transformer"),
         ("sgd", 2, "", "transformer_lm"),
     ],
+    ids=["eight", "adam", "bfloat16", "float16", "language model"],
 )
 def test_replicas_train_as_one_that_accumulates(optimizer, replicas, more, model):
     groups = by(replicas)[:3]
@@ -114,7 +116,7 @@ def test_replicas_train_as_one_that_accumulates(optimizer, replicas, more, model
     assert step.traces == 1  # whatever the shapes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_replicas_that_accumulate_train_as_one():
     expected = trained(make_step(settings("sgd", 0.3, accumulation=4)), by(4)[:3])
     step = make_step(settings("sgd", 0.3, accumulation=2), replicas=2)
@@ -128,7 +130,7 @@ def test_accumulation_equals_the_concatenated_batch():
     assert distance(expected, trained(make_step(settings("sgd")), [[concatenated(g)] for g in groups])) <= 1e-5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_recomputed_activations_give_the_same_step():
     groups = by(2)[:3]
     expected = trained(make_step(settings("sgd", 0.3, accumulation=2)), groups)  # with the same masks
@@ -158,6 +160,7 @@ def moved_between_devices(graph):
     return moved
 
 
+@pytest.mark.few("sgd")
 @pytest.mark.slow
 @pytest.mark.parametrize("optimizer, more", [("adam", ",ema_decay=0.9,clip_grad_norm=0.5"), ("sgd", "")])
 def test_gradients_meet_in_one_collective_and_no_tensor_goes_through_one_device(optimizer, more):

@@ -52,6 +52,7 @@ def assert_same(found, expected, places=None):
         np.testing.assert_allclose([s for s, _, _ in ours], [s for s, _, _ in theirs], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.few("graph", "4-0.6-gnmt-4-xla")
 @graph_and_xla
 @pytest.mark.parametrize(
     "beam, alpha, kind, n_best",
@@ -76,6 +77,7 @@ def test_only_the_top_candidates_may_end(mode):
     assert_same(search(model, sources, [14] * 6, mode, **options), expected)
 
 
+@pytest.mark.few("1-graph", "3-xla")
 @graph_and_xla
 @pytest.mark.parametrize("beam", [1, 3])
 def test_outputs_begin_with_their_prefixes(mode, beam):

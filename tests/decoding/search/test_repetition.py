@@ -34,6 +34,7 @@ def rules_of(source, ngram_size, penalty, continues):
     return change
 
 
+@pytest.mark.few("1-graph-prompts", "3-graph-outputs", "3-xla-prompts")
 @pytest.mark.slow
 @pytest.mark.parametrize("continues", [False, True], ids=["outputs", "prompts"])
 @pytest.mark.parametrize("compile", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["graph", "xla"])
@@ -42,7 +43,7 @@ def test_what_is_forbidden_and_penalized_is_hugging_faces(beam, compile, continu
     model, changed = ScriptedModel(vocab_size=12, spread=1.0, end_bias=-4.0), 0
     searcher = Searcher(model, lambda length, options: 12, continues_inputs=continues)
     free = [numpy_search(model, source, 12, beam, 0.6)[0][1] for source in SOURCES]
-    for ngram_size, penalty in RULES[:: 3 if compile else 1]:
+    for ngram_size, penalty in RULES[1::2] if compile else RULES:
         options = {"no_repeat_ngram_size": ngram_size, "repetition_penalty": penalty}
         found = searcher.search(SOURCES, SearchOptions(beam_size=beam, compile=compile, **options))
         for source, results, plain in zip(SOURCES, found, free, strict=True):
@@ -66,6 +67,7 @@ def test_a_prompts_ids_are_penalized():
 
 
 @pytest.mark.slow
+@pytest.mark.few("3-1.0", "2-1.5")
 @pytest.mark.parametrize("ngram_size, penalty", RULES)
 def test_samples_are_of_what_is_left_and_scored_by_the_model_itself(ngram_size, penalty):
     model = ScriptedModel(vocab_size=12, spread=1.0, end_bias=-4.0)

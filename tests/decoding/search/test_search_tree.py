@@ -23,7 +23,7 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES.values(), ids=CASES)
+@pytest.fixture(scope="module", params=CASES.values(), ids=CASES)
 def case(request):
     """(model, options, prefix, nodes, hypotheses, the search's results)."""
     given, bias, prefix = request.param

@@ -217,7 +217,7 @@ print(threads.get_intra_op_parallelism_threads())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="about CPUs")
 def test_searches_on_two_cores_have_a_thread_each_where_nobody_chose_otherwise():
     result = subprocess.run([sys.executable, "-c", _THREADS], capture_output=True, text=True, timeout=300)

@@ -60,6 +60,7 @@ def test_special_tokens_in_a_text_are_text_unless_they_are_allowed(tmp_path):
         without.encode("[MASK]", {"[MASK]"})
 
 
+@pytest.mark.few("uncased")
 @pytest.mark.slow
 def test_the_graph_gives_the_same(encoder):
     """Also where neighbours differ, for any bytes, and from the processes that encode data."""

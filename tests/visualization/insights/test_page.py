@@ -288,6 +288,7 @@ def contrast(*colors):
     return (lighter + 0.05) / (darker + 0.05)
 
 
+@pytest.mark.few("400-light", "1280-dark")
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
 def test_everyone_can_use_it(open_page, width, scheme):
     """No violation of axe's rules, contrast AA among them; wide content scrolls inside its box."""
