@@ -2,7 +2,9 @@
 
 Running the same command again continues from the last checkpoint in --output_dir; --train_steps counts from
 the very beginning. A run remembers its problem, model and hyperparameters, which may be left out then; the name of its
-set stands for all hyperparameters as the run has them. What contradicts the run is an error.
+set stands for all hyperparameters as the run has them. What contradicts the run is an error. It also remembers what it
+was asked to do, such as --train_steps, --keep_checkpoint_max or --best_checkpoint_metric: what is not given is as it
+was, and what is given anew may differ.
 
 --random_seeds=1,2,3 trains a run for each, in --output_dir/seed_1, …, and prints their mean and standard deviation.
 
@@ -24,7 +26,7 @@ from t2t_lite.bin import _app
 from t2t_lite.bin.t2t_eval import evaluate
 from t2t_lite.bin.trainer.autotune import search_hparams
 from t2t_lite.bin.trainer.schedules import EVALUATING
-from t2t_lite.bin.trainer.training_flags import check, define_flags
+from t2t_lite.bin.trainer.training_flags import check, define_flags, recall
 from t2t_lite.bin.trainer.training_run import earlier_run, hparams_of_flags, train_run
 
 _DESCRIBED = (
@@ -55,6 +57,7 @@ def _describe(flags):
     from t2t_lite.training.distribution import hide_gpus, planned_replicas
 
     before = earlier_run(flags, flags.output_dir)
+    recall(flags, flags.output_dir, before)
     model = model_name(flags.model or before.get("model"), flags.problem or before.get("problem"))
     hparams = hparams_of_flags(flags, before, model, flags.random_seed)
     hide_gpus()  # another run may fill them
@@ -74,6 +77,7 @@ def _train(flags):
     from t2t_lite.training.distribution import set_threads
     from t2t_lite.training.repeated_seeds import as_text, train_seeds
 
+    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # it has a say in what follows
     inexact = set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
     if flags.hparams_range:
         return search_hparams(flags, inexact)

@@ -223,6 +223,11 @@ class _Flag(absl_flags.Flag):
         self.value, self._argument = value, argument
         self.present += 1
 
+    def recall(self, value):
+        """Gives a flag that was not given on the command line a value that it had earlier; None: no value."""
+        if not self.present:
+            self.value = None if value is None else self._parse(str(value))
+
     def _parse(self, argument):
         return self.convert(f"--{self.name}", argument)
 

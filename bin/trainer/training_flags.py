@@ -7,28 +7,30 @@ from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings
 from t2t_lite.bin.trainer import describing_flags, schedules
 from t2t_lite.bin.trainer.search_flags import check_search, check_several_runs, define_search_flags
 from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, located
 from t2t_lite.pictures import check_picture
-from t2t_lite.ranges import COUNT, SEED
+from t2t_lite.ranges import SEED
 from t2t_lite.training.settings import (
+    EARLY,
     CheckpointSettings,
     DeviceSettings,
     EarlyStopping,
     EvaluationSettings,
+    LengthSettings,
     LogSettings,
 )
 
-_EARLY = "eval_early_stopping_"  # begins the names of the flags of `EarlyStopping`
+# What a run was asked to do that is not the Trainer's, but this command's.
+_OF_COMMAND = ("export_saved_model", "inter_op_parallelism_threads", "intra_op_parallelism_threads")
 
 
 def define_flags(flags):
     """Declares the command's flags."""
     _app.define_common_flags(flags)
     flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({schedules.help_string()}).")
-    flags.DEFINE_integer("train_steps", 250000, "Stop at this step, counted from the very beginning.", limits=COUNT)
-    for settings in (CheckpointSettings, EvaluationSettings, LogSettings, DeviceSettings):
+    for settings in (LengthSettings, CheckpointSettings, EvaluationSettings, LogSettings, DeviceSettings):
         define_settings(flags, settings)
-    define_settings(flags, EarlyStopping, _EARLY)
+    define_settings(flags, EarlyStopping, EARLY)
     define_evaluation_flags(flags)
     flags.DEFINE_bool("export_saved_model", False, "At the end export the best model, to export/best/1, 2, ….")
     flags.DEFINE_bool("dbgprofile", False, "The same as --profile.")
@@ -65,7 +67,7 @@ def trainer_settings(flags):
         flags,
         EvaluationSettings,
         eval_steps=1 if flags.schedule == "test" else flags.eval_steps,
-        early_stopping=read_settings(flags, EarlyStopping, _EARLY),
+        early_stopping=read_settings(flags, EarlyStopping, EARLY),
         search=evaluation_search(flags.decode_hparams),
         translate_all=flags.schedule == "train_eval_and_decode",
     )
@@ -75,6 +77,45 @@ def trainer_settings(flags):
         "devices": read_settings(flags, DeviceSettings),
         "log": read_settings(flags, LogSettings, profile=flags.profile or flags.dbgprofile),
     }
+
+
+def also_asked(flags):
+    """Returns what the run remembers beside `trainer_settings`, a dict of flags that are not as by default, or None."""
+    found = {name: flags[name] for name in _OF_COMMAND if flags[name].present or flags[name].value}
+    return {name: flag.value for name, flag in found.items()} or None
+
+
+def recall(flags, output_dir, before):
+    """Gives flags that were not given the values that the run in output_dir was begun with, or had last.
+
+    Args:
+        flags: absl's FlagValues, which are changed.
+        output_dir: str.
+        before: dict, the `hparams.json` of that run, or {}.
+
+    Raises:
+        UserError: a value that is remembered is no value of its flag, or contradicts those that were given.
+    """
+    from t2t_lite.training.plan import UNTOLD, plan_of, warn_of_no_plan
+
+    plan = dict(before.get("plan", {}))
+    if not flags["train_steps"].present:
+        warn_of_no_plan(output_dir, before, flags.train_steps)
+    if "search" in plan:
+        plan["decode_hparams"] = ",".join(f"{name}={value}" for name, value in (plan.pop("search") or {}).items())
+    if flags["worker_gpu"].present:
+        plan.pop("logical_cpus", None)  # which would be taken instead of GPUs
+    with located(os.path.join(output_dir or "", "hparams.json")):
+        for name in {*plan_of(0, **UNTOLD), "decode_hparams", *_OF_COMMAND} & plan.keys():
+            flags[name].recall(plan[name])
+    _check_early_stopping(flags)
+
+
+def _check_early_stopping(flags):
+    if flags.schedule == "train" and flags["eval_early_stopping_steps"].present:
+        raise UserError(
+            "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
+        )
 
 
 def check(flags):
@@ -94,10 +135,7 @@ def check(flags):
             check_picture("--plot", flags.plot)
         return _app.require(flags, *([] if remembers else ["hparams_set"]))
     describing_flags.refuse_alone(flags)
-    if flags.schedule == "train" and flags.eval_early_stopping_steps:
-        raise UserError(
-            "--eval_early_stopping_steps: needs evaluations, and --schedule=train makes none. Leave one of them out."
-        )
+    _check_early_stopping(flags)
     may_train = flags.schedule in schedules.TRAINING and not remembers
     is_run = bool(flags.output_dir) and os.path.exists(config)  # what there is at an address is not known yet
     check_search(flags, is_run)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from t2t_lite.bin.trainer.training_flags import trainer_settings
+from t2t_lite.bin.trainer.training_flags import also_asked, recall, trainer_settings
 
 
 def train_run(flags, inexact, output_dir, random_seed, **trial):
@@ -41,6 +41,7 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
     from t2t_lite.training.trainer import Trainer
 
     before = earlier_run(flags, output_dir)
+    recall(flags, output_dir, before)
     begins_as = flags.warm_start_from and not (before or flags.hparams_set)  # with the settings of another run
     settings = find_run(flags.warm_start_from).config if begins_as else before
     name = flags.problem or before.get("problem")
@@ -61,6 +62,8 @@ def make_trainer(flags, inexact, output_dir, random_seed, *, changes=None, metri
         warm_start_from=flags.warm_start_from or "",
         usr_dir=flags.t2t_usr_dir or before.get("usr_dir", ""),
         flags_text="".join(f"--{name}={flags[name].value}\n" for name in flags if flags[name].present),
+        also_asked=also_asked(flags),
+        remembers=flags.schedule != "test",
         stop_when=stop_when,
         **of_run,
     )

@@ -31,6 +31,7 @@ _SCHEMA = {
     "batches_a_step?": int,
     "xla_compile?": bool,
     "records_sha256?": str,
+    "plan?": {str: bool | int | float | str | dict | None},
 }
 _MOST_BATCHES = 2**31
 
@@ -63,8 +64,9 @@ def write_run_config(directory, config):
 
     Args:
         directory: str, an output_dir.
-        config: dict that `run_config` returns, perhaps with "batches_a_step", "xla_compile" and "records_sha256" of a
-            training run; the last is the `split_facts.fingerprint` of its training records.
+        config: dict that `run_config` returns, perhaps with "batches_a_step", "xla_compile", "records_sha256" and
+            "plan" of a training run: the third is the `split_facts.fingerprint` of its training records, the last what
+            it was asked to do, see `training.plan`.
     """
     text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
     write_bytes(os.path.join(directory, FILE_NAME), text.encode())

@@ -84,23 +84,36 @@ class Replicas:
         return self.strategy.reduce("SUM", self.strategy.run(tf.identity, args=(value,)), axis=None)
 
     def check_same(self, value, what):
-        """Waits for all machines. Raises `UserError` on each where a JSON value is not the same on all."""
+        """Waits for all machines. Raises `UserError` on each where a JSON value is not the same on all.
+
+        Of dicts with the same names, the error says which names have other values.
+        """
         if self.cluster is None:
             return
-        digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
-        number = tf.constant([int.from_bytes(digest[:7])], tf.int64)
+        parts = value if isinstance(value, dict) else {}
+        (is_same,) = self._have_same([sorted(parts) or value])
+        differing = [n for n, same in zip(parts, self._have_same(parts.values()), strict=True) if not same]
+        if not is_same or differing:
+            names = f" ({', '.join(differing)})" if differing else ""
+            raise UserError(
+                f"TF_CONFIG: the machines have different {what}{names}. Expected the same command, files and version "
+                "of t2t_lite on all."
+            )
+
+    def _have_same(self, values):
+        """Waits for all machines; returns of each JSON value whether it is the same on all. Of none it returns []."""
+        numbers = [hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()[:7] for value in values]
+        numbers = tf.constant([[int.from_bytes(number) for number in numbers]], tf.int64)
+        if not numbers.shape[1]:
+            return []
 
         @tf.function(autograph=False)
         def of_all():
-            return self.strategy.gather(self.strategy.run(tf.identity, args=(number,)), axis=0)
+            return self.strategy.gather(self.strategy.run(tf.identity, args=(numbers,)), axis=0)
 
         with self.naming_lost_worker():
             found = of_all().numpy()
-        if len(set(found.tolist())) > 1:
-            raise UserError(
-                f"TF_CONFIG: the machines have different {what}. Expected the same command, files and version of "
-                "t2t_lite on all."
-            )
+        return (found == found[0]).all(axis=0).tolist()
 
     @contextlib.contextmanager
     def naming_lost_worker(self):

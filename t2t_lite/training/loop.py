@@ -16,6 +16,7 @@ from t2t_lite.tasks import task_of
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.feed import Feed
 from t2t_lite.training.monitor import Monitor
+from t2t_lite.training.optimization.schedules import last_learning_rate
 from t2t_lite.training.optimization.skipped_steps import SkippedSteps
 from t2t_lite.training.profiling import StepProfiler
 from t2t_lite.training.progress import Progress, fetch, sentences_read
@@ -121,7 +122,7 @@ class TrainingLoop:
                 if is_fetched or saves or is_last:
                     self._fetch(is_fetched)
                 if ends_window:
-                    self._progress.flush(step, self.train_step.optimizer.learning_rate)
+                    self._progress.flush(step, last_learning_rate(self.train_step.optimizer))
                 if saves:
                     self._save_and_evaluate(step, batches, evaluates, step == train_steps)
         self._end(step, train_steps, batches if step >= first else None)
@@ -152,7 +153,7 @@ class TrainingLoop:
         """Saves the last step, unless that is done, and logs why the run ends; `batches` of None: no step was taken."""
         self.ended_by = "train_steps" if step >= train_steps else "early_stopping" if self._why else "signal"
         if step < train_steps:
-            self._progress.flush(step, self.train_step.optimizer.learning_rate)
+            self._progress.flush(step, last_learning_rate(self.train_step.optimizer))
             if batches and step != newest_step(self.output_dir):
                 self._save(step, batches)
             early = f"stopped early at step {step:,}: {self._why}."

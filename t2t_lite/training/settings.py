@@ -8,10 +8,21 @@ import dataclasses
 from t2t_lite import ranges
 from t2t_lite.ranges import setting
 
+EARLY = "eval_early_stopping_"  # begins the names of the flags of `EarlyStopping`
+
 
 class _Checked:
     def __post_init__(self):
         ranges.check_settings(self, limited_only=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class LengthSettings(_Checked):
+    """How long a run trains: what `Trainer.train` is told."""
+
+    train_steps: int = setting(
+        250_000, limits=ranges.COUNT, meaning="Stop at this step, counted from the very beginning."
+    )
 
 
 @dataclasses.dataclass(frozen=True)

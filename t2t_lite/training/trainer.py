@@ -10,14 +10,14 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from t2t_lite import ranges, registry
+from t2t_lite import registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.data.split_facts import fingerprint, text_counts
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.evaluation.metrics import metric_names
-from t2t_lite.files import copy_files, write_bytes
+from t2t_lite.files import copy_files, is_remote, write_bytes
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import RunCheckpoints, holds
 from t2t_lite.runs.config import build_model, read_run_config, run_config, write_run_config
@@ -34,8 +34,15 @@ from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.loop import TrainingLoop
 from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
 from t2t_lite.training.optimization.optimizers import describe_unfreezing, make_optimizer
+from t2t_lite.training.plan import UNTOLD, describe, plan_of, tell_change, told, warn_of_no_plan
 from t2t_lite.training.progress import announce
-from t2t_lite.training.settings import CheckpointSettings, DeviceSettings, EvaluationSettings, LogSettings
+from t2t_lite.training.settings import (
+    CheckpointSettings,
+    DeviceSettings,
+    EvaluationSettings,
+    LengthSettings,
+    LogSettings,
+)
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data
 
@@ -56,7 +63,8 @@ class Trainer:
         hparams_set: str, name of the set.
         data_dir: str, the folder in which t2t-datagen wrote records and vocabulary.
         output_dir: str, for checkpoints and logs.
-        evaluation: EvaluationSettings; None: do not evaluate while training.
+        evaluation: EvaluationSettings; None: do not evaluate while training. Where this argument is left out, a run is
+            resumed with the settings that it had, and a new one has the defaults; likewise the next three.
         checkpoints: CheckpointSettings.
         devices: DeviceSettings.
         log: LogSettings.
@@ -67,6 +75,8 @@ class Trainer:
         warm_start_from: str, a checkpoint or another run's output_dir, with whose weights a new run starts.
         usr_dir: str, the user's folder, stored for later commands.
         flags_text: str, the contents of `flags.txt`.
+        also_asked: dict, further settings of the caller, JSON values, which the run remembers for it; None: none.
+        remembers: bool, whether the run remembers what it was asked to do; False: this is only a trial of its set-up.
         stop_when: function of the evaluations so far, a list of (step, {metric: value}) as `monitor.history` returns
             it, called after each of them; it returns why to stop early, a str, or None.
 
@@ -86,25 +96,27 @@ class Trainer:
     hparams_set: str | None = None
     data_dir: str = ""
     output_dir: str = ""
-    evaluation: EvaluationSettings | None = dataclasses.field(default_factory=EvaluationSettings)
-    checkpoints: CheckpointSettings = dataclasses.field(default_factory=CheckpointSettings)
-    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
-    log: LogSettings = dataclasses.field(default_factory=LogSettings)
+    evaluation: EvaluationSettings | None = UNTOLD["evaluation"]
+    checkpoints: CheckpointSettings = UNTOLD["checkpoints"]
+    devices: DeviceSettings = UNTOLD["devices"]
+    log: LogSettings = UNTOLD["log"]
     inexact: tuple = ()
     allow_hparams_change: bool = False
     keep_batches_a_step: bool = True
     warm_start_from: str = ""
     usr_dir: str = ""
     flags_text: str = ""
+    also_asked: dict | None = None
+    remembers: bool = True
     stop_when: Callable | None = None
 
-    def train(self, train_steps: int) -> dict[str, float]:
+    def train(self, train_steps: int | None = None) -> dict[str, float]:
         """Trains until step `train_steps`, counted from the very beginning.
 
-        SIGTERM and SIGINT save a checkpoint and end the run early (a second one ends it at once).
+        SIGTERM, SIGINT, SIGHUP and SIGUSR1 save a checkpoint and end the run early (a second one ends it at once).
 
         Args:
-            train_steps: int from 0.
+            train_steps: int from 0; None: as many as the run in output_dir was to take, 250,000 of a new one.
 
         Returns:
             dict of the last evaluation's metrics; empty without one.
@@ -113,8 +125,10 @@ class Trainer:
             UserError: settings, data and folder do not belong together.
             Failure: the loss stayed non-finite, or a checkpoint could not be saved.
         """
-        train_steps = ranges.typed_value("train_steps", train_steps, int, ranges.COUNT)
+        if train_steps is not None:
+            train_steps = LengthSettings(train_steps).train_steps
         self.check()
+        train_steps = self._make_plan(train_steps)
         with run_directory.locked(self.output_dir) if self._replicas.is_chief else contextlib.nullcontext():
             self._build(train_steps)
             warm_start_facts = self._warm_start()
@@ -161,6 +175,12 @@ class Trainer:
         run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})  # before its data
         hparams = without_multistep(self.hparams).of_model(registry.model(self.model))
         self.hparams = registry.problem(self.problem).model_hparams(hparams)
+        before = read_run_config(self.output_dir)
+        self._plan_before = (before or {}).get("plan", {})
+        self._told = told(self._plan_before, self.output_dir)
+        for name, settings in UNTOLD.items():
+            if getattr(self, name) is settings:
+                setattr(self, name, self._told[name])
         self._replicas = choose_replicas(
             self.devices.worker_gpu, self.devices.logical_cpus
         )  # before TensorFlow creates a tensor
@@ -168,7 +188,6 @@ class Trainer:
             tf.config.experimental.enable_op_determinism()
         # It seeds the initial weights; the order of the data has its own seed.
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
-        before = read_run_config(self.output_dir)
         compiles = self.devices.xla_compile
         if compiles is None:
             compiles = (before or {}).get("xla_compile", False)
@@ -186,6 +205,15 @@ class Trainer:
             "xla_compile": compiles,
             "records_sha256": fingerprint(data.paths),
         }
+
+    def _make_plan(self, train_steps):
+        """Puts together what the run is asked to do, and was before; returns its steps."""
+        if train_steps is None:
+            train_steps = self._told["train_steps"]
+            warn_of_no_plan(self.output_dir, read_run_config(self.output_dir), train_steps)
+        asked = plan_of(train_steps, self.evaluation, self.checkpoints, self.devices, self.log)
+        self._plan = self._plan_before | asked | (self.also_asked or {})
+        return train_steps
 
     def _build(self, train_steps):
         """Builds the model, its optimizer and everything else that a checkpoint holds."""
@@ -221,10 +249,14 @@ class Trainer:
         self._monitor = self._make_monitor()
 
     def _compare(self):
-        """Refuses changes of settings that must stay the same."""
+        """Refuses machines that differ, and changes of settings that must stay the same."""
+        config = self._config | self._config["hparams"]
+        del config["hparams"]
+        self._replicas.check_same(config, "problem, model and hyperparameters")
+        of_command = {"warm_start_from": self.warm_start_from, "allow_hparams_change": self.allow_hparams_change}
+        self._replicas.check_same(self._plan | of_command, "settings")
         self._changed = run_directory.changed_hparams(self.output_dir, self._config, self.allow_hparams_change)
         self._stream_changed = [name for name in run_directory.STREAM if name in self._changed]
-        self._replicas.check_same(self._config, "problem, model and hyperparameters")  # and all have read the old ones
 
     def _announce(self, train_steps):
         gives_up = list(self.inexact)
@@ -240,12 +272,18 @@ class Trainer:
 
     def _warm_start(self):
         """Loads the weights of another run into a new one; returns facts for the log."""
-        if not self.warm_start_from:
-            return {}
         if self._checkpoints.latest:
-            _LOGGER.info(f"--warm_start_from={self.warm_start_from}: not used, since {self.output_dir} has checkpoints")
+            if self.warm_start_from:
+                where = f"--warm_start_from={self.warm_start_from}"
+                _LOGGER.info(f"{where}: not used, since {self.output_dir} has checkpoints")
             return {}
-        return warm_start(self.warm_start_from, self.trained, self._data.encoders)
+        # A run that was ended before its first checkpoint begins once more with the same weights.
+        if not (source := self.warm_start_from or self._plan_before.get("warm_start_from")):
+            return {}
+        facts = warm_start(source, self.trained, self._data.encoders)
+        source = facts["warm_start_from"]
+        self._plan["warm_start_from"] = source if is_remote(source) else os.path.abspath(source)
+        return facts
 
     def _restore(self):
         """Restores the newest checkpoint; returns its path or None, and {path of an unreadable newer one: reason}."""
@@ -260,7 +298,8 @@ class Trainer:
         for why in damaged.values():
             _LOGGER.warning(f"{why} It is set aside as damaged-…, and the one before it is used.")
         if self._replicas.is_chief:
-            write_run_config(self.output_dir, self._config)
+            plan = self._plan if self.remembers else self._plan_before
+            write_run_config(self.output_dir, self._config | ({"plan": plan} if plan else {}))
             copy_files(self._data.problem.vocabulary_files(self.data_dir), self.output_dir)
             self._checkpoints.remove_leftovers()
             self._checkpoints.set_aside(damaged)
@@ -271,6 +310,7 @@ class Trainer:
             return
         step, batch = int(self._step), int(self._batches_read)
         _LOGGER.info(f"resumed at step {step}, data batch {batch}")
+        _LOGGER.info(f"the run was asked for: {describe(self._plan)}")
         if self._stream_changed:
             _LOGGER.info(f"the data begin anew, since these changed: {', '.join(self._stream_changed)}")
         if (scale := self._train_step.loss_scale) and not holds(path, "loss_scale"):
@@ -278,6 +318,8 @@ class Trainer:
         self._log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **self._facts())
         if self._changed:
             self._log.write("hparams_change", step, changed=self._changed)
+        if self.remembers:
+            tell_change(self._plan_before, self._plan, step, self._log, self._optimizer)
 
     def _facts(self):
         return {

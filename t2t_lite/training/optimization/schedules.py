@@ -1,5 +1,6 @@
 """Learning-rate schedules: products of factors (mirrors tensor2tensor's utils/learning_rate.py)."""
 
+import copy
 import math
 
 import keras
@@ -52,6 +53,10 @@ def _slanted_triangular(s, warmup, total):
     return (1 + 31 * height) / 32
 
 
+_CYCLES = ("single_cycle_cos_decay", "slanted_triangular")  # of a fixed length
+_DEPEND_ON_STEPS = ("linear_decay", *_CYCLES)
+
+
 @keras.saving.register_keras_serializable("t2t_lite")
 class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """The product of the factors named in `hparams.learning_rate_schedule`, joined by `*`.
@@ -77,13 +82,14 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
                     f"learning_rate_schedule={hparams.learning_rate_schedule}: unknown factor {name!r}. "
                     f"{nearest(name, FACTORS, end=' ')}Expected factors joined by *: {', '.join(FACTORS)}."
                 )
-        cycles = [name for name in ("single_cycle_cos_decay", "slanted_triangular") if name in names]
+        cycles = [name for name in _CYCLES if name in names]
         if cycles and train_steps <= hparams.learning_rate_warmup_steps:
             raise UserError(
                 f"{cycles[0]}: train_steps={train_steps} must be more than "
                 f"learning_rate_warmup_steps={hparams.learning_rate_warmup_steps}."
             )
         self.factors = [FACTORS[name] for name in names]
+        self.depends_on_steps = not {*names}.isdisjoint(_DEPEND_ON_STEPS)
 
     def __call__(self, step):
         """Returns the float32 learning rate of the update after `step` updates."""
@@ -103,3 +109,32 @@ class ProductSchedule(keras.optimizers.schedules.LearningRateSchedule):
         from t2t_lite.config import HParams
 
         return cls(HParams.from_json(config["hparams"]), config["train_steps"])
+
+
+def last_learning_rate(optimizer):
+    """Returns the learning rate of an optimizer's last update, a float; before the first one, of that."""
+    rate = optimizer._learning_rate  # the property `learning_rate` is that of the next update
+    return float(rate(max(_updates(optimizer) - 1, 0)) if callable(rate) else rate)
+
+
+def describe_other_length(optimizer, steps_before):
+    """Returns a line for the log where another number of steps changes the learning rate; None where it does not.
+
+    Args:
+        optimizer: whose learning rate is a `ProductSchedule`.
+        steps_before: int, for how many steps the schedule was made before.
+    """
+    now = optimizer._learning_rate
+    if not now.depends_on_steps:
+        return None
+    before, updates = copy.copy(now), _updates(optimizer)
+    before.train_steps = steps_before
+    return (
+        f"learning_rate_schedule={now.hparams.learning_rate_schedule} depends on train_steps, which was "
+        f"{steps_before:,} and is {now.train_steps:,}: the next update has {float(now(updates)):.3e} instead of "
+        f"{float(before(updates)):.3e}."
+    )
+
+
+def _updates(optimizer):
+    return int(optimizer.iterations.numpy())
