@@ -8,9 +8,10 @@ import pytest
 from t2t_lite.stop_signal import stop_on_signal
 
 KINDS = [signal.SIGINT, signal.SIGTERM]
+ASKING = [signal.SIGHUP, signal.SIGUSR1]
 
 
-@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("first", [*KINDS, *ASKING])
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_the_process_at_once(first, second):
     child = os.fork()
@@ -55,3 +56,24 @@ def test_handlers_are_as_they_were_afterwards():
     with stop_on_signal() as stopped:
         assert [signal.getsignal(number) for number in KINDS] != before
     assert [signal.getsignal(number) for number in KINDS] == before and not stopped.is_set()
+
+
+@pytest.mark.parametrize("kind", ASKING)
+def test_a_terminal_that_closes_and_a_batch_system_ask_as_often_as_they_like(kind):
+    ended = []
+    with stop_on_signal(at_second=lambda: ended.append(1)) as stopped:
+        os.kill(os.getpid(), kind)
+        assert stopped.is_set()
+        os.kill(os.getpid(), kind)
+    assert not ended and signal.getsignal(kind) == signal.SIG_DFL
+
+
+def test_what_the_parent_ignores_is_ignored():
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signal() as stopped:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stopped.is_set()
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -37,7 +37,8 @@ def shares_of_gpus(workers, gpus_each, visible):
 def run_workers(command, shares, output_dir):
     """Runs copies of a command at the same time; what they say goes to `<output_dir>/worker-<n>.log`.
 
-    A signal is passed on to all of them, so that each saves a checkpoint and stops.
+    A signal is passed on to all of them, so that each saves a checkpoint and stops. A second one ends all at once, and
+    so does an error here.
 
     Args:
         command: list of str.
@@ -50,10 +51,10 @@ def run_workers(command, shares, output_dir):
     Raises:
         UserError, Failure: a copy has failed, with this exit status.
     """
+    workers = []
     with contextlib.ExitStack() as stack:
-        stopped = stack.enter_context(stop_on_signal(_say_that_it_stops))
+        stopped = stack.enter_context(_passing_signals_on(workers, _say_that_it_stops))
         logs = [os.path.join(output_dir, f"worker-{number}.log") for number in range(1, len(shares) + 1)]
-        workers = []
         for path, share in zip(logs, shares, strict=True):
             environment = os.environ | ({} if share is None else {"CUDA_VISIBLE_DEVICES": share})
             log = stack.enter_context(open(path, "ab"))
@@ -73,15 +74,31 @@ def run_workers(command, shares, output_dir):
 
 
 def run_alone(command):
-    """Runs a command in a process of its own, passes signals on, and returns its exit status."""
-    with stop_on_signal() as stopped:
-        worker = subprocess.Popen(command, start_new_session=True)
-        _wait([worker], stopped)
+    """Runs a command in a process of its own, passes signals on as `run_workers`, and returns its exit status."""
+    workers = []
+    with _passing_signals_on(workers) as stopped:
+        workers.append(worker := subprocess.Popen(command, start_new_session=True))
+        _wait(workers, stopped)
     return worker.returncode if worker.returncode >= 0 else 128 - worker.returncode  # as shells say it of a signal
 
 
+@contextlib.contextmanager
+def _passing_signals_on(workers, then=lambda: None):
+    """`stop_on_signal` of processes, a list that is still filled: none of them outlives the context."""
+
+    def end():
+        for worker in workers:
+            worker.kill()  # of one that has ended this does nothing
+
+    with stop_on_signal(then, at_second=end) as stopped:
+        try:
+            yield stopped
+        finally:
+            end()
+
+
 def _say_that_it_stops():
-    _LOGGER.info("signal received: each worker saves a checkpoint and stops; once more stops at once.")
+    _LOGGER.info("signal received: each worker saves a checkpoint and stops; a second SIGTERM or Ctrl-C stops at once.")
 
 
 def _wait(workers, stopped):

@@ -46,7 +46,7 @@ def address_of(listener):
 
 
 def serve(application, listener, longest_body):
-    """Serves until the process gets SIGTERM or SIGINT. Must be called in the main thread.
+    """Serves until the process gets a signal, see `stop_on_signal`. Must be called in the main thread.
 
     From the signal on, no connection is accepted; requests that have begun to arrive are answered. A second signal ends
     the process at once.

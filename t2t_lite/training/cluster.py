@@ -5,11 +5,14 @@ TF_CONFIG='{"cluster": {"worker": ["a:2222", "b:2222"]}, "task": {"type": "worke
 
 import contextlib
 import dataclasses
+import faulthandler
 import json
 import logging
 import os
 import re
+import signal
 import socket
+import subprocess
 import threading
 import time
 
@@ -133,20 +136,25 @@ def _is_known(host, port, end):
 def ended_after(seconds, what):
     """Context manager that ends this process, with one line and status 1, if it takes longer than `seconds`.
 
-    TensorFlow waits for the other machines in C++, which no exception or signal can interrupt.
+    In it TensorFlow waits for the other machines in C++, and keeps the interpreter's lock: no exception, thread or
+    handler of Python's comes to its turn. So `faulthandler`, which needs no lock, ends the process, and a program that
+    reads what it writes prints the line. SIGINT ends it at once. For SIGTERM TensorFlow sets a handler of its own,
+    which ends nothing; afterwards the one before is in its place again.
     """
-
-    def end():
-        _LOGGER.error(f"TF_CONFIG: {what} did not join within {seconds:g} s. Start the same command on all machines.")
-        os._exit(1)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    line = f"TF_CONFIG: {what} did not join within {seconds:g} s. Start the same command on all machines."
+    printer = ["sh", "-c", 'read -r _ && printf "%s\\n" "$0" >&2; cat > /dev/null', line]
+    main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)} if main else {}
+    with subprocess.Popen(printer, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=process.stdin)
+        if main:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def lost_worker(message, cluster):

@@ -19,6 +19,7 @@ from t2t_lite.training.cluster import (
     read_cluster,
     wait_for_names,
 )
+from t2t_lite.training.meeting import meet
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -265,6 +266,7 @@ def _over_workers(cluster, gpus):
     _LOGGER.info(
         f"worker {cluster.index} of {len(cluster.workers)}: waiting at most {SECONDS_FOR_MACHINES} s for {others}"
     )
+    meet(cluster, SECONDS_FOR_MACHINES)
     try:
         with ended_after(SECONDS_FOR_MACHINES, f"one of {others}"):
             strategy = tf.distribute.MultiWorkerMirroredStrategy()

@@ -213,11 +213,16 @@ class Progress:
         done = _BAR * step // self._train_steps
         eta = f"  ETA {self._eta(step)}" if self._pace else ""
         bar = "#" * done + "-" * (_BAR - done)
-        print(f"\r[{bar}] step {step:,}/{self._train_steps:,}{eta}\033[K", end="", file=sys.stderr, flush=True)
+        self._print(f"\r[{bar}] step {step:,}/{self._train_steps:,}{eta}\033[K")
 
     def _clear(self):
         if self._terminal:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            self._print("\r\033[K")
+
+    @staticmethod
+    def _print(text):
+        with contextlib.suppress(OSError):  # a terminal that was closed: the run has yet to be saved
+            print(text, end="", file=sys.stderr, flush=True)
 
 
 def sentences_read(lines, step, batches_read):

@@ -373,4 +373,4 @@ class Trainer:
 
 
 def _say_that_it_stops():
-    _LOGGER.info("signal received: saving a checkpoint and stopping; once more stops at once.")
+    _LOGGER.info("signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops at once.")

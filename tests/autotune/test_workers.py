@@ -1,6 +1,11 @@
 """Several processes of a search: the GPUs of each, and what they do."""
 
+import os
+import pathlib
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -54,3 +59,39 @@ def test_a_signal_is_passed_on_and_waited_for(tmp_path):
     assert not run_workers([sys.executable, "-c", STOPS], [None], str(tmp_path))
     assert (tmp_path / "worker-1.log").read_text() == "saved\n"
     assert run_alone([sys.executable, "-c", STOPS]) == 3
+
+
+DEAF = """
+import os, pathlib, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path(f"pid-{os.getpid()}").touch()
+while True:
+    os.kill(os.getppid(), signal.SIGTERM)
+    time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("how", ["run_workers(program, [None, None], '.')", "run_alone(program)"])
+def test_a_second_signal_ends_the_workers_too(tmp_path, how):
+    """They are deaf to it, and send it again and again."""
+    program = f"import sys; from t2t_lite.autotune.workers import *; program = [sys.executable, '-c', {DEAF!r}]; {how}"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, timeout=60)
+    assert done.returncode == -signal.SIGTERM
+    numbers = [int(path.name.removeprefix("pid-")) for path in tmp_path.glob("pid-*")]
+    assert numbers
+    for number in numbers:
+        for _ in range(100):
+            if not is_running(number):
+                break
+            time.sleep(0.1)
+        else:
+            os.kill(number, signal.SIGKILL)
+            raise AssertionError("a worker lives on")
+
+
+def is_running(number):
+    try:
+        stat = pathlib.Path(f"/proc/{number}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"

@@ -173,13 +173,22 @@ def test_a_machine_that_is_gone_is_named_and_the_run_goes_on(tmp_path, data, sta
 
 
 @pytest.mark.long
-def test_machines_with_different_settings_are_refused(tmp_path, data, start_workers):
-    flags = "--output_dir=mixed", "--train_steps=5", f"--hparams={HPARAMS}"
-    processes = start_workers(*flags, of_second=["--hp_label_smoothing=0.3"])
+@pytest.mark.parametrize(
+    ("of_second", "differs"),
+    [
+        pytest.param(
+            ["--hp_label_smoothing=0.3"], "problem, model and hyperparameters (label_smoothing)", id="hparams"
+        ),
+        pytest.param(["--train_steps=300"], "settings (train_steps)", id="train_steps"),
+    ],
+)
+def test_machines_with_different_settings_are_refused(tmp_path, data, start_workers, of_second, differs):
+    flags = "--output_dir=mixed", f"--hparams={HPARAMS}", *(["--train_steps=5"] if "hp" in of_second[0] else [])
+    processes = start_workers(*flags, of_second=of_second)
     assert [process.wait(timeout=900) for process in processes] == [2, 2]
     for index in (0, 1):
         last = (tmp_path / f"worker{index}.log").read_text().strip().splitlines()[-1]
-        assert last.startswith("t2t-trainer: error: TF_CONFIG: the machines have different problem, model and hyper")
+        assert last.startswith(f"t2t-trainer: error: TF_CONFIG: the machines have different {differs}.")
     assert not (tmp_path / "mixed" / "hparams.json").exists()
 
 

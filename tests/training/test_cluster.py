@@ -1,4 +1,6 @@
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -102,15 +104,51 @@ def test_names_are_waited_for_but_not_for_ever(monkeypatch, caplog):
 
 
 def test_machines_are_waited_for_but_not_for_ever():
-    """In a process of its own, which it ends although nothing can interrupt the wait."""
+    """In a process of its own, which it ends although nothing of Python runs: `PyDLL` keeps the interpreter's lock."""
     program = (
-        "import time\nfrom t2t_lite.training.cluster import ended_after\n"
-        "with ended_after(5, 'a:1'): print('in time')\n"
-        "with ended_after(0.3, 'one of a:1, b:2'): time.sleep(30)\n"
+        "import ctypes\nfrom t2t_lite.training.cluster import ended_after\n"
+        "with ended_after(5, 'a:1'): print('in time', flush=True)\n"
+        "with ended_after(0.3, 'one of a:1, b:2'): ctypes.PyDLL(None).sleep(30)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
     assert (done.returncode, done.stdout) == (1, "in time\n")
     assert "TF_CONFIG: one of a:1, b:2 did not join within 0.3 s. Start the same command" in done.stderr
+
+
+def test_signals_have_their_effect_while_machines_are_waited_for_and_after():
+    """SIGINT at once; SIGTERM, for which TensorFlow leaves a handler, afterwards."""
+    program = (
+        "import ctypes, os, signal, sys\nfrom t2t_lite.training.cluster import ended_after\n"
+        "libc = ctypes.PyDLL(None)\n"
+        "with ended_after(20, 'a:1'):\n"
+        "    libc.signal(signal.SIGTERM, 1)\n"  # as TensorFlow's, which ends nothing
+        "    if sys.argv[1] == '2': os.kill(os.getpid(), signal.SIGINT)\n"
+        "    print('meanwhile', flush=True)\n"
+        "os.kill(os.getpid(), int(sys.argv[1]))\n"
+        "print('afterwards', flush=True)\n"
+    )
+    for number, said in ((signal.SIGINT, ""), (signal.SIGTERM, "meanwhile\n")):
+        argv = [sys.executable, "-c", program, str(int(number))]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20)
+        assert (done.returncode, done.stdout, done.stderr) == (-number, said, "")
+
+
+@pytest.mark.slow  # imports TensorFlow
+def test_the_wait_for_machines_ends_in_tensorflow_itself():
+    task = {"cluster": {"worker": ["127.0.0.1:1", f"127.0.0.1:{_free_port()}"]}, "task": {"type": "worker", "index": 1}}
+    program = (
+        "import tensorflow as tf\nfrom t2t_lite.training.cluster import ended_after\n"
+        "with ended_after(2, '127.0.0.1:1'): tf.distribute.MultiWorkerMirroredStrategy()\n"
+    )
+    environment = os.environ | {"TF_CONFIG": json.dumps(task)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("TF_CONFIG: 127.0.0.1:1 did not join within 2 s.")
+
+
+def _free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
 
 def test_the_worker_that_an_error_speaks_of():

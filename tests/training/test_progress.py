@@ -122,6 +122,21 @@ def test_no_steps_have_no_line(tmp_path, clock):
     assert [line["step"] for line in lines(tmp_path)] == [1]
 
 
+def test_a_terminal_that_was_closed_ends_no_run(tmp_path, clock, monkeypatch):
+    """Its SIGHUP asks for a checkpoint: that comes after what cannot be shown."""
+
+    class Closed:
+        isatty = staticmethod(lambda: True)
+
+        def write(self, _):
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("sys.stderr", Closed())
+    progress = Progress(RunLog(str(tmp_path)), 10, feed())
+    progress.draw(1)
+    progress._clear()
+
+
 def test_metrics_are_fetched_by_name():
     results = [{"b": tf.constant(n + 0.5), "a": {"c": tf.constant(float(n))}} for n in range(3)]
     assert fetch(results) == [{"a": {"c": float(n)}, "b": n + 0.5} for n in range(3)]
