@@ -23,7 +23,7 @@ _LAYER_OPTIONS = (
 
 
 class TransformerModel(SequenceModel):
-    """Base of `Transformer` and `TransformerLM`: makes embeddings, positions and stacks of layers.
+    """Makes embeddings, positions and stacks of layers: base of `Transformer`, `TransformerLM`, `TransformerEncoder`.
 
     Their constructors say what the arguments mean. A subclass gives all of them to `configure`, which keeps them in
     `config`, before it makes parts.

@@ -22,7 +22,7 @@ class Monitor:
 
     Args:
         evaluator: Evaluator, or None if this run, or this machine of several, does not evaluate.
-        settings: Evaluation, the settings: early_stopping, eval_throttle_seconds are used; None: the run has none.
+        settings: EvaluationSettings, of which early_stopping and eval_throttle_seconds are used; None: there are none.
         best: BestCheckpoint, or None to keep no model.
         log: RunLog.
         replicas: Replicas, whose first machine decides for all.

@@ -79,8 +79,12 @@ class Ensemble:
         self.joins_inputs = any(getattr(model, "joins_inputs", False) for model in models)
 
     def __call__(self, features, training=False):
-        """Returns the mean's logits, as a model does: {"inputs" [B, S], "targets" [B, T]} -> float32 [B, T, V]."""
-        return _log_mean([model(features, training=training) for model in self.models])
+        """Returns the mean's logits of the targets: {"inputs" [B, S], "targets" [B, T]} -> float32 [B, T, V].
+
+        What else the models predict, and costs of their own, is left out.
+        """
+        outputs = [named_outputs(model(features, training=training)) for model in self.models]
+        return _log_mean([logits["targets"] for logits, _ in outputs])
 
     def attention_weights(self, features):
         """Returns the mean of the models' weights: see `t2t_lite.models.attention_weights`.

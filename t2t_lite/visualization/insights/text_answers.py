@@ -8,6 +8,7 @@ from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.translator import prefix_ids
 from t2t_lite.errors import UserError
 from t2t_lite.files.safe_json import check_schema
+from t2t_lite.models.outputs import named_outputs
 from t2t_lite.ranges import Range, typed_value
 from t2t_lite.visualization.insights.answers import Answers, checked
 from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS
@@ -113,8 +114,8 @@ class TextAnswers(Answers):
         return given
 
     def _traced(self, inputs, targets):
-        logits = self.answerer.model({"inputs": inputs, "targets": targets}, training=False)
-        return tf.nn.log_softmax(tf.cast(logits, tf.float32))
+        logits, _ = named_outputs(self.answerer.model({"inputs": inputs, "targets": targets}, training=False))
+        return tf.nn.log_softmax(tf.cast(logits["targets"], tf.float32))
 
 
 def shown_hypothesis(one):

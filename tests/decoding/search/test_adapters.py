@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.decoding.scoring import log_probs_of_targets
 from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
@@ -55,6 +56,11 @@ def test_logits_of_given_targets():
     plain = [PlainModel(model) for model in MODELS]
     expected = np.log(np.mean([tf.nn.softmax(model(features)) for model in plain], 0))
     np.testing.assert_allclose(Ensemble(plain)(features), expected, atol=1e-5)
+    costly = [lambda features, training=False: {"targets": plain[0](features), "costs": {"inputs": 0.0}}, *plain[1:]]
+    np.testing.assert_allclose(Ensemble(costly)(features), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        log_probs_of_targets(Ensemble(costly), **features), log_probs_of_targets(Ensemble(plain), **features)
+    )
 
 
 @pytest.mark.slow
