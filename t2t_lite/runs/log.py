@@ -9,7 +9,7 @@ import time
 import tensorflow as tf
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.files import read_bytes
+from t2t_lite.files import list_files, read_bytes, replacing
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.safe_json import check_schema, parse_json
 
@@ -63,6 +63,19 @@ class RunLog:
             for name, value in values.items():
                 _write_summary("scalars", name, tf.constant(float(value)), step)
 
+    def forget_events_after(self, step):
+        """Removes TensorBoard's events of later steps, which a resumed run takes again; before any is written."""
+        if self._is_silent:
+            return
+        for folder in (self._output_dir, os.path.join(self._output_dir, "eval")):
+            for path in list_files(folder, r"events\.out\.tfevents\..*"):
+                records = _records(path)
+                kept = [record for record in records if tf.compat.v1.Event.FromString(record).step <= step]
+                if len(kept) < len(records):
+                    with replacing(path) as temporary, tf.io.TFRecordWriter(temporary) as file:
+                        for record in kept:
+                            file.write(record)
+
     def text(self, step, name, markdown, folder=""):
         """Writes a text to TensorBoard."""
         if self._is_silent:
@@ -79,6 +92,15 @@ class RunLog:
             with self._writers[folder].as_default():
                 yield
             self._writers[folder].flush()
+
+
+def _records(path):
+    """Returns the records of a file of events, a list of bytes, but for what a kill has cut off."""
+    found = []
+    with contextlib.suppress(tf.errors.DataLossError):
+        for record in tf.data.TFRecordDataset(path):
+            found.append(record.numpy())
+    return found
 
 
 def lineage(lines):

@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.runs.log import RunLog, lineage, read_lines
@@ -107,3 +108,27 @@ def test_the_way_to_the_newest_state():
     assert [line["at"] for line in lineage(lines)] == [0, 1, 2, 4, 5, 6, 7]
     anew = [*lines, {"event": "start", "step": 0, "at": 8}]
     assert [line["at"] for line in lineage(anew)] == [0, 8]
+
+
+def steps(folder):
+    """The steps of a folder's events that have values, over all its files."""
+    records = tf.data.TFRecordDataset(sorted(map(str, folder.glob("events.out.tfevents.*"))))
+    found = [tf.compat.v1.Event.FromString(record.numpy()) for record in records]
+    return [event.step for event in found if event.summary.value]
+
+
+def test_events_of_steps_that_are_taken_again_are_forgotten(tmp_path):
+    before = RunLog(str(tmp_path))
+    for step in (2, 4, 6, 8):
+        before.scalars(step, {"loss": 1.0})
+    before.scalars(4, {"bleu": 1.0}, "eval")
+    before.text(6, "translations", "| a |", "eval")
+    before.scalars(6, {"bleu": 1.0}, "eval_test")  # of t2t-eval alone
+    (cut,) = tmp_path.glob("events*")
+    cut.write_bytes(cut.read_bytes()[:-3])  # by a kill
+    RunLog(str(tmp_path), is_silent=True).forget_events_after(0)
+    assert steps(tmp_path / "eval") == [4, 6], "the first of several machines does so"
+    after = RunLog(str(tmp_path))
+    after.forget_events_after(4)
+    after.scalars(6, {"loss": 2.0})
+    assert steps(tmp_path) == [2, 4, 6] and steps(tmp_path / "eval") == [4] and steps(tmp_path / "eval_test") == [6]
