@@ -105,6 +105,11 @@ class ScopedSeed(keras.random.SeedGenerator):
         return ops.stack([ops.cast(word, dtype) for word in (batch_index, layer_word)])
 
 
+def has_own_generator(layer):
+    """Returns whether a layer itself draws from a generator with a state, as Keras' layers do."""
+    return any(not isinstance(generator, ScopedSeed) for generator in layer._seed_generators)
+
+
 @keras.saving.register_keras_serializable("t2t_lite")
 class Dropout(keras.layers.Layer):
     """Sets a fraction `rate` of the inputs to 0 and scales the others by 1 / (1 - rate), in training only.

@@ -4,7 +4,8 @@ import collections
 
 import keras
 
-from t2t_lite.layers.dropout import Dropout, drawn_seeds, repeated_call
+from t2t_lite.errors import UserError
+from t2t_lite.layers.dropout import Dropout, drawn_seeds, has_own_generator, repeated_call
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.quantization import QuantizableParts
 
@@ -115,10 +116,15 @@ class TransformerStack(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
                 return layer(*hidden, **options)
         with repeated_call(call):
             seeds = drawn_seeds(layer)
+        parts = layer._flatten_layers()
+        _refuse(filter(has_own_generator, parts), "draws from a generator of its own, and would draw others")
 
         def run(*hidden):
             with seeds:  # inside of what is run again for the gradient
-                return layer(*hidden, **options)
+                output = layer(*hidden, **options)
+            adding = (part for part in parts if part._get_own_losses())
+            _refuse(adding, "calls add_loss, or has an activity_regularizer, whose gradient would be lost")
+            return output
 
         return keras.remat(run)(*hidden)
 
@@ -139,6 +145,15 @@ class TransformerStack(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
         config = dict(config)
         made = keras.saving.deserialize_keras_object(config.pop("layers"))
         return cls([made[place] for place in config.pop("order", range(len(made)))], **config)
+
+
+def _refuse(layers, why):
+    """Raises `UserError` for the first of some layers, if there is one, since it cannot be computed again."""
+    for layer in layers:
+        raise UserError(
+            f"recompute_grad: {type(layer).__name__} {layer.name!r} {why} where it is computed again. Expected "
+            "recompute_grad=False."
+        )
 
 
 def number_dropouts(model):

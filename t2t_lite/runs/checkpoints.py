@@ -46,8 +46,8 @@ class RunCheckpoints:
         optimizer: its built Keras optimizer.
         keep_max: int, recent checkpoints kept; None: all.
         keep_every_n_hours: float, interval of further checkpoints that are kept permanently.
-        **objects: other objects to save: the data iterator and counters; None is left out. A "loss_scale" does not
-            change if the restored checkpoint has none.
+        **objects: other objects to save: the data iterator and counters; None is left out. A "loss_scale" and
+            "generators" do not change if the restored checkpoint has none.
     """
 
     def __init__(self, output_dir, model, optimizer, keep_max=20, keep_every_n_hours=10000, **objects):
@@ -148,8 +148,9 @@ class RunCheckpoints:
                         f"with its weights: another --output_dir, and --warm_start_from={self.output_dir}"
                     )
                 wanted = {name: value for name, value in self._objects.items() if name not in skip}
-                if not holds(path, "loss_scale"):
-                    wanted.pop("loss_scale", None)  # it was not trained in float16
+                for name in ("loss_scale", "generators"):
+                    if not holds(path, name):  # it was not trained in float16, or by an earlier version
+                        wanted.pop(name, None)
                 tf.train.Checkpoint(**wanted).read(plain_path(path)).assert_existing_objects_matched().expect_partial()
                 for name, variable in self._saved.items():
                     check_finite(path, {name: tf.convert_to_tensor(variable.value)})

@@ -11,6 +11,7 @@ import tensorflow as tf
 from t2t_lite.data.batching import narrowest_batch
 from t2t_lite.data.width_ladder import shape_text
 from t2t_lite.errors import UserError
+from t2t_lite.training.generators import kept_states
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -46,7 +47,7 @@ class Compilations:
             return
         batch = narrowest_batch(self._data.problem, self._train_step.hparams, self._data.ladder)
         shape, started = self._shape(batch), time.monotonic()
-        with self._explaining():
+        with self._explaining(), kept_states(self._train_step.model):
             self._train_step.compile_for(batch)
         self._met = {(replica, shape) for replica in range(self._train_step.replicas.count)}
         self._first = shape, time.monotonic() - started

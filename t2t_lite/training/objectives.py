@@ -17,11 +17,14 @@ class Sums(NamedTuple):
             the squared error.
         nats: {feature: float32 scalar}, the same without smoothing, and without a gradient.
         cost: {feature: float32 scalar}, the model's own costs.
+        added: {"layers": float32 scalar}, a step's batch's share of what layers add to the loss themselves; empty if
+            they add nothing.
     """
 
     objective: dict
     nats: dict
     cost: dict
+    added: dict = {}  # noqa: RUF012
 
 
 def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
@@ -48,6 +51,19 @@ def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
         {feature: nats for feature, (_, nats) in each.items()},
         {f: tf.reduce_sum(tf.where(batch[f] != 0, tf.cast(cost, tf.float32), 0.0)) for f, cost in costs.items()},
     )
+
+
+def layer_losses(model, batches):
+    """Returns `Sums.added` after a call of a model: what `add_loss` and regularizers added, as in Keras' `fit`.
+
+    Sums count for a whole step, these once for each batch, so that each batch has its share: the step's is the mean.
+
+    Args:
+        model: keras.Model, just called.
+        batches: int, of a step.
+    """
+    losses = [tf.reduce_sum(tf.cast(loss, tf.float32)) for loss in model.losses]
+    return {"layers": tf.add_n(losses) / batches} if losses else {}
 
 
 def _loss(logits, labels, label_smoothing, keeps_softmax):
@@ -81,11 +97,12 @@ def further_losses(model, features):
 
 
 def mean_loss(sums, counts):
-    """Returns the loss, a float32 scalar: each sum over its feature's count.
+    """Returns the loss, a float32 scalar: each sum over its feature's count, and what layers add.
 
     Args:
         sums: Sums.
         counts: {feature: float32 scalar}, how many ids of the whole step are not 0. One of 0 adds nothing.
     """
     parts = [*sums.objective.items(), *sums.cost.items()]
-    return tf.add_n([tf.math.divide_no_nan(total, counts[feature]) for feature, total in parts])
+    means = [tf.math.divide_no_nan(total, counts[feature]) for feature, total in parts]
+    return tf.add_n([*means, *sums.added.values()])

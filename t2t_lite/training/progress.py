@@ -7,7 +7,6 @@ import math
 import sys
 import time
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -15,6 +14,7 @@ from t2t_lite.console import clock
 from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import counted
 from t2t_lite.tasks import TASKS
+from t2t_lite.training.generators import layers_that_draw
 
 _LOGGER = logging.getLogger("t2t_lite")
 _BAR = 24  # characters
@@ -61,10 +61,10 @@ def announce(config, data, model, replicas, accumulation, output_dir, gives_up=(
     if not replicas.is_chief:
         _LOGGER.info("the first worker's log tells of the training")
         _LOGGER.setLevel(logging.WARNING)
-    if any(isinstance(layer, keras.layers.Dropout) for layer in model._flatten_layers()):
+    if replicas_count > 1 and (drawing := layers_that_draw(model)):
         _LOGGER.warning(
-            f"model {config['model']} has keras.layers.Dropout, whose masks neither resume exactly nor differ between "
-            "replicas. Use t2t_lite.layers.Dropout."
+            f"model {config['model']}: {', '.join(drawing)} have generators of their own, which draw the same numbers "
+            "on all replicas. Those of t2t_lite.layers.Dropout differ."
         )
 
 
@@ -153,6 +153,8 @@ class Progress:
         loss = losses.pop("targets")
         others = {f"loss_{feature}": value for feature, value in losses.items()}
         others |= {f"cost_{feature}": value for feature, value in self._means("cost").items()}
+        if last.get("added"):
+            others["layer_losses"] = sum(metrics["added"]["layers"] for metrics in self._window) / len(self._window)
         values = {
             "epochs": self.epochs,
             "loss": loss,

@@ -1,5 +1,6 @@
 """One optimizer step over all replicas, exact in the global numbers of ids, in one trace."""
 
+import itertools
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -7,7 +8,7 @@ import tensorflow as tf
 from t2t_lite.layers import dropout_seed
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.training.distribution import update_locally
-from t2t_lite.training.objectives import mean_loss, objective_sums
+from t2t_lite.training.objectives import layer_losses, mean_loss, objective_sums
 from t2t_lite.training.optimization.loss_scale import is_to_blame, make_loss_scale
 
 
@@ -118,8 +119,8 @@ class TrainStep:
             stop: bool, whether this machine wants to stop after the step.
 
         Returns:
-            dict of float32 scalars, on the device until they are fetched: "objective", "nats" and "cost" (dicts by
-            feature, as in `objectives.Sums`), "gradient_norm" (global, before clipping), "skipped" (1.0 if the loss or
+            dict of float32 scalars, on the device until they are fetched: "objective", "nats", "cost" and "added"
+            (dicts, as in `objectives.Sums`), "gradient_norm" (global, before clipping), "skipped" (1.0 if the loss or
             the gradient was not finite, and no weight was changed), "stops" (more than 0 if any machine wants to stop);
             in float16 also the step's "loss_scale". After `max_skipped_steps` skipped steps in a row, for which a loss
             scale is not to blame, no step changes anything.
@@ -131,6 +132,13 @@ class TrainStep:
     def graph(self):
         """Returns the `tf.Graph` of a step, for inspection."""
         return self._step.get_concrete_function().graph
+
+    def variables(self):
+        """Returns the TensorFlow variables that a step may depend on and checkpoints hold, with their copies."""
+        own = [self._skipped_in_a_row, *(self.loss_scale.variables if self.loss_scale else ())]
+        found = [*(variable.value for variable in (*self.model.variables, *self.optimizer.variables)), *own]
+        copies = [] if self.replicas.strategy is None else map(self.replicas.strategy.experimental_local_results, found)
+        return [*found, *itertools.chain.from_iterable(copies)]
 
     def gradients(self, placed):
         """Returns the global gradient of a step, a list in the order of the trainable variables; for inspection."""
@@ -201,7 +209,8 @@ class TrainStep:
         if self.loss_scale is not None:
             gradients = [gradient / scale for gradient in gradients]
         norm = tf.linalg.global_norm(gradients)
-        finite = tf.math.is_finite(norm) & tf.math.is_finite(tf.add_n(tf.nest.flatten([sums.objective, sums.cost])))
+        parts = tf.nest.flatten([sums.objective, sums.cost, sums.added])
+        finite = tf.math.is_finite(norm) & tf.math.is_finite(tf.add_n(parts))
         if self.hparams.clip_grad_norm > 0:
             gradients, _ = tf.clip_by_global_norm(gradients, self.hparams.clip_grad_norm, use_norm=norm)
         skipped = 1.0 - tf.cast(finite, tf.float32)
@@ -242,6 +251,7 @@ class TrainStep:
             with tf.GradientTape() as tape:
                 outputs = self.model(batch, training=True)
                 sums = objective_sums(outputs, batch, self.hparams.label_smoothing, not self.xla_compile)
+                sums = sums._replace(added=layer_losses(self.model, self.batches_a_step))
                 loss = mean_loss(sums, counts) * scale
             gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
         # The lookup's gradient is sparse, the tied softmax's dense; they can be added and reduced only as dense ones.

@@ -24,6 +24,7 @@ from t2t_lite.runs.config import build_model, read_run_config, run_config, write
 from t2t_lite.runs.ema import averaged_weights, start_averages
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.warm_start import warm_start
+from t2t_lite.runs.weights import trackable
 from t2t_lite.stop_signal import stop_on_signal
 from t2t_lite.tensor2tensor_names import without_multistep
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
@@ -31,6 +32,7 @@ from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.compilations import Compilations
 from t2t_lite.training.distribution import choose_replicas
 from t2t_lite.training.evaluator import Evaluator
+from t2t_lite.training.generators import generator_states, kept_states, layers_that_draw, unsaved_state
 from t2t_lite.training.loop import TrainingLoop
 from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
 from t2t_lite.training.optimization.optimizers import describe_unfreezing, make_optimizer
@@ -243,6 +245,7 @@ class Trainer:
             batches_read=self._batches_read,
             iterator=self._iterator,
             loss_scale=self._train_step.loss_scale,
+            generators=trackable(states) if (states := generator_states(self.trained)) else None,
         )
         self._log = RunLog(self.output_dir, is_silent=not self._replicas.is_chief)
         self._compilations = Compilations(self._train_step, self._data, self._log, self.model)
@@ -265,6 +268,9 @@ class Trainer:
         settings = self.evaluation or EvaluationSettings()
         if settings.early_stopping.steps and settings.eval_throttle_seconds:
             gives_up.append("--eval_throttle_seconds: where early stopping ends the run depends on the clock")
+        if int(self._step) < train_steps:
+            for what in unsaved_state(self._train_step):
+                gives_up.append(f"{what}: its state is not saved, as that of keras.random.SeedGenerator is")
         announce(self._config, self._data, self.trained, self._replicas, self._accumulation, self.output_dir, gives_up)
         if steps := self.hparams.unfreeze_steps:
             paths = [weight.path for weight in self.trained.trainable_variables]
@@ -305,6 +311,7 @@ class Trainer:
             self._checkpoints.set_aside(damaged)
             if self.flags_text:
                 write_bytes(os.path.join(self.output_dir, "flags.txt"), self.flags_text.encode())
+        self._log.forget_events_after(int(self._step))
         if path is None:
             self._log.write("start", 0, **self._facts(), **warm_start_facts)
             return
@@ -313,6 +320,8 @@ class Trainer:
         _LOGGER.info(f"the run was asked for: {describe(self._plan)}")
         if self._stream_changed:
             _LOGGER.info(f"the data begin anew, since these changed: {', '.join(self._stream_changed)}")
+        if generator_states(self.trained) and not holds(path, "generators"):
+            _LOGGER.warning(f"{path} has no states of {', '.join(layers_that_draw(self.trained))}: they draw anew")
         if (scale := self._train_step.loss_scale) and not holds(path, "loss_scale"):
             _LOGGER.info(f"{path} was not trained in float16: the loss scale begins at {float(scale.value):,.0f}")
         self._log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **self._facts())
@@ -345,6 +354,11 @@ class Trainer:
             self.log,
         )
 
+    @contextlib.contextmanager
+    def _weights_to_evaluate(self):
+        with kept_states(self.trained), averaged_weights(self.trained, self._optimizer):
+            yield
+
     def _make_monitor(self):
         settings = self.evaluation
         if settings is None or not self._replicas.is_chief:
@@ -365,7 +379,7 @@ class Trainer:
             settings.eval_steps,
             settings.search,
             settings.translate_all,
-            functools.partial(averaged_weights, self.trained, self._optimizer),
+            self._weights_to_evaluate,
             text_counts(data.problem, self.data_dir, DatasetSplit.EVAL),
             settings.eval_stride,
         )
