@@ -14,6 +14,7 @@ _MESSAGES = {
         ("model_type", 3, "ModelType", _OPTIONAL, "UNIGRAM"),
         ("vocab_size", 4, "INT32", _OPTIONAL, "8000"),
         ("input_format", 7, "STRING", _OPTIONAL, None),
+        ("max_sentence_length", 18, "INT32", _OPTIONAL, "4192"),
         ("treat_whitespace_as_suffix", 24, "BOOL", _OPTIONAL, "false"),
         ("byte_fallback", 35, "BOOL", _OPTIONAL, "false"),
         ("unk_id", 40, "INT32", _OPTIONAL, "0"),

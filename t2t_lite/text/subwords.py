@@ -15,6 +15,7 @@ from t2t_lite.text.word_counts import count_words
 
 RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every vocabulary learned here has
 LONGEST_SYMBOL = 100
+_LONGEST_SENTENCE = 2**30  # bytes, the largest value: by default SentencePiece skips what has more than 4,192
 _LOGGER = logging.getLogger("t2t_lite")
 # Characters that "identity" turns into spaces; such a rule cannot contain NUL.
 BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
@@ -47,7 +48,7 @@ def train_sentencepiece(
     total (800,000 words), the rarest are left out, and the log says so: see `count_words`.
 
     Args:
-        lines: iterable of strings, one sentence each; those of more than 4,192 bytes are left out.
+        lines: iterable of strings, of any length.
         model_prefix: path without extension, on any file system that `tf.io.gfile` supports.
         vocab_size: number of pieces, including the special ones and 256 bytes.
         character_coverage: share of the text's characters that get pieces of their own.
@@ -89,6 +90,7 @@ def train_bpe(counts, **options):
         # Words are removed one by one, so that none is in memory twice; SentencePiece sorts them.
         sentence_iterator=("{}\t{}".format(*counts.popitem()) for _ in range(len(counts))),
         input_format="tsv",
+        max_sentence_length=_LONGEST_SENTENCE,
         model_writer=model,
         model_type="bpe",
         pad_id=PAD_ID,
@@ -213,12 +215,13 @@ def normalization_options(name, folder):
 
 
 def _without_traces(model):
-    """Removes the name of the rule's temporary file (the model has the compiled rule) and of the input format."""
+    """Removes what says only how the words were given, and the rule's temporary file (the model has the rule)."""
     from t2t_lite.text import sentencepiece_proto
 
     proto = sentencepiece_proto.ModelProto.FromString(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
-    proto.trainer_spec.ClearField("input_format")
+    for field in ("input_format", "max_sentence_length"):
+        proto.trainer_spec.ClearField(field)
     return proto.SerializeToString(deterministic=True)
 
 

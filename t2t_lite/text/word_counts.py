@@ -3,23 +3,30 @@
 import collections
 import itertools
 import logging
+import re
 import zlib
 
 import numpy as np
 
 _LOGGER = logging.getLogger("t2t_lite")
 
-_BLOCK = 2**14  # lines counted at once
+_BLOCK = 2**14  # lines counted at once, or as many as have
+_BLOCK_CHARACTERS = 2**24
 MOST_COUNTED = 40_000_000  # characters of distinct words while counting; at most about 600 MB
 # The same limit at the end. SentencePiece needs about 65 bytes per character, and up to 120 without spaces.
 MOST_KEPT = 10_000_000
-_LONGEST_LINE = 4192  # bytes; SentencePiece's own limit (max_sentence_length)
-_RESERVED = "\u2585"  # SentencePiece skips lines with its symbol for unknown characters
+# SentencePiece numbers the characters of a word with 16 bits, and NFKC turns one character into up to 18.
+_LONGEST_WORD = 2**16 // 18
+_LONG_WORD = re.compile(rf"[^ ]{{{_LONGEST_WORD}}}")
+_RESERVED = "\u2585"  # SentencePiece's own symbol for unknown characters, which no piece can contain
 _MOST_STOOD_FOR = 16
 
 
 def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_KEPT):
-    """Returns {word: count} of a text, without the lines that SentencePiece would skip.
+    """Returns {word: count} of a text.
+
+    Every line counts, however long it is. A word of more than 3,640 characters, as a document in a script without
+    spaces can be, is counted in parts of that length.
 
     If the distinct words do not fit in memory, the rarest are dropped, also while counting (lossy counting: a count can
     be too low by the count that its word had when it was last dropped). If only some of the words with the same count
@@ -28,27 +35,21 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
 
     Args:
         lines: iterable of strings.
-        separators: {code point: " "} for the characters other than the space that separate words.
+        separators: {code point: " "} for the characters other than the space that separate words. SentencePiece's
+            symbol for unknown characters (U+2585) always does.
         most_counted: number of characters of distinct words, each with the space before it, above which the rarest
             are dropped while counting.
         most_kept: the same limit at the end.
     """
     counts, limits = collections.Counter(), {}
-    size = left_out = too_long = 0
-    lines = iter(lines)
-    while block := list(itertools.islice(lines, _BLOCK)):
-        kept = [line.rstrip("\r\n") for line in block if _RESERVED not in line]
-        fits = [line for line in kept if len(line) <= _LONGEST_LINE // 4 or len(line.encode()) <= _LONGEST_LINE]
-        too_long += len(kept) - len(fits)
-        text = " ".join(line if line.isprintable() else line.translate(separators) for line in fits)
+    size = left_out = 0
+    for text in _blocks(lines, separators):
         counts.update(text.split(" "))
         counts.pop("", None)
         size += len(text) + 1  # an upper bound; the exact size is computed only above the limit
         if size > most_counted and (size := _size(counts)) > most_counted:
             counts, dropped, _ = _most_frequent(counts, most_counted // 2, limits)
             size, left_out = _size(counts), left_out + dropped
-    if too_long:
-        _LOGGER.info(f"vocabulary: {too_long:,} lines of more than {_LONGEST_LINE:,} bytes are left out")
     different = len(counts)
     counts, dropped, least = _most_frequent(counts, most_kept, limits)
     left_out += dropped
@@ -59,6 +60,28 @@ def count_words(lines, separators, *, most_counted=MOST_COUNTED, most_kept=MOST_
         )
         _stand_for(counts, least or min(counts.values()), left_out)
     return counts
+
+
+def _blocks(lines, separators):
+    """Yields many lines at once, with spaces between all words."""
+    block, characters = [], 0
+    for line in lines:
+        block.append(_separated(line.rstrip("\r\n"), separators))
+        characters += len(line)
+        if len(block) == _BLOCK or characters >= _BLOCK_CHARACTERS:
+            yield " ".join(block)
+            block, characters = [], 0
+    if block:
+        yield " ".join(block)
+
+
+def _separated(line, separators):
+    """Returns a line with spaces between its words."""
+    if not line.isprintable():
+        line = line.translate(separators)
+    if _RESERVED in line:
+        line = line.replace(_RESERVED, " ")
+    return line if len(line) <= _LONGEST_WORD else _LONG_WORD.sub(r"\g<0> ", line)
 
 
 def _size(counts):

@@ -11,6 +11,8 @@ from sentencepiece import sentencepiece_model_pb2
 
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
+from t2t_lite.text.published import byte_level_learning
+from t2t_lite.text.vocabulary_files import open_encoder
 from t2t_lite.text.word_counts import count_words
 from tests.data import corpus
 
@@ -18,11 +20,11 @@ _SEPARATORS = {code: " " for code in subwords.BLANKS}
 
 
 def odd_lines(count=1500):
-    """Returns lines with whatever a corpus can hold, and two that SentencePiece leaves out."""
+    """Returns lines with whatever a corpus can hold, and a document on one line."""
     draw = random.Random(1)
     characters = [*"abcde" * 6, *" " * 10, *"\x00\r\n\x85\u2028\u00a0\u3000\u2581\u0301\u0308語😀ﬁÄ㌀\u200b\ufeff½"]
     characters += ["<2de>", "<pad>", "</s>", "<0x41>", "  "]
-    return ["".join(draw.choices(characters, k=draw.randint(0, 40))) for _ in range(count)] + ["x" * 5000, "\u2585 a"]
+    return ["".join(draw.choices(characters, k=draw.randint(0, 40))) for _ in range(count)] + ["eb ad語 " * 2000]
 
 
 def learned_from_lines(lines, folder, size, normalization, symbols, coverage):
@@ -41,6 +43,7 @@ def learned_from_lines(lines, folder, size, normalization, symbols, coverage):
         bos_id=-1,
         user_defined_symbols=list(symbols),
         minloglevel=2,
+        max_sentence_length=2**30,
         **subwords.normalization_options(normalization, str(folder)),
     )
     return sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
@@ -93,9 +96,34 @@ def test_symbols_that_cannot_be(tmp_path, symbols, message):
 
 
 def test_words_are_counted_as_sentencepiece_separates_them():
-    lines = ["a b  a\tb\u2028c", "", " a\u00a0b ", "a\r\n", "ü" * 3000]  # the last one: 6,000 bytes
-    assert count_words(lines, _SEPARATORS) == {"a": 3, "b": 2, "c": 1, "a\u00a0b": 1}
+    lines = ["a b  a\tb\u2028c", "", " a\u00a0b ", "a\r\n", "ü" * 3000, "c\u2585b"]  # U+2585 can be in no piece
+    assert count_words(lines, _SEPARATORS) == {"a": 3, "b": 3, "c": 2, "a\u00a0b": 1, "ü" * 3000: 1}
     assert count_words(["a\x85b"], {}) == {"a\x85b": 1}
+
+
+def test_words_of_any_length_are_counted_in_parts():
+    """A document in a script without spaces is one word. None is longer than what SentencePiece can number."""
+    counts = count_words(["文" * 100_000 + " b"], _SEPARATORS, most_counted=10**9, most_kept=10**9)
+    assert counts.pop("b") == 1
+    assert sum(len(word) * count for word, count in counts.items()) == 100_000
+    assert max(map(len, counts)) * 18 <= 2**16
+
+
+@pytest.mark.parametrize("learn", ["SentencePiece", "byte-level BPE"])
+def test_a_document_on_one_line_has_pieces_of_its_own(tmp_path, learn):
+    """Neither a line of more than 4,192 bytes, SentencePiece's own limit, nor such a word without a space is lost."""
+    draw = random.Random(4)
+    document = "".join(draw.choice(["天地", "玄黄", "宇宙", "洪荒", "日月"]) for _ in range(1500))
+    line = " ".join(draw.choice(["небо", "земля", "солнце"]) for _ in range(1500))
+    path = str(tmp_path / "v-vocab.json")
+    if learn == "byte-level BPE":
+        byte_level_learning.learn_byte_level_bpe([document, line], path, 340)
+        encoder = open_encoder(path)
+    else:
+        subwords.train_sentencepiece([document, line], str(tmp_path / "v"), 310)
+        encoder = open_encoder(str(tmp_path / "v.model"))
+    assert len(encoder.encode("天地玄黄")) <= 4
+    assert len(encoder.encode("солнце земля")) <= 4
 
 
 def test_the_most_frequent_words_fit(caplog):

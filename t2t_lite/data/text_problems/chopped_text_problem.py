@@ -10,7 +10,7 @@ from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
 from t2t_lite.ranges import Choices, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
 
-_SHORTEST_PIECE, _LONGEST_PIECE = 1000, 1300  # characters; SentencePiece learns from lines of up to 4,192 bytes
+_SHORTEST_PIECE, _LONGEST_PIECE = 1000, 1300  # characters
 _BETWEEN_WORDS = re.compile(r"(?<=\S) (?=\S)")
 
 

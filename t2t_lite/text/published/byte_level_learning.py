@@ -15,7 +15,6 @@ from t2t_lite.text.word_counts import count_words
 
 END_TOKEN = "<|endoftext|>"
 _LONGEST_TOKEN = 64  # bytes
-_WORDS_PER_LINE = 16  # so few that a line of words seldom exceeds the longest that is counted
 
 
 def learn_byte_level_bpe(lines, path, vocab_size):
@@ -31,7 +30,7 @@ def learn_byte_level_bpe(lines, path, vocab_size):
     Raises:
         UserError: `vocab_size` is too large or too small for the text, or there is no text.
     """
-    counts = count_words(_spelled_words(lines), {})
+    counts = count_words((" ".join(map(spelled, split(line))) for line in lines), {})
     added = len(CHARACTERS) - len({character for word in counts for character in word})  # bytes that do not occur
     with subwords.trainer_errors(vocab_size, path, added):
         model = subwords.train_bpe(
@@ -54,13 +53,6 @@ def learn_byte_level_bpe(lines, path, vocab_size):
     # Last: its existence means that the vocabulary is complete.
     ids = {token: i for i, token in enumerate(tokens)}
     files.write_bytes(path, json.dumps(ids, ensure_ascii=False, separators=(",", ":")).encode())
-
-
-def _spelled_words(lines):
-    for line in lines:
-        words = [spelled(word) for word in split(line)]
-        for start in range(0, len(words), _WORDS_PER_LINE):
-            yield " ".join(words[start : start + _WORDS_PER_LINE])
 
 
 def _merges(tokens):
