@@ -94,7 +94,7 @@ def make(folder, run, text, size, lines):
     assert not values
     os.makedirs(os.path.join(folder, "run"))
     write_run_config(os.path.join(folder, "run"), config)
-    copy_files(opened.vocabulary_files, os.path.join(folder, "run"))
+    copy_files(opened.encoder_files, os.path.join(folder, "run"))
     tf.train.Checkpoint(model=trackable_weights(model)).write(os.path.join(folder, "run", "model.ckpt-1"))
     with open(text, encoding="utf-8", newline="\n") as file:
         sentences = file.read().split("\n")[:-1][:lines]

@@ -90,6 +90,7 @@ def _prepare(flags):
     import tensorflow as tf
 
     from t2t_lite import registry
+    from t2t_lite.data.encoder_files import encoder_files
     from t2t_lite.files import copy_files, write_json
     from t2t_lite.runs.config import import_usr_dir, read_run_config, write_run_config
 
@@ -113,7 +114,7 @@ def _prepare(flags):
     if not flags.t2t_usr_dir:  # which is imported already
         import_usr_dir(flags.model_dir, config)
     tf.io.gfile.makedirs(flags.output_dir)
-    copy_files(registry.problem(config["problem"]).vocabulary_files(flags.model_dir), flags.output_dir)
+    copy_files(encoder_files(registry.problem(config["problem"]), flags.model_dir), flags.output_dir)
     source, target = (os.path.join(folder, "flags.txt") for folder in (flags.model_dir, flags.output_dir))
     if tf.io.gfile.exists(source):  # its time is the start of the run, as in tensor2tensor
         tf.io.gfile.copy(source, target, overwrite=True)

@@ -62,7 +62,7 @@ class PublishedWords(PublishedText):
 
     def learned_files(self, data_dir):
         """See `Problem.learned_files`."""
-        return self.vocabulary_files(data_dir)
+        return [os.path.join(data_dir, self.vocab_filename)]
 
 
 # Penn Treebank, as Mikolov prepared it.

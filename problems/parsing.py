@@ -16,7 +16,7 @@ from t2t_lite.data import own_files
 from t2t_lite.data.own_files import OwnFiles
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import MissingFile, UserError, counted
 from t2t_lite.parsing import tag_alignment, trees
 from t2t_lite.text import subwords, vocabulary
 
@@ -80,7 +80,7 @@ class ParsingProblem(Text2TextProblem):
         model, table, tags = self._paths(data_dir)
         for path in (model, table, tags):
             if not files.exists(path):
-                raise UserError(
+                raise MissingFile(
                     f"{path}: no such vocabulary. Run: t2t-datagen --problem={self.name} --data_dir={data_dir}"
                 )
         self._known_tags = files.read_json(tags, {str: [str]})

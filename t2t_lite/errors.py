@@ -18,6 +18,10 @@ class UserError(ValueError):
     """
 
 
+class MissingFile(UserError):
+    """A file that is to be read does not exist."""
+
+
 class UnknownName(UserError, KeyError):
     """A name that is not registered. Also a `KeyError`, as in tensor2tensor's registry."""
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from t2t_lite import files
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
+from t2t_lite.files.file_errors import explain
 from t2t_lite.tasks import task_of
+from t2t_lite.text import vocabulary_files
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -104,11 +106,23 @@ class Problem:
         raise NotImplementedError(f"{type(self).__name__}: write feature_encoders.")
 
     def vocabulary_files(self, data_dir):
-        """Returns the paths of the files that `feature_encoders` reads; copies in another folder also work."""
-        return []
+        """Returns the paths of the files that `feature_encoders` reads; copies in another folder also work.
+
+        By default those that the encoders were read from (their `path`). What is read beside these, such as a list of
+        labels, need not be named: see `encoder_files`.
+
+        Raises:
+            MissingFile: one does not exist.
+        """
+        encoders = self.open_encoders(data_dir).values()
+        return list(dict.fromkeys(path for encoder in encoders for path in vocabulary_files.read_by(encoder)))
 
     def learned_files(self, data_dir):
         """Returns the paths of the vocabulary files that generation makes and may overwrite."""
+        return []
+
+    def configuration_files(self, data_dir):
+        """Returns the paths of the other files that generation writes beside the records and the vocabulary."""
         return []
 
     def source_files(self):
@@ -235,10 +249,10 @@ class Problem:
     def check_data(self, data_dir: str) -> None:
         """Raises `UserError` if the vocabulary in `data_dir` is not the one that the records were made with."""
         expected = self.manifest(data_dir).get("vocabulary", {})
-        for feature, encoder in self.feature_encoders(data_dir).items():
+        for feature, encoder in self.open_encoders(data_dir).items():
             sha256 = expected.get(feature, {}).get("sha256", encoder.fingerprint)
             if sha256 != encoder.fingerprint:
-                where = getattr(encoder, "path", f"{feature} of {self.name}")
+                where = getattr(encoder, "path", None) or f"{feature} of {self.name}"
                 raise UserError(
                     f"{where}: this vocabulary ({encoder.vocab_size} entries, SHA-256 {encoder.fingerprint[:12]}…) is "
                     f"not the one the records in {data_dir} were made with ({expected[feature]['size']} entries, "
@@ -264,8 +278,17 @@ class Problem:
     def get_feature_encoders(self, data_dir: str | None = None) -> dict[str, Any]:
         """Returns {"inputs": encoder, "targets": encoder} as a model sees them, after `_rev` and `_copy`. Cached."""
         if data_dir not in self._encoders:
-            self._encoders[data_dir] = self.maybe_reverse_and_copy(self.feature_encoders(data_dir))
+            self._encoders[data_dir] = self.maybe_reverse_and_copy(self.open_encoders(data_dir))
         return self._encoders[data_dir]
+
+    def open_encoders(self, data_dir):
+        """Returns `feature_encoders`, whose errors about files become `UserError`, such as `MissingFile`."""
+        try:
+            return self.feature_encoders(data_dir)
+        except Exception as error:
+            if (explained := explain(error)) is None:
+                raise
+            raise explained from None
 
     def maybe_reverse_and_copy(self, example):
         """Swaps (`_rev`), then copies (`_copy`) the values of a dict with `inputs` and `targets`.

@@ -17,6 +17,7 @@ import tensorflow as tf
 from t2t_lite import __version__, files
 from t2t_lite.console import Progress
 from t2t_lite.data import sharding, split_facts
+from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.manifests import read_begun
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
@@ -78,9 +79,15 @@ def _write_all(problem, data_dir, tmp_dir, request):
         raise
     vocabulary = {
         feature: {"class": type(encoder).__name__, "size": encoder.vocab_size, "sha256": encoder.fingerprint}
-        for feature, encoder in problem.feature_encoders(data_dir).items()
+        for feature, encoder in problem.open_encoders(data_dir).items()
     }
-    manifest = {"version": __version__, "request": request, "splits": splits, "vocabulary": vocabulary}
+    manifest = {
+        "version": __version__,
+        "request": request,
+        "splits": splits,
+        "vocabulary": vocabulary,
+        "vocabulary_files": list(encoder_files(problem, data_dir)),
+    }
     files.write_json(problem.manifest_path(data_dir), manifest)
     _end(problem, data_dir)
     _LOGGER.info(f"{problem.name}: written to {data_dir} ({_summary(manifest)})")
@@ -121,7 +128,8 @@ def find_finished(problem, data_dir, request):
             return None
         if "bytes" in facts:
             split_facts.check_sizes(paths, facts["bytes"], "the same command again")
-    return manifest if all(map(tf.io.gfile.exists, problem.vocabulary_files(data_dir))) else None
+    read = [os.path.join(data_dir, name) for name in manifest.get("vocabulary_files", ())]
+    return manifest if all(map(tf.io.gfile.exists, read or problem.learned_files(data_dir))) else None
 
 
 def _shown(value):
@@ -193,7 +201,7 @@ def _outputs(problem, data_dir):
     """Returns the paths that generation writes or removes."""
     learned, leftovers = _leftovers(problem, data_dir)
     paths = [problem.manifest_path(data_dir), _begun_path(problem, data_dir), *leftovers, *learned]
-    paths += [*problem.learned_files(data_dir), *problem.vocabulary_files(data_dir)]
+    paths += [*problem.learned_files(data_dir), *problem.configuration_files(data_dir)]
     for split in problem.dataset_splits:
         paths += problem.data_filepaths(split["split"], data_dir, split["shards"], shuffled=True)
     return list(dict.fromkeys(paths))

@@ -78,7 +78,7 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     sample, of_sample = _read_sample(reader, sample_size)
     is_exact = bool(facts)
     if is_exact:
-        split_facts.check_ids(facts, problem.feature_encoders(data_dir), paths[0])
+        split_facts.check_ids(facts, problem.open_encoders(data_dir), paths[0])
         facts = split_facts.seen_facts(problem, hparams, paths, facts)
     facts = facts or of_sample
     sides = _sides(problem, encoders, facts, sample)

@@ -14,7 +14,8 @@ _BEGUN = {"request": dict, "to_learn?": [str]}
 
 
 def read_manifest(path, features):
-    """Returns a manifest, a dict: "request", "splits" {split: facts, see `split_facts`}, "vocabulary" {feature: …}.
+    """Returns a manifest, a dict: "request", "splits" {split: facts, see `split_facts`}, "vocabulary" {feature: …};
+    newer ones also have "vocabulary_files", the names of the files that the encoders read.
 
     Args:
         path: str.
@@ -26,7 +27,8 @@ def read_manifest(path, features):
     newer = {f"{name}?": kind for name, kind in _newer_counts(features).items()}
     facts = {"shards": int, **_first_counts(features), **newer, "bytes?": [int], "removed?": _COUNTS, "text?": _COUNTS}
     vocabulary = {str: {"size": int, "sha256": str}}
-    found = files.read_json(path, {"request": {"problem?": str}, "splits": {str: facts}, "vocabulary": vocabulary})
+    schema = {"request": {"problem?": str}, "splits": {str: facts}, "vocabulary": vocabulary}
+    found = files.read_json(path, {**schema, "vocabulary_files?": [str]})
     for split, facts in found["splits"].items():
         where = f"{path}: splits: {shown(split)}"
         if split not in FILE_TAGS:

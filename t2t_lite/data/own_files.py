@@ -180,13 +180,16 @@ class OwnFiles:
     def vocabulary_files(self, data_dir):
         """Returns the paths of the vocabulary's files and of the configuration."""
         self.read_config(data_dir)
-        return [os.path.join(data_dir, self.config_filename), *super().vocabulary_files(data_dir)]
+        return [*self.configuration_files(data_dir), *super().vocabulary_files(data_dir)]
 
     def learned_files(self, data_dir):
         """Returns the paths of the vocabulary's files."""
         self.read_config(data_dir)
-        config = os.path.join(data_dir, self.config_filename)
-        return [path for path in super().learned_files(data_dir) if path != config]
+        return super().learned_files(data_dir)
+
+    def configuration_files(self, data_dir):
+        """Returns the path of the configuration."""
+        return [os.path.join(data_dir, self.config_filename)]
 
 
 def _is_size(value):

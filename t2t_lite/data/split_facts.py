@@ -241,7 +241,7 @@ def check_split(problem, data_dir, split, reads_records=False):
     """
     paths, facts = find_facts(problem, data_dir, split)
     facts = read_facts(paths, problem.record_features) if reads_records or not facts else facts
-    check_ids(facts, problem.feature_encoders(data_dir), f"{paths[0]} and its like" if paths[1:] else paths[0])
+    check_ids(facts, problem.open_encoders(data_dir), f"{paths[0]} and its like" if paths[1:] else paths[0])
     return paths, facts
 
 

@@ -25,6 +25,6 @@ def write_package(export, answerer, **facts):
         of_model = folder if run is runs[0] else os.path.join(folder, name)
         tf.io.gfile.makedirs(of_model)
         write_run_config(of_model, run.config)
-    copy_files(runs[0].vocabulary_files, folder)
+    copy_files(runs[0].encoder_files, folder)
     steps = [run.step for run in runs]
     write_bytes(os.path.join(folder, FACTS), facts_json(models=len(runs), steps=steps, **facts))

@@ -268,9 +268,17 @@ def remove(path):
 
 
 def copy_files(paths, folder):
-    """Copies files into a folder under their own names, as `write_bytes` does."""
-    for path in paths:
-        write_bytes(os.path.join(folder, os.path.basename(path)), read_bytes(path))
+    """Copies files into a folder, as `write_bytes` does.
+
+    Args:
+        paths: {name in the folder, which may be that of a folder and a file in it: path}.
+        folder: str, which exists.
+    """
+    for name, path in paths.items():
+        copy = os.path.join(folder, name)
+        if os.path.dirname(name):
+            make_folder(os.path.dirname(copy))
+        write_bytes(copy, read_bytes(path))
 
 
 def read_json(path, schema=dict):

@@ -8,7 +8,7 @@ import errno
 import os
 import re
 
-from t2t_lite.errors import OF_GRAPH, Failure, UserError, first_line
+from t2t_lite.errors import OF_GRAPH, Failure, MissingFile, UserError, first_line
 
 _LONGEST_SHOWN = 200
 _READ, _WRITE = "read", "write"
@@ -139,7 +139,7 @@ def _name_in(error):
 def _of_code(code, path, doing):
     where = f"{shown_path(path)}: " if path is not None else ""
     if code == errno.ENOENT and where:
-        return UserError(where + _MISSING[doing])
+        return MissingFile(where + _MISSING[doing])
     if code in _MISTAKES and (where or code in (errno.EACCES, errno.EPERM, errno.EROFS)):
         return UserError(where + _MISTAKES[code].format(do=doing))
     return Failure(where + _FAILURES[code]) if code in _FAILURES else None
@@ -160,7 +160,7 @@ def _of_tensorflow(error, text, path, doing):
     if path is None or error.op is not None:
         return None
     if type(error).__name__ == "NotFoundError":
-        return UserError(f"{shown_path(path)}: {_MISSING[doing]}")
+        return MissingFile(f"{shown_path(path)}: {_MISSING[doing]}")
     return UserError(f"{shown_path(path)}: cannot be {'read' if doing == _READ else 'written'}: {first_line(error)}")
 
 

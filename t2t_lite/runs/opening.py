@@ -12,6 +12,7 @@ from t2t_lite import registry
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.errors import UserError, first_line, located
 from t2t_lite.files import list_files
 from t2t_lite.runs import exported
@@ -39,7 +40,7 @@ class Run:
         step: int, the number of training steps; 0 if the checkpoint's name does not have it.
         path: str, the checkpoint, without suffix.
         config: dict, the contents of `hparams.json`: the names of problem, model and hparams_set and more.
-        vocabulary_files: list of str, the files of `encoders`.
+        vocabulary_folder: str, the folder of the files that `encoders` were read from.
     """
 
     model: keras.Model
@@ -49,7 +50,12 @@ class Run:
     step: int
     path: str
     config: dict
-    vocabulary_files: list
+    vocabulary_folder: str
+
+    @property
+    def encoder_files(self):
+        """{name: path} of the files that the encoders need. Raises `UserError` as `encoder_files`."""
+        return encoder_files(self.problem, self.vocabulary_folder)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +110,7 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
     folder = exported.folder_of(checkpoint)
     with located(os.path.join(folder, FILE_NAME)):
         problem, _ = registry.problem(config["problem"]), registry.model(config["model"])
-    encoders, vocabulary = _encoders_and_files(problem, config, folder, data_dir)
+    encoders, vocabulary_folder = _encoders_and_folder(problem, config, folder, data_dir)
 
     def run(config, step, name="model"):
         check_size(checkpoint, config, name)
@@ -117,7 +123,7 @@ def open_runs(path, data_dir=None, dtype_policy=None) -> list[Run]:
             )
         restore_weights(checkpoint, model, name)
         hparams = hparams_of(config)
-        return Run(model, problem, hparams, encoders, step, checkpoint, config, vocabulary)
+        return Run(model, problem, hparams, encoders, step, checkpoint, config, vocabulary_folder)
 
     export = exported.export_of(checkpoint)
     if export is None:
@@ -196,10 +202,10 @@ def encoders_of(problem, config, folder, data_dir=None):
     Raises:
         UserError: the vocabulary is missing, or is another one.
     """
-    return _encoders_and_files(problem, config, folder, data_dir)[0]
+    return _encoders_and_folder(problem, config, folder, data_dir)[0]
 
 
-def _encoders_and_files(problem, config, folder, data_dir):
+def _encoders_and_folder(problem, config, folder, data_dir):
     try:
         encoders = problem.get_feature_encoders(folder)
     except UserError:
@@ -214,7 +220,7 @@ def _encoders_and_files(problem, config, folder, data_dir):
                 f"{found[:12]}…, expected {expected[:12]}…). Put that file back: {config['problem']} needs "
                 f"{', '.join(map(os.path.basename, problem.vocabulary_files(folder))) or 'its definition'}."
             )
-    return encoders, problem.vocabulary_files(folder)
+    return encoders, folder
 
 
 def restore_weights(checkpoint, model, name="model"):

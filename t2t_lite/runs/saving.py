@@ -8,6 +8,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.errors import UserError
 from t2t_lite.files import copy_files, folders, plain_folder
 from t2t_lite.models.arguments import differing_settings, model_hparams
@@ -59,7 +60,7 @@ def save_run(
     if not model.built:
         raise UserError(f"{type(model).__name__}: has no weights yet. Expected a model that was fitted, or called.")
     hparams = _hparams(model, hparams)
-    encoders = problem.get_feature_encoders(data_dir)
+    encoders, vocabulary = problem.get_feature_encoders(data_dir), encoder_files(problem, data_dir)
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
     _check_sizes(
         model, vocab_size, target_vocab_size or vocab_size, f"{data_dir}: the vocabulary of {problem.full_name}"
@@ -72,7 +73,7 @@ def save_run(
     config["target_vocab_size"] = own.get("target_vocab_size", target_vocab_size)
 
     def prepare(folder):
-        copy_files(problem.vocabulary_files(data_dir), folder)
+        copy_files(vocabulary, folder)
         return config
 
     def fill(built):

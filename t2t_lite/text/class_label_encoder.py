@@ -6,22 +6,28 @@ import json
 import numpy as np
 
 from t2t_lite.errors import UserError, shown
+from t2t_lite.text.vocabulary_lines import lines_of, read_content
 
 
 class ClassLabelEncoder:
     """Ids of class labels, 1, 2, … in the order given; 0 is padding (mirrors tensor2tensor's, whose ids begin at 0).
 
     Args:
-        class_labels: list of str, all different.
+        class_labels: list of str, all different; None: those of the file.
+        class_labels_fname: path of a file with one label per line, on any file system that `tf.io.gfile` supports.
 
     Raises:
-        UserError: a label occurs twice or is no text, or there is none.
+        UserError: a label occurs twice or is no text, or there is none; or the file does not exist.
     """
 
     unknown_id = None
 
-    def __init__(self, class_labels):
-        self.class_labels = list(class_labels)
+    def __init__(self, class_labels=None, class_labels_fname=None):
+        self.path = class_labels_fname
+        if class_labels is None and class_labels_fname:
+            lines = lines_of(read_content(class_labels_fname), class_labels_fname, "one label per line")
+            class_labels = [line.strip() for line in lines]
+        self.class_labels = list(class_labels or ())
         if not self.class_labels or not all(isinstance(label, str) for label in self.class_labels):
             raise UserError(f"class labels {shown(self.class_labels)}: expected a list of texts.")
         self._ids = {label: i for i, label in enumerate(self.class_labels, 1)}

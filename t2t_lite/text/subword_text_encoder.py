@@ -12,6 +12,7 @@ import unicodedata
 from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, TextEncoder, tf_visible
+from t2t_lite.text.vocabulary_lines import lines_of
 from t2t_lite.text.word_cache import WordCache
 
 ENDING = ".subwords"
@@ -119,10 +120,7 @@ def read_pieces(content, path):
     Raises:
         UserError: the bytes are not such a vocabulary; the message names `path`.
     """
-    try:
-        lines = content.decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected tensor2tensor's .subwords file.") from None
+    lines = lines_of(content, path, "tensor2tensor's .subwords file")
     pieces = [_unquoted(line.rstrip()) for line in lines]
     wrong = [i for i, names in enumerate(_RESERVED) if i >= len(pieces) or pieces[i] not in names]
     if wrong:

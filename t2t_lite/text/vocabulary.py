@@ -11,6 +11,7 @@ import re
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary_lines import lines_of
 from t2t_lite.text.word_cache import WordCache
 from t2t_lite.text.words_graph import split_words
 
@@ -183,10 +184,7 @@ class TokenTextEncoder(TextEncoder):
     def __init__(self, path, replace_oov=None):
         self.path = path
         self._file = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
-        try:
-            self._words = self._file.decode("utf-8").replace("\r\n", "\n").removesuffix("\n").split("\n")
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one word per line.") from None
+        self._words = lines_of(self._file, path, "one word per line")
         found = " ".join(self._words[:2])[:40]
         if not re.fullmatch(r"(?i)\S*pad\S* \S*eos\S*", found):
             raise UserError(f"{path}: begins with {found!r}. Expected the lines <pad> and <EOS>, then one word each.")

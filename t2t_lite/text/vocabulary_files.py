@@ -57,6 +57,12 @@ def files_of(path):
     return [path, config] if ending == WORDPIECE and files.exists(config) else [path]
 
 
+def read_by(encoder):
+    """Returns the paths of the files that an encoder was read from, and of those beside; [] without `path`."""
+    path = getattr(encoder, "path", None)
+    return [file for file in files_of(path) if files.exists(file)] if path else []
+
+
 def adopt(source, path):
     """Writes an existing vocabulary to `path`, whose ending is `ending_of(source)`, and the files beside it."""
     if ending_of(path) == SENTENCEPIECE:

@@ -33,7 +33,7 @@ class BestCheckpoint:
         output_dir: str, of the run.
         metric: str, a metric of its evaluations; on a tie the first checkpoint is the best.
         config: dict, `hparams.json`'s.
-        vocabulary: list of str, the vocabulary files for decoding.
+        vocabulary: {name: path} of the files that the encoders read.
         log: RunLog.
     """
 

@@ -306,7 +306,7 @@ class Trainer:
         if self._replicas.is_chief:
             plan = self._plan if self.remembers else self._plan_before
             write_run_config(self.output_dir, self._config | ({"plan": plan} if plan else {}))
-            copy_files(self._data.problem.vocabulary_files(self.data_dir), self.output_dir)
+            copy_files(self._data.encoder_files, self.output_dir)
             self._checkpoints.remove_leftovers()
             self._checkpoints.set_aside(damaged)
             if self.flags_text:
@@ -366,8 +366,7 @@ class Trainer:
         data, on_texts, best = self._data, None, None
         metric = settings.best_checkpoint_metric or default_metric(metric_names(data.problem, self.hparams))
         if metric != "none":
-            vocabulary = data.problem.vocabulary_files(self.data_dir)
-            best = BestCheckpoint(self.output_dir, metric, self._config, vocabulary, self._log)
+            best = BestCheckpoint(self.output_dir, metric, self._config, data.encoder_files, self._log)
         if settings.translate_all:
             on_texts = functools.partial(write_translations, self.output_dir)
         evaluator = Evaluator(

@@ -7,6 +7,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data import batching, split_facts
 from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.width_ladder import WidthLadder
 from t2t_lite.errors import UserError
@@ -21,6 +22,7 @@ class TrainingData:
     Attributes:
         problem: Problem.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
+        encoder_files: {name: path} of the files that a run needs for the encoders.
         vocab_size: int; of the inputs, or of both sides.
         target_vocab_size: int, or None if both sides share one vocabulary.
         paths: list of str, the training shards.
@@ -35,6 +37,7 @@ class TrainingData:
 
     problem: Problem
     encoders: dict
+    encoder_files: dict
     vocab_size: int
     target_vocab_size: int | None
     paths: list
@@ -70,8 +73,8 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
     dev_paths, dev_facts = split_facts.check_split(problem, data_dir, DatasetSplit.EVAL, reads_records=True)
     cut = {DatasetSplit.TRAIN: train.cut, DatasetSplit.EVAL: split_facts.count_cut(problem, hparams, dev_facts)}
     return TrainingData(
-        problem, encoders, vocab_size, target_vocab_size, train.paths, dev_paths, train.examples, train.dropped, cut,
-        split_facts.longest_row(problem, hparams), batches, ladder,
+        problem, encoders, encoder_files(problem, data_dir), vocab_size, target_vocab_size, train.paths, dev_paths,
+        train.examples, train.dropped, cut, split_facts.longest_row(problem, hparams), batches, ladder,
     )  # fmt: skip
 
 

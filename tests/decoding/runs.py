@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.files import copy_files
 from t2t_lite.runs.config import build_model, write_run_config
 from t2t_lite.runs.weights import trackable_weights
@@ -66,7 +67,7 @@ def _make(problem, model, folder, steps, seed, hparams):
     }
     output_dir.mkdir()
     write_run_config(str(output_dir), config)
-    copy_files(problem.vocabulary_files(str(data)), str(output_dir))
+    copy_files(encoder_files(problem, str(data)), str(output_dir))
     for step in steps:
         keras.utils.set_random_seed(seed + step)
         model = build_model(config)

@@ -31,7 +31,7 @@ def run(tmp_path):
 
 def keeper(run, metric="loss"):
     config = {"hparams": {"hidden_size": 1}}
-    return BestCheckpoint(str(run), metric, config, [str(run / "vocab.model")], RunLog(str(run)))
+    return BestCheckpoint(str(run), metric, config, {"vocab.model": str(run / "vocab.model")}, RunLog(str(run)))
 
 
 def history(metric, *values):

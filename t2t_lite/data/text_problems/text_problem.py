@@ -13,7 +13,7 @@ from t2t_lite import files
 from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.splits import DatasetSplit, VocabType
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import MissingFile, UserError, shown
 from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_learning
 
@@ -54,6 +54,7 @@ class Text2TextProblem(Problem):
     inputs_prefix = ""
     targets_prefix = ""
     eval_decode_metric = "bleu"
+    _is_preparing = False  # whether `feature_encoders` makes the vocabularies that are missing
 
     @property
     def is_generate_per_split(self):
@@ -116,8 +117,18 @@ class Text2TextProblem(Problem):
         return self.approx_target_vocab_size is not None
 
     def prepare_generation(self, data_dir, tmp_dir):
-        """Makes the vocabulary or vocabularies."""
-        self.get_or_create_vocab(data_dir, tmp_dir)
+        """Makes the vocabularies that `feature_encoders` asks for, and no other: it may read files of its own."""
+        if type(self).get_or_create_vocab is not Text2TextProblem.get_or_create_vocab:
+            self.get_or_create_vocab(data_dir, tmp_dir)
+        self._is_preparing, self._tmp_dir = True, tmp_dir
+        try:
+            self.open_encoders(data_dir)
+        except (MissingFile, NotImplementedError):
+            if self._encodes_text:
+                raise
+            # Otherwise `generate_encoded_samples` may write what is missing, as in tensor2tensor.
+        finally:
+            self._is_preparing = False
 
     def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
         """Returns the encoder of the first text feature, which is usually shared; makes missing vocabularies first.
@@ -135,13 +146,15 @@ class Text2TextProblem(Problem):
         return self._subword_encoders(data_dir, tmp_dir, force_get)[self.text_features[0]]
 
     def _subword_encoders(self, data_dir, tmp_dir, force_get):
+        if self._is_preparing:
+            tmp_dir, force_get = self._tmp_dir, False
         owner = self.use_vocab_from_other_problem or self
         paths = {feature: os.path.join(data_dir, name) for feature, name in self.vocab_filenames.items()}
         of_owner = {feature: os.path.join(data_dir, name) for feature, name in owner.vocab_filenames.items()}
         of_owner = {feature: path for feature, path in of_owner.items() if path in paths.values()}
         missing = {feature: path for feature, path in of_owner.items() if not files.exists(path)}
         if missing and force_get:
-            raise UserError(
+            raise MissingFile(
                 f"{next(iter(missing.values()))}: no such vocabulary. Run: t2t-datagen --problem={self.name} "
                 f"--data_dir={data_dir}"
             )
@@ -229,9 +242,13 @@ class Text2TextProblem(Problem):
 
     def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
         """See `Problem.samples_to_encode`: text, unless `generate_encoded_samples` is overridden."""
-        if type(self).generate_encoded_samples is not Text2TextProblem.generate_encoded_samples:
+        if not self._encodes_text:
             return super().samples_to_encode(data_dir, tmp_dir, dataset_split)
         return self.nonblank_samples(data_dir, tmp_dir, dataset_split), self.sample_encoder(data_dir)
+
+    @property
+    def _encodes_text(self):
+        return type(self).generate_encoded_samples is Text2TextProblem.generate_encoded_samples
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields the checked samples whose texts are not blank; counts the others in `removed`."""
@@ -278,19 +295,12 @@ class Text2TextProblem(Problem):
             return self._subword_encoders(data_dir, None, force_get=True)
         return dict.fromkeys(self.text_features, self.get_or_create_vocab(data_dir, None, force_get=True))
 
-    def vocabulary_files(self, data_dir):
-        """Returns the paths of the files of the vocabularies in `data_dir`."""
-        if self.vocab_type == VocabType.CHARACTER:
-            return []
-        paths = dict.fromkeys(os.path.join(data_dir, name) for name in self.vocab_filenames.values())
-        if self.vocab_type == VocabType.TOKEN:
-            return list(paths)
-        return [file for path in paths for file in vocabulary_files.files_of(path)]
-
     def learned_files(self, data_dir):
         """Returns the vocabularies' files, unless they are the user's or another problem's."""
-        is_own = self.vocab_type != VocabType.TOKEN and not self.use_vocab_from_other_problem
-        return self.vocabulary_files(data_dir) if is_own else []
+        if self.vocab_type in (VocabType.CHARACTER, VocabType.TOKEN) or self.use_vocab_from_other_problem:
+            return []
+        paths = dict.fromkeys(os.path.join(data_dir, name) for name in self.vocab_filenames.values())
+        return [file for path in paths for file in vocabulary_files.files_of(path)]
 
     def generation_settings(self):
         """Returns the vocabularies' names and sources; see `Problem.generation_settings`."""

@@ -8,11 +8,11 @@ import functools
 import hashlib
 import itertools
 
-from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.text.published.bpe_files import NEWLINE, files_of, read_vocabulary
 from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.text.vocabulary_lines import read_content
 from t2t_lite.text.word_cache import WordCache
 
 END_TOKENS = ("</s>", "<|endoftext|>", NEWLINE)
@@ -36,7 +36,7 @@ class BPEEncoder(PublishedEncoder):
         import sentencepiece
 
         paths = files_of(path)
-        contents = {name: files.read_bytes(file, files.MOST_BYTES_OF_A_VOCABULARY) for name, file in paths.items()}
+        contents = {name: read_content(file) for name, file in paths.items()}
         published, ranks, special = read_vocabulary(contents, paths, symbols)
         end = next((token for token in END_TOKENS if token in special), None)
         if end is None:

@@ -10,6 +10,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.text.published.byte_level_words import CHARACTERS
+from t2t_lite.text.vocabulary_lines import lines_of
 
 WORD_END = "</w>"
 NEWLINE = "\n</w>"  # of GPT's vocabulary; Transformers' tokenizer gives it to no text, nor does ours
@@ -62,7 +63,7 @@ def read_vocabulary(contents, paths, symbols=None):
     if lacking:
         raise UserError(f"{vocab_path}: no token {lacking[0]!r}. Expected one for each of the 256 bytes.")
     merges = Merges(symbols)
-    for number, line in enumerate(_lines(contents["merges.txt"], merges_path), 1):
+    for number, line in enumerate(lines_of(contents["merges.txt"], merges_path, "one merge per line"), 1):
         if number == 1 and line.startswith("#version"):
             continue
         left, _, right = line.partition(" ")
@@ -83,14 +84,6 @@ def read_vocabulary(contents, paths, symbols=None):
 
 def _read_ids(content, path):
     return parse_json(content, path, files.MOST_BYTES_OF_A_VOCABULARY, {str: int})
-
-
-def _lines(content, path):
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Copy the file again.") from None
-    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 class Merges:

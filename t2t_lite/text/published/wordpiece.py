@@ -15,6 +15,7 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.text.published.bert_normalization import normalization
 from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import tf_joined
+from t2t_lite.text.vocabulary_lines import lines_of, read_content
 from t2t_lite.text.word_cache import WordCache
 
 ENDING = "vocab.txt"
@@ -44,7 +45,7 @@ class WordPieceEncoder(PublishedEncoder):
     """
 
     def __init__(self, path, lower=None):
-        content = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
+        content = read_content(path)
         published = _read_pieces(content, path)
         special = {token for token in SPECIAL_TOKENS if token in published}
         reserved = [token if token in special else None for token in _RESERVED]
@@ -120,11 +121,7 @@ def _said_lower(path):
 
 
 def _read_pieces(content, path):
-    try:
-        lines = content.decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8: byte {error.start:,}. Expected one piece per line.") from None
-    pieces, places = [line.rstrip() for line in lines], {}
+    pieces, places = [line.rstrip() for line in lines_of(content, path, "one piece per line")], {}
     for number, piece in enumerate(pieces, 1):
         if not piece or piece in places:
             found = f"{shown(piece)} is also line {places[piece]}" if piece else "empty"
