@@ -10,6 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from t2t_lite import files
+from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import explain
@@ -99,7 +100,9 @@ class Problem:
 
         The function is None if the samples are examples. It runs in several processes, so it must be picklable.
         """
-        return self.generate_encoded_samples(data_dir, tmp_dir, dataset_split), None
+        samples = self.generate_encoded_samples(data_dir, tmp_dir, dataset_split)
+        expected = f"{{{', '.join(f'{feature!r}: ids' for feature in self.record_features)}}}"
+        return generated(samples, f"{self.name}: generate_encoded_samples", expected), None
 
     def feature_encoders(self, data_dir):
         """Returns {"inputs": encoder, "targets": encoder} as in the files, regardless of `_rev`."""

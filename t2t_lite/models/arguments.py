@@ -28,7 +28,7 @@ def constructor_arguments(hparams, model_class):
     Raises:
         UserError: a value that has no meaning here; the message names the hyperparameter.
     """
-    found, said_by, accepted = {}, {}, _parameters(model_class)
+    found, said_by, accepted = {}, {}, constructor_parameters(model_class)
     for name, setting in model_settings(model_class).items():
         if setting.argument.partition(".")[0] not in accepted:
             continue
@@ -48,7 +48,7 @@ def constructor_arguments(hparams, model_class):
 
 def settings_without_effect(model_class):
     """Returns the set of hyperparameters for arguments that a model's constructor does not have, as in `HParams`."""
-    accepted, used, settings = _parameters(model_class), set(), model_settings(model_class)
+    accepted, used, settings = constructor_parameters(model_class), set(), model_settings(model_class)
     for name, setting in settings.items():
         if not setting.argument or setting.argument.partition(".")[0] in accepted:
             used |= {name, setting.zero, setting.per}
@@ -115,7 +115,7 @@ def in_hparams_words(error, model_class):
     return text
 
 
-def _parameters(model_class):
+def constructor_parameters(model_class):
     """Returns the names of the arguments of a constructor, its bases' included where it passes others on."""
     found = set()
     for base in model_class.__mro__:

@@ -13,7 +13,12 @@ from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
 from t2t_lite.layers.frozen_parts import FrozenParts
 from t2t_lite.layers.quantization import check_not_quantized, policy_config
-from t2t_lite.models.arguments import constructor_arguments, in_hparams_words, settings_without_effect
+from t2t_lite.models.arguments import (
+    constructor_arguments,
+    constructor_parameters,
+    in_hparams_words,
+    settings_without_effect,
+)
 
 
 class SequenceModel(FrozenParts, keras.Model):
@@ -177,7 +182,10 @@ class SequenceModel(FrozenParts, keras.Model):
             UserError: a value that has no meaning here; the message names the hyperparameter.
         """
         try:
-            model = cls(vocab_size, target_vocab_size, **{**constructor_arguments(hparams, cls), **kwargs})
+            sizes = {"target_vocab_size": target_vocab_size}  # by name: a subclass may have another second argument
+            if target_vocab_size is None and "target_vocab_size" not in constructor_parameters(cls):
+                sizes = {}
+            model = cls(vocab_size, **sizes, **{**constructor_arguments(hparams, cls), **kwargs})
             model.build()
         except ValueError as error:
             raise UserError(f"hparams: {in_hparams_words(error, cls)}") from error

@@ -177,3 +177,20 @@ def test_another_kind_of_attention_with_an_option_of_its_own(monkeypatch):
     model = ScaledTransformer.from_hparams(SMALL.parse("self_attention_type=scaled/dot_product"), 20)
     assert model.config["self_attention"] == [{"type": "scaled", "factor": 0.5}, "dot_product"]
     assert model.decoder.layers[0].self_attention.layer.factor == 0.5
+
+
+def test_a_subclass_whose_constructor_has_other_arguments_is_made_from_hyperparameters():
+    class Windowed(Transformer):
+        def __init__(self, vocab_size, window=8, **kwargs):
+            super().__init__(vocab_size, **kwargs)
+            self.window = window
+
+    model = Windowed.from_hparams(SMALL, 20, 30)
+    assert (model.vocab_size, model.target_vocab_size, model.window) == (20, 30, 8)
+
+    class OfOneVocabulary(Windowed):
+        def __init__(self, vocab_size, hidden_size, filter_size, num_heads, dtype=None):
+            sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1, "dtype": dtype}
+            super().__init__(vocab_size, hidden_size=hidden_size, filter_size=filter_size, num_heads=num_heads, **sizes)
+
+    assert OfOneVocabulary.from_hparams(SMALL, 20).vocab_size == 20

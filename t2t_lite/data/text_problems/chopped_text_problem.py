@@ -5,6 +5,7 @@ import itertools
 import re
 
 from t2t_lite.corpora import plain_text
+from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem
 from t2t_lite.ranges import Choices, typed_value
@@ -64,7 +65,8 @@ class ChoppedTextProblem(Text2SelfProblem):
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"targets": a piece of text, "ends": whether its document ends there}."""
-        for document in self.generate_documents(data_dir, tmp_dir, dataset_split):
+        documents = self.generate_documents(data_dir, tmp_dir, dataset_split)
+        for document in generated(documents, f"{self.name}: generate_documents", "documents, each an iterable of str"):
             for text, is_last in _pieces(document):
                 yield {"targets": text, "ends": is_last}
 

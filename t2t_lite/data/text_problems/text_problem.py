@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from t2t_lite import files
 from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.base_problem import Problem
+from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import DatasetSplit, VocabType
 from t2t_lite.errors import MissingFile, UserError, shown
 from t2t_lite.text import subwords, vocabulary, vocabulary_files
@@ -268,8 +269,8 @@ class Text2TextProblem(Problem):
         return ", ".join(f'"{name}": str' for name in self.text_features)
 
     def checked_samples(self, samples):
-        """Yields samples. Raises `UserError` for one that lacks a text."""
-        for sample in samples:
+        """Yields samples. Raises `UserError` for one that lacks a text, and for what `generate_samples` may not be."""
+        for sample in generated(samples, f"{self.name}: generate_samples", f"{{{self.expected_sample}}}"):
             if not (isinstance(sample, dict) and all(isinstance(text, str) for text in self.texts(sample))):
                 raise UserError(
                     f"{self.name}: generate_samples gave {shown(sample)}. Expected {{{self.expected_sample}}}."

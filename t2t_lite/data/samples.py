@@ -1,0 +1,20 @@
+"""Checks what a problem's generators return."""
+
+import collections.abc
+
+from t2t_lite.errors import UserError, shown
+
+
+def generated(samples, what, expected):
+    """Returns `samples`. Raises `UserError` where a method returned something else, such as None without a `yield`.
+
+    Args:
+        samples: what the method returned.
+        what: str, the name of the method.
+        expected: str, what a sample looks like.
+    """
+    if isinstance(samples, str | bytes | collections.abc.Mapping) or not isinstance(samples, collections.abc.Iterable):
+        raise UserError(
+            f"{what} returned {shown(samples)}. Expected a generator or a list of {expected}: `yield` each sample."
+        )
+    return samples
