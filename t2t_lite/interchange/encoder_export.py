@@ -136,6 +136,7 @@ def _tokenizer_config(predictor, vocabulary):
         **({"mask_token": mask[0]} if mask else {}),
         "model_max_length": predictor.model.config["max_position"],
         "clean_up_tokenization_spaces": False,
+        **vocabulary.added_settings,
     }
 
 

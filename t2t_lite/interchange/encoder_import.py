@@ -8,7 +8,14 @@ from t2t_lite.errors import UserError
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import encoders, named_weights
 from t2t_lite.interchange.encoders import ARCHITECTURES
-from t2t_lite.interchange.hugging_face_config import check, check_choices, check_heads, check_numbers, read_said
+from t2t_lite.interchange.hugging_face_config import (
+    check,
+    check_choices,
+    check_heads,
+    check_numbers,
+    check_rows,
+    read_said,
+)
 from t2t_lite.interchange.hugging_face_weights import read_safetensors
 from t2t_lite.interchange.imported_run import write_imported_run
 from t2t_lite.interchange.published_vocabulary import vocabulary_of
@@ -181,13 +188,10 @@ def _has_sentences(weights, kind):
 def _check_vocabulary(folder, config, vocabulary):
     """Returns the number of rows of the table of positions that are not used. Raises `UserError`."""
     path, published = f"{folder}/config.json", vocabulary.ids
-    count, size = len(published), config["vocab_size"]
     if -1 in published:
         lacking = ("padding", "end", "unknown text")[published.index(-1)]
         raise UserError(f"{vocabulary.path}: no token for {lacking}. Expected the vocabulary of the model.")
-    check(path, "vocab_size", size, size >= count, f"the {count:,} tokens of {vocabulary.path}")
-    if size > count:
-        _LOGGER.warning(f"{path}: vocab_size={size:,}, but {count:,} tokens: the ids beyond them are left out.")
+    check_rows(path, config["vocab_size"], published, vocabulary.path)
     padding = config["pad_token_id"]
     check(path, "pad_token_id", padding, padding == published[PAD_ID], f"{published[PAD_ID]}, the id of padding")
     first = padding + 1 if config["model_type"] == "roberta" else 0

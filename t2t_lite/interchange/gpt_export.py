@@ -6,8 +6,9 @@ from t2t_lite.files import folders
 from t2t_lite.interchange import gpt
 from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
 from t2t_lite.interchange.named_weights import state
+from t2t_lite.interchange.published_vocabulary import published
 from t2t_lite.text.published.word_bpe import WordBPEEncoder
-from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 
 def export_gpt(generator, path, *, license="", command=""):
@@ -27,6 +28,7 @@ def export_gpt(generator, path, *, license="", command=""):
     """
     folders.check_new(path)
     model, encoder = generator.model, generator.encoders["targets"]
+    vocabulary = published(encoder)
     kind, size = gpt.kind_of(model), model.config["max_position"]
     config = _config(model, kind, encoder)
     ends = {name: config[name] for name in ("bos_token_id", "eos_token_id")}
@@ -42,15 +44,16 @@ def export_gpt(generator, path, *, license="", command=""):
     contents = {
         "config.json": config,
         "generation_config.json": ends,
+        **vocabulary.contents,
         "tokenizer_config.json": {
             **_tokenizer(encoder),
             "model_max_length": size,
             "clean_up_tokenization_spaces": False,
+            **vocabulary.added_settings,
         },
-        **encoder.contents,
         "README.md": card.encode(),
     }
-    tensors = state(gpt.parts(model, kind), encoder.published_ids)
+    tensors = state(gpt.parts(model, kind), vocabulary.ids)
     return write_hugging_face_folder(path, {gpt.PREFIX + name: t for name, t in tensors.items()}, contents)
 
 
@@ -83,7 +86,8 @@ def _tokenizer(encoder):
     if isinstance(encoder, WordBPEEncoder):
         return {"tokenizer_class": "OpenAIGPTTokenizer", "unk_token": encoder.tokens[UNK_ID]}
     tokens = dict.fromkeys(("bos_token", "eos_token", "unk_token"), encoder.tokens[EOS_ID])
-    return {"tokenizer_class": "GPT2Tokenizer", **tokens}
+    padding = {"pad_token": encoder.tokens[PAD_ID]} if encoder.published_ids[PAD_ID] >= 0 else {}
+    return {"tokenizer_class": "GPT2Tokenizer", **tokens, **padding}
 
 
 _USE = """```bash

@@ -4,13 +4,20 @@ from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import gpt, named_weights
-from t2t_lite.interchange.hugging_face_config import check, check_choices, check_heads, check_numbers, read_said
+from t2t_lite.interchange.hugging_face_config import (
+    check,
+    check_choices,
+    check_heads,
+    check_numbers,
+    check_rows,
+    read_said,
+)
 from t2t_lite.interchange.hugging_face_weights import read_safetensors
 from t2t_lite.interchange.imported_run import write_imported_run
 from t2t_lite.interchange.published_vocabulary import vocabulary_of
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.published.bpe_encoder import BPEEncoder
-from t2t_lite.text.vocabulary import EOS_ID
+from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.text.vocabulary_files import open_encoder
 
 _SIZES = {
@@ -21,7 +28,7 @@ _SCHEMA = {
     **dict.fromkeys(_SIZES, int),
     **{f"{name}?": float for name in _RATES},
     "layer_norm_epsilon": float,
-    "eos_token_id": int | None,
+    "eos_token_id": int | list | None,
 }
 
 
@@ -48,11 +55,12 @@ def import_gpt(path, output_dir):
     with vocabulary_of(path) as vocabulary:
         encoder = open_encoder(vocabulary.path)
         _check_vocabulary(path, config, encoder)
-        unused = [i for i, theirs in enumerate(encoder.published_ids) if theirs < 0]
+        unused = [i for i, theirs in enumerate(encoder.published_ids) if theirs < 0 or i == PAD_ID]
         length = config["n_positions"]
 
         def fill(model):
-            named_weights.fill(gpt.parts(model, config["model_type"]), weights.take, encoder.published_ids)
+            parts = gpt.parts(model, config["model_type"])
+            named_weights.fill(parts, weights.take, vocabulary.ids, config["vocab_size"])
             weights.check_all_taken()
 
         return write_imported_run(
@@ -113,15 +121,10 @@ def _check_vocabulary(folder, config, encoder):
         raise UserError(
             f"{folder}: an encoder's vocabulary. Expected vocab.json and merges.txt, or a BPE tokenizer.json."
         )
-    published = [theirs for theirs in encoder.published_ids if theirs >= 0]
-    if len(published) != config["vocab_size"]:
-        raise UserError(
-            f"{encoder.path}: {len(published):,} tokens, but vocab_size={config['vocab_size']:,} in "
-            f"{folder}/config.json. Expected the vocabulary of the model, with all of its tokens."
-        )
+    check_rows(f"{folder}/config.json", config["vocab_size"], encoder.published_ids, encoder.path)
     end, said = encoder.published_ids[EOS_ID], config["eos_token_id"]
-    expected = f"{end}, the id of {shown(encoder.tokens[EOS_ID])}"
-    check(f"{folder}/config.json", "eos_token_id", said, said in (end, None), expected)
+    expected = f"{end}, the id of {shown(encoder.tokens[EOS_ID])}, alone"
+    check(f"{folder}/config.json", "eos_token_id", said, said in (end, [end], None), expected)
 
 
 def _hparams(config):

@@ -1,11 +1,13 @@
 """Reads and checks the JSON files of a Hugging Face folder before anything else is done with the model."""
 
+import logging
 import os
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 
+_LOGGER = logging.getLogger("t2t_lite")
 CLASSES = {
     "marian": "MarianMTModel",
     "blenderbot": "BlenderbotForConditionalGeneration",
@@ -103,6 +105,21 @@ def check_choices(path, config, choices):
         words = " or ".join(str(value) for value in possible if value is not None)
         is_possible = any(config.get(name) == value and type(config.get(name)) is type(value) for value in possible)
         check(path, name, config.get(name), is_possible, f"{words}: the Transformer here has no other")
+
+
+def check_rows(path, size, published_ids, vocabulary):
+    """Checks that each token has a row in the table of embeddings, and warns of rows beyond. Raises `UserError`.
+
+    Args:
+        path: str, of `config.json`.
+        size: int, its vocab_size.
+        published_ids: list of int by our id: the id there, or -1.
+        vocabulary: str, the path of the tokens.
+    """
+    count = sum(theirs >= 0 for theirs in published_ids)
+    check(path, "vocab_size", size, size >= count, f"the {count:,} tokens of {vocabulary} or more")
+    if size > count:
+        _LOGGER.warning(f"{path}: vocab_size={size:,}, but {count:,} tokens: the ids beyond them are left out.")
 
 
 def read_tokenizer_config(folder):

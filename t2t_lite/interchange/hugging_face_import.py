@@ -7,12 +7,13 @@ import numpy as np
 
 from t2t_lite import files
 from t2t_lite.config import HParams
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
 from t2t_lite.files.folders import check_new
 from t2t_lite.interchange import blenderbot, encoder_import, encoders, gpt, gpt_import, marian, marian_vocabulary
 from t2t_lite.interchange.hugging_face_config import ACTIVATIONS, read_config, read_said, read_tokenizer_config
 from t2t_lite.interchange.hugging_face_weights import MarianWeights
 from t2t_lite.interchange.imported_run import write_imported_run
+from t2t_lite.text.published import added_tokens
 
 
 def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
@@ -107,6 +108,10 @@ def _vocabularies(path, config, tokenizer):
         ids[name] = files.read_json(file, {str: int})
         marian_vocabulary.check_ids(ids[name], sizes[name], file)
         special[name] = _special_ids(config, tokenizer, ids[name], file)
+
+    for facts in added_tokens.read_settings(os.path.join(path, "")).values():
+        if not any(facts["content"] in tokens for tokens in ids.values()):
+            raise UserError(f"{path}: the added token {shown(facts['content'])} is not in vocab.json. Expected none.")
 
     def side(name, every):
         file = os.path.join(path, name)

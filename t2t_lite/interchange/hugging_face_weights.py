@@ -1,4 +1,4 @@
-"""The tensors of a Hugging Face folder: `model.safetensors`, or `pytorch_model.bin`."""
+"""The tensors of a Hugging Face folder: `model.safetensors`, whole or in shards, or `pytorch_model.bin`."""
 
 import io
 import math
@@ -8,11 +8,12 @@ import zipfile
 import numpy as np
 
 from t2t_lite import files
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, shown
 from t2t_lite.interchange.marian import NEVER
 from t2t_lite.interchange.safetensors_file import read_tensors
 
-_NAMES = ("model.safetensors", "pytorch_model.bin")
+_NAMES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
+_WHOLE, _INDEX, _TORCH = _NAMES
 # Stored under several names, or computed when the model is loaded.
 _NOT_LOOKED_AT = ("embed_tokens.weight", "lm_head.weight", "model.shared.weight")
 
@@ -76,13 +77,13 @@ def read_safetensors(folder, auto_class, rename, unused):
     Raises:
         UserError: the file is missing or damaged.
     """
-    path = os.path.join(folder, _NAMES[0])
-    if not files.exists(path) and files.exists(os.path.join(folder, _NAMES[1])):
+    path = _path_of_tensors(folder) or os.path.join(folder, _WHOLE)
+    if path.endswith(_TORCH):
         raise UserError(
-            f"{folder}: holds {_NAMES[1]}, which may contain code, but no {_NAMES[0]}. Save it with Transformers "
+            f"{folder}: holds {_TORCH}, which may contain code, but no {_WHOLE}. Save it with Transformers "
             f"again: {auto_class}.from_pretrained(folder).save_pretrained(folder)."
         )
-    tensors = read_tensors(files.read_bytes(path), path)
+    tensors = _read_shards(path) if path.endswith(_INDEX) else read_tensors(files.read_bytes(path), path)
     return HuggingFaceWeights(path, {rename(name): tensor for name, tensor in tensors.items()}, unused)
 
 
@@ -99,12 +100,14 @@ class MarianWeights(HuggingFaceWeights):
     """
 
     def __init__(self, folder, config):
-        found = [name for name in _NAMES if files.exists(f"{folder}/{name}")]
-        if not found:
-            raise UserError(f"{folder}: holds neither {' nor '.join(_NAMES)}. Expected a model of Hugging Face.")
-        path = f"{folder}/{found[0]}"
-        data = files.read_bytes(path)
-        tensors = read_tensors(data, path) if found[0] == _NAMES[0] else _read_torch(data, path)
+        path = _path_of_tensors(folder)
+        if path is None:
+            raise UserError(f"{folder}: holds neither {_WHOLE} nor {_TORCH}. Expected a model of Hugging Face.")
+        if path.endswith(_INDEX):
+            tensors = _read_shards(path)
+        else:
+            data = files.read_bytes(path)
+            tensors = read_tensors(data, path) if path.endswith(_WHOLE) else _read_torch(data, path)
         unused = (*_NOT_LOOKED_AT, "embed_positions.weight") if config["model_type"] == "marian" else _NOT_LOOKED_AT
         super().__init__(path, tensors, unused)
         self._check_sizes(config)
@@ -139,6 +142,27 @@ class MarianWeights(HuggingFaceWeights):
                 prefix = f"model.{side}.layers.{number}"
                 for name, rows in (("self_attn.q_proj", hidden), ("fc1", config["encoder_ffn_dim"])):
                     self.take(f"{prefix}.{name}.weight", (rows, hidden))
+
+
+def _path_of_tensors(folder):
+    """Returns the path of the first file of `_NAMES` in a folder, or None."""
+    paths = (os.path.join(folder, name) for name in _NAMES)
+    return next(filter(files.exists, paths), None)
+
+
+def _read_shards(path):
+    """Returns {name: array} of the files that an index names. Raises `UserError` if one is missing or damaged."""
+    shard_of = files.read_json(path, {"weight_map": {str: str}})["weight_map"]
+    tensors = {}
+    for shard in sorted(set(shard_of.values())):
+        if os.path.basename(shard) != shard or not shard.endswith(".safetensors"):
+            raise UserError(f"{path}: the shard {shown(shard)}. Expected the name of a .safetensors file beside it.")
+        shard_path = os.path.join(os.path.dirname(path), shard)
+        found = read_tensors(files.read_bytes(shard_path), shard_path)
+        tensors |= {name: tensor for name, tensor in found.items() if shard_of.get(name) == shard}
+    if missing := sorted(shard_of.keys() - tensors.keys()):
+        raise UserError(f"{path}: {missing[0]} is not in {shard_of[missing[0]]}. Copy all files of the model again.")
+    return tensors
 
 
 def _read_torch(data, path):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import tempfile
 from typing import NamedTuple
 
@@ -11,14 +12,17 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.interchange import albert_vocabulary
 from t2t_lite.interchange.tokenizer_json import settings_of
+from t2t_lite.text.published import added_tokens
+from t2t_lite.text.subwords import parse_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from t2t_lite.text.vocabulary_files import open_encoder
 
 _FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
 _UNIGRAM = "Unigram"
-_WHOLE, _CONFIG = "tokenizer.json", "tokenizer_config.json"
+_WHOLE, _CONFIG = "tokenizer.json", added_tokens.CONFIG
 _SCHEMA = {
     "model": {"type": str, "vocab": dict | list, "merges?": list},
+    "added_tokens?": list,
     **dict.fromkeys(("normalizer?", "pre_tokenizer?"), dict | None),
 }
 _CONFIG_SCHEMA = dict.fromkeys(("do_lower_case?", "keep_accents?", "add_prefix_space?"), bool | None)
@@ -39,6 +43,12 @@ class Published(NamedTuple):
     ids: list
     special_ids: dict
     contents: dict
+
+    @property
+    def added_settings(self):
+        """{"added_tokens_decoder": {id: facts}} of the tokens that were added; {} if there are none."""
+        said = json.loads(self.contents.get(_CONFIG, b"{}"))
+        return {added_tokens.KEY: said[added_tokens.KEY]} if added_tokens.KEY in said else {}
 
     @property
     def first_token(self):
@@ -68,44 +78,61 @@ def vocabulary_of(folder):
         UserError: there is no vocabulary, or one of another kind, or its texts become words in another way.
     """
     with tempfile.TemporaryDirectory() as made:
-        yield _found(folder, made)
+        try:
+            yield _found(folder, made)
+        except UserError as error:  # the user does not know the folder `made`
+            raise UserError(_in_users_words(str(error), made, folder)) from None
+
+
+def _in_users_words(message, made, folder):
+    """Returns a message about a file in the folder `made`, naming the file of the user's folder that it came from."""
+
+    def name_of_source(match):
+        path = os.path.join(folder, match[1])
+        if files.exists(path):
+            return path
+        whole, sentencepiece = os.path.join(folder, _WHOLE), os.path.join(folder, albert_vocabulary.FILE)
+        return sentencepiece if match[1].endswith(".model") and files.exists(sentencepiece) else whole
+
+    return re.sub(re.escape(made) + r"/([\w.]+)", name_of_source, message).replace(made, folder)
 
 
 def _found(folder, made):
-    """Returns the Published of a folder, whose file is there or is written into the folder `made`."""
+    """Returns the Published of a folder; its files are written into the folder `made`."""
     sentencepiece, whole, config = (os.path.join(folder, name) for name in (albert_vocabulary.FILE, _WHOLE, _CONFIG))
     said = files.read_json(whole, _SCHEMA) if files.exists(whole) else None
     settings = _settings(config, said, whole)
     kind = next((kind for kind, names in _FILES.items() if files.exists(os.path.join(folder, names[0]))), None)
-    if kind is None:
-        if files.exists(sentencepiece):
-            return _of_albert(settings, files.read_bytes(sentencepiece), sentencepiece, made)
-        if not said:
-            names = ["vocab.txt", "vocab.json and merges.txt", albert_vocabulary.FILE, _WHOLE]
-            raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(names[:-1])} or {names[-1]}.")
+    if kind is not None:
+        contents = [files.read_bytes(os.path.join(folder, name)) for name in _FILES[kind]]
+    elif files.exists(sentencepiece):
+        return _of_albert(settings, files.read_bytes(sentencepiece), sentencepiece, made)
+    elif said is None:
+        names = ["vocab.txt", "vocab.json and merges.txt", albert_vocabulary.FILE, _WHOLE]
+        raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(names[:-1])} or {names[-1]}.")
+    else:
         kind = said["model"]["type"]
         if kind == _UNIGRAM:
             return _of_albert(settings, albert_vocabulary.of_tokenizer_json(said, whole), whole, made)
         if kind not in _FILES:
             raise UserError(f"{whole}: a vocabulary of the kind {kind}. Expected {', '.join(_FILES)} or {_UNIGRAM}.")
-        for name, content in zip(_FILES[kind], _contents(said["model"], whole), strict=True):
-            files.write_bytes(os.path.join(made, name), content)
-        files.write_bytes(os.path.join(made, _CONFIG), json.dumps(settings).encode())
-        folder = made
+        contents = _contents(said["model"], whole)
     if kind == "BPE" and settings.get("add_prefix_space"):
         raise UserError(f"{config}: add_prefix_space=True. Expected false: no space is put before texts here.")
-    encoder = open_encoder(os.path.join(folder, _FILES[kind][0]))
-    if kind == "WordPiece" and settings.get("do_lower_case", encoder.lower) != encoder.lower:
-        raise UserError(
-            f"{whole}: lowercase={not encoder.lower}, against the pieces. Expected do_lower_case in {config}, too."
-        )
-    return published(encoder)
+    for name, content in zip(_FILES[kind], contents, strict=True):
+        files.write_bytes(os.path.join(made, name), content)
+    files.write_bytes(os.path.join(made, _CONFIG), json.dumps(settings).encode())
+    return published(open_encoder(os.path.join(made, _FILES[kind][0])))
 
 
 def _settings(config, said, whole):
     """Returns what `tokenizer_config.json` says, and `tokenizer.json`. Raises `UserError` where they disagree."""
     found = files.read_json(config, _CONFIG_SCHEMA) if files.exists(config) else {}
     found = {name: value for name, value in found.items() if value is not None}
+    if said and "added_tokens" in said:
+        found[added_tokens.KEY] = added_tokens.of_tokenizer_json(said["added_tokens"], whole)
+    else:
+        found[added_tokens.KEY] = added_tokens.read_settings(config.removesuffix(_CONFIG))
     for name, value in (settings_of(said, whole) if said else {}).items():
         if found.setdefault(name, value) != value:
             raise UserError(f"{config}: {name}={found[name]}, but by {whole} it is {value}. Expected the same.")
@@ -114,6 +141,10 @@ def _settings(config, said, whole):
 
 def _of_albert(settings, model, path, made):
     """Writes the model into the folder `made`; returns its Published."""
+    pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
+    added = [facts["content"] for facts in settings[added_tokens.KEY].values() if facts["content"] not in pieces]
+    if added:
+        raise UserError(f"{path}: the added token {shown(added[0])} is no piece. Expected none beside the pieces.")
     adopted, ids = albert_vocabulary.adopted(
         model, path, settings.get("do_lower_case", True), settings.get("keep_accents", False)
     )

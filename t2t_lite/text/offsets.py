@@ -24,8 +24,18 @@ def encode_with_offsets(encoder, text):
         piece of white space alone stands for nothing. A character of several pieces is in the span of each of them, and
         a word that a WordPiece vocabulary cannot spell is one span.
     """
-    ids, found = _encoded(encoder, text)
+    ids, found = _with_added_tokens(encoder, text) if getattr(encoder, "added", None) else _encoded(encoder, text)
     return ids, [_without_space(text, start, end) for start, end in found]
+
+
+def _with_added_tokens(encoder, text):
+    ids, spans, start = [], [], 0
+    for part, added in encoder.added.split(text):
+        part_ids, found = _encoded(encoder, part) if added is None else ([added], [(0, len(part))])
+        ids += part_ids
+        spans += [(start + first, start + last) for first, last in found]
+        start += len(part)
+    return ids, spans
 
 
 def _without_space(text, start, end):
@@ -53,7 +63,7 @@ def _(encoder: ByteTextEncoder, text):
 
 @_encoded.register
 def _(encoder: ByteLevelBPEEncoder, text):
-    ids = encoder.encode(text)
+    ids = encoder.encode_part(text)
     return ids, _spans([len(encoder.piece_bytes[i]) for i in ids], text, range(len(text) + 1))
 
 
@@ -77,7 +87,7 @@ def _(encoder: WordPieceEncoder, text):
                 starts.append(at)
                 ends.append(at + 1)
             elif word:
-                pieces = encoder.encode("".join(word))
+                pieces = encoder.encode_part("".join(word))
                 sizes = [len(piece.removeprefix("##")) for piece in encoder.pieces(pieces)]
                 sizes = [len(word)] if pieces == [encoder.unknown_id] else sizes
                 borders = [0, *itertools.accumulate(sizes)]

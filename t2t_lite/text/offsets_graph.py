@@ -31,7 +31,8 @@ def encode_with_offsets(encoder, texts):
         character's start.
     """
     codes = tf.strings.unicode_decode(texts, "UTF-8")
-    ids, starts, ends = _encoded(encoder, texts)
+    encoded = _with_added_tokens if getattr(encoder, "added", None) else _encoded
+    ids, starts, ends = encoded(encoder, texts)
     is_space = tf.reduce_any(codes.flat_values[:, None] == tf.constant(_SPACES), 1)
     solid = tf.where(~is_space)[:, 0]
     after = tf.gather(tf.concat([solid, [tf.size(is_space, tf.int64)]], 0), tf.searchsorted(solid, starts))
@@ -40,6 +41,24 @@ def encode_with_offsets(encoder, texts):
     ends = tf.maximum(starts, before + 1)
     first = tf.gather(codes.row_starts(), ids.value_rowids())
     return ids, starts - first, ends - first
+
+
+def _with_added_tokens(encoder, texts):
+    """As `_encoded`: an added token is encoded as text, so that its characters are counted, and then becomes one id."""
+    parts, added = encoder.added.tf_split(texts)
+    ids, starts, ends = _encoded(encoder, parts.flat_values)
+    rows = ids.value_rowids()
+    is_added = tf.gather(added >= 0, rows)
+    part_ends = tf.cumsum(tf.strings.length(parts.flat_values, unit="UTF8_CHAR"))
+    part_ends = tf.cast(part_ends, tf.int64)
+    part_starts = tf.concat([[0], part_ends], 0)[:-1]
+    values = tf.where(is_added, tf.gather(added, rows), ids.values)
+    starts = tf.where(is_added, tf.gather(part_starts, rows), starts)
+    ends = tf.where(is_added, tf.gather(part_ends, rows), ends)
+    is_first = tf.range(tf.size(rows, tf.int64)) == tf.gather(ids.row_starts(), rows)
+    values, starts, ends, rows = (tf.boolean_mask(each, is_first | ~is_added) for each in (values, starts, ends, rows))
+    rows = tf.gather(parts.value_rowids(), rows)
+    return tf.RaggedTensor.from_value_rowids(values, rows, tf.size(texts, tf.int64)), starts, ends
 
 
 @functools.singledispatch
@@ -56,7 +75,7 @@ def _(encoder: ByteTextEncoder, texts):
 
 @_encoded.register
 def _(encoder: ByteLevelBPEEncoder, texts):
-    ids = encoder.tf_encode(texts)
+    ids = encoder.tf_encode_part(texts)
     sizes = tf.constant([len(piece) for piece in encoder.piece_bytes], tf.int64)
     return ids, *_of_bytes(tf.gather(sizes, ids.values), texts)
 
@@ -74,7 +93,7 @@ def _(encoder: SentencePieceEncoder, texts):
 
 @_encoded.register
 def _(encoder: WordPieceEncoder, texts):
-    return wordpiece_graph.encode_with_offsets(texts, encoder.tokens, encoder.lower, LONGEST_WORD)
+    return wordpiece_graph.encode_with_offsets(texts, encoder.spellings, encoder.lower, LONGEST_WORD)
 
 
 def _of_bytes(sizes, texts):

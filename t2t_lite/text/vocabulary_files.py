@@ -5,12 +5,14 @@
 | `….model`, `….vocab` | SentencePiece | `….model` |
 | `….subwords` | tensor2tensor's subwords | `….subwords` |
 | `…-vocab.json`, `…-merges.txt` | BPE of bytes or words | `vocab.json`, `merges.txt`; `encoder.json`, `vocab.bpe` |
-| `…-vocab.txt`, at times `…-tokenizer_config.json` | WordPiece | `vocab.txt`, `tokenizer_config.json` |
+| `…-vocab.txt` | WordPiece | `vocab.txt` |
+
+Beside the last two is a `…-tokenizer_config.json` if tokens were added, or the pieces do not tell a text's case.
 """
 
 from t2t_lite import files
 from t2t_lite.text import subwords
-from t2t_lite.text.published import bpe_files, wordpiece
+from t2t_lite.text.published import added_tokens, bpe_files, wordpiece
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.word_bpe import WordBPEEncoder
 from t2t_lite.text.subword_text_encoder import ENDING as SUBWORDS
@@ -51,10 +53,12 @@ def files_of(path):
     ending = ending_of(path)
     if ending == SENTENCEPIECE:
         return [path, path.removesuffix(ending) + ".vocab"]
-    if ending == BYTE_LEVEL_BPE:
-        return list(bpe_files.files_of(path).values())
-    config = wordpiece.config_path(path)
-    return [path, config] if ending == WORDPIECE and files.exists(config) else [path]
+    if ending == SUBWORDS:
+        return [path]
+    paths = list(bpe_files.files_of(path).values()) if ending == BYTE_LEVEL_BPE else [path]
+    name = next(name for name in (wordpiece.ENDING, *bpe_files.ENDINGS) if path.endswith(name))
+    config = path.removesuffix(name) + added_tokens.CONFIG
+    return [*paths, config] if files.exists(config) else paths
 
 
 def read_by(encoder):

@@ -308,3 +308,83 @@ def test_options_that_it_does_not_have_are_refused_by_name(tmp_path):
     for words in ("norm=pre", "position=sinusoidal (hparam pos)", "num_segments=0", "embedding_norm=False"):
         assert words in str(caught.value)
     assert not (tmp_path / "x").exists()
+
+
+def added_to(folder, tensors, *tokens):
+    """Gives a BERT's folder more rows, for tokens that were added; returns the tensors and {id: facts}."""
+    name = "bert.embeddings.word_embeddings.weight"
+    count = len(PIECES)
+    tensors = tensors | {name: np.concatenate([tensors[name], tensors[name][: len(tokens)] + 1])}
+    write_tensors(f"{folder}/model.safetensors", tensors)
+    path = pathlib.Path(folder, "config.json")
+    path.write_text(json.dumps(config_of(folder) | {"vocab_size": count + len(tokens)}))
+    return tensors, {str(count + n): {"content": token, "special": "[" in token} for n, token in enumerate(tokens)}
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "tokenizer.json", "added_tokens.json"])
+def test_tokens_that_were_added(tmp_path, file):
+    """Each is one id with its own embedding, wherever it stands, as in Transformers; in and out again."""
+    folder, tensors = write_encoder(tmp_path / "theirs", "BertForSequenceClassification")
+    tensors, added = added_to(folder, tensors, "COVID", "[E1]")
+    listed = [{"id": int(i), **facts} for i, facts in added.items()]
+    model = {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {piece: i for i, piece in enumerate(PIECES)}}
+    words = {"normalizer": {"type": "BertNormalizer", "lowercase": True}, "pre_tokenizer": {"type": "BertPreTokenizer"}}
+    content = {
+        "tokenizer_config.json": {"added_tokens_decoder": added},
+        "tokenizer.json": {"model": model, "added_tokens": listed, **words},
+        "added_tokens.json": {facts["content"]: int(i) for i, facts in added.items()},
+    }[file]
+    pathlib.Path(folder, file).write_text(json.dumps(content))
+    if file == "added_tokens.json":
+        special = {"additional_special_tokens": ["[E1]"], "pad_token": "[PAD]"}
+        pathlib.Path(folder, "special_tokens_map.json").write_text(json.dumps(special))
+    for number, source in enumerate((folder, str(tmp_path / "0"))):
+        import_hugging_face(source, str(tmp_path / f"run{number}"))
+        predictor = t2t_lite.load(str(tmp_path / f"run{number}"))
+        encoder = predictor.encoders["inputs"]
+        ids = encoder.encode("the [E1]cafe Covids")
+        assert encoder.pieces(ids) == ["the", "[E1]", "cafe", "COVID", "s"]
+        assert encoder.tf_encode(["the [E1]cafe Covids"]).to_list() == [ids]
+        rows = predictor.model.embedding.embeddings.numpy()
+        expected = tensors["bert.embeddings.word_embeddings.weight"]
+        np.testing.assert_array_equal(rows[ids], expected[[encoder.published_ids[i] for i in ids]])
+        export_hugging_face(predictor, str(tmp_path / str(number)))
+    for name, array in tensors_of(tmp_path / "1").items():
+        np.testing.assert_array_equal(array, tensors[name], err_msg=name)
+    assert config_of(tmp_path / "1", "tokenizer_config.json")["added_tokens_decoder"].keys() == added.keys()
+
+
+def test_added_tokens_of_an_albert_are_refused_by_name(tmp_path):
+    folder, _ = write_encoder(tmp_path / "theirs", "AlbertForMaskedLM")
+    pathlib.Path(folder, "added_tokens.json").write_text(json.dumps({"covid": 99}))
+    refused(folder, tmp_path, "spiece.model: the added token 'covid' is no piece. Expected none beside the pieces.")
+
+
+def test_shards_are_found_by_their_index(tmp_path):
+    folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    os.remove(f"{folder}/model.safetensors")
+    shards = [f"model-0000{n}-of-00002.safetensors" for n in (1, 2)]
+    names = sorted(tensors)
+    index = {name: shards[n % 2] for n, name in enumerate(names)}
+    path = pathlib.Path(folder, "model.safetensors.index.json")
+    path.write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": index}))
+    write_tensors(f"{folder}/{shards[0]}", {name: tensors[name] for name in names[::2]})
+    refused(folder, tmp_path, f"{shards[1]}: no such file")
+    write_tensors(f"{folder}/{shards[1]}", {name: tensors[name] for name in names[3::2]})
+    refused(folder, tmp_path, f"{names[1]} is not in {shards[1]}. Copy all files")
+    write_tensors(f"{folder}/{shards[1]}", {name: tensors[name] for name in names[1::2]})
+    import_hugging_face(folder, str(tmp_path / "run"))
+    export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
+    for name, array in tensors_of(tmp_path / "out").items():
+        np.testing.assert_array_equal(array, tensors[name], err_msg=name)
+    path.write_text(json.dumps({"weight_map": index | {names[0]: "../model.safetensors"}}))
+    refused(folder, tmp_path / "again", "the shard '../model.safetensors'. Expected the name of a .safetensors file")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_piece(tmp_path):
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    path = pathlib.Path(folder, "vocab.txt")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    import_hugging_face(folder, str(tmp_path / "run"))
+    encoder = t2t_lite.load(str(tmp_path / "run")).encoders["targets"]
+    assert encoder.published_ids[0] == 0 and encoder.pieces([0]) == ["[PAD]"]

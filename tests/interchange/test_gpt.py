@@ -152,13 +152,49 @@ def test_files_that_are_missing_or_cut_off_are_named(tmp_path, change, message):
     refused(folder, tmp_path, message)
 
 
-def test_a_vocabulary_of_another_size_is_refused(tmp_path):
+def with_rows(folder, tensors, added, **config):
+    """Gives a folder's table of embeddings more rows, or fewer; returns the table."""
+    table = tensors["transformer.wte.weight"]
+    table = np.concatenate([table, table[:added] + 1]) if added > 0 else table[:added]
+    write_tensors(f"{folder}/model.safetensors", tensors | {"transformer.wte.weight": table})
+    path = pathlib.Path(folder, "config.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"vocab_size": len(table)} | config))
+    return table
+
+
+def test_rows_beyond_the_vocabulary_are_left_out(tmp_path, caplog):
+    """GPT-2's 50,257 are often padded to 50,304. Settings of newer versions say the end as a list."""
     folder, tensors = write_gpt(tmp_path / "theirs")
-    more = tensors["transformer.wte.weight"]
-    write_tensors(f"{folder}/model.safetensors", tensors | {"transformer.wte.weight": np.concatenate([more, more[:1]])})
-    path = tmp_path / "theirs" / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"vocab_size": len(more) + 1}))
-    refused(folder, tmp_path, f"{len(more):,} tokens, but vocab_size={len(more) + 1:,}")
+    end = json.loads(pathlib.Path(folder, "vocab.json").read_text())["<|endoftext|>"]
+    with_rows(folder, tensors, -1)
+    refused(folder, tmp_path, "vocab_size=272. Expected the 273 tokens of ")
+    with_rows(folder, tensors, 7, eos_token_id=[end, 0])
+    refused(folder, tmp_path, f"eos_token_id=[{end}, 0]. Expected {end}, the id of '<|endoftext|>', alone")
+    with_rows(folder, tensors, 7, eos_token_id=[end])
+    import_hugging_face(folder, str(tmp_path / "run"))
+    assert "vocab_size=280, but 273 tokens: the ids beyond them are left out" in caplog.text
+    export_hugging_face(t2t_lite.load(str(tmp_path / "run")), str(tmp_path / "out"))
+    np.testing.assert_array_equal(
+        tensors_of(tmp_path / "out")["transformer.wte.weight"], tensors["transformer.wte.weight"]
+    )
+
+
+def test_padding_and_other_tokens_that_were_added(tmp_path):
+    folder, tensors = write_gpt(tmp_path / "theirs")
+    table = with_rows(folder, tensors, 2)
+    added = {str(len(table) - 2): {"content": "[PAD]", "special": True}, str(len(table) - 1): {"content": "covid"}}
+    pathlib.Path(folder, "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
+    for number, source in enumerate((folder, str(tmp_path / "0"))):
+        import_hugging_face(source, str(tmp_path / f"run{number}"))
+        generator = t2t_lite.load(str(tmp_path / f"run{number}"))
+        encoder = generator.encoders["targets"]
+        assert encoder.published_ids[0] == len(table) - 2 and 0 in generator.model.config["unused_ids"]
+        assert encoder.pieces(encoder.encode("a covids[PAD]")) == ["a", "Ġ", "covid", "s", "[", "P", "A", "D", "]"]
+        assert encoder.decode(encoder.encode("a covids")) == "a covids"
+        export_hugging_face(generator, str(tmp_path / str(number)))
+        np.testing.assert_array_equal(tensors_of(tmp_path / str(number))["transformer.wte.weight"], table)
+    said = json.loads((tmp_path / "1" / "tokenizer_config.json").read_text())
+    assert said["pad_token"] == "[PAD]" and said["added_tokens_decoder"].keys() == added.keys()
 
 
 def test_options_that_it_does_not_have_are_refused_by_name(tmp_path):

@@ -61,7 +61,7 @@ def unigram(path):
     rules = base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
     return {
         "model": {"type": "Unigram", "vocab": [[piece.piece, piece.score] for piece in proto.pieces], "unk_id": 1},
-        "added_tokens": [{"id": i, "special": True} for i in range(5)],
+        "added_tokens": [{"id": i, "content": proto.pieces[i].piece, "special": True} for i in range(5)],
         "normalizer": {"normalizers": [{"type": "NFKD"}, {"type": "Precompiled", "precompiled_charsmap": rules}]},
     }
 
@@ -153,11 +153,11 @@ def test_it_says_whether_letters_become_small(folder):
     small = encoder_of(folder, "small")
     beside = changed(said, "normalizer", lowercase=False)
     (folder / "tokenizer.json").write_text(json.dumps(beside))
-    refused(folder, "lowercase=False, against the pieces")
-    write(folder, beside)
-    kept = encoder_of(folder, "kept")
-    assert small.encode("THE") == small.encode("the") == kept.encode("the")
-    assert kept.encode("THE") == kept.tf_encode(["THE"]).to_list()[0] == [kept.unknown_id]
+    for name in ("beside", "alone"):
+        kept = encoder_of(folder, name)
+        assert small.encode("THE") == small.encode("the") == kept.encode("the")
+        assert kept.encode("THE") == kept.tf_encode(["THE"]).to_list()[0] == [kept.unknown_id]
+        write(folder, beside)
     write(folder, beside, do_lower_case=True)
     refused(folder, "do_lower_case=True, but by")
 
@@ -203,3 +203,14 @@ def test_a_language_model_has_no_vocabulary_of_an_encoder(folder):
     write_gpt(folder, "gpt2", "", write_byte_level)
     write(folder, word_piece(folder))
     refused(folder, "an encoder's vocabulary. Expected vocab.json and merges.txt")
+
+
+def test_messages_name_the_users_file(folder):
+    """Not the temporary one that is made of it."""
+    write_encoder(folder, "BertForMaskedLM")
+    said = word_piece(folder)
+    vocab = {piece: i for piece, i in said["model"]["vocab"].items() if piece != "[SEP]"}
+    write(folder, changed(said, "model", vocab=vocab))
+    refused(folder, f"{folder}/tokenizer.json: no [SEP] among ")
+    write(folder, said | {"added_tokens": [{"id": len(vocab) + 1, "content": "[E1]", "lstrip": True}]})
+    refused(folder, f"{folder}/tokenizer.json: the added token '[E1]' has lstrip=true. Expected false.")

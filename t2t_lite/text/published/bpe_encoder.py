@@ -7,14 +7,18 @@ gives the same tokens for all merges that BPE can learn; `bpe_files` refuses oth
 import functools
 import hashlib
 import itertools
+import json
 
 from t2t_lite.errors import UserError
-from t2t_lite.text.published.bpe_files import NEWLINE, files_of, read_vocabulary
+from t2t_lite.text.published import added_tokens
+from t2t_lite.text.published.bpe_files import ENDINGS, NEWLINE, files_of, read_vocabulary
 from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
 from t2t_lite.text.vocabulary_lines import read_content
 from t2t_lite.text.word_cache import WordCache
 
+_STANDARD = {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>", NEWLINE}
+_PADDINGS = ("<pad>", "[PAD]", "<|pad|>")  # the last two are usual for a GPT-2
 END_TOKENS = ("</s>", "<|endoftext|>", NEWLINE)
 
 
@@ -27,12 +31,13 @@ class BPEEncoder(PublishedEncoder):
         path: path of `vocab.json` or `encoder.json`, or of a file whose name ends so (`gpt2-vocab.json`). Its merges
             are in `merges.txt` or `vocab.bpe` beside it.
         symbols: as of `read_vocabulary`.
+        lower: whether text loses its case.
 
     Raises:
         UserError: a file is missing or cut off, or merges and tokens do not fit each other.
     """
 
-    def __init__(self, path, symbols=None):
+    def __init__(self, path, symbols=None, lower=False):
         import sentencepiece
 
         paths = files_of(path)
@@ -42,8 +47,15 @@ class BPEEncoder(PublishedEncoder):
         if end is None:
             expected = " or ".join(END_TOKENS).replace("\n", r"\n")
             raise UserError(f"{path}: no token for the end of a text. Expected {expected}.")
-        reserved = [token if token in special else None for token in ("<pad>", end, "<unk>")]
-        super().__init__(path, contents, published, reserved, special)
+        ending = next(ending for ending in ENDINGS if path.endswith(ending))
+        settings = added_tokens.read_settings(path.removesuffix(ending))
+        added = added_tokens.beyond(settings, published, special & _STANDARD, path)
+        known = special | {token.content for token in added}
+        padding = next((token for token in _PADDINGS if token in known), None)
+        reserved = [padding, end, "<unk>" if "<unk>" in known else None]
+        if added:
+            contents[added_tokens.CONFIG] = json.dumps(added_tokens.as_settings(added)).encode()
+        super().__init__(path, contents, published, reserved, special, added, lower)
         self._model = self._sentencepiece_model(ranks)
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)
         self._words = WordCache(self._encode_word)
@@ -63,7 +75,8 @@ class BPEEncoder(PublishedEncoder):
         name = f"vocabulary_{self.fingerprint[:16]}"
         return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
 
-    def _encode(self, text):
+    def encode_part(self, text):
+        """See `PublishedEncoder.encode_part`."""
         return list(itertools.chain.from_iterable(map(self._words.__getitem__, self._split(text))))
 
     def _encode_word(self, word):
@@ -71,6 +84,9 @@ class BPEEncoder(PublishedEncoder):
 
     def _is_special(self, i):
         return i <= UNK_ID or self.tokens[i] in self.special_ids
+
+    def _is_added(self, i):
+        return i in self.added_ids
 
     def _split(self, text):
         """Returns the words of a text."""

@@ -28,8 +28,8 @@ class ByteLevelBPEEncoder(BPEEncoder):
     def __init__(self, path):
         super().__init__(path, CHARACTERS)
 
-    def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
+    def tf_encode_part(self, strings):
+        """See `PublishedEncoder.tf_encode_part`."""
         from t2t_lite.text.published import byte_level_graph
 
         return byte_level_graph.encode(strings, self._tokenizer)
@@ -47,7 +47,7 @@ class ByteLevelBPEEncoder(BPEEncoder):
         return spelled(word)
 
     def _spelled_tokens(self):
-        return [None if self._is_special(i) else token for i, token in enumerate(self.tokens)]
+        return [None if self._is_special(i) or self._is_added(i) else token for i, token in enumerate(self.tokens)]
 
     def _join(self, ids):
         return b"".join(map(self.piece_bytes.__getitem__, ids)).decode("utf-8", errors="replace")
@@ -56,5 +56,10 @@ class ByteLevelBPEEncoder(BPEEncoder):
     def piece_bytes(self):
         """See `TextEncoder.piece_bytes`; special tokens have none."""
         return [
-            b"" if self._is_special(i) else bytes(map(_BYTES.__getitem__, token)) for i, token in enumerate(self.tokens)
+            b""
+            if self._is_special(i)
+            else token.encode()
+            if self._is_added(i)
+            else bytes(map(_BYTES.__getitem__, token))
+            for i, token in enumerate(self.tokens)
         ]

@@ -3,6 +3,7 @@
 import re
 
 from t2t_lite.errors import UserError
+from t2t_lite.text.published.added_tokens import AddedTokens
 from t2t_lite.text.vocabulary import UNK_ID, TextEncoder
 
 
@@ -17,25 +18,34 @@ class PublishedEncoder(TextEncoder):
         published: list of str, the tokens in the publisher's order.
         reserved: the publisher's tokens for padding, end and unknown; None: it has no such token, and one is added.
         special: set of the names of special tokens, which text never gives unless it is allowed.
+        added: list of AddedToken, which text gives wherever they stand in it; those that are not `published` follow it.
+        lower: whether text loses its case.
 
     Attributes:
         path, contents: as given.
         tokens: list of str by id.
         published_ids: list of int by id: the publisher's id, or -1 for an added token.
         special_ids: {name: id} of the publisher's special tokens.
+        added: AddedTokens; None: there are none.
     """
 
     num_reserved_ids = 3
     unknown_id = UNK_ID
 
-    def __init__(self, path, contents, published, reserved, special):
+    def __init__(self, path, contents, published, reserved, special, added=(), lower=False):
         self.path = path
         self.contents = contents
+        published = list(dict.fromkeys([*published, *(token.content for token in added)]))
+        special = {*special, *filter(None, reserved), *(token.content for token in added if token.special)}
         theirs = {token: i for i, token in enumerate(published)}
         order = [*reserved, *(token for token in published if token not in reserved)]
         self.published_ids = [theirs.get(token, -1) for token in order]
         self.tokens = [token or name for token, name in zip(order, ("<pad>", "", "<unk>"), strict=False)] + order[3:]
         self.special_ids = {token: i for i, token in enumerate(order) if token in special}
+        added = [token for token in added if token.content not in reserved]
+        ids = {token: i for i, token in enumerate(self.tokens)}
+        self.added_ids = {ids[token.content] for token in added}
+        self.added = AddedTokens(added, ids, lower) if added else None
         super().__init__(len(self.tokens))
 
     def special_id(self, token):
@@ -58,15 +68,27 @@ class PublishedEncoder(TextEncoder):
             UserError: the vocabulary lacks an allowed token.
         """
         if not allowed_special:
-            return self._encode(text)
+            if not self.added:
+                return self.encode_part(text)
+            parts = self.added.split(text)
+            return [i for part, added in parts for i in (self.encode_part(part) if added is None else [added])]
         names = self.special_ids if allowed_special == "all" else allowed_special
         allowed = {name: self.special_id(name) for name in sorted(names, key=len, reverse=True)}
         parts = re.split(f"({'|'.join(map(re.escape, allowed))})", text)
-        return [i for part in parts for i in ([allowed[part]] if part in allowed else self._encode(part))]
+        return [i for part in parts for i in ([allowed[part]] if part in allowed else self.encode(part))]
+
+    def tf_encode(self, strings):
+        """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
+        return self.added.tf_encode(strings, self.tf_encode_part) if self.added else self.tf_encode_part(strings)
 
     def pieces(self, ids):
         """Returns the token of every id, special ones included."""
         return [self.tokens[i] for i in map(int, ids)]
 
-    def _encode(self, text):
+    def encode_part(self, text):
+        """Returns the ids of a text whose added tokens are text like any other."""
+        raise NotImplementedError
+
+    def tf_encode_part(self, strings):
+        """As `tf_encode`, of texts whose added tokens are text like any other."""
         raise NotImplementedError

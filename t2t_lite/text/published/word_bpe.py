@@ -30,8 +30,11 @@ class WordBPEEncoder(BPEEncoder):
         ['it</w>', "'</w>", 's</w>', 'a</w>', 'test</w>']
     """
 
-    def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
+    def __init__(self, path):
+        super().__init__(path, lower=True)
+
+    def tf_encode_part(self, strings):
+        """See `PublishedEncoder.tf_encode_part`."""
         import tensorflow as tf
 
         from t2t_lite.text.published import wordpiece_graph
@@ -65,7 +68,7 @@ class WordBPEEncoder(BPEEncoder):
             *inside, last = token.removesuffix(WORD_END) or " "
             if token.endswith(WORD_END):
                 last = chr(self._last.get(ord(last), _UNKNOWN))
-            found.append(None if self._is_special(i) else "".join([*inside, last]))
+            found.append(None if self._is_special(i) or self._is_added(i) else "".join([*inside, last]))
         found[UNK_ID] = chr(_UNKNOWN)
         return found
 
@@ -75,7 +78,9 @@ class WordBPEEncoder(BPEEncoder):
     @functools.cached_property
     def _inside(self):
         """{code point: the same} of the characters that can stand inside a word."""
-        return {ord(token): ord(token) for token in self.tokens if len(token) == 1}
+        return {
+            ord(token): ord(token) for i, token in enumerate(self.tokens) if len(token) == 1 and not self._is_added(i)
+        }
 
     @functools.cached_property
     def _last(self):

@@ -12,6 +12,7 @@ import json
 
 from t2t_lite import files
 from t2t_lite.errors import UserError, shown
+from t2t_lite.text.published import added_tokens
 from t2t_lite.text.published.bert_normalization import normalization
 from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import tf_joined
@@ -19,7 +20,6 @@ from t2t_lite.text.vocabulary_lines import lines_of, read_content
 from t2t_lite.text.word_cache import WordCache
 
 ENDING = "vocab.txt"
-CONFIG = "tokenizer_config.json"  # its name beside that, after the same beginning
 _SCHEMA = {"do_lower_case?": bool | None, "strip_accents?": bool | None, "tokenize_chinese_chars?": bool | None}
 LONGEST_WORD = 100  # characters; longer words are unknown
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -33,6 +33,10 @@ class WordPieceEncoder(PublishedEncoder):
         path: path of the file, on any file system that `tf.io.gfile` supports.
         lower: whether text is converted to lower case and loses its accents; None: as `do_lower_case` says in
             `tokenizer_config.json` beside the file, and without that if no piece has a capital letter.
+
+    Attributes:
+        lower: bool.
+        spellings: list of str by id, the pieces that spell words.
 
     Raises:
         UserError: the file does not exist, a piece occurs twice, or there is no [UNK] or [SEP]; or that configuration
@@ -48,15 +52,21 @@ class WordPieceEncoder(PublishedEncoder):
         content = read_content(path)
         published = _read_pieces(content, path)
         special = {token for token in SPECIAL_TOKENS if token in published}
-        reserved = [token if token in special else None for token in _RESERVED]
-        super().__init__(path, {ENDING: content}, published, reserved, special)
         is_lower = not any(token != token.lower() for token in published if token not in special)
         lower = _said_lower(path) if lower is None else lower
         self.lower = is_lower if lower is None else lower
-        if self.lower != is_lower:  # the pieces do not tell it
-            self.contents[CONFIG] = json.dumps({"do_lower_case": self.lower}).encode()
-        self._ids = {token: i for i, token in enumerate(self.tokens)}
-        self._longest = max(map(len, self.tokens))
+        added = added_tokens.beyond(added_tokens.read_settings(path.removesuffix(ENDING)), published, special, path)
+        known = special | {token.content for token in added}
+        reserved = [token if token in known else None for token in _RESERVED]
+        super().__init__(path, {ENDING: content}, published, reserved, special, added, self.lower)
+        # The pieces do not tell these.
+        config = {"do_lower_case": self.lower} if self.lower != is_lower else {}
+        if config := config | added_tokens.as_settings(added):
+            self.contents[added_tokens.CONFIG] = json.dumps(config).encode()
+        # What words are spelled with: an added token in a text has been found before.
+        self.spellings = [f"[{i}]" if i in self.added_ids else token for i, token in enumerate(self.tokens)]
+        self._ids = {token: i for i, token in enumerate(self.spellings)}
+        self._longest = max(map(len, self.spellings))
         self._words = WordCache(self._encode_word)
 
     @functools.cached_property
@@ -64,11 +74,11 @@ class WordPieceEncoder(PublishedEncoder):
         """SHA-256 (hex) of the file, and of its configuration where that decides."""
         return hashlib.sha256(b"".join(self.contents.values())).hexdigest()
 
-    def tf_encode(self, strings):
-        """In a graph: string [batch] -> int32 ragged [batch, (length)], without an end; the same ids as `encode`."""
+    def tf_encode_part(self, strings):
+        """See `PublishedEncoder.tf_encode_part`."""
         from t2t_lite.text.published import wordpiece_graph
 
-        return wordpiece_graph.encode(strings, self.tokens, self.lower, LONGEST_WORD)
+        return wordpiece_graph.encode(strings, self.spellings, self.lower, LONGEST_WORD)
 
     def tf_decode(self, ids):
         """In a graph: int32 [batch, length] -> string [batch]."""
@@ -76,7 +86,8 @@ class WordPieceEncoder(PublishedEncoder):
 
         return tf.strings.regex_replace(tf_joined(ids, self.tokens, separator=" "), " ##", "")
 
-    def _encode(self, text):
+    def encode_part(self, text):
+        """See `PublishedEncoder.encode_part`."""
         words = text.translate(normalization(self.lower)).split(" ")
         return list(itertools.chain.from_iterable(self._words[word] for word in words if word))
 
@@ -101,14 +112,9 @@ class WordPieceEncoder(PublishedEncoder):
         return " ".join(map(self.tokens.__getitem__, ids)).replace(" ##", "")
 
 
-def config_path(path):
-    """Returns the path of the configuration that belongs to a vocabulary's file."""
-    return path.removesuffix(ENDING) + CONFIG
-
-
 def _said_lower(path):
     """Returns what the configuration says, or None."""
-    path = config_path(path)
+    path = path.removesuffix(ENDING) + added_tokens.CONFIG
     said = files.read_json(path, _SCHEMA) if files.exists(path) else {}
     lower = said.get("do_lower_case")
     for name, expected in (("strip_accents", lower), ("tokenize_chinese_chars", True)):

@@ -250,5 +250,7 @@ def test_the_vocabulary_of_a_problem_with_other_features_serves(tmp_path, two_di
 def test_what_is_no_generator_is_named(tmp_path, monkeypatch, method, returned):
     """Such as None, of a method that prints its samples or forgets to yield them."""
     monkeypatch.setattr(TwoVocabularies, method, lambda self, *folders: returned)
-    with pytest.raises(UserError, match=rf"^toy_pairs: {method} returned .*\. Expected a generator or a list of .*yield"):
+    with pytest.raises(
+        UserError, match=rf"^toy_pairs: {method} returned .*\. Expected a generator or a list of .*yield"
+    ):
         TwoVocabularies().generate_data(str(tmp_path), str(tmp_path))

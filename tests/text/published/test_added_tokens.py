@@ -1,0 +1,97 @@
+"""Added tokens in texts: the ids that Transformers 5.24 gives, in Python and in a graph, and where they stand."""
+
+import json
+import pathlib
+
+import pytest
+import tensorflow as tf
+
+from t2t_lite.errors import UserError
+from t2t_lite.text import offsets, offsets_graph
+from t2t_lite.text.vocabulary_files import adopt, open_encoder, read_by
+from tests.text.published_samples import PIECES, write_byte_level, write_pieces
+
+COVID, E1, ABC = len(PIECES), len(PIECES) + 1, len(PIECES) + 2
+PLAIN = {"special": False, "lstrip": False, "rstrip": False, "single_word": False}
+ADDED = [
+    PLAIN | {"content": "COVID", "normalized": True},
+    PLAIN | {"content": "[E1]", "normalized": False, "special": True},
+    PLAIN | {"content": "abc", "normalized": False},
+]
+TEXTS = [
+    "the cafe",
+    "",
+    "COVID",
+    "thecovids [E1]the [e1]",
+    "abcABC a\u0301 covid [MASK]",
+    "\ufdd0abc\ufdd0\ufdd1\ufdd2 \x00the",
+]
+
+
+def vocabulary(folder, write, **config):
+    path = write(folder)
+    first = len(PIECES) if path.endswith("txt") else len(json.loads(pathlib.Path(path).read_text()))
+    settings = {str(first + n): facts for n, facts in enumerate(ADDED)}
+    config = {"added_tokens_decoder": settings, **config}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return path
+
+
+def published(encoder, text):
+    return [encoder.published_ids[i] for i in encoder.encode(text)]
+
+
+def test_words_are_found_before_anything_is_done_to_a_text(tmp_path):
+    encoder = open_encoder(vocabulary(tmp_path, write_pieces))
+    the, s, unknown = (PIECES.index(piece) for piece in ("the", "s", "[UNK]"))
+    bracket, closing = PIECES.index("["), PIECES.index("]")
+    # Small letters are found where the case is lost, "[E1]" and "abc" as they are written.
+    assert published(encoder, TEXTS[3]) == [the, COVID, s, E1, the, bracket, unknown, closing]
+    a, mask = PIECES.index("a"), [bracket, PIECES.index("mask"), closing]
+    assert published(encoder, TEXTS[4]) == [ABC, unknown, a, COVID, *mask]
+    assert encoder.decode(encoder.encode("the COVID cafe")) == "the COVID cafe"
+    cased = open_encoder(vocabulary(tmp_path, write_pieces, do_lower_case=False))
+    assert published(cased, "COVID covid") == [COVID, unknown]
+
+
+@pytest.mark.parametrize("write", [write_pieces, write_byte_level])
+def test_a_graph_gives_the_same_and_where_they_stand(tmp_path, write):
+    encoder = open_encoder(vocabulary(tmp_path, write))
+    expected = [encoder.encode(text) for text in TEXTS]
+    assert encoder.tf_encode(tf.constant(TEXTS)).to_list() == expected
+    ids, starts, ends = offsets_graph.encode_with_offsets(encoder, tf.constant(TEXTS))
+    spans = iter(zip(starts.numpy().tolist(), ends.numpy().tolist(), strict=True))
+    for text, row in zip(TEXTS, ids.to_list(), strict=True):
+        assert offsets.encode_with_offsets(encoder, text) == (row, [next(spans) for _ in row])
+    at = TEXTS[3].index("[E1]")
+    row, found = offsets.encode_with_offsets(encoder, TEXTS[3])
+    assert found[encoder.pieces(row).index("[E1]")] == (at, at + 4)
+
+
+def test_they_are_taken_over_with_the_vocabulary(tmp_path):
+    path = vocabulary(tmp_path, write_byte_level)
+    (tmp_path / "data").mkdir()
+    copy = str(tmp_path / "data" / "vocab.x.300-vocab.json")
+    adopt(path, copy)
+    first, second = open_encoder(path), open_encoder(copy)
+    assert first.encode("a COVID [E1]") == second.encode("a COVID [E1]") and first.fingerprint == second.fingerprint
+    assert [pathlib.Path(file).name for file in read_by(second)] == [
+        f"vocab.x.300-{name}" for name in ("vocab.json", "merges.txt", "tokenizer_config.json")
+    ]
+    assert second.decode(second.encode("a COVID [E1]abc")) == "a COVID abc", "special tokens are not shown"
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"rstrip": True}, r"the added token 'COVID' has rstrip=true\. Expected false"),
+        ({"content": " x"}, r"the added token ' x'\. Expected printable text"),
+        ({"content": "abc"}, r"the added token 'abc' has the id \d+\. Expected \d+"),
+    ],
+)
+def test_what_is_found_by_other_rules_is_refused_by_name(tmp_path, facts, message):
+    path = vocabulary(tmp_path, write_pieces)
+    settings = {str(COVID): ADDED[0] | facts, str(E1): ADDED[1], str(ABC): ADDED[2]}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": settings}))
+    with pytest.raises(UserError, match=message):
+        open_encoder(path)
