@@ -70,7 +70,7 @@ def refuse_packed(flags, *names):
     """Raises `UserError` when one of the flags names an output that readers would unpack: it is written as text."""
     for name in names:
         path = flags[name].value or ""
-        if program := PACKERS.get(os.path.splitext(path)[1]):
+        if program := PACKERS.get(os.path.splitext(path)[1].lower()):
             raise UserError(
                 f"--{name}={path}: outputs are written as plain text, and a file of this name is unpacked where it is "
                 f"read. Write to - and pack it: --{name}=- | {program} > {path}"

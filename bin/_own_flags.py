@@ -5,7 +5,7 @@ from t2t_lite.ranges import MASK_RATE, MASK_UNITS, PAIRS, SEQUENCE_LENGTH, VOCAB
 OWN_FLAGS = (
     "train_files", "dev_files", "test_files", "languages", "corpus_weights", "filters", "held_out", "vocab_size",
     "target_vocab_size", "vocab_type", "vocab_from", "user_defined_symbols", "max_samples_for_vocab", "sequence_length",
-    "doc_stride", "mask_rate", "mask_unit", "phrase_file",
+    "doc_stride", "mask_rate", "mask_unit", "phrase_file", "columns", "header",
 )  # fmt: skip
 
 
@@ -14,11 +14,11 @@ def define_own_flags(flags):
     flags.DEFINE_paths(
         "train_files",
         [],
-        "translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz) or a .tsv: a.en,a.de,b.tsv. "
+        "translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz), a .tsv or a .tmx: a.en,a.de,b.tsv. "
         "parsing_english_own: one file of bracketed trees. languagemodel_own, masked_lm_own: texts; next_sentence_own, "
         "sentence_order_own: a sentence per line, a blank line between documents. classify_own, "
         "classify_pair_own, regress_own, regress_pair_own: lines of label<TAB>text, label<TAB>first<TAB>second. "
-        "tag_own: CoNLL's columns. qa_own: SQuAD's JSON.",
+        "tag_own: CoNLL's or CoNLL-U's columns. qa_own: SQuAD's JSON.",
     )
     flags.DEFINE_paths("dev_files", [], "Likewise, to evaluate on while training; translate_own: or see --held_out.")
     flags.DEFINE_paths("test_files", [], "Likewise, for the end; may be left out.")
@@ -32,8 +32,8 @@ def define_own_flags(flags):
     flags.DEFINE_list(
         "filters",
         [],
-        "translate_own: of the training corpora: too_long=1000,length_ratio=3,copied,wrong_script,duplicate, or all. "
-        "None when left out.",
+        "translate_own: of the training corpora: too_long=1000,length_ratio=3,copied,wrong_script,mojibake,duplicate, "
+        "or all. None when left out.",
     )
     flags.DEFINE_integer(
         "held_out",
@@ -96,5 +96,16 @@ def define_own_flags(flags):
         None,
         list(MASK_UNITS),
         "As --mask_rate: what is masked as a whole; phrase: see --phrase_file. Default: word.",
+    )
+    flags.DEFINE_list(
+        "columns",
+        [],
+        "Of tables and CoNLL's columns: those to read, by number from 1 or by name in the first line, such as "
+        "label,text, inputs,targets or FORM,XPOS. Default: the table has no others; word first, tag last.",
+    )
+    flags.DEFINE_bool(
+        "header",
+        None,
+        "Whether the first line of tables names the columns; left out, one that looks like it is refused.",
     )
     flags.DEFINE_path("phrase_file", None, "With --mask_unit=phrase: a text with a phrase per line.")

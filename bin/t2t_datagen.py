@@ -37,6 +37,11 @@ def define_flags(flags):
     flags.DEFINE_list("exclude_problems", [], "Leave out problems whose name contains one of these.")
     flags.DEFINE_bool("only_list", False, "Print the names of the selected problems and stop.")
     flags.DEFINE_integer("max_cases", 0, "Largest number of examples in a split; 0: all.", limits=COUNT)
+    flags.DEFINE_bool(
+        "skip_bad_lines",
+        False,
+        "Leave out lines that cannot be read, such as those that are not UTF-8 or lack a column, and count them.",
+    )
     flags.DEFINE_integer("random_seed", 429459, "Seed of all that is drawn; equal seeds give equal files.", limits=SEED)
     flags.DEFINE_integer("num_workers", None, "Processes that encode; default: one per core.", limits=_WORKERS)
     flags.DEFINE_string("runner", None, "Use Apache Beam: DirectRunner, FlinkRunner, SparkRunner, DataflowRunner.")
@@ -82,6 +87,7 @@ def run(flags):
         max_cases=flags.max_cases,
         num_workers=flags.num_workers,
         beam=beam,
+        skip_bad_lines=flags.skip_bad_lines,
     )
 
 

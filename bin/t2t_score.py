@@ -14,6 +14,7 @@ import json
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.errors import UserError
 
 _TASKS = ("classification", "regression", "tagging", "spans")
 
@@ -25,6 +26,14 @@ def define_flags(flags):
                       "columns; or a JSON object of ids and answers.")  # fmt: skip
     flags.DEFINE_path("reference", None, "Labelled file: columns that begin with the label or number; CoNLL's columns; "
                       "or SQuAD's JSON.")  # fmt: skip
+    flags.DEFINE_list(
+        "columns",
+        [],
+        "Of the reference: the column of the label or number, or those of word and tag, by number from 1 or by name in "
+        "the first line. Default: the first one; the first and the last one.",
+    )
+    flags.DEFINE_bool("header", None, "Whether the reference's first line names its columns; left out, one that looks "
+                      "like it is refused.")  # fmt: skip
     flags.DEFINE_path("baseline", None, "Predictions of another system: is the difference more than chance?")
     flags.DEFINE_list("metrics", "", "Metrics of the task; default: all that mean something for these labels or tags.")
     flags.DEFINE_integer("resamples", 1000, "How often answers are drawn for the intervals.", 10, 10**6)
@@ -34,13 +43,15 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for flags that are missing."""
     _app.require(flags, "task", "predictions", "reference")
+    if flags.task == "spans" and (flags.columns or flags.header is not None):
+        raise UserError("--columns, --header: not with --task=spans, whose reference has none. Leave them out.")
 
 
 def run(flags):
     """Prints the scores."""
     from t2t_lite.evaluation import answer_files, answer_report
 
-    reference = answer_files.read_reference(flags.reference, flags.task)
+    reference = answer_files.read_reference(flags.reference, flags.task, flags.columns, flags.header)
     predicted = answer_files.read_predictions(flags.predictions, reference)
     baseline = answer_files.read_predictions(flags.baseline, reference) if flags.baseline else None
     answers = [*reference.answers, *predicted, *(baseline or ())]

@@ -6,10 +6,12 @@ A line of a file is `label<TAB>text`; for pairs it is `label<TAB>first<TAB>secon
 files. `D/<problem>.json` stores everything that was asked for, so that later commands need only `--data_dir=D`.
 """
 
+import collections
 import logging
 import types
 
 from t2t_lite import registry
+from t2t_lite.corpora import tables
 from t2t_lite.data.own_files import FLAGS, are_strings_or_none
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem
 from t2t_lite.errors import UserError, shown
@@ -36,7 +38,11 @@ class ClassifyOwn(LabelledOwn, Text2ClassProblem):
 
     def find_labels(self):
         """See `LabelledOwn.find_labels`; warns of classes that the other files have no example of."""
-        found = {split: {cells[0] for cells, _ in self.rows(split)} for split in self.config["files"]}
+        counts = {
+            split: collections.Counter(cells[0] for cells, _ in self.rows(split)) for split in self.config["files"]
+        }
+        self._check_first_lines(counts[DatasetSplit.TRAIN])
+        found = {split: {*labels} for split, labels in counts.items()}
         self.config["class_labels"] = self.enough_labels(found[DatasetSplit.TRAIN], "label in the first column")
         for split, labels in found.items():
             if missing := found[DatasetSplit.TRAIN] - labels:
@@ -44,6 +50,18 @@ class ClassifyOwn(LabelledOwn, Text2ClassProblem):
                     f"--{FLAGS[split]}: {self.paths_of(split)}: no example of {shown(', '.join(sorted(missing)))}, so "
                     "that evaluations say nothing of it."
                 )
+
+    def _check_first_lines(self, counts):
+        """Refuses a first line whose label no other line has, where all others have several, if it may be a header."""
+        if self.layout.has_header is not None:
+            return
+        paths = [facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)]
+        firsts = [next(tables.read_table(path, self.layout, self.on_bad_line), None) for path in paths]
+        for cells, where in filter(None, firsts):
+            others = [count for label, count in counts.items() if label != cells[0]]
+            is_alone = counts[cells[0]] == sum(first[0][0] == cells[0] for first in firsts if first)
+            if is_alone and len(others) > 1 and min(others) > 1 and all(map(tables.is_name, cells)):
+                raise UserError(tables.header_question(where, cells, self.layout))
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": str or for pairs a list of str, "label": int}; blank lines are left out."""

@@ -1,6 +1,7 @@
 """What the problems on the user's own labelled files share: flags, and reading all files before any work."""
 
-from t2t_lite.corpora.labelled_files import read_columns
+from t2t_lite.corpora.tables import Layout, read_table
+from t2t_lite.data.own_files import TABLES
 from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.errors import UserError, counted
 from t2t_lite.problems import own_vocabulary
@@ -11,7 +12,8 @@ MOST_LABELS = 10_000  # more are texts in the wrong column
 
 def remembered(**labels):
     """Returns the keys of the configuration, and how each value is checked; see `OwnFiles`."""
-    return {**own_vocabulary.remembered("inputs"), "files": own_vocabulary.OwnFiles._CONFIG["files"], **labels}
+    files = own_vocabulary.OwnFiles._CONFIG["files"]
+    return {**own_vocabulary.remembered("inputs"), "files": files, **TABLES, **labels}
 
 
 class LabelledOwn(OwnVocabulary):
@@ -34,6 +36,8 @@ class LabelledOwn(OwnVocabulary):
         vocab_type=None,
         vocab_from=(),
         max_samples_for_vocab=None,
+        columns=(),
+        header=None,
     ):
         """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
 
@@ -43,16 +47,27 @@ class LabelledOwn(OwnVocabulary):
             test_files: likewise; may be left out.
             vocab_size, vocab_type, vocab_from, max_samples_for_vocab: see `OwnVocabulary.vocabulary_config`. A model
                 that goes on from an encoder takes the vocabulary from that one's output_dir.
+            columns: for each column that is read its number in the files, from 1, or its name in their first lines.
+                Left out: the files have these columns alone, in this order.
+            header: bool, whether the first line of a file names the columns. None: one that looks like it is refused.
 
         Raises:
             UserError: a flag is missing or malformed, or a file does not exist.
         """
+        layout = Layout(self.columns, tuple(columns), header).check()
+        self.configure_files(
+            train_files, dev_files, test_files, vocab_size, vocab_type, vocab_from, max_samples_for_vocab
+        )
+        self.config.update(columns=list(layout.columns) or None, header=header)
+
+    def configure_files(self, train_files, dev_files, test_files, *vocabulary):
+        """Sets what `configure` does of files of any kind; `vocabulary` are the arguments of `vocabulary_config`."""
         described = self.described_files(train_files, dev_files, test_files)
         self.remember(
             {
                 **dict.fromkeys(self._CONFIG),  # the labels are not known yet
                 "problem": self.name,
-                **self.vocabulary_config(vocab_size, vocab_type, vocab_from, max_samples_for_vocab),
+                **self.vocabulary_config(*vocabulary),
                 "files": described,
             }
         )
@@ -73,10 +88,20 @@ class LabelledOwn(OwnVocabulary):
                 pass
         super().prepare_generation(data_dir, tmp_dir)
 
+    @property
+    def layout(self):
+        """How the columns are found, a `Layout`."""
+        return Layout(self.columns, tuple(self.config.get("columns") or ()), self.config.get("header"))
+
+    def generation_settings(self):
+        """Returns also the columns that are read."""
+        chosen = {name: self.config[name] for name in TABLES if self.config.get(name) is not None}
+        return {**super().generation_settings(), **chosen}
+
     def rows(self, split):
-        """Yields (list of str, place for messages) of every line of a split's files; see `read_columns`."""
+        """Yields (list of str, place for messages) of every line of a split's files; see `read_table`."""
         for facts in self.files_of(split):
-            yield from read_columns(facts["path"], self.columns)
+            yield from read_table(facts["path"], self.layout, self.on_bad_line)
 
     def paths_of(self, split):
         """Returns the paths of a split's files as one text, for messages."""

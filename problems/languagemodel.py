@@ -31,8 +31,9 @@ class PublishedText(PublishedFiles, Text2SelfProblem):
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"targets": the text of a line} of lines that are not blank."""
         for source in self.sources(tmp_dir, dataset_split):
-            for line in filter(str.strip, plain_text.read_lines(source)):
-                yield {"targets": self.text_of_line(line)}
+            for line in plain_text.read_lines(source, self.on_bad_line):
+                if line and line.strip():
+                    yield {"targets": self.text_of_line(line)}
 
 
 class PublishedWords(PublishedText):
@@ -53,8 +54,8 @@ class PublishedWords(PublishedText):
             reserved = ("<pad>", "<EOS>", self.oov_token)
             counts = collections.Counter()
             for source in self.sources(tmp_dir, DatasetSplit.TRAIN):
-                for line in plain_text.read_lines(source):
-                    counts.update(line.split())
+                for line in plain_text.read_lines(source, self.on_bad_line):
+                    counts.update((line or "").split())
             words = sorted(counts.keys() - {*reserved}, key=lambda word: (-counts[word], word))
             table = [*reserved, *words[: self.most_words and self.most_words - 1]]
             files.write_bytes(path, "".join(f"{word}\n" for word in table).encode())
@@ -113,7 +114,7 @@ class LanguagemodelLm1b32k(PublishedText):
         """Yields {"targets": a sentence}."""
         ((url, name),) = self.further_files.items()
         (path,) = source_files.find_texts(tmp_dir, name, url)
-        known = {line.strip() for line in plain_text.read_lines(path)}
+        known = {line.strip() for line in plain_text.read_lines(path, self.on_bad_line) if line}
         for sample in super().generate_samples(data_dir, tmp_dir, dataset_split):
             words = sample["targets"].split(" ")
             yield {"targets": " ".join(word if word in known else "UNK" for word in words)}

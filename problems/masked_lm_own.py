@@ -89,7 +89,8 @@ class MaskedLmOwn(LanguagemodelOwn):
             )
         phrases = None
         if phrase_file:
-            phrases = sorted({plain_text.clean(line) for line in plain_text.read_lines(phrase_file)} - {""})
+            lines = plain_text.read_lines(phrase_file, self.on_bad_line)
+            phrases = sorted({plain_text.clean(line) for line in lines if line} - {""})
             if not phrases:
                 raise UserError(f"--phrase_file={phrase_file}: all its lines are blank. Expected a phrase per line.")
         self.remember({**self.config, "mask_rate": rate, "mask_unit": unit, "phrases": phrases})

@@ -194,7 +194,7 @@ class ParsingEnglishOwn(OwnFiles, ParsingProblem):
         """Yields the trees of a split's file."""
         self.read_config(data_dir)
         for facts in self.files_of(dataset_split):
-            for tree, _ in trees.read_trees(facts["path"]):
+            for tree, _ in trees.read_trees(facts["path"], self.on_bad_line):
                 yield tree
 
 
@@ -210,7 +210,7 @@ class _WallStreetJournal(ParsingProblem):
         """Yields the trees of a split's sections, in the order of their names."""
         for section in _WSJ_SECTIONS[dataset_split]:
             for path in _section_files(tmp_dir, section):
-                for tree, _ in trees.read_trees(path):
+                for tree, _ in trees.read_trees(path, self.on_bad_line):
                     yield tree
 
 

@@ -49,8 +49,8 @@ class PublishedTable(PublishedFiles):
         numbers = {label: number for number, label in enumerate(self.labels)}
         needed = 1 + max(self.label_column, *self.text_columns) + (self.label_column < 0)
         for source in self.sources(tmp_dir, dataset_split):
-            for line_number, line in enumerate(plain_text.read_lines(source), 1):
-                if not line.strip() or (self.has_header and line_number == 1):
+            for line_number, line in enumerate(plain_text.read_lines(source, self.on_bad_line), 1):
+                if line is None or not line.strip() or (self.has_header and line_number == 1):
                     continue
                 cells = [plain_text.clean(cell) for cell in line.split("\t")]
                 if len(cells) < needed:
@@ -87,7 +87,8 @@ class SentimentIMDB(PublishedFiles, Text2ClassProblem):
         positive = self.text_files[dataset_split]
         for label, pattern in enumerate((positive.replace("/pos/", "/neg/"), positive)):
             for source in source_files.find_texts(tmp_dir, pattern, self.url):
-                text = " ".join(map(plain_text.clean, plain_text.read_lines(source)))
+                lines = plain_text.read_lines(source, self.on_bad_line)
+                text = " ".join(map(plain_text.clean, filter(None, lines)))
                 yield {"inputs": text, "label": label}
 
 
@@ -165,7 +166,8 @@ class Squad(PublishedFiles, SpanProblem):
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": question, "context": str, "answer": (start, end)}."""
-        return squad_samples(os.path.join(tmp_dir, self.text_files[dataset_split]))
+        path = os.path.join(tmp_dir, self.text_files[dataset_split])
+        return squad_samples(path, self.removed, self.on_bad_line)
 
 
 for _base in (SentimentIMDB, SentimentSSTBinary, Cola, MultiNLI, StanfordNLI, RTE):

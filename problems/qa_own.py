@@ -50,8 +50,9 @@ class QaOwn(LabelledOwn, SpanProblem):
         Raises:
             UserError: as `LabelledOwn.configure`.
         """
-        vocabulary = vocab_size, vocab_type, vocab_from, max_samples_for_vocab
-        super().configure(train_files, dev_files, test_files, *vocabulary)
+        self.configure_files(
+            train_files, dev_files, test_files, vocab_size, vocab_type, vocab_from, max_samples_for_vocab
+        )
         for name, given in (("sequence_length", sequence_length), ("doc_stride", doc_stride)):
             value = typed_value(f"--{name}", given, int | None, SEQUENCE_LENGTH)
             self.config[name] = getattr(SpanProblem, name) if value is None else value
@@ -69,4 +70,4 @@ class QaOwn(LabelledOwn, SpanProblem):
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": question, "context": str, "answer": (start, end)}."""
         for facts in self.files_of(dataset_split):
-            yield from squad_samples(facts["path"])
+            yield from squad_samples(facts["path"], self.removed, self.on_bad_line)

@@ -64,7 +64,10 @@ class RegressOwn(LabelledOwn, Text2RealProblem):
         for (text, *texts), where in self.rows(split):
             number = as_number(text)
             if number is None:
-                raise UserError(f"{where}: found {shown(text)} in the first column. Expected a number, such as 3.5.")
+                header = "; --header if this line names the columns" if where.endswith(", line 1") else ""
+                raise UserError(
+                    f"{where}: found {shown(text)} in the first column. Expected a number, such as 3.5{header}."
+                )
             yield texts, number, where
 
 

@@ -3,14 +3,14 @@
     t2t-datagen --problem=tag_own --train_files=train.conll --dev_files=dev.conll --vocab_size=8000 --data_dir=D
 
 A file has CoNLL's columns: a line for each word, which is the first column, its tag the last, and a blank line after
-each sentence. The tags are those of the training files. `D/tag_own.json` stores everything that was asked for, so that
-later commands need only `--data_dir=D`.
+each sentence; or CoNLL-U's ten, of which FORM and UPOS are read. --columns chooses others. The tags are those of the
+training files. `D/tag_own.json` stores everything that was asked for, so that later commands need only `--data_dir=D`.
 """
 
 import types
 
 from t2t_lite import registry
-from t2t_lite.corpora.labelled_files import read_conll
+from t2t_lite.corpora.conll import LAYOUT, read_conll
 from t2t_lite.data.own_files import are_strings_or_none
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem
 from t2t_lite.errors import UserError, shown
@@ -22,6 +22,7 @@ from t2t_lite.problems.labelled_own import LabelledOwn, remembered
 class TagOwn(LabelledOwn, Text2TagProblem):
     """Sentences with a tag for each word, given to `configure`."""
 
+    columns = LAYOUT.names
     example_flags = "--train_files=train.conll --dev_files=dev.conll"
     expected_lines = "lines of word<TAB>tag, and a blank line after each sentence"
     _CONFIG = types.MappingProxyType(remembered(tags=are_strings_or_none))
@@ -54,4 +55,4 @@ class TagOwn(LabelledOwn, Text2TagProblem):
 
     def _sentences(self, split):
         for facts in self.files_of(split):
-            yield from read_conll(facts["path"])
+            yield from read_conll(facts["path"], layout=self.layout, on_bad_line=self.on_bad_line)

@@ -13,7 +13,7 @@ import types
 
 from t2t_lite import files, registry
 from t2t_lite.console import Progress
-from t2t_lite.corpora import plain_text
+from t2t_lite.corpora import plain_text, tables, tmx
 from t2t_lite.corpora.filters import PairFilter, pair_hash
 from t2t_lite.corpora.held_out import find_bound, is_held_out
 from t2t_lite.data import own_files
@@ -24,6 +24,7 @@ from t2t_lite.problems.own_vocabulary import OwnVocabulary
 from t2t_lite.problems.vocabulary_sources import count_pieces
 
 _LOGGER = logging.getLogger("t2t_lite")
+_SIDES = ("inputs", "targets")
 
 
 @registry.register_problem
@@ -31,7 +32,7 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
     """Parallel corpora given as files: see `configure`. Once generated, everything is read from the data folder."""
 
     config_filename = "problem.json"
-    _CONFIG = types.MappingProxyType({**OwnVocabulary._CONFIG, **own_flags.REMEMBERED})
+    _CONFIG = types.MappingProxyType({**OwnVocabulary._CONFIG, **own_flags.REMEMBERED, **own_files.TABLES})
     example_flags = "--train_files=a.en,a.de"
 
     def configure(
@@ -49,12 +50,15 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
         vocab_from=(),
         user_defined_symbols=(),
         max_samples_for_vocab=None,
+        columns=(),
+        header=None,
     ):
         """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
 
         Args:
-            train_files: paths of the training corpora. A corpus is two files of parallel lines, inputs first, or one
-                `.tsv` file of two columns. Each may be compressed (`.gz`, `.bz2`, `.xz`).
+            train_files: paths of the training corpora. A corpus is two files of parallel lines, inputs first, one
+                `.tsv` file of two columns, or one `.tmx` file, of which the languages are read. Each may be compressed
+                (`.gz`, `.bz2`, `.xz`).
             dev_files: likewise; evaluated while training. Left out: pairs of the training corpora are held out.
             test_files: likewise; may be left out.
             languages: of inputs and targets, such as ("en", "de"); left out: the endings of the training files.
@@ -68,6 +72,9 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
             vocab_from: an existing vocabulary: see `vocabulary_sources.find_vocabularies`.
             user_defined_symbols: strings without spaces that are always one piece.
             max_samples_for_vocab: int, pairs that the vocabulary is learned from; None: 2 million.
+            columns: of `.tsv` files, the two that are read: numbers from 1, or names in their first lines.
+            header: bool, whether the first line of a `.tsv` file names the columns. None: a line that looks like it is
+                refused.
 
         Raises:
             UserError: a flag is missing, malformed or contradicts another, or a file does not exist.
@@ -81,6 +88,10 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
         groups = {split: own_flags.group_files(split, paths) for split, paths in given.items()}
         described = {split: own_files.describe_files(split, paths) for split, paths in given.items() if paths}
         languages = own_flags.check_languages(languages, train_files)
+        own_flags.check_sides(given, languages)
+        if (columns or header is not None) and ".tsv" not in map(own_flags.kind, itertools.chain(*given.values())):
+            raise UserError("--columns, --header: for .tsv files alone, and there is none. Leave them out.")
+        tables.Layout(_SIDES, tuple(columns), header).check()
         vocabulary = own_flags.check_vocabulary(
             languages,
             vocab_size,
@@ -100,6 +111,8 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
                 "corpus_weights": own_flags.check_weights(corpus_weights, len(groups[DatasetSplit.TRAIN])),
                 "filters": own_flags.check_filters(filters, languages),
                 "held_out": own_flags.check_held_out(held_out, dev_files),
+                "columns": list(columns) or None,
+                "header": header,
             }
         )
 
@@ -183,12 +196,14 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
             **{key: self._recall(key) for key in first},
             **super().generation_settings(),
             **{key: self._recall(key) for key in last},
+            **{key: self.config[key] for key in own_files.TABLES if self.config.get(key) is not None},
         }
 
     # Generation.
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Reads all files once, so that a bad line is found before any work; then makes the vocabulary."""
+        self._warn_of_equal_sides()
         for split in self.config["files"]:
             progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "pairs")
             if split == DatasetSplit.TRAIN and self._recall("held_out"):
@@ -209,6 +224,16 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
             self._draw_held_out(self._training_pairs())
         return self._training_pairs(dataset_split)
 
+    def _warn_of_equal_sides(self):
+        for split in self.config["files"]:
+            contents = {facts["path"]: facts.get("sha256") for facts in self.files_of(split)}
+            for paths in self._corpora(split):
+                if len(paths) == 2 and contents[paths[0]] and contents[paths[0]] == contents[paths[1]]:
+                    _LOGGER.warning(
+                        f"--{own_files.FLAGS[split]}: {paths[0]} and {paths[1]} have the same text. Expected inputs, "
+                        "and their translation."
+                    )
+
     def _corpora(self, split):
         """Returns the [path, …] of each corpus of a split."""
         return own_flags.group_files(split, [facts["path"] for facts in self.files_of(split)])
@@ -218,7 +243,21 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
         return list(zip(paths, self._recall("corpus_weights") or [1.0] * len(paths), strict=True))
 
     def _read_files(self, split):
-        return itertools.chain.from_iterable(map(plain_text.read_corpus, self._corpora(split)))
+        return itertools.chain.from_iterable(map(self._read_corpus, self._corpora(split)))
+
+    def _read_corpus(self, paths, counts=True):
+        """Yields the pairs of a corpus; what it leaves out is counted, unless that is done for another split."""
+        removed = self.removed if counts else None
+        on_bad_line = self.on_bad_line if counts or not self.skip_bad_lines else _ignore
+        match own_flags.kind(paths[0]) if len(paths) == 1 else "":
+            case ".tmx":
+                return tmx.read_pairs(paths[0], self.language_pair, removed, on_bad_line)
+            case ".tsv":
+                layout = tables.Layout(
+                    _SIDES, tuple(self._recall("columns") or ()), self.config.get("header"), self.language_pair
+                )
+                return tables.read_pairs(paths[0], layout, on_bad_line)
+        return plain_text.read_pairs(*paths, on_bad_line)
 
     def _training_pairs(self, part=None):
         """Yields the pairs that pass the filters: for training, held out (EVAL), or, by default, all of them once."""
@@ -229,7 +268,7 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
         stays = PairFilter(wanted, self.language_pair, self.removed)
         for number, (paths, weight) in enumerate(self._weighted_corpora()):
             purpose = f"weight {self.random_seed} {number}"
-            pairs = plain_text.read_corpus(paths)
+            pairs = self._read_corpus(paths, counts=part != DatasetSplit.EVAL)
             if weight < 1:
                 pairs = _repeated(pairs, weight, purpose)
             if bound:
@@ -259,6 +298,10 @@ def _repeated(pairs, weight, purpose):
     below = (weight - times) * 2**64
     for pair in pairs:
         yield from itertools.repeat(pair, times + (below > 0 and pair_hash(pair, purpose) < below))
+
+
+def _ignore(message):
+    """Leaves a line out that another split counts."""
 
 
 def _on_side(pairs, side, bound, seed):

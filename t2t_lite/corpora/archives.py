@@ -21,6 +21,7 @@ import zipfile
 import zlib
 
 from t2t_lite import files
+from t2t_lite.corpora import encodings
 from t2t_lite.errors import Failure, UserError, counted, nearest
 
 _BLOCK = 1 << 20
@@ -35,7 +36,7 @@ _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZi
 
 def is_archive(path):
     """Returns whether a path has the extension of an archive."""
-    return path.endswith((".zip", *_TAR_ENDINGS))
+    return path.lower().endswith((".zip", *_TAR_ENDINGS))
 
 
 class Member:
@@ -79,8 +80,7 @@ class OpenMember:
     @contextlib.contextmanager
     def open(self):
         """Opens the file (context manager); possible only once."""
-        ending = os.path.splitext(self.name)[1]
-        with _naming_damage(self, self.url), self._file as file, _plain(file, ending) as plain:
+        with _naming_damage(self, self.url), self._file as file, unpacked_if_packed(file, self.name) as plain:
             yield plain
 
 
@@ -100,6 +100,12 @@ def _plain(file, ending):
     See `_Reader` for why it must not be left to the garbage collector.
     """
     return unpacked(file, ending) if ending in _DECOMPRESSORS else contextlib.nullcontext(file)
+
+
+def unpacked_if_packed(file, name):
+    """Returns a buffered file, decompressed if its first bytes or the ending of its name say that it is packed."""
+    ending = encodings.packing(file.peek(16)) or os.path.splitext(name)[1].lower()
+    return unpacked(file, ending) if ending in _DECOMPRESSORS else file
 
 
 def unpacked(file, ending):
@@ -172,7 +178,7 @@ class _Unpacker(io.RawIOBase):
 def _walk(archive, wanted, url, matches=operator.eq):
     """Yields the wanted members, opened. Raises `UserError` if there are none."""
     seen, found = [], False
-    for name, is_file, open_file in (_walk_zip if archive.endswith(".zip") else _walk_tar)(archive):
+    for name, is_file, open_file in (_walk_zip if archive.lower().endswith(".zip") else _walk_tar)(archive):
         clean = posixpath.normpath(name)
         if clean.startswith(("/", "../")) or clean == "..":
             raise UserError(
@@ -195,7 +201,7 @@ def _walk(archive, wanted, url, matches=operator.eq):
 
 def _walk_tar(archive):
     """Yields (name, is a file, function that opens it) in the order of the tar."""
-    packing = next(_TAR_ENDINGS[ending] for ending in _TAR_ENDINGS if archive.endswith(ending))
+    packing = next(_TAR_ENDINGS[ending] for ending in _TAR_ENDINGS if archive.lower().endswith(ending))
     with files.open_stream(archive) as raw, _plain(raw, packing) as file:
         plain = _Tail(file)
         with tarfile.open(fileobj=plain, mode="r|", bufsize=_BLOCK) as tar:

@@ -9,12 +9,13 @@ import math
 import numpy as np
 
 from t2t_lite.corpora import scripts
+from t2t_lite.corpora.mojibake import is_mojibake
 from t2t_lite.errors import UserError, nearest
 from t2t_lite.files.hashes import SeenHashes, hash64
 
 _LARGEST = 10**9
 _DEFAULTS = {"too_long": 1000, "length_ratio": 3.0}
-ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "duplicate")  # cheapest first
+ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "mojibake", "duplicate")  # cheapest first
 # Correct translations of short sentences can differ in length: "Hi." is "Grüß Gott!". Of the 156,611 English-German
 # pairs of Tatoeba, 19 exceed a ratio of 3, nearly all of them correct; 17 exceed it by no more characters than this.
 _ALLOWANCE = 10
@@ -64,6 +65,7 @@ class PairFilter:
     * length_ratio: the longer side has more than threshold (3) · n + 10 characters, if the shorter one has n.
     * copied: both sides are equal, ignoring case and surrounding spaces.
     * wrong_script: on either side, fewer than half of the letters belong to a script of its language.
+    * mojibake: either side is UTF-8 that was read in another encoding (`mojibake.is_mojibake`).
     * duplicate: the same pair has passed this object before. This compares 64-bit hashes and stores 8 bytes per pair;
       among 40 million different pairs, the probability of any mistake is 1 in 20,000.
 
@@ -122,6 +124,7 @@ def _tests(wanted, languages):
     if wanted.get("wrong_script"):
         of_inputs, of_targets = map(_WrongScript, languages)
         yield "wrong_script", lambda inputs, targets: of_inputs(inputs) or of_targets(targets)
+    yield "mojibake", wanted.get("mojibake") and (lambda inputs, targets: is_mojibake(inputs) or is_mojibake(targets))
 
 
 def _is_unequal(one, other, ratio):

@@ -30,36 +30,22 @@ def _character(match):
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
 
 
-def read_segments(source):
-    """Yields ((document id, segment id), text) in the order of the file; ids are strings, "" if missing.
+def read_segments(source, errors="strict"):
+    """Yields ((document id, segment id), text) of every `<seg>` in the order of the file; ids are str, "" if missing.
 
     Args:
-        source: as for `plain_text.read_lines`.
-
-    Raises:
-        UserError: as `scan_segments`.
-    """
-    for doc, _, seg, text in scan_segments(source, _DOC):
-        yield (_attribute("docid", doc), _attribute("id", seg)), text
-
-
-def scan_segments(source, container):
-    """Yields (attributes of the container, its number, attributes of the segment, text) for every `<seg>` of a file.
-
-    Args:
-        source: as for `plain_text.read_lines`.
-        container: compiled pattern of the tag around the segments; its first group matches the attributes.
+        source, errors: as for `plain_text.read_lines`.
 
     Raises:
         UserError: as `plain_text.read_lines`, or if a segment is not closed or there is none.
     """
-    attributes, containers, found, number = "", 0, False, 0
-    lines = enumerate(plain_text.read_lines(source), 1)
+    document, found, number = "", False, 0
+    lines = enumerate(plain_text.read_lines(source, errors=errors), 1)
     for number, line in lines:
         position = 0
         while tag := _SEG.search(line, position):
-            for around in container.finditer(line, position, tag.start()):
-                attributes, containers = around[1], containers + 1
+            for around in _DOC.finditer(line, position, tag.start()):
+                document = around[1]
             begun, position = number, tag.end()
             while not (end := _SEG_END.search(line, position)):
                 number, more = next(lines, (0, None))
@@ -69,10 +55,10 @@ def scan_segments(source, container):
                     )
                 line = f"{line[position:]} {more}"
                 position = 0
-            yield attributes, containers, tag[1], unescape(line[position : end.start()])
+            yield (_attribute("docid", document), _attribute("id", tag[1])), unescape(line[position : end.start()])
             found, position = True, end.end()
-        for around in container.finditer(line, position):
-            attributes, containers = around[1], containers + 1
+        for around in _DOC.finditer(line, position):
+            document = around[1]
     if not found:
         raise UserError(
             f'{source}: no segment in {counted(number, "line")}. Expected lines such as <seg id="1">…</seg>.'
@@ -84,20 +70,28 @@ def _attribute(name, text):
     return found[1] if found else ""
 
 
-def read_segment_pairs(inputs_source, targets_source):
+def read_segment_pairs(inputs_source, targets_source, on_bad_line=None):
     """Yields {"inputs": str, "targets": str} from two parallel `.sgm` files.
+
+    Args:
+        inputs_source, targets_source: as for `plain_text.read_lines`.
+        on_bad_line: None, or a function that gets a message about each segment that is not UTF-8; its pair is left out.
 
     Raises:
         UserError: as `read_segments`, or if ids or numbers of segments differ; the message names the first difference.
     """
-    sides = read_segments(inputs_source), read_segments(targets_source)
+    errors = "strict" if on_bad_line is None else "replace"
+    sides = read_segments(inputs_source, errors), read_segments(targets_source, errors)
     for number, (inputs, targets) in enumerate(itertools.zip_longest(*sides), 1):
         if inputs is None or targets is None:
             raise plain_text.unequal(inputs_source, targets_source, inputs is None, number, sides, "segments")
+        where = [f"segment {key[1]} of document {key[0]}" for key, _ in (inputs, targets)]
         if inputs[0] != targets[0]:
-            where = [f"segment {key[1]} of document {key[0]}" for key, _ in (inputs, targets)]
             raise UserError(
                 f"{inputs_source} has {where[0]} as its segment number {number:,}, {targets_source} has {where[1]}. "
                 "Expected the same documents and segments in the same order."
             )
+        if on_bad_line is not None and "\ufffd" in inputs[1] + targets[1]:
+            on_bad_line(f"{inputs_source} and {targets_source}, {where[0]}: bytes that are not UTF-8.")
+            continue
         yield {"inputs": plain_text.clean(inputs[1]), "targets": plain_text.clean(targets[1])}

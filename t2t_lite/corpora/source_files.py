@@ -2,13 +2,14 @@
 
 import fnmatch
 import os
+import urllib.parse
 
 from t2t_lite import files
-from t2t_lite.corpora import archives, plain_text, sgml, tmx
+from t2t_lite.corpora import archives, plain_text, sgml, tables, tmx
 from t2t_lite.errors import UserError
 
 
-def read_members(folder, members, url=""):
+def read_members(folder, members, url="", languages=None, removed=None, on_bad_line=None):
     """Yields the pairs of one entry of tensor2tensor's `source_data_files`.
 
     Args:
@@ -17,12 +18,24 @@ def read_members(folder, members, url=""):
         members: (inputs file, targets file), ("tsv", inputs column, targets column, file or pattern), or ("tmx", file).
             If both files end in `.sgm`, they contain segments (`sgml.read_segments`).
         url: URL of the archive.
+        languages, removed: see `tmx.read_pairs`.
+        on_bad_line: None, or a function that gets a message about each line that cannot be read, which is left out.
 
     Raises:
-        UserError: a file does not exist; or as `read_pairs`, `read_tsv`, `sgml.read_segment_pairs`, `tmx.read_pairs`
-            and `archives.Member`.
+        UserError: a file does not exist; or as `plain_text.read_pairs`, `tables.read_pairs`,
+            `sgml.read_segment_pairs`, `tmx.read_pairs` and `archives.Member`.
     """
-    return _read_sources(members, _found(folder, members, url))
+    sources = _found(folder, members, url)
+    if members[0] == "tsv":
+        columns = tuple(str(int(column) + 1) for column in members[1:3])
+        for source in _each(sources):
+            yield from tables.read_pairs(source, tables.Layout(("inputs", "targets"), columns, False), on_bad_line)
+    elif members[0] == "tmx":
+        yield from tmx.read_pairs(*sources, languages, removed, on_bad_line)
+    elif all(name.endswith(".sgm") for name in map(plain_text.without_packing, members)):
+        yield from sgml.read_segment_pairs(*sources, on_bad_line)
+    else:
+        yield from plain_text.read_pairs(*sources, on_bad_line)
 
 
 def find_texts(folder, pattern, url=""):
@@ -70,23 +83,18 @@ def find_members(folder, members, url):
     return [archives.Member(archive, name, url) for name in names]
 
 
-def _read_sources(members, sources):
-    if members[0] == "tsv":
-        columns = int(members[1]), int(members[2])
-        for source in _each(sources):
-            yield from plain_text.read_tsv(source, *columns, num_columns=None)
-    elif members[0] == "tmx":
-        yield from tmx.read_pairs(*sources)
-    elif all(name.endswith(".sgm") for name in map(plain_text.without_packing, members)):
-        yield from sgml.read_segment_pairs(*sources)
-    else:
-        yield from plain_text.read_pairs(*sources)
-
-
 def _each(sources):
     return archives.matching_members(*sources) if isinstance(sources, tuple) else sources
 
 
 def archive_name(url):
-    """Returns the name under which a URL's file is stored: its last part, without a query."""
-    return os.path.basename(url).partition("?")[0]
+    """Returns the name under which a URL's file is stored: the last part of its path, without query and fragment.
+
+    Where that is no archive, but a program that sends one, `download.php?f=v2/en-ro.zip`, it is that archive's name.
+    """
+    if "://" not in url:
+        return os.path.basename(url).partition("?")[0]
+    parts = urllib.parse.urlsplit(url)
+    name = os.path.basename(parts.path.rstrip("/")) or parts.netloc
+    asked = [os.path.basename(value) for _, value in urllib.parse.parse_qsl(parts.query)]
+    return next(filter(archives.is_archive, [name, *asked]), name)

@@ -1,37 +1,256 @@
-"""Reads translation memories (`.tmx`): units `<tu>` with one `<seg>` per language."""
+"""Reads translation memories (`.tmx`): units `<tu>` with a variant `<tuv>` for each language.
 
+The parser is expat, the standard library's. It holds one unit at a time, so that memory does not grow with the file. A
+file that declares entities is refused, since a few lines of them can stand for gigabytes; a document type that the file
+merely names is not looked up.
+"""
+
+import codecs
+import collections
+import html.entities
 import re
+from typing import NamedTuple
+from xml.parsers import expat
 
-from t2t_lite.corpora import plain_text, sgml
-from t2t_lite.errors import UserError
+from t2t_lite.corpora import encodings, plain_text
+from t2t_lite.errors import UserError, shown
 
-_UNIT = re.compile(r"<tu\b([^>]*)>", re.IGNORECASE)
+_BLOCK = 2**16
+_DECLARED = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:\-]+)["']""")
+# What XML 1.0 has no place for, as characters and as numbers; programs write it nevertheless.
+_NOT_XML = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|&#(?:x0*(?:[0-8bcef]|1[0-9a-f])|0*(?:[0-8]|1[1245-9]|2[0-9]|3[01]));",
+    re.IGNORECASE,
+)
+# Elements within a segment that hold codes of its format, and texts beside it; `hi` and others hold text.
+_CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub"))
+_LANGUAGES_SHOWN = 20
+EMPTY, UNTRANSLATED, OTHER = "empty", "units without both languages", "segments of other languages"
 
 
-def read_pairs(source):
-    """Yields {"inputs": str, "targets": str} for every unit, from its first and second segment.
+class _Variant(NamedTuple):
+    """A segment; `language` is "" if the file does not say it."""
 
-    As in tensor2tensor, the order of the segments counts, not the languages in the file. Entities are decoded.
+    language: str
+    text: str
+
+
+def read_pairs(source, languages=None, removed=None, on_bad_line=None):
+    """Yields {"inputs": str, "targets": str} for every unit that has a segment in each of two languages.
+
+    The segments are found by their languages, in any order. `en` finds `en-US`, too, and `en-US` finds `en`; where a
+    unit has several, the one that is the same is taken, then the first one.
 
     Args:
         source: as for `plain_text.read_lines`.
+        languages: (of inputs, of targets); None: those of the first unit with two, in its order. Segments of a file
+            that says no languages are taken by their order.
+        removed: None, or a Counter to which what is left out is added: units without both languages or with an empty
+            segment, and segments of other languages.
+        on_bad_line: None, or a function that gets a message about each unit with bytes of another encoding than the
+            file's, which is left out.
 
     Raises:
-        UserError: as `sgml.scan_segments`, or if a unit does not have two segments.
+        UserError: the file is missing or damaged, in an encoding that Python does not know, no XML, declares entities,
+            or has no unit in the two languages.
     """
-    unit, texts = 0, []
-    for _, number, _, text in sgml.scan_segments(source, _UNIT):
-        if number != unit and texts:
-            yield _pair(source, unit, texts)
-            texts = []
-        unit = number
-        texts.append(text)
-    yield _pair(source, unit, texts)
-
-
-def _pair(source, unit, texts):
-    if len(texts) != 2:
+    removed = collections.Counter() if removed is None else removed
+    count, found = 0, {}  # languages in the order of the file
+    for _, variants in _units(source, on_bad_line):
+        of_unit = dict.fromkeys(variant.language for variant in variants)
+        found |= of_unit if len(found) < _LANGUAGES_SHOWN else {}
+        if languages is None and len(of_unit) > 1:
+            languages = [*of_unit][:2]
+        chosen = _chosen(variants, languages)
+        if chosen is None:
+            removed[UNTRANSLATED] += 1
+            continue
+        count += 1
+        if others := sum(not any(_rank(code, language) for language in languages or ()) for code in of_unit if code):
+            removed[OTHER] += others
+        texts = [_joined_lines(variant.text) for variant in chosen]
+        if all(texts):
+            yield {"inputs": texts[0], "targets": texts[1]}
+        else:
+            removed[EMPTY] += 1
+    if not count:
+        wanted = f"with {' and '.join(map(shown, languages))}" if languages else "with two segments"
+        has = f"It has the languages {shown(', '.join(filter(None, found)))}. " if any(found) else ""
         raise UserError(
-            f"{source}: unit number {unit:,} has {len(texts)} segment{'s' * (len(texts) != 1)}. Expected 2."
+            f'{source}: no unit {wanted}. {has}Expected units such as <tu><tuv xml:lang="en"><seg>…</seg></tuv>'
+            '<tuv xml:lang="de"><seg>…</seg></tuv></tu>.'
         )
-    return {"inputs": plain_text.clean(texts[0]), "targets": plain_text.clean(texts[1])}
+
+
+def _joined_lines(text):
+    """Returns a text as one line, without the white space by which its lines are indented."""
+    return plain_text.clean(" ".join(filter(None, map(str.strip, re.split("[\r\n]", text)))))
+
+
+def _chosen(variants, languages):
+    """Returns the variants of inputs and of targets, or None."""
+    if not any(variant.language for variant in variants):
+        return variants if len(variants) == 2 else None
+    found = []
+    for language in languages or ():
+        ranks = [(_rank(variant.language, language), -at) for at, variant in enumerate(variants)]
+        rank, at = max(ranks)
+        if not rank:
+            return None
+        found.append(variants[-at])
+    return found if len(found) == 2 and found[0] is not found[1] else None
+
+
+def _rank(found, wanted):
+    """Returns how well a language is the wanted one: 0 not at all, up to 3 if the codes are the same."""
+    found, wanted = (code.replace("_", "-").casefold() for code in (found, wanted))
+    if found == wanted:
+        return 3
+    if found.startswith(f"{wanted}-") or wanted.startswith(f"{found}-"):
+        return 2 if found else 0
+    return 1 if found and found.partition("-")[0] == wanted.partition("-")[0] else 0
+
+
+def _units(source, on_bad_line):
+    """Yields (number, list of `_Variant`) of each unit."""
+    units = _Units(source, "strict" if on_bad_line is None else "replace")
+    for number, variants in units.read():
+        if on_bad_line is not None and any("\ufffd" in variant.text for variant in variants):
+            on_bad_line(f"{source}: unit number {number:,} has bytes that are not {units.encoding}.")
+        else:
+            yield number, variants
+
+
+class _Units:
+    """The units of a file, in the order of the file."""
+
+    def __init__(self, source, errors):
+        self._source, self._errors, self.encoding = source, errors, ""
+        self._codes, self._text, self._size = 0, None, 0
+        self._language, self._variants, self._done, self._count = "", None, [], 0
+        self._parser = parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        parser.CharacterDataHandler, parser.SkippedEntityHandler = self._characters, self._entity
+        parser.EntityDeclHandler = self._refuse_entity
+
+    def read(self):
+        """Yields (number, list of `_Variant`) of each unit."""
+        with plain_text.naming_errors(self._source), plain_text.open_binary(self._source) as file:
+            try:
+                for part in self._decoded(file):
+                    self._parser.Parse(part, False)
+                    yield from self._taken()
+                self._parser.Parse("", True)
+                yield from self._taken()
+            except expat.ExpatError as error:
+                raise UserError(
+                    f"{self._source}, line {error.lineno}, column {error.offset + 1}: not XML: "
+                    f"{expat.ErrorString(error.code)}. Expected a translation memory, <tmx>."
+                ) from None
+
+    def _taken(self):
+        done, self._done = self._done, []
+        return done
+
+    def _decoded(self, file):
+        """Yields the text in parts, none of which ends within a tag or a reference to a character."""
+        head = file.peek(encodings.HEAD)
+        self.encoding = _encoding(head)
+        try:
+            b"<".decode(self.encoding, "ignore")
+        except LookupError:
+            raise UserError(
+                f"{self._source}: declares the encoding {shown(self.encoding)}, which Python does not know. Convert "
+                "the file to UTF-8 and declare that."
+            ) from None
+        decoder = codecs.getincrementaldecoder(self.encoding)(self._errors)
+        rest, position = "", 0
+        while True:
+            data = file.read(_BLOCK)
+            try:
+                text = rest + decoder.decode(data, final=not data)
+            except UnicodeDecodeError as error:
+                line = self._parser.CurrentLineNumber
+                raise UserError(
+                    f"{self._source}, after line {line:,}: byte 0x{error.object[error.start]:02x} is not "
+                    f"{self.encoding}, the encoding that the file declares. Declare the right one, or leave such units "
+                    "out: t2t-datagen --skip_bad_lines."
+                ) from None
+            if not position:
+                text = text.removeprefix("\ufeff")
+            position += len(data)
+            if not data:
+                yield _NOT_XML.sub(" ", text)
+                return
+            if len(text) > plain_text.LONGEST_LINE:
+                raise UserError(f"{self._source}: {plain_text.LONGEST_LINE:,} characters without a tag. Expected TMX.")
+            end = text.rfind(">") + 1
+            rest = text[end:]
+            if end:
+                yield _NOT_XML.sub(" ", text[:end])
+
+    # What expat calls.
+
+    def _start(self, name, attributes):
+        name = _local(name)
+        if name in _CODES and self._text is not None:
+            self._codes += 1
+        elif name == "tu":
+            self._count, self._variants, self._language = self._count + 1, [], ""
+        elif name == "tuv":
+            self._language = next((text for key, text in attributes.items() if _local(key) == "lang"), "").strip()
+        elif name == "seg" and self._variants is not None:
+            self._text, self._size = [], 0
+
+    def _end(self, name):
+        name = _local(name)
+        if name in _CODES and self._text is not None:
+            self._codes -= 1
+        elif name == "seg" and self._text is not None:
+            self._variants.append(_Variant(self._language, "".join(self._text)))
+            self._text = None
+        elif name == "tuv":
+            self._language = ""
+        elif name == "tu" and self._variants is not None:
+            self._done.append((self._count, self._variants))
+            self._variants = None
+
+    def _characters(self, text):
+        if self._text is not None and not self._codes:
+            self._size += len(text)
+            if self._size > plain_text.LONGEST_LINE:
+                raise plain_text.too_long(self._source, self._parser.CurrentLineNumber)
+            self._text.append(text)
+
+    def _entity(self, name, is_parameter):
+        """Takes the names of HTML, which a document type that is not looked up may define."""
+        if is_parameter:
+            return
+        if name not in html.entities.name2codepoint:
+            raise UserError(
+                f"{self._source}, line {self._parser.CurrentLineNumber}: the entity &{name}; is not declared. Expected "
+                "a character in its place."
+            )
+        self._characters(chr(html.entities.name2codepoint[name]))
+
+    def _refuse_entity(self, name, *_):
+        raise UserError(
+            f"{self._source}, line {self._parser.CurrentLineNumber}: declares the entity {shown(name)}. Entities are "
+            "not read, since they may stand for any amount of text. Expected a file without <!ENTITY …>."
+        )
+
+
+def _local(name):
+    """Returns the name of an element or attribute in small letters, without the prefix of its namespace."""
+    return name.rpartition(":")[2].lower()
+
+
+def _encoding(head):
+    """Returns the encoding of an XML file by its first bytes: a mark, UTF-16 without one, or what it declares."""
+    if encoding := encodings.wide_encoding(head):
+        return encoding
+    found = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
+    declared = found[1].decode("ascii") if found else "UTF-8"
+    # Some programs declare UTF-16 and write UTF-8, or the declaration could not have been read.
+    return "UTF-8" if declared.upper().startswith(("UTF-16", "UTF-32", "UCS-")) else declared

@@ -10,6 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from t2t_lite import files
+from t2t_lite.corpora.bad_lines import BadLines
 from t2t_lite.data.samples import generated
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import UserError
@@ -42,6 +43,7 @@ class Problem:
         keeps_pieces: whether texts may not be segmented anew for another reason: new pieces tell what is to be learned.
         rows_are_windows: whether a record is any part of a longer text, so that its ends may be cut off.
         cuts_rows: whether `preprocess_example` cuts examples to `max_length`, so that none is left out.
+        skip_bad_lines: whether lines of corpora that cannot be read are left out and counted, instead of an error.
         beam_options: options {"runner": …} of an Apache Beam pipeline for generation; None: generate on this machine.
     """
 
@@ -55,12 +57,14 @@ class Problem:
     rows_are_windows = False
     cuts_rows = False
     beam_options = None
+    skip_bad_lines = False
 
     def __init__(self, was_reversed: bool = False, was_copy: bool = False):
         self.was_reversed = was_reversed
         self.was_copy = was_copy
         self._encoders = {}
         self.removed = collections.Counter()  # reason -> samples that the last pass over a split left out
+        self._bad_lines = BadLines(self.removed)
         self.text_counts = collections.Counter()  # words, characters and bytes of a language model's text in that pass
 
     # What a subclass says.
@@ -175,6 +179,11 @@ class Problem:
         if task_id >= 0:
             raise UserError(f"{self.name}: generation in tasks is not available. Leave --task_id out.")
         generation.generate(self, data_dir, tmp_dir)
+
+    @property
+    def on_bad_line(self):
+        """For readers of files: None, or with `skip_bad_lines` a function that counts a line that is left out."""
+        return self._bad_lines if self.skip_bad_lines else None
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Checks input files and makes the vocabulary before anything else is written. Override it to add to it."""

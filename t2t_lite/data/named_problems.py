@@ -49,7 +49,16 @@ def select_problems(wanted, excluded=(), keeps_suffix=False):
 
 
 def generate_problems(
-    names, data_dir, tmp_dir, own=None, *, random_seed=Problem.random_seed, max_cases=0, num_workers=None, beam=None
+    names,
+    data_dir,
+    tmp_dir,
+    own=None,
+    *,
+    random_seed=Problem.random_seed,
+    max_cases=0,
+    num_workers=None,
+    beam=None,
+    skip_bad_lines=False,
 ):
     """Generates the data of problems, one after the other.
 
@@ -60,6 +69,7 @@ def generate_problems(
         random_seed, max_cases: as in `Problem`.
         num_workers: int, number of processes that encode; None: one per core.
         beam: `Problem.beam_options`.
+        skip_bad_lines: as in `Problem`.
 
     Raises:
         UserError: a problem does not accept the arguments, or its generation raises it.
@@ -76,6 +86,7 @@ def generate_problems(
         np.random.seed(random_seed % 2**32)
         problem = registry.problem(name)
         problem.random_seed, problem.max_cases, problem.beam_options = random_seed, max_cases, beam
+        problem.skip_bad_lines = skip_bad_lines
         problem.num_workers = num_workers or os.cpu_count() or 1
         if own:
             problem.configure(**own)

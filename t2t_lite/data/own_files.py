@@ -20,6 +20,12 @@ def are_strings_or_none(values):
     return values is None or _are_strings(values)
 
 
+# The keys of a configuration that say how the columns of tables are found, and how each value is checked.
+TABLES = types.MappingProxyType(
+    {"columns": are_strings_or_none, "header": lambda value: value in (None, True, False)},
+)
+
+
 class OwnFiles:
     """Mixin, to be listed before the problem's base class. Subclasses define `configure`, which calls `remember` last.
 
@@ -158,6 +164,9 @@ class OwnFiles:
     def generate_data(self, data_dir, tmp_dir, task_id=-1):
         """See `Problem.generate_data`; without `configure`, uses the configuration in the data folder."""
         config = self.read_config(data_dir)
+        if self.skip_bad_lines:
+            config["skip_bad_lines"] = True
+        self.skip_bad_lines = config.get("skip_bad_lines") is True
         path = os.path.join(data_dir, self.config_filename)
         before = self._read_file(path) if files.exists(path) else {"files": {}}
         known = {facts["path"]: facts for found in before["files"].values() for facts in _listed(found)}

@@ -3,7 +3,9 @@
 import logging
 from typing import NamedTuple
 
-from t2t_lite.corpora.labelled_files import read_conll, read_squad
+from t2t_lite.corpora import conll, tables
+from t2t_lite.corpora.conll import read_conll
+from t2t_lite.corpora.squad import read_squad
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.files.safe_json import parse_json
@@ -28,25 +30,33 @@ class Reference(NamedTuple):
     keys: list
 
 
-def read_reference(path, task):
+def read_reference(path, task, columns=(), header=None):
     """Reads the answers that are expected.
 
     Args:
         path: str, a file of columns divided by tabs whose first one is the label or the number; of tags, CoNLL's
             columns; of spans, SQuAD's JSON.
         task: str, in `answer_metrics.METRICS`.
+        columns: of columns divided by tabs the label's or number's, of CoNLL's columns those of the word and of its
+            tag: each a number from 1, or a name in the first line. Left out: see `path`.
+        header: bool, whether the first line names the columns. None: a line that looks like it is refused.
 
     Raises:
         UserError: the file is missing, damaged or of another kind.
     """
+    names = {"tagging": conll.LAYOUT.names, "spans": ()}.get(
+        task, ("label",) if task == "classification" else ("number",)
+    )
+    layout = tables.Layout(names, tuple(columns), header).check()
     if task == "tagging":
-        sentences = list(read_conll(path))
+        sentences = list(read_conll(path, layout=layout))
         return Reference(task, path, [s.tags for s in sentences], [s.words for s in sentences])
     if task == "spans":
         questions = list(read_squad(path))
-        golds = [[question.context[start:end] for start, end in question.answers] for question in questions]
+        # A question without an answer (SQuAD 2.0) is answered right by an empty text, as in its official scores.
+        golds = [[question.context[start:end] for start, end in question.answers] or [""] for question in questions]
         return Reference(task, path, golds, [question.id for question in questions])
-    return Reference(task, path, *_first_column(path, task))
+    return Reference(task, path, *_column(path, task, layout))
 
 
 def read_predictions(path, reference):
@@ -72,7 +82,7 @@ def read_predictions(path, reference):
                     f"{shown(' '.join(words))}. Expected the same words in both files."
                 )
         return [sentence.tags for sentence in sentences]
-    answers, blanks = _first_column(path, reference.task)
+    answers, blanks = _column(path, reference.task)
     if blanks and blanks != reference.keys:
         at = min({*blanks} ^ {*reference.keys})
         raise UserError(
@@ -88,16 +98,30 @@ def read_predictions(path, reference):
     return answers
 
 
-def _first_column(path, task):
-    """Returns (the labels or numbers in the first column, numbers of blank lines); problems, too, leave these out."""
+def _column(path, task, layout=tables.Layout(("label",), header=False)):  # noqa: B008  (it is immutable)
+    """Returns (the labels or numbers in a column, numbers of blank lines); problems, too, leave these out."""
     lines = [*enumerate(read_lines(path), 1)]
-    cells = [(at, line.split("\t")[0].strip()) for at, line in lines if line.strip()]
-    blanks = [at for at, line in lines[: cells[-1][0] if cells else None] if not line.strip()]
+    rows = [(at, line.split("\t")) for at, line in lines if line.strip()]
+    column = 0
+    if rows:
+        (first, names), where = rows[0], f"{path}, line {rows[0][0]}"
+        if layout.has_header is None and tables.looks_like_header(names, layout):
+            raise UserError(tables.header_question(where, names, layout))
+        column = tables.column_index(where, names, layout.columns[0]) if layout.columns else 0
+        if layout.has_header:
+            rows, lines = rows[1:], lines[first:]
+    for at, row in rows:
+        if column >= len(row):
+            raise UserError(f"{path}, line {at}: found {counted(len(row), 'column')}. Expected {column + 1} at least.")
+    cells = [(at, row[column].strip()) for at, row in rows]
+    end = cells[-1][0] if cells else None
+    blanks = [at for at, line in lines if not line.strip() and (end is None or at < end)]
     if task == "classification":
         return [cell for _, cell in cells], blanks
     for at, cell in cells:
         if as_number(cell) is None:
-            raise UserError(f"{path}, line {at}: found {shown(cell)} in the first column. Expected a number.")
+            place = "first column" if not column else f"column {column + 1}"
+            raise UserError(f"{path}, line {at}: found {shown(cell)} in the {place}. Expected a number.")
     return [as_number(cell) for _, cell in cells], blanks
 
 

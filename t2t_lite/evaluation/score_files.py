@@ -3,6 +3,7 @@
 import logging
 
 from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.archives import unpacked_if_packed
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.scores import check_texts
 from t2t_lite.evaluation.tensor2tensor_bleu import tensor2tensor_bleu
@@ -23,7 +24,7 @@ class _Pipe:
         return self._path
 
     def open(self):
-        return open_device(self._path, "rb")
+        return unpacked_if_packed(open_device(self._path, "rb"), self._path)
 
 
 def read_lines(path):

@@ -21,10 +21,14 @@ def is_match(answer, golds):
 
 
 def word_f1(answer, golds):
-    """Returns the F1 of an answer's words, regardless of their order, against the gold answer that is most like it."""
-    return max(_f1(collections.Counter(words_of(answer)), collections.Counter(words_of(gold))) for gold in golds)
+    """Returns the F1 of an answer's words, regardless of their order, against the gold answer that is most like it.
+
+    The gold answer "" of a question that the context does not answer (SQuAD 2.0) is met by an answer without words.
+    """
+    return max(_f1(words_of(answer), words_of(gold)) if gold else float(not words_of(answer)) for gold in golds)
 
 
 def _f1(answer, gold):
+    answer, gold = collections.Counter(answer), collections.Counter(gold)
     common = (answer & gold).total()
     return 2 * common / (answer.total() + gold.total()) if common else 0.0

@@ -23,6 +23,11 @@ EMPTY_TAG = "-NONE-"
 UNKNOWN_TAG = "NN"  # for words without a tag in the output: the most frequent tag of English
 DEEPEST = 200  # nested brackets; the Penn Treebank has fewer than 40, and Python allows 1000 nested calls
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
+# A word may have a no-break space or the like within it, at which nltk would split it: characters for private use stand
+# for these while it reads.
+_SPACES = [ord(c) for c in map(chr, range(0x80, 0x3001)) if c.isspace()]
+_HIDDEN = {space: 0x10FF00 + at for at, space in enumerate(_SPACES)}
+_SHOWN = {hidden: space for space, hidden in _HIDDEN.items()}
 
 
 def import_nltk():
@@ -37,19 +42,34 @@ def import_nltk():
 # Files of trees.
 
 
-def read_trees(path):
+def read_trees(path, on_bad_line=None):
     """Yields (normalized Tree, number of its first line) from a file of brackets, which may be compressed.
 
     A tree may span lines and a line may contain several trees, as in the Penn Treebank's `.mrg` files.
+
+    Args:
+        path: str.
+        on_bad_line: None, or a function that gets a message about each tree that cannot be read, which is left out.
+            Brackets that do not match are an error still: where the next tree begins is not known.
 
     Raises:
         UserError: as `plain_text.read_lines`, or if brackets do not match, there is text outside of them, a tree has no
             words, or a word has no part of speech. The message names the file and the line.
     """
     count = 0
-    for text, line in _bracketed(path):
-        yield parse_tree(text, f"{path}, line {line}"), line
+    for text, line in _bracketed(path, "strict" if on_bad_line is None else "replace"):
+        where = f"{path}, line {line}"
         count += 1
+        try:
+            if on_bad_line is not None and "\ufffd" in text:
+                raise UserError(f"{where}: a tree with bytes that are not UTF-8.")
+            tree = parse_tree(text, where)
+        except UserError as error:
+            if on_bad_line is None:
+                raise
+            on_bad_line(str(error))
+            continue
+        yield tree, line
     if not count:
         raise UserError(f"{path}: contains no tree. Expected brackets such as (S (NP (NNP Kim)) (VP (VBZ sleeps))).")
 
@@ -63,10 +83,14 @@ def parse_tree(text, where="tree"):
     if longest > DEEPEST:
         raise UserError(f"{where}: {longest} nested brackets. Expected at most {DEEPEST}.")
     try:
-        raw = import_nltk().Tree.fromstring(text)
+        raw = import_nltk().Tree.fromstring(text.translate(_HIDDEN), read_node=_shown_spaces, read_leaf=_shown_spaces)
     except ValueError as error:
-        raise UserError(f"{where}: not a tree: {first_line(error)}") from None
+        raise UserError(f"{where}: not a tree: {_shown_spaces(first_line(error))}") from None
     return normalize(raw, where)
+
+
+def _shown_spaces(text):
+    return text.translate(_SHOWN)
 
 
 def to_line(tree):
@@ -76,10 +100,10 @@ def to_line(tree):
     return f"({' '.join([tree.label(), *map(to_line, tree)])})"
 
 
-def _bracketed(path):
+def _bracketed(path, errors):
     """Yields (text of one outermost pair of brackets, line where it begins)."""
     parts, depth, begin = [], 0, 0
-    for number, line in enumerate(plain_text.read_lines(path), 1):
+    for number, line in enumerate(plain_text.read_lines(path, errors=errors), 1):
         line = plain_text.clean(line)
         start = 0
         for match in re.finditer(r"[()]", line):
@@ -188,8 +212,12 @@ def linearize(tree):
 
 
 def escape_words(text):
-    """Returns the space-separated words of a text, with brackets as in treebanks: ( becomes -LRB-."""
-    return [re.sub(r"[()]", lambda match: _BRACKETS[match[0]], word) for word in text.split()]
+    """Returns the words of a text, with brackets as in treebanks: ( becomes -LRB-.
+
+    Spaces and control characters divide words; a no-break space may be part of one.
+    """
+    words = plain_text.clean(text).split(" ")
+    return [re.sub(r"[()]", lambda match: _BRACKETS[match[0]], word) for word in words if word]
 
 
 @dataclasses.dataclass

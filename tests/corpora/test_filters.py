@@ -61,7 +61,7 @@ def test_a_pair_counts_under_the_first_filter_alone():
     kept, removed = filtered(pairs, "all")
     assert not kept
     assert removed == {
-        "empty": 1, "too_long": 1, "length_ratio": 1, "copied": 1, "wrong_script": 2, "duplicate": 0,
+        "empty": 1, "too_long": 1, "length_ratio": 1, "copied": 1, "wrong_script": 2, "mojibake": 0, "duplicate": 0,
     }  # fmt: skip
 
 

@@ -4,8 +4,9 @@ import lzma
 
 import pytest
 
-from t2t_lite.corpora import plain_text, source_files
+from t2t_lite.corpora import archives, plain_text, source_files
 from t2t_lite.errors import UserError
+from tests.data import packing
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
@@ -65,15 +66,6 @@ def test_pairs_go_together_by_line(tmp_path):
     ]
 
 
-def test_columns_go_together(tmp_path):
-    path = write(tmp_path / "a.tsv", "one\teins\n\ntwo\t\n")
-    expected = [{"inputs": "one", "targets": "eins"}, {"inputs": "two", "targets": ""}]
-    assert list(plain_text.read_corpus([path])) == expected
-    write(tmp_path / "wide.tsv", "7\teins\tone\n")
-    members = ("tsv", 2, 1, "wide.tsv")
-    assert list(source_files.read_members(str(tmp_path), members)) == [{"inputs": "one", "targets": "eins"}]
-
-
 @pytest.mark.parametrize(
     ("en", "de", "found"), [(5, 3, "a.en has 5 lines, .*a.de has 3"), (2, 9, "a.de has 9 .*a.en has 2")]
 )
@@ -112,7 +104,93 @@ def test_missing_files_and_folders_are_named(tmp_path):
         list(source_files.read_members(str(tmp_path), ("none.en", "none.de"), "http://x/y.tgz"))
 
 
-@pytest.mark.parametrize(("line", "found"), [("one", "1 column. Expected 2"), ("a\tb\tc", "3 columns. Expected 2")])
-def test_lines_with_other_columns_are_named(tmp_path, line, found):
-    with pytest.raises(UserError, match=f"a.tsv, line 2: {found}"):
-        list(plain_text.read_tsv(write(tmp_path / "a.tsv", f"one\teins\n{line}\n")))
+GERMAN = "Der Hund schläft größer.\nHallo Welt\n" * 50
+SCRIPTS = {
+    "la": GERMAN, "ru": "Привет мир\nкак дела\n", "zh": "这是一个句子上一\n中文测试\n", "pa": "ਸਤ ਸ੍ਰੀ ਅਕਾਲ\nਪੰਜਾਬੀ\n",
+    "hi": "नमस्ते दुनिया\n", "ar": "مرحبا بالعالم\n", "ko": "안녕하세요 세계\n", "short": "hello",
+}  # fmt: skip
+READERS = (plain_text.read_lines, plain_text.read_text)
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32", "UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE"])
+def test_wide_encodings_are_named_with_and_without_a_mark(tmp_path, encoding, read):
+    for name, text in SCRIPTS.items():
+        path = write(tmp_path / name, text.encode(encoding))
+        with pytest.raises(UserError, match=f"{name}: the text is {encoding}. .*iconv -f {encoding} -t UTF-8"):
+            list(read(path))
+        assert "".join(plain_text.read_text(write(tmp_path / name, text))) == text
+
+
+def test_a_nul_here_and_there_is_no_wide_encoding(tmp_path):
+    for text in ("three\x00\x07 cats\n", "\0" * 30, "a\0b\n" * 3, "x\0\ny\n", GERMAN + "\0\n"):
+        assert list(plain_text.read_lines(write(tmp_path / "a", text)))
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_the_first_bytes_say_how_a_file_is_packed(tmp_path, read):
+    expected = list(read(write(tmp_path / "plain", GERMAN)))
+    for ending, pack in PACK.items():
+        for name in (f"a{ending.upper()}", "no_ending", "wrong.bz2" if ending else "a.txt"):
+            assert list(read(write(tmp_path / name, pack(GERMAN.encode())))) == expected
+    assert plain_text.without_packing("a.tsv.GZ") == "a.tsv"
+    packing.write_zip(tmp_path / "in.zip", {"a.GZ": gzip.compress(GERMAN.encode()), "a": gzip.compress(b"x\n")})
+    assert list(read(archives.Member(str(tmp_path / "in.zip"), "a.GZ"))) == expected
+    assert list(read(archives.Member(str(tmp_path / "in.zip"), "a"))) in (["x"], ["x\n"])
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize(
+    "data, advice",
+    [
+        (b"\x28\xb5\x2f\xfdxyz", "zstd -d"),
+        (b"PK\x03\x04rest", "unzip"),
+        (b"%PDF-1.5\n", "PDF"),
+        (gzip.compress(gzip.compress(b"x\n")), "gzip -dc"),
+        (b"a\rb\rc\r", "CR alone"),
+    ],
+)
+def test_what_is_no_text_is_named(tmp_path, read, data, advice):
+    with pytest.raises(UserError, match=f"b.zst: .*{advice}") as error:
+        list(read(write(tmp_path / "b.zst", data)))
+    assert "iconv" not in str(error.value)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_advice_does_not_ruin_a_file_of_which_few_lines_are_bad(tmp_path, read):
+    path = write(tmp_path / "a.de", GERMAN.encode() + b"gr\xf6\n" + GERMAN.encode())
+    with pytest.raises(UserError, match=r"a\.de, line 101: .*100 of 101 are UTF-8, which a conv") as error:
+        list(read(path))
+    assert "iconv" not in str(error.value) and "--skip_bad_lines" in str(error.value)
+    early = write(tmp_path / "b.de", b"gr\xf6\n" + GERMAN.encode())
+    with pytest.raises(UserError, match=r"b\.de, line 1: .*50 of 51 are UTF-8, which a conv"):
+        list(read(early))
+    latin = write(tmp_path / "c.de", GERMAN.encode("latin1"))
+    with pytest.raises(UserError, match=r"c\.de, line 1: .*0 of 50 are UTF-8\. .* iconv -f ENCODING -t UTF-8"):
+        list(read(latin))
+
+
+def test_bad_lines_are_left_out_and_told(tmp_path):
+    told = []
+    good, bad = write(tmp_path / "a.en", "one\ntwo\nthree\n"), write(tmp_path / "a.de", b"eins\nzw\xf6i\ndrei\n")
+    assert list(plain_text.read_lines(bad, told.append)) == ["eins", None, "drei"]
+    pairs = [tuple(pair.values()) for pair in plain_text.read_pairs(good, bad, told.append)]
+    assert pairs == [("one", "eins"), ("three", "drei")]
+    assert len(told) == 2 and all("a.de, line 2: byte 0xf6" in message for message in told)
+    assert list(plain_text.read_lines(bad, errors="replace"))[1] == "zw\ufffdi"
+
+
+@pytest.mark.parametrize(
+    "data, expected",
+    [
+        (b"a\n\xff\nb\n", "a\nb\n"),
+        (b"\xffa\nb\n", "b\n"),
+        (b"a\n\xff", "a\n"),
+        (b"x" * 70_000 + b"\xff\nb\n", "x" * 2**16 + "\nb\n"),
+        (b"\xff" + b"x" * 140_000 + b"\nb\n", "b\n"),
+    ],
+)
+def test_bad_lines_of_running_text_are_left_out(tmp_path, data, expected):
+    told = []
+    assert "".join(plain_text.read_text(write(tmp_path / "a", data), told.append)) == expected
+    assert len(told) == 1

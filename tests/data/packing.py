@@ -49,11 +49,11 @@ def sgm(texts, side="src", docs=2, start="<seg id="):
 
 
 def tmx(inputs, targets):
-    """Returns the bytes of a translation memory as ParaCrawl's are laid out; both sides are escaped."""
+    """Returns the bytes of a translation memory, en and de, as ParaCrawl's are laid out; both sides are escaped."""
     out = ['<?xml version="1.0" encoding="UTF-8"?>', '<tmx version="1.4">', ' <header srclang="en"/>', " <body>"]
     for number, texts in enumerate(zip(inputs, targets, strict=True), 1):
         out.append(f'  <tu tuid="{number}" datatype="Text">')
-        for language, text in zip(("en", "xx"), texts, strict=True):
+        for language, text in zip(("en", "de"), texts, strict=True):
             escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
             out += [f'   <tuv xml:lang="{language}">', f"    <seg>{escaped}</seg>", "   </tuv>"]
         out.append("  </tu>")

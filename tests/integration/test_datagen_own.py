@@ -59,7 +59,7 @@ def test_all_flags_together(tmp_path, two_corpora, call_command):
     ("name", "data", "words"),
     [
         ("b.tsv", b"", ["b.tsv: the file is empty"]),
-        ("b.tsv", b"one\teins\ntwo zwei\n", ["b.tsv, line 2: 1 column. Expected 2"]),
+        ("b.tsv", b"one\teins\ntwo zwei\n", ["b.tsv, line 2: found 1 column. Expected 2"]),
         ("b.tsv", "größe\tx\n".encode("latin1"), ["b.tsv, line 1: byte 0xf6 at position 2 is not UTF-8"]),
         ("a.de", b"eins\nzwei\n", ["a.en has 150 lines", "a.de has 2"]),
         ("a.en", b"one\n" * 151, ["a.en has 151 lines", "a.de has 150"]),
@@ -134,7 +134,7 @@ def test_odd_lines_pass_the_filters_or_are_counted(tmp_path, call_command):
         name: sum(splits[split]["removed"].get(name, 0) for split in splits) for name in splits["train"]["removed"]
     }
     assert removed == {
-        "copied": 1, "duplicate": 0, "empty": 2, "length_ratio": 0, "too_long": 1, "wrong_script": 0,
+        "copied": 1, "duplicate": 0, "empty": 2, "length_ratio": 0, "mojibake": 0, "too_long": 1, "wrong_script": 0,
     }  # fmt: skip
 
 
@@ -222,3 +222,69 @@ def test_a_second_one_in_the_same_folder_is_refused(tmp_path, two_corpora, call_
         assert os.listdir(tmp_path / "d") == [os.path.basename(lock)]
     assert call_command("t2t-datagen", *OWN, two_corpora, "--vocab_size=310").status == 0
     assert not os.path.exists(lock)
+
+
+def removed_from(folder, problem, split="train"):
+    return json.loads((folder / f"{problem}-manifest.json").read_text())["splits"][split]["removed"]
+
+
+def test_bad_lines_are_left_out_and_counted(tmp_path, two_corpora, call_command):
+    (tmp_path / "a.de").write_bytes((tmp_path / "a.de").read_bytes().replace(b"\n", b"\xf6\n", 3))
+    with open(tmp_path / "b.tsv", "ab") as file:
+        file.write(b"no tab\nb\xf6d\tx\n")
+    flags = (*OWN, two_corpora, "--vocab_size=310", "--dev_files=b.tsv")
+    stopped = call_command("t2t-datagen", *flags)
+    assert stopped.status == 2 and "a.de, line 1" in stopped.stderr and "--skip_bad_lines" in stopped.stderr
+    result = call_command("t2t-datagen", *flags, "--skip_bad_lines")
+    assert result.status == 0, result.stderr
+    assert removed_from(tmp_path / "d", "translate_own") == {"bad lines": 5}
+    assert removed_from(tmp_path / "d", "translate_own", "eval") == {"bad lines": 2}
+    assert "a.de, line 2: byte 0xf6" in result.stderr and "5 left out (bad lines)" in result.stderr
+    assert len(pairs_of(tmp_path / "d", "train")) == len(PAIRS) - 3
+    for path in (tmp_path / "d").glob("translate_own-*"):
+        path.unlink()
+    again = call_command("t2t-datagen", *OWN)  # the folder remembers it
+    assert again.status == 0, again.stderr
+
+
+def test_tables_and_translation_memories(tmp_path, call_command):
+    rows = "".join(f"{n}\t{targets}\t{inputs}\n" for n, (inputs, targets) in enumerate(PAIRS))
+    (tmp_path / "a.TSV").write_text(f"id\tGerman\tEnglish\n{rows}")
+    units = "".join(
+        f'<tu><tuv xml:lang="DE"><seg>{targets}</seg></tuv><tuv xml:lang="en-US"><seg>{inputs}</seg></tuv></tu>'
+        for inputs, targets in PAIRS[:50]
+    )
+    (tmp_path / "b.tmx").write_text(f"<tmx><body>{units}<tu/></body></tmx>")
+    flags = [*OWN, "--train_files=a.TSV", "--dev_files=b.tmx", "--languages=en,de", "--vocab_size=310"]
+    result = call_command("t2t-datagen", *flags, "--columns=English,German")
+    assert result.status == 0, result.stderr
+    assert sorted(pairs_of(tmp_path / "d", "train")) == sorted(PAIRS)
+    assert sorted(pairs_of(tmp_path / "d", "eval")) == sorted(PAIRS[:50])
+    assert removed_from(tmp_path / "d", "translate_own", "eval") == {"units without both languages": 1}
+    other = call_command("t2t-datagen", *flags, "--columns=3,2", "--header")
+    assert other.status == 2 and "columns = English and German" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--dev_files=dev.de,dev.en"], ["--dev_files: dev.de,dev.en go the other way than a.en,a.de. Swap"]),
+        (["--test_files=x/de/dev.txt,x/en/dev.txt"], ["--test_files: x/de/dev.txt,x/en/dev.txt go the other way"]),
+        (["--dev_files=a.en,./a.en"], ["--dev_files: a.en,./a.en: one file for both sides"]),
+        (["--languages=de,en"], ["--train_files: a.en,a.de go the other way than --languages=de,en"]),
+        (["--columns=1,2"], ["--columns, --header: for .tsv files alone"]),
+    ],
+)
+def test_sides_are_compared(tmp_path, call_command, assert_user_error, flags, words):
+    for name in ("a.en", "a.de", "dev.en", "dev.de", "x/en/dev.txt", "x/de/dev.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{name}\n")
+    assert_user_error(call_command("t2t-datagen", *OWN, "--train_files=a.en,a.de", *flags), *words)
+
+
+def test_languages_may_have_several_subtags(tmp_path):
+    problem = registry.problem("translate_own")
+    for name in ("a.en", "a.zh-Hans-CN"):
+        (tmp_path / name).write_text("x\n")
+    problem.configure(train_files=[str(tmp_path / "a.en"), str(tmp_path / "a.zh-Hans-CN")], filters=["wrong_script"])
+    assert problem.language_pair == ("en", "zh-Hans-CN")

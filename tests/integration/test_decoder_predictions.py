@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from t2t_lite.corpora.labelled_files import read_conll
+from t2t_lite.corpora.conll import read_conll
 from t2t_lite.decoding.jobs.decoding_job import DecodingJob
 from t2t_lite.decoding.predictions import Answer, Prediction, Tagging, Value
 from t2t_lite.decoding.predictor import Predictor

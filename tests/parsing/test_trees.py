@@ -198,3 +198,14 @@ def test_without_nltk_it_says_what_to_install():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert "pip install t2t_lite[parsing]" in done.stdout, done.stderr
+
+
+def test_a_word_may_have_a_no_break_space(tmp_path):
+    """French treebanks have them in numbers; nltk would end the word there."""
+    text = "(S (NP (CD 10\u00a0000) (NN ans\u202f?)) (. \u2009.))"
+    (tmp_path / "a.mrg").write_text(text)
+    [(tree, _)] = trees.read_trees(str(tmp_path / "a.mrg"))
+    words, tokens = trees.linearize(tree)
+    assert words == ["10\u00a0000", "ans\u202f?", "\u2009."] and tokens == ["S", "NP", "CD", "NN", "/NP", ".", "/S"]
+    assert trees.escape_words(" ".join(words)) == words
+    assert trees.parse_tree(trees.to_line(tree)) == trees.build_tree(tokens, words) == tree

@@ -6,14 +6,15 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.corpora.labelled_files import read_conll, read_squad
+from t2t_lite.corpora.conll import read_conll
+from t2t_lite.corpora.squad import read_squad
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem, VocabType
 from t2t_lite.data.text_problems.span_problem import windows
 from t2t_lite.data.text_problems.text_tag_problem import cut_words
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 from tests.data.stored import read_examples
-from tests.problems.test_classify_own import files_of, generated, parts_of
+from tests.problems.test_classify_own import SINGLE, files_of, generated, parts_of
 
 NUMBERS = "".join(f"{n / 4}\tthe number {n}\tor {n + 1}\n\n" for n in range(41))
 TAGS = "-DOCSTART- -X- O\n\n" + "".join(f"The DT O\nunaffables NN B-X\n{n} CD O\n\n" for n in range(40))
@@ -247,3 +248,82 @@ def test_labels_are_not_smoothed(name):
     assert "head" in registry.problem(name).model_hparams(hparams)
     with pytest.raises(UserError, match=r"label_smoothing=0\.1.*Expected --hparams=label_smoothing=0"):
         registry.problem(name).model_hparams(hparams.parse("label_smoothing=0.1"))
+
+
+TREES = "".join(f"(S (NP (DT the{n}) (NN cat{n * n})) (VP (VBZ sleeps{n % 7})))\n" for n in range(60))
+
+
+def removed_of(problem, folder, split="train"):
+    return problem.manifest(str(folder))["splits"][split]["removed"]
+
+
+def test_a_header_is_no_class(tmp_path):
+    body = "".join(f"a text, {n}\t{n}\t{'odd' if n % 2 else 'even'}\n" for n in range(20))
+    for header in ("text\tid\tlabel\n", "Kommentar\tNummer\tKlasse\n"):
+        names = header.strip().split("\t")
+        files = files_of(tmp_path, train=header + body, dev=header + body)
+        folder = tmp_path / names[0]
+        problem = generated("classify_own", folder, vocab_size=300, columns=[names[2], names[0]], **files)
+        assert problem.class_labels(str(folder)) == ["even", "odd"]
+        assert problem.manifest(str(folder))["splits"]["train"]["examples"] == 20
+        with pytest.raises(UserError, match=r"columns = .*, but you requested columns = 3 and 1"):
+            generated("classify_own", folder, vocab_size=300, columns=["3", "1"], header=True, **files)
+        with pytest.raises(UserError, match=r"train\.tsv, line 1: .* looks like a header"):
+            generated("classify_own", tmp_path / "other", vocab_size=300, columns=["3", "1"], **files)
+
+
+def test_rare_labels_are_no_headers(tmp_path):
+    text = "rare\tword\n" + SINGLE
+    files = files_of(tmp_path, train=text, dev=text)
+    problem = generated("classify_own", tmp_path / "d", vocab_size=300, header=False, **files)
+    assert problem.class_labels(str(tmp_path / "d")) == ["even", "odd", "rare"]
+
+
+def test_bad_lines_of_every_kind_are_left_out(tmp_path):
+    def write(name, data):
+        (tmp_path / name).write_bytes(data)
+        return [str(tmp_path / name)]
+
+    questions = [(n, f"Where was she born, {n}?", [(16, "London")]) for n in range(30)]
+    wrong = squad(*questions, (99, "Which year?", [(0, "1833")])).encode()
+    cases = {
+        "regress_own": NUMBERS.replace("\tor", "").encode() + b"7\n\xff\tx\n",
+        "tag_own": TAGS.encode() + b"b\xf6d O\n\none\nword X\n",
+        "qa_own": wrong,
+        "parsing_english_own": TREES.encode() + b"(S (NN b\xff))\n(S (NP word x))\n",
+        "languagemodel_own_characters": b"text\n" * 20 + b"b\xffd\nmore\xfe\n",
+    }
+    counts = {"regress_own": 2, "tag_own": 2, "qa_own": 1, "parsing_english_own": 2, "languagemodel_own_characters": 2}
+    for name, data in cases.items():
+        path = write(f"{name}.txt", data)
+        problem, folder = registry.problem(name), tmp_path / name
+        size = {} if name == "languagemodel_own_characters" else {"vocab_size": 300}
+        problem.configure(train_files=path, dev_files=path, **size)
+        with pytest.raises(UserError):
+            problem.generate_data(str(folder), str(tmp_path))
+        problem.skip_bad_lines = True
+        problem.generate_data(str(folder), str(tmp_path))
+        assert removed_of(problem, folder) == {"bad lines": counts[name]}, name
+
+
+def test_squad_2_and_whole_numbers_as_ids(tmp_path):
+    text = json.loads(squad(*[(n, f"Where, {n}?", [(16, "London")]) for n in range(30)]))
+    for entry in text["data"][0]["paragraphs"][0]["qas"][:7]:
+        entry.update(is_impossible=True, answers=[], plausible_answers=[{"text": "1833", "answer_start": 0}])
+    (tmp_path / "a.json").write_text(json.dumps(text))
+    found = list(read_squad(str(tmp_path / "a.json")))
+    assert [question.id for question in found] == [f"{n}" for n in range(30)]
+    assert [len(question.answers) for question in found] == [0] * 7 + [1] * 23
+    files = {f"{split}_files": [str(tmp_path / "a.json")] for split in ("train", "dev")}
+    problem = generated("qa_own", tmp_path / "d", vocab_size=300, sequence_length=80, **files)
+    assert removed_of(problem, tmp_path / "d") == {"questions without an answer": 7}
+
+
+@pytest.mark.parametrize(
+    "start, answer, place",
+    [(15, "London", "at character 16."), (0, "in", "at character 13, and 2 times elsewhere"), (3, "Paris", "nowhere")],
+)
+def test_a_wrong_place_of_an_answer_is_corrected(tmp_path, start, answer, place):
+    (tmp_path / "a.json").write_text(squad(("a", "?", [(start, answer)])))
+    with pytest.raises(UserError, match=f"the answer '{answer}' is not in its context at character {start}. .*{place}"):
+        list(read_squad(str(tmp_path / "a.json")))

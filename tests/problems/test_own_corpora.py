@@ -89,7 +89,7 @@ def test_filters_report_what_they_remove_from_training_alone(tmp_path):
     problem = generated(tmp_path / "d", vocab_size=320, filters=["all"], **files)
     splits = manifest_of(tmp_path / "d")["splits"]
     assert splits["train"]["removed"] == {
-        "copied": 1, "duplicate": 7, "empty": 1, "length_ratio": 1, "too_long": 1, "wrong_script": 1,
+        "copied": 1, "duplicate": 7, "empty": 1, "length_ratio": 1, "mojibake": 0, "too_long": 1, "wrong_script": 1,
     }  # fmt: skip
     assert decoded(problem, tmp_path / "d", DatasetSplit.TRAIN) == sorted(good)
     assert splits["eval"]["removed"] == {"empty": 1}

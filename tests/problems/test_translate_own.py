@@ -98,7 +98,7 @@ def test_the_same_request_does_nothing_another_is_refused(tmp_path, files):
     corpus.write_corpus(tmp_path, "more", TRAIN[:150])
     changes = {
         "vocab_size = 320, but you requested vocab_size = 330": {"vocab_size": 330},
-        "languages = en and de, but you requested languages = de and en": {"languages": ["de", "en"]},
+        "languages = en and de, but you requested languages = en and gsw": {"languages": ["en", "gsw"]},
         "you requested train_files = .*more": {"train_files": [str(tmp_path / "more.en"), str(tmp_path / "more.de")]},
     }
     for message, change in changes.items():

@@ -52,7 +52,7 @@ class ChoppedTextProblem(Text2SelfProblem):
 
     def filepath_to_unicode_strings(self, filepath):
         """Yields the text of a file, in parts of any length."""
-        return plain_text.read_text(filepath)
+        return plain_text.read_text(filepath, self.on_bad_line)
 
     def generate_documents(self, data_dir, tmp_dir, dataset_split):
         """Yields the documents of a split, each an iterable of strings that follow each other; by default the files."""

@@ -4,7 +4,7 @@ import functools
 import numbers
 from typing import NamedTuple
 
-from t2t_lite.corpora.labelled_files import read_squad
+from t2t_lite.corpora.squad import read_squad
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.offsets import encode_with_offsets
@@ -71,10 +71,19 @@ class SpanProblem(Text2TextProblem):
         return {**super().generation_settings(), **rows}
 
 
-def squad_samples(path):
-    """Yields the samples of a file in SQuAD's format, each with the answer that is given most often."""
-    for found in read_squad(path):
-        yield {"inputs": found.question, "context": found.context, "answer": found.answer}
+def squad_samples(path, removed, on_bad_line=None):
+    """Yields the samples of a file in SQuAD's format, each with the answer that is given most often.
+
+    Args:
+        path: str.
+        removed: Counter to which questions without an answer (SQuAD 2.0) are added, which are left out.
+        on_bad_line: see `read_squad`.
+    """
+    for found in read_squad(path, on_bad_line=on_bad_line):
+        if found.answers:
+            yield {"inputs": found.question, "context": found.context, "answer": found.answer}
+        else:
+            removed["questions without an answer"] += 1
 
 
 def _checked_answer(name, sample):

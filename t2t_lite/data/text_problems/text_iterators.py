@@ -4,7 +4,8 @@ Files may be compressed (`.gz`, `.bz2`, `.xz`). Lines lose control characters an
 `UserError` if a file is missing or not UTF-8, if two files have unequal numbers of lines, or if a line is not as said.
 """
 
-from t2t_lite.corpora.plain_text import clean, read_lines, read_pairs, read_tsv
+from t2t_lite.corpora import tables
+from t2t_lite.corpora.plain_text import clean, read_lines, read_pairs
 from t2t_lite.errors import UserError, shown
 
 
@@ -19,8 +20,8 @@ def text2text_txt_iterator(source_txt_path, target_txt_path):
 
 
 def text2text_txt_tab_iterator(txt_path):
-    """Yields {"inputs": str, "targets": str} of lines `inputs<TAB>targets`; blank lines are left out."""
-    return read_tsv(txt_path)
+    """Yields {"inputs": str, "targets": str} of lines `inputs<TAB>targets`; blank ones are left out."""
+    return tables.read_pairs(txt_path, tables.Layout(("inputs", "targets"), header=False))
 
 
 def text2self_txt_iterator(txt_path):

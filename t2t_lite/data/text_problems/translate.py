@@ -101,4 +101,6 @@ class TranslateProblem(Text2TextProblem):
         if not downloads.are_there(sources, tmp_dir):  # not called by way of `prepare_generation`
             downloads.provide(sources, tmp_dir, self.archive_checksums)
         for url, members in sources:
-            yield from source_files.read_members(tmp_dir, members, url)
+            yield from source_files.read_members(
+                tmp_dir, members, url, self.language_pair, self.removed, self.on_bad_line
+            )

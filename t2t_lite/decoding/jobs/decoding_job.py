@@ -169,7 +169,8 @@ class DecodingJob:
 
     def reader(self, path):
         """Returns the function that reads a file to decode: `text_files.input_lines`, or one like it."""
-        return prediction_files.reader(path, self.found[0].problem.task)
+        found = self.found[0]
+        return prediction_files.reader(path, found.problem, self.data_dir or os.path.dirname(found.checkpoint))
 
     def line_translator(self, name, errors):
         """Returns the LineTranslator, LineGenerator or LinePredictor; `name` says where the lines come from."""

@@ -7,7 +7,7 @@ import re
 import sys
 
 from t2t_lite import files, streams
-from t2t_lite.corpora import plain_text
+from t2t_lite.corpora import encodings, plain_text
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.links import written_path
@@ -39,7 +39,7 @@ def input_lines(path, delimiter="\n", on_bad_line=None):
     with translated(path), files.open_stream(path) as file:
         if not file.peek(1):
             return []
-    lines = list(plain_text.read_lines(path, on_bad_line))
+    lines = [line or "" for line in plain_text.read_lines(path, on_bad_line)]
     if delimiter == "\n":
         return lines
     records = "".join(f"{line}\n" for line in lines).split(delimiter)
@@ -170,11 +170,13 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
     Raises:
         UserError: a line is not UTF-8; the lines before it have been yielded.
     """
-    end, number, rest, ended = delimiter.encode(), 0, b"", False
+    end, number, bad, rest, ended = delimiter.encode(), 0, 0, b"", False
     while not ended:
         with translated(name):
             block = os.read(descriptor, 1 << 20)
         ended = not block
+        if number == 0 and not rest:
+            encodings.check_head(name, block, ends_lines=delimiter == "\n")
         *complete, rest = (rest + block).split(end)
         if len(rest) > plain_text.LONGEST_LINE:
             raise plain_text.too_long(name, number + len(complete) + 1)
@@ -183,16 +185,20 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
         lines, error = [], None
         if number == 0 and complete:
             complete[0] = complete[0].removeprefix(_BYTE_ORDER_MARK)
-        for raw in complete:
+        for at, raw in enumerate(complete, 1):
             number += 1
             try:
                 lines.append((raw.removesuffix(b"\r") if end == b"\n" else raw).decode("utf-8"))
             except UnicodeDecodeError as wrong:
-                message = plain_text.not_utf8(name, number, wrong)
+                message = encodings.not_utf8(name, number, wrong)
+                if not bad:
+                    valid = sum(not line.isascii() for line in lines)
+                    message += f" {encodings.advice(valid, complete[at:])}"
                 if on_bad_line is None:
                     error = UserError(message)
                     break
                 on_bad_line(message)
+                bad += 1
                 lines.append("")
         if lines:
             yield lines

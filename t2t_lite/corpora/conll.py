@@ -1,0 +1,222 @@
+"""CoNLL's columns: a line for each word, and a blank line after each sentence.
+
+Two forms are read. In the older one (CoNLL-2003 and the like) the word is the first column and its tag the last, with
+tabs or spaces between columns; lines of -DOCSTART- are left out. CoNLL-U has ten columns, of which the first numbers
+the words: the word is FORM and its tag UPOS. Lines that are no words are left out in both: comments, and in CoNLL-U the
+ranges of multiword tokens (`1-2`) and empty words (`1.1`).
+"""
+
+import re
+from typing import NamedTuple
+
+from t2t_lite.corpora import plain_text, tables
+from t2t_lite.errors import UserError, counted
+
+CONLL_U = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+LAYOUT = tables.Layout(("word", "tag"))
+_NO_WORD = re.compile(r"\d+[-.]\d+")  # the ID of a multiword token or of an empty word
+_NAMED_COLUMNS = re.compile(r"# *global\.columns *= *(.+)")
+_METADATA = re.compile(r"#\s*([\w.:\[\]-]+\s*=|(newdoc|newpar|sent_id|id)\b)")  # `# text = …`, `# newdoc id …`
+_HEADER_WORDS = frozenset(
+    [
+        "word",
+        "words",
+        "token",
+        "tokens",
+        "form",
+        "text",
+        "lemma",
+        "id",
+        "tag",
+        "tags",
+        "label",
+        "labels",
+        "pos",
+        "upos",
+        "xpos",
+        "ner",
+        "chunk",
+    ]
+)
+
+
+class Sentence(NamedTuple):
+    """A sentence of a CoNLL file.
+
+    Attributes:
+        words, tags: list of str, equally many.
+        place: str, the file and the line of its first word.
+    """
+
+    words: list
+    tags: list
+    place: str
+
+
+def read_conll(path, with_tags=True, layout=LAYOUT, on_bad_line=None):
+    """Yields the `Sentence`s of a file.
+
+    Args:
+        path: path of the file, which may be compressed.
+        with_tags: bool, whether a word needs a tag; without, a column of words is enough.
+        layout: `tables.Layout`, which may choose the columns of the word and of its tag, by number, or by the names of
+            CoNLL-U or of a first line.
+        on_bad_line: None, or a function that gets a message about each line that cannot be read; its sentence is left
+            out.
+
+    Raises:
+        UserError: as `plain_text.read_lines`, or a word has no tag, a line has not as many columns as the first, or the
+            first line looks like a header.
+    """
+    form, waiting = None, []
+    for block in _blocks(path, on_bad_line):
+        waiting.append(block)
+        form = form or _form(path, block, with_tags, layout)
+        if form:
+            yield from _sentences(form, waiting, on_bad_line)
+            waiting = []
+    if waiting:  # no line but those that begin with #
+        words = [(number, line) for block in waiting for number, line in block if not _METADATA.match(line)]
+        if words:
+            yield from _sentences(_old_form(path, words, with_tags, layout), waiting, on_bad_line)
+
+
+def _blocks(path, on_bad_line):
+    """Yields lists of (number, line) between blank lines, without -DOCSTART-; none that has a bad line."""
+    block, is_bad = [], False
+    for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
+        if line is None:
+            is_bad = True
+        elif not line.strip():
+            if block and not is_bad:
+                yield block
+            block, is_bad = [], False
+        elif not re.match(r"-DOCSTART-(\s|$)", line):
+            block.append((number, line))
+    if block and not is_bad:
+        yield block
+
+
+def _sentences(form, blocks, on_bad_line):
+    for block in blocks:
+        try:
+            sentence = form.sentence(block)
+        except UserError as error:
+            if on_bad_line is None:
+                raise
+            on_bad_line(str(error))
+            continue
+        if sentence.words:
+            yield sentence
+
+
+class _Form(NamedTuple):
+    """The form of a file's lines.
+
+    Attributes:
+        path: str.
+        is_conll_u: bool.
+        is_tabbed: bool, whether tabs divide the columns, not spaces.
+        width: int, the number of columns.
+        word, tag: ints, indices of columns.
+        header: int, the number of the line that names the columns; 0: there is none.
+        has_features: bool, whether tags have the form of key=value.
+    """
+
+    path: str
+    is_conll_u: bool
+    is_tabbed: bool
+    width: int
+    word: int
+    tag: int
+    header: int = 0
+    has_features: bool = False
+
+    def sentence(self, block):
+        """Returns the `Sentence` of a list of (number, line), which may be empty. Raises `UserError`."""
+        words, tags, place = [], [], ""
+        for number, line in block:
+            if number == self.header or (not words and line.startswith("#") and self._is_comment(line)):
+                continue
+            where = f"{self.path}, line {number}"
+            cells = _cells(line, self.is_conll_u or "\t" in line)
+            if self.is_conll_u and _NO_WORD.fullmatch(cells[0]):
+                continue
+            self._check(cells, where)
+            place = place or where
+            words.append(cells[self.word])
+            tags.append(cells[self.tag])
+        return Sentence(words, tags, place)
+
+    def _is_comment(self, line):
+        """Returns whether a line before the words of a sentence, which begins with #, is not the word # or #hashtag."""
+        cells = _cells(line, self.is_tabbed)
+        if self.is_conll_u or len(cells) != self.width or _METADATA.match(line):
+            return True
+        return cells[0].startswith("# ") or ("=" in cells[self.tag] and not self.has_features)
+
+    def _check(self, cells, where):
+        is_complete = len(cells) == self.width
+        chosen = [cells[at] for at in (self.word, self.tag)] if is_complete else []
+        lacks_tag = self.is_conll_u and self.tag != self.word and chosen[1:] == ["_"]
+        if is_complete and all(chosen) and not lacks_tag:
+            return
+        what = ", the tag is _" if lacks_tag else "" if all(cells) else ", one of them blank"
+        expected = "the word first and its tag last, and a blank line after each sentence."
+        if self.is_conll_u:
+            expected = "those of CoNLL-U; --columns=FORM,XPOS or the like chooses the word and its tag."
+        raise UserError(f"{where}: found {counted(len(cells), 'column')}{what}. Expected {self.width}, {expected}")
+
+
+def _form(path, block, with_tags, layout):
+    """Returns the `_Form` of a file by its first block; None if that has no line but those that begin with #."""
+    words = [(number, line) for number, line in block if not line.startswith("#")]
+    names = next((found[1].split() for _, line in block if (found := _NAMED_COLUMNS.match(line))), None)
+    if not words and not names:
+        return None
+    number, line = words[0] if words else block[0]
+    cells = _cells(line, is_tabbed=True)
+    is_conll_u = len(cells) == len(CONLL_U) and (cells[0] == "1" or _NO_WORD.fullmatch(cells[0]))
+    if not names and not is_conll_u:
+        return _old_form(path, words, with_tags, layout)
+    names = names or list(CONLL_U)
+    chosen = (layout.columns or ("FORM", "UPOS"))[: 1 + with_tags]
+    places = [tables.column_index(f"{path}, line {number}", names, column) for column in chosen]
+    return _Form(path, True, True, len(names), places[0], places[with_tags])
+
+
+def _old_form(path, words, with_tags, layout):
+    """Returns the `_Form` of a file that is not CoNLL-U.
+
+    Raises:
+        UserError: the first line looks like a header, or the first column numbers the words.
+    """
+    number, line = words[0]
+    is_tabbed, where = "\t" in line, f"{path}, line {number}"
+    cells = _cells(line, is_tabbed)
+    if layout.has_header is None and with_tags and {*map(str.casefold, cells)} <= _HEADER_WORDS:
+        raise UserError(tables.header_question(where, cells, layout))
+    first_cells = [_cells(line, "\t" in line)[0] for _, line in words]
+    numbers = [str(n) for n in range(1, 1 + len(words))]
+    if not layout.columns and len(cells) > 2 and len(words) > 1 and first_cells == numbers:
+        raise UserError(
+            f"{where}: the first column numbers the words. Expected the word there, ten columns (CoNLL-U), or "
+            "--columns=2,4 or the like, which choose the word and its tag."
+        )
+    word, tag = 0, -1
+    if layout.columns:
+        word, *tags = (tables.column_index(where, cells, column) for column in layout.columns[: 1 + with_tags])
+        tag = tags[0] if tags else word
+        if max(word, tag) >= len(cells):
+            raise UserError(
+                f"{where}: found {counted(len(cells), 'column')}. Expected those of "
+                f"--columns={','.join(layout.columns)}."
+            )
+    header, has_features = (number if layout.has_header else 0), "=" in cells[tag]
+    width = max(1 + with_tags, len(cells))
+    return _Form(path, False, is_tabbed, width, word, tag if with_tags else word, header, has_features)
+
+
+def _cells(line, is_tabbed):
+    parts = line.split("\t") if is_tabbed else re.split(" +", line.strip(" "))
+    return [plain_text.clean(part) for part in parts]

@@ -1,0 +1,140 @@
+"""What the bytes of a text file say: how it is packed, its encoding, and the advice where it is not UTF-8."""
+
+import codecs
+import itertools
+import re
+import unicodedata
+
+from t2t_lite.errors import UserError
+from t2t_lite.files import PACKERS
+
+HEAD = 2**16  # bytes at the beginning of a file that are looked at
+_PACKED = {  # by the endings of `files.PACKERS`; none of these bytes begin a UTF-8 text
+    ".gz": re.compile(rb"\x1f\x8b\x08"),
+    ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+    ".xz": re.compile(rb"\xfd7zXZ\0"),
+}
+_OTHER_FORMATS = (  # first bytes, what the file is, and what makes it text
+    (b"\x28\xb5\x2f\xfd", "zstd data", "Unpack it: zstd -d"),
+    (b"\x04\x22\x4d\x18", "lz4 data", "Unpack it: lz4 -d"),
+    (b"\x1f\x9d", "data of compress", "Unpack it: gzip -d"),
+    (b"PK\x03\x04", "a zip archive, or a document packed as one", "Unpack it: unzip, or save the document as text"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "Unpack it: 7z x"),
+    (b"Rar!\x1a\x07", "a RAR archive", "Unpack it: unrar x"),
+    (b"%PDF-", "a PDF", "Extract its text"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an office document", "Save it as text"),
+    (b"PAR1", "a Parquet table", "Write its columns as text"),
+)
+_TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
+_MARKS = (  # of byte order; that of UTF-32 begins with that of UTF-16
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+_WIDE = ("UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE")
+_NO_TEXT = {"Cc", "Cn", "Co", "Cs"}  # categories of characters that no text has, but for its white space
+_LINES_COUNTED = 10_000
+_BAD_PER_VALID = 20  # a line of another encoding is seldom UTF-8 by chance
+
+
+def packing(head):
+    """Returns ".gz", ".bz2" or ".xz" for the first bytes of such data, "" for others."""
+    return next((ending for ending, magic in _PACKED.items() if magic.match(head)), "")
+
+
+def check_head(name, head, ends_lines=True):
+    """Raises `UserError` for bytes at the beginning of a file that are not UTF-8 text with line ends.
+
+    Such are archives and packed data of other kinds, UTF-16 and UTF-32, with a mark of the byte order or without, and
+    lines that end in CR alone. Read as UTF-8, some of these would be accepted: UTF-16 of Latin or Cyrillic letters is
+    UTF-8 with a NUL or another control character beside each letter.
+
+    Args:
+        name: what is read, for messages.
+        head: bytes, about `HEAD` of them.
+        ends_lines: bool, whether the text consists of lines.
+    """
+    if ending := packing(head):  # in a pipe, or packed twice
+        raise UserError(
+            f"{name}: this is {PACKERS[ending]} data. Expected UTF-8 text. Unpack it: {PACKERS[ending]} -dc."
+        )
+    for magic, what, advice in _OTHER_FORMATS:
+        if head.startswith(magic):
+            raise UserError(f"{name}: this is {what}. Expected UTF-8 text. {advice}.")
+    if head[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC):
+        raise UserError(f"{name}: this is a tar archive. Expected UTF-8 text. Unpack it: tar -xf.")
+    if encoding := wide_encoding(head):
+        raise UserError(
+            f"{name}: the text is {encoding}. Expected UTF-8. Convert the text: iconv -f {encoding} -t UTF-8"
+        )
+    if ends_lines and b"\n" not in head and b"\r" in head.strip(b"\r"):
+        raise UserError(
+            f"{name}: its lines end in CR alone, as on old Macintoshes. Expected LF or CR LF. Convert the text: "
+            "tr '\\r' '\\n'"
+        )
+
+
+def not_utf8(name, number, error, begin=0):
+    """Returns the message for line `number` of the text `name` and the UnicodeDecodeError of its bytes from `begin`."""
+    at = error.start
+    return f"{name}, line {number}: byte 0x{error.object[at]:02x} at position {begin + at} is not UTF-8."
+
+
+def advice(valid, following):
+    """Returns what to do about the first line that is not UTF-8.
+
+    Whether a text has another encoding, or is UTF-8 with a few damaged lines, is seen from its lines that are not
+    ASCII. To convert a text of the second kind would damage all of its good lines.
+
+    Args:
+        valid: int, the lines before it that are UTF-8 and not ASCII.
+        following: iterable of bytes, the lines after it, of which the first ones are read.
+    """
+    bad = 1
+    for raw in itertools.islice(following, _LINES_COUNTED):
+        if not raw.isascii():
+            is_valid = _is_utf8(raw)
+            valid, bad = valid + is_valid, bad + (not is_valid)
+    seen = f"Of the lines seen that are not ASCII, {valid:,} of {valid + bad:,} are UTF-8"
+    leave_out = "leave such lines out (t2t-datagen --skip_bad_lines, t2t-decoder --on_error=skip)."
+    if valid * _BAD_PER_VALID >= bad:
+        return f"{seen}, which a conversion would damage. Correct the line, or {leave_out}"
+    return f"{seen}. Find out the encoding and convert the text, iconv -f ENCODING -t UTF-8, or {leave_out}"
+
+
+def _is_utf8(raw):
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def wide_encoding(head):
+    """Returns the name of the UTF-16 or UTF-32 in which a text is written, for iconv, or "" for another encoding."""
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding
+    if b"\0" not in head:  # the line ends and spaces of a text in UTF-16 have one each
+        return ""
+    texts = {encoding: text for encoding in _WIDE if (text := _text_in(head[:HEAD], encoding))}
+    # Latin letters in the other order of bytes are Chinese ones.
+    return max(texts, key=lambda encoding: sum(map(str.isascii, texts[encoding])), default="")
+
+
+def _text_in(head, encoding):
+    """Returns the text of bytes without a mark in UTF-16 or UTF-32, or "" if it is another encoding.
+
+    The bytes of a UTF-8 text with a NUL here and there are valid UTF-16 as well, of characters without white space.
+    """
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(head)  # the last character may be cut off
+    except UnicodeDecodeError:
+        return ""
+    if not all(c in "\t\n\r\x0c" or unicodedata.category(c) not in _NO_TEXT for c in set(text)):
+        return ""
+    has_its_lines = 0 < text.count("\n") >= head.count(b"\n") / 2
+    has_its_words = text.count(" ") * 50 >= len(text) and " " in text
+    has_its_letters = head.count(b"\0") * 4 >= len(head) and b"\n" not in head
+    return text if has_its_lines or has_its_words or has_its_letters else ""

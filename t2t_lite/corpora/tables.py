@@ -1,0 +1,167 @@
+"""Tables: lines of cells divided by tabs. Their columns are chosen by number, or by the names in a header.
+
+A header that is taken for data becomes a class or a sentence pair, so a first line that looks like one is refused until
+the user has said what it is.
+"""
+
+import re
+from typing import NamedTuple
+
+from t2t_lite.corpora import plain_text
+from t2t_lite.errors import UserError, counted, nearest, shown
+
+_NAME = re.compile(r"[^\W\d][\w.\-/]*( [^\W\d][\w.\-/]*){0,2}")
+_HEADER_WORDS = """
+    label labels class category categories topic intent sentiment polarity target targets score scores rating stars
+    number value similarity relatedness gold
+    text texts sentence sentences title body content review comment tweet utterance document headline description
+    question questions answer answers premise hypothesis first second query passage
+    source src tgt trg input inputs output outputs original translation reference
+    word words token tokens form tag tags pos upos xpos ner lemma chunk
+    id ids index idx guid uid pairid qid split
+    english german french spanish italian portuguese dutch russian ukrainian polish czech slovak romanian hungarian
+    finnish swedish danish norwegian greek turkish arabic hebrew persian hindi bengali urdu chinese japanese korean
+    vietnamese thai indonesian
+"""
+
+
+class Layout(NamedTuple):
+    """How the columns of tables are found.
+
+    Attributes:
+        names: tuple of str, what is read, such as ("label", "text").
+        columns: tuple of str, for each of these a number from 1 or a name in the header; (): the table has these
+            columns alone, in this order.
+        header: bool, whether the first line names the columns; None: not known, so one that looks like it is refused.
+        languages: codes that a header may name, as of pairs of sentences.
+    """
+
+    names: tuple
+    columns: tuple = ()
+    header: bool | None = None
+    languages: tuple = ()
+
+    def check(self):
+        """Returns self. Raises `UserError` for columns that cannot be those of `names`."""
+        flag = f"--columns={','.join(self.columns)}"
+        if self.columns and len(self.columns) != len(self.names):
+            raise UserError(
+                f"{flag}: found {counted(len(self.columns), 'column')}. Expected {len(self.names)}: the numbers or "
+                f"names of those of {', '.join(self.names)}."
+            )
+        for column in self.columns:
+            if not column or (is_number(column) and int(column) < 1):
+                raise UserError(f"{flag}: {shown(column)}. Expected a number from 1, or a name in the first line.")
+        if len(set(self.columns)) < len(self.columns):
+            raise UserError(f"{flag}: a column comes twice. Expected different ones.")
+        if self.header is False and not all(map(is_number, self.columns)):
+            raise UserError(f"{flag} with --header=false: names stand in a header. Expected numbers, such as 1,2.")
+        return self
+
+    @property
+    def has_header(self):
+        """Whether the first line names the columns; None: not known."""
+        return True if not all(map(is_number, self.columns)) else self.header
+
+
+def is_number(column):
+    """Returns whether a chosen column is a number."""
+    return column.isascii() and column.isdigit() and len(column) < 6
+
+
+def read_table(path, layout, on_bad_line=None, allows_blank=False):
+    """Yields (list of str, place for messages) for every line of a table; blank lines are left out.
+
+    Args:
+        path: path of the file, or another source that `plain_text.read_lines` takes.
+        layout: `Layout`.
+        on_bad_line: None, or a function that gets a message about each line that cannot be read, which is left out.
+        allows_blank: bool, whether a cell may be blank.
+
+    Raises:
+        UserError: as `plain_text.read_lines`; the first line looks like a header, or lacks a chosen name; or a line
+            has too few columns, a blank one, or, where no columns were chosen, too many.
+    """
+    numbers, width, is_first = None, None, True
+    for number, line in enumerate(plain_text.read_lines(path, on_bad_line), 1):
+        if line is None or not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        cells = line.split("\t")
+        if is_first:
+            is_first = False
+            if layout.has_header is None and looks_like_header(cells, layout):
+                raise UserError(header_question(where, cells, layout))
+            numbers, width = _places(where, cells, layout)
+            if layout.has_header:
+                continue
+        chosen = [plain_text.clean(cells[at]) for at in numbers if at < len(cells)]
+        is_right = len(chosen) == len(numbers) and len(cells) == (width or len(cells))
+        if is_right and (allows_blank or all(chosen)):
+            yield chosen, where
+            continue
+        blank = ", one of them blank" if is_right else ""
+        expected = f"at least {max(numbers) + 1}" if width is None else f"{width}: {'<TAB>'.join(layout.names)}"
+        message = f"{where}: found {counted(len(cells), 'column')}{blank}. Expected {expected}, divided by one tab."
+        if on_bad_line is None:
+            raise UserError(message)
+        on_bad_line(message)
+
+
+def looks_like_header(cells, layout):
+    """Returns whether the cells of a first line look like names of columns."""
+    names = [plain_text.clean(cell).casefold() for cell in cells]
+    if len(names) < len(layout.names) or not all(map(_NAME.fullmatch, names)):
+        return False
+    words = {*_HEADER_WORDS.split(), *(code.casefold() for code in layout.languages)}
+    known = [_is_known(name, words) for name in names]
+    # A line of a dictionary may be `text<TAB>Text`; a label or text is seldom one of these words.
+    return all(known) if layout.languages else known[0] or (len(known) > 1 and all(known[1:]))
+
+
+def _is_known(name, words):
+    """Returns whether the words of a name, or the first or last part of `gold_label`, are among `words`."""
+    parts = [re.split(r"[_./-]", word.rstrip("0123456789")) for word in name.split(" ")]
+    return name in words or all(words & {part[0], part[-1]} for part in parts)
+
+
+def is_name(cell):
+    """Returns whether a cell is one word, as a header has them."""
+    return bool(_NAME.fullmatch(cell)) and " " not in cell
+
+
+def header_question(where, cells, layout):
+    """Returns the message for a first line that looks like a header."""
+    names = [plain_text.clean(cell) for cell in cells]
+    return (
+        f"{where}: {shown('<TAB>'.join(names))} looks like a header. Say what it is: --header=false for data; "
+        f"--header, or names such as --columns={','.join(names[: len(layout.names)])}, for names of the columns."
+    )
+
+
+def _places(where, cells, layout):
+    """Returns (the indices of the chosen columns, the number of columns that a line must have; None: any)."""
+    if not layout.columns:
+        return range(len(layout.names)), len(layout.names)
+    return [column_index(where, [plain_text.clean(cell) for cell in cells], column) for column in layout.columns], None
+
+
+def column_index(where, names, column):
+    """Returns the index of a chosen column, a number from 1 or one of the names. Raises `UserError` for other names."""
+    if is_number(column):
+        return int(column) - 1
+    folded = [name.casefold() for name in names]
+    found = [at for at, name in enumerate(names) if name == column]
+    found = found or [at for at, name in enumerate(folded) if name == column.casefold()]
+    if len(found) != 1:
+        raise UserError(
+            f"{where}: {'no column' if not found else f'{len(found)} columns'} {shown(column)} in the header "
+            f"{shown('<TAB>'.join(names))}. {nearest(column, names, end=' ')}Expected one, or a number from 1."
+        )
+    return found[0]
+
+
+def read_pairs(path, layout, on_bad_line=None):
+    """Yields {"inputs": str, "targets": str} from two columns of a table, which may be blank; see `read_table`."""
+    for (inputs, targets), _ in read_table(path, layout, on_bad_line, allows_blank=True):
+        yield {"inputs": inputs, "targets": targets}
