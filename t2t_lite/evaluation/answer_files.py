@@ -102,20 +102,20 @@ def _column(path, task, layout=tables.Layout(("label",), header=False)):  # noqa
     """Returns (the labels or numbers in a column, numbers of blank lines); problems, too, leave these out."""
     lines = [*enumerate(read_lines(path), 1)]
     rows = [(at, line.split("\t")) for at, line in lines if line.strip()]
-    column = 0
+    column = header = 0
     if rows:
         (first, names), where = rows[0], f"{path}, line {rows[0][0]}"
         if layout.has_header is None and tables.looks_like_header(names, layout):
             raise UserError(tables.header_question(where, names, layout))
         column = tables.column_index(where, names, layout.columns[0]) if layout.columns else 0
         if layout.has_header:
-            rows, lines = rows[1:], lines[first:]
+            header, rows = first, rows[1:]
     for at, row in rows:
         if column >= len(row):
             raise UserError(f"{path}, line {at}: found {counted(len(row), 'column')}. Expected {column + 1} at least.")
     cells = [(at, row[column].strip()) for at, row in rows]
-    end = cells[-1][0] if cells else None
-    blanks = [at for at, line in lines if not line.strip() and (end is None or at < end)]
+    end = cells[-1][0] if cells else len(lines) + 1
+    blanks = [at - header for at, line in lines if header < at < end and not line.strip()]
     if task == "classification":
         return [cell for _, cell in cells], blanks
     for at, cell in cells:

@@ -136,6 +136,10 @@ def test_columns_give_columns(decode, call_command, runs, tmp_path):
     assert [one.words for one in read_conll(str(tmp_path / "out"))] == lines
     scored = call_command("t2t-score", "--task=tagging", "--predictions=out", "--reference=in.conll", "--resamples=10")
     assert scored.status == 0, scored.stderr
+    rows = ["\n".join(f"{n}\t{word}\t_\tX\tY" + 5 * "\t_" for n, word in enumerate(words, 1)) for words in lines]
+    (tmp_path / "in.conllu").write_text("# text = x\n" + "\n\n".join(rows))
+    decode("tag_own", "--decode_from_file=in.conllu", "--decode_to_file=out_u")
+    assert (tmp_path / "out_u").read_bytes() == (tmp_path / "out").read_bytes()
 
 
 @pytest.mark.slow
@@ -207,6 +211,23 @@ def test_json_has_all_probabilities(decode, runs):
 def test_the_output_has_tensor2tensor_s_name(decode, tmp_path):
     decode("classify_own")
     assert (tmp_path / "in.transformer_encoder.bert_tiny.classify_own.decodes").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["mean", None])
+def test_shards_of_one_file_of_questions_have_its_features(decode, runs, pooling, tmp_path):
+    questions = {"1": "Which house?", "2": "Was it new?", "3": "?", "4": "der das"}
+    (tmp_path / "in.json").write_text(squad(questions))
+    flags = ["--decode_from_file=in.json", *[f"--features_pooling={pooling}"] * bool(pooling)]
+    expected = runs("qa_own")[1].features([(text, CONTEXT) for text in questions.values()], pooling=pooling)
+    parts = []
+    for number in (0, 1):
+        result = decode("qa_own", *flags, "--features_file=x.npz", "--decode_shards=2", f"--worker_id={number}")
+        assert result.status == 0, result.stderr
+        with np.load(tmp_path / f"x.npz00{number}") as part:
+            parts.append(part["features"])
+    joined = np.stack(expected) if pooling else np.concatenate(expected)
+    np.testing.assert_allclose(np.concatenate(parts), joined, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -103,6 +103,30 @@ def test_a_line_that_is_blank_in_both_files_has_no_answer(score):
     assert results[0] == results[1] != ""
 
 
+def test_columns_of_the_reference_are_chosen(score, assert_user_error):
+    reference, predictions, _ = FILES["classification"]
+    rows = [line.split("\t") for line in reference.splitlines()]
+    header = "id\ttext\tlabel\n" + "".join(f"7\t{row[-1]}\t{row[0]}\n" if row[0] else "\n" for row in rows)
+    predictions = predictions.replace("yes\t0.8", "\nyes\t0.8")
+    by_hand = "accuracy  = 0.7500"
+    for flags in (["--columns=label"], ["--columns=3", "--header"]):
+        assert by_hand in score("classification", header, predictions, *flags).stdout
+    assert_user_error(score("classification", header, predictions), "reference, line 1", "looks like a header")
+    conll = "".join(f"{line.replace(' ', chr(9))}\tx\n" if line else "\n" for line in CONLL.splitlines())
+    found = json.loads(score("tagging", conll, FILES["tagging"][1], "--columns=1,3", "--json").stdout)
+    assert found["metrics"]["token_accuracy"]["score"] == 0.8
+    assert_user_error(score("spans", *FILES["spans"][:2], "--header"), "not with --task=spans")
+
+
+def test_questions_that_squad_2_marks_as_impossible(score):
+    squad = json.loads(FILES["spans"][0])
+    squad["data"][0]["paragraphs"][0]["qas"].append({"id": 3, "question": "?", "is_impossible": True, "answers": []})
+    for answer, right in (("", 2 / 3), ("dog", 1 / 3)):
+        predictions = json.dumps({"1": "the red fox", "2": "dog sees", "3": answer})
+        found = json.loads(score("spans", json.dumps(squad), predictions, "--json").stdout)
+        assert found["metrics"]["exact_match"]["score"] == pytest.approx(right)
+
+
 def test_questions_without_an_answer_count_as_wrong(score):
     result = score("spans", FILES["spans"][0], '{"1": "fox"}', "--metrics=exact_match")
     assert result.stdout.startswith("exact_match = 0.5000 ")

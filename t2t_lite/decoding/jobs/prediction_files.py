@@ -22,10 +22,9 @@ def reader(path, problem, folder):
     """
     ending = plain_text.without_packing(path).rpartition(".")[2].lower()
     if ending in ("conll", "conllu") and problem.task == "tagging":
-        if not hasattr(problem, "layout"):
-            return functools.partial(_sentences, conll.LAYOUT)
-        problem.read_config(folder)
-        return functools.partial(_sentences, problem.layout)
+        if hasattr(problem, "read_config"):
+            problem.read_config(folder)
+        return functools.partial(_sentences, getattr(problem, "layout", conll.LAYOUT))
     return _questions if (ending, problem.task) == ("json", "spans") else text_files.input_lines
 
 
