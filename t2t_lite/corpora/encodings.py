@@ -43,7 +43,7 @@ def packing(head):
     return next((ending for ending, magic in _PACKED.items() if magic.match(head)), "")
 
 
-def check_head(name, head, ends_lines=True):
+def check_head(name, head, has_lines=True):
     """Raises `UserError` for bytes at the beginning of a file that are not UTF-8 text with line ends.
 
     Such are archives and packed data of other kinds, UTF-16 and UTF-32, with a mark of the byte order or without, and
@@ -53,7 +53,7 @@ def check_head(name, head, ends_lines=True):
     Args:
         name: what is read, for messages.
         head: bytes, about `HEAD` of them.
-        ends_lines: bool, whether the text consists of lines.
+        has_lines: bool, whether line ends divide the text.
     """
     if ending := packing(head):  # in a pipe, or packed twice
         raise UserError(
@@ -68,7 +68,7 @@ def check_head(name, head, ends_lines=True):
         raise UserError(
             f"{name}: the text is {encoding}. Expected UTF-8. Convert the text: iconv -f {encoding} -t UTF-8"
         )
-    if ends_lines and b"\n" not in head and b"\r" in head.strip(b"\r"):
+    if has_lines and b"\n" not in head and b"\r" in head.strip(b"\r"):
         raise UserError(
             f"{name}: its lines end in CR alone, as on old Macintoshes. Expected LF or CR LF. Convert the text: "
             "tr '\\r' '\\n'"

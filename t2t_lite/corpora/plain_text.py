@@ -25,7 +25,7 @@ _PART = 2**16  # bytes of a long line that are read at once
 LONGEST_LINE = 2**24  # bytes; a line is held in memory, and a small archive can contain a huge one
 
 
-def read_lines(path, on_bad_line=None, errors="strict"):
+def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
     """Yields the lines of a text file, without line ends.
 
     Args:
@@ -33,6 +33,7 @@ def read_lines(path, on_bad_line=None, errors="strict"):
         on_bad_line: None, or a function that gets a message about each line that is not UTF-8; such a line is yielded
             as None.
         errors: "strict", or "replace" to have U+FFFD in the place of bytes that are not UTF-8, without a message.
+        has_lines: bool, whether line ends divide the text; something else may, such as CR.
 
     Raises:
         UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the
@@ -40,7 +41,7 @@ def read_lines(path, on_bad_line=None, errors="strict"):
     """
     number = valid = bad = 0
     with naming_errors(path), open_binary(path) as file:
-        encodings.check_head(path, file.peek(encodings.HEAD))
+        encodings.check_head(path, file.peek(encodings.HEAD), has_lines)
         for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
                 raise too_long(path, number)
@@ -178,5 +179,6 @@ def naming_errors(path):
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
-        packing = os.path.splitext(str(path))[1][1:]
-        raise UserError(f"{path}: damaged or not {packing} ({error}). Copy it again.") from None
+        packing = os.path.splitext(str(path))[1].lower()
+        what = f" or not {packing[1:]}" if packing in files.PACKERS else ""  # the first bytes said that it is packed
+        raise UserError(f"{path}: damaged{what} ({error}). Copy it again.") from None

@@ -194,3 +194,15 @@ def test_bad_lines_of_running_text_are_left_out(tmp_path, data, expected):
     told = []
     assert "".join(plain_text.read_text(write(tmp_path / "a", data), told.append)) == expected
     assert len(told) == 1
+
+
+def test_damage_is_named_whatever_the_name(tmp_path):
+    packed = gzip.compress(b"line\n" * 9999, mtime=0)[:-30]
+    for name, what in (("a", r"a: damaged \("), ("a.GZ", r"a\.GZ: damaged or not gz \(")):
+        with pytest.raises(UserError, match=what):
+            list(plain_text.read_lines(write(tmp_path / name, packed)))
+
+
+def test_cr_may_divide_a_text(tmp_path):
+    assert list(plain_text.read_lines(write(tmp_path / "a", "a\rb\r"), has_lines=False)) == ["a\rb"]
+    assert list(plain_text.read_lines(write(tmp_path / "a", "one line\r"))) == ["one line"]

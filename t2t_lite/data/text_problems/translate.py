@@ -44,8 +44,8 @@ class TranslateProblem(Text2TextProblem):
 
         The URL is that of a `.tar`, `.tgz`, `.tar.gz`, `.tar.bz2`, `.tar.xz` or `.zip` archive, the name of one in
         `tmp_dir`, or the URL of a single file. Members are (inputs file, targets file), both `.sgm` or both plain text;
-        ("tsv", inputs column, targets column, file or pattern); or ("tmx", file). All may be compressed (gzip, bzip2,
-        xz).
+        ("tsv", inputs column, targets column, file or pattern); or ("tmx", file), of which the segments in the
+        languages of `language_pair` are read, in any order. All may be compressed (gzip, bzip2, xz).
         """
         raise NotImplementedError(f"{type(self).__name__}: write source_data_files, or generate_samples.")
 

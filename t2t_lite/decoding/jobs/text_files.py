@@ -39,7 +39,7 @@ def input_lines(path, delimiter="\n", on_bad_line=None):
     with translated(path), files.open_stream(path) as file:
         if not file.peek(1):
             return []
-    lines = [line or "" for line in plain_text.read_lines(path, on_bad_line)]
+    lines = [line or "" for line in plain_text.read_lines(path, on_bad_line, has_lines=delimiter == "\n")]
     if delimiter == "\n":
         return lines
     records = "".join(f"{line}\n" for line in lines).split(delimiter)
@@ -176,7 +176,7 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
             block = os.read(descriptor, 1 << 20)
         ended = not block
         if number == 0 and not rest:
-            encodings.check_head(name, block, ends_lines=delimiter == "\n")
+            encodings.check_head(name, block, has_lines=delimiter == "\n")
         *complete, rest = (rest + block).split(end)
         if len(rest) > plain_text.LONGEST_LINE:
             raise plain_text.too_long(name, number + len(complete) + 1)

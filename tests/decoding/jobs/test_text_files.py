@@ -1,3 +1,4 @@
+import gzip
 import os
 import threading
 
@@ -124,3 +125,28 @@ def test_a_stream_that_is_not_utf_8():
     with pytest.raises(UserError, match="standard input, line 3: byte 0xff"):
         next(lines)
     os.close(read)
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        ("größe\nHaus\n".encode("utf-16-le"), "pipe: the text is UTF-16LE"),
+        ("größe\n".encode("utf-16"), "pipe: the text is UTF-16"),
+        (gzip.compress(b"a\n"), "pipe: this is gzip data. .* gzip -dc"),
+        (b"a\rb\rc\r", "pipe: its lines end in CR alone"),
+        ("ü\n".encode() * 9 + b"\xff\n", "pipe, line 10: byte 0xff .* 9 of 10 are UTF-8, which a conversion would"),
+        (b"\xff\n" + "ü\n".encode() * 9, "pipe, line 1: byte 0xff .* 9 of 10 are UTF-8, which a conversion would"),
+        (b"\xff\n" * 3, "pipe, line 1: byte 0xff .* 0 of 3 are UTF-8. .*iconv -f ENCODING"),
+    ],
+)
+def test_pipes_are_checked_as_files_are(data, message):
+    for on_bad_line in (None, refuse):
+        reading, writing = os.pipe()
+        with os.fdopen(writing, "wb") as file:
+            file.write(data)
+        with os.fdopen(reading, "rb"), pytest.raises(UserError, match=message):
+            list(text_files.stream_lines(reading, "pipe", on_bad_line=on_bad_line))
+
+
+def refuse(message):
+    raise UserError(message)
