@@ -1,14 +1,16 @@
-"""The script of a letter, and the scripts in which a language is written.
+"""The script of a letter, the scripts in which a language is written, and which of them do without spaces.
 
 A script is named by the first word of its letters' Unicode names: LATIN, CYRILLIC, CJK (Han), DEVANAGARI …
 """
 
 import functools
+import re
 import unicodedata
 
 from t2t_lite.errors import UserError
 
-# ISO 639 language codes: those of two letters, and frequent ones of three. Any of several scripts is accepted.
+# ISO 639 language codes: those of two letters, and frequent ones of three, also in place of two (jpn, zho, chi). cn, jp
+# and jap are none, but files and models are named so. Any of several scripts is accepted.
 _LANGUAGES = {
     "LATIN": """
         aa af ak an ast ay bar bi bm br ca ceb ch co cs csb cy da de dsb ee en eo es et eu ff fi fil fj fo fr fur fy ga
@@ -26,26 +28,26 @@ _LANGUAGES = {
     "GEORGIAN": "ka xmf",
     "ETHIOPIC": "am ti",
     "BENGALI": "as bn bpy mni",
-    "TIBETAN": "bo dz",
+    "TIBETAN": "bo bod dz dzo tib",
     "THAANA": "dv",
     "GUJARATI": "gu",
     "YI": "ii",
-    "KHMER": "km",
+    "KHMER": "khm km",
     "KANNADA": "kn",
-    "LAO": "lo",
+    "LAO": "lao lo",
     "MALAYALAM": "ml",
-    "MYANMAR": "my mnw shn",
+    "MYANMAR": "bur mnw my mya shn",
     "ORIYA": "or",
     "OL": "sat",
     "SINHALA": "si",
     "TAMIL": "ta",
     "TELUGU": "te",
-    "THAI": "th",
+    "THAI": "th tha",
     "TIFINAGH": "zgh",
     "CHEROKEE": "chr",
-    "CJK BOPOMOFO": "gan hak lzh wuu yue zh",
-    "CJK HIRAGANA KATAKANA": "ja",
-    "HANGUL CJK": "ko",
+    "CJK BOPOMOFO": "cdo chi cjy cmn cn gan hak hsn lzh wuu yue zh zho",
+    "CJK HIRAGANA KATAKANA": "ja jap jp jpn",
+    "HANGUL CJK": "ko kor",
     "LATIN CYRILLIC": "az bs crh kk sr tk tt uz",
     "LATIN ARABIC": "ha ku ms",
     "LATIN CANADIAN": "cr iu oj",
@@ -64,6 +66,15 @@ _SUBTAGS = {
     "jpan": "CJK HIRAGANA KATAKANA", "kore": "HANGUL CJK", "hang": "HANGUL", "cans": "CANADIAN", "mong": "MONGOLIAN",
     "nkoo": "NKO", "syrc": "SYRIAC", "java": "JAVANESE",
 }  # fmt: skip
+# Scripts whose words have no space between them. Korean, in Hangul with some Han characters, has.
+_WITHOUT_SPACES = {"CJK", "BOPOMOFO", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
+# A character of these scripts, with their punctuation and digits.
+WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3000-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u9fff"
+    "\uaa60-\uaa7f\uf900-\ufaff\uff00-\uff9f\U00020000-\U0003ffff]"
+)
+_SAMPLE = 1000  # lines by which a text is judged
+_LONG = 40  # characters, of a line that has several words in any language
 _WIDTHS = {"FULLWIDTH", "HALFWIDTH"}
 # First words of letters' names that are not a script, or of letters that occur in any text: ª º µ Ω ℝ ⁿ ʼ.
 _ANYWHERE = {
@@ -81,16 +92,44 @@ def scripts_of(language):
     Raises:
         UserError: the language is not in the table.
     """
-    base, *subtags = language.replace("_", "-").lower().split("-")
-    for subtag in subtags:
-        if subtag in _SUBTAGS:
-            return set(_SUBTAGS[subtag].split())
-    if base not in _scripts_by_language():
+    scripts = _known_scripts(language)
+    if not scripts:
+        base = _subtags(language)[0]
         raise UserError(
             f"wrong_script: no scripts are known for the language {language!r}. Give a two-letter code, or the script "
             f"as well, by --languages, such as {base}-Latn or {base}-Cyrl; or leave wrong_script out of --filters."
         )
-    return set(_scripts_by_language()[base])
+    return scripts
+
+
+def scripts_without_spaces(language):
+    """Returns the set of scripts of a language whose words are not separated by spaces.
+
+    Args:
+        language: a code as `scripts_of` takes it, or None.
+
+    Returns:
+        The set; it is empty for languages with spaces, romanized ones ("ja-Latn") and unknown ones.
+    """
+    scripts = _known_scripts(language) if language else set()
+    return scripts if scripts <= _WITHOUT_SPACES else set()
+
+
+def lacks_spaces(lines):
+    """Returns whether lines, perhaps tokenized ones, hold next to no spaces, so that a line passes for one word.
+
+    In languages with spaces every 4th to 12th character is one. Lines of a few letters, such as the words of a list,
+    are only judged if they are in a script without spaces.
+
+    Args:
+        lines: list of str, of which the first thousand are looked at.
+    """
+    lines = lines[:_SAMPLE]
+    words = [line.split() for line in lines]
+    characters, spaces = sum(map(len, map("".join, words))), sum(max(0, len(line) - 1) for line in words)
+    if 2 * sum(len(WITHOUT_SPACES.findall(line)) for line in lines) > characters:
+        return 8 * spaces < characters
+    return characters > _LONG * sum(map(bool, words)) and 25 * spaces < characters
 
 
 def script_of(character):
@@ -104,6 +143,16 @@ def script_of(character):
     return "CJK" if words[0] == "IDEOGRAPHIC" else words[0].partition("-")[0]
 
 
+def _known_scripts(language):
+    base, *subtags = _subtags(language)
+    named = [_SUBTAGS[subtag] for subtag in subtags if subtag in _SUBTAGS]
+    return set((named[0] if named else _scripts_by_language().get(base, "")).split())
+
+
+def _subtags(language):
+    return language.replace("_", "-").lower().split("-")
+
+
 @functools.cache
 def _scripts_by_language():
-    return {code: scripts.split() for scripts, codes in _LANGUAGES.items() for code in codes.split()}
+    return {code: scripts for scripts, codes in _LANGUAGES.items() for code in codes.split()}

@@ -2,6 +2,7 @@
 
 import re
 
+from t2t_lite.corpora.scripts import WITHOUT_SPACES, scripts_without_spaces
 from t2t_lite.errors import nearest
 
 # End punctuation, then quotes or brackets, then spaces; in scripts without spaces the full stop is enough.
@@ -9,8 +10,6 @@ _SENTENCE = re.compile(r"""[.?!…]+["'”’»)\]]*\s+|[。？！]+["'”’」
 _CLAUSE = re.compile(r"[;:,]\s+|[；：，、]\s*")
 _BLANKS = re.compile(r"\s+")
 _INITIAL = re.compile(r"(?:^|[\s.(])\w\.\s+$")  # as in "J. Smith" or "z. B. hier"
-_WITHOUT_BLANKS = {"bo", "ja", "km", "lo", "my", "th", "zh"}
-_SCRIPT_WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uff00-\uff60]")
 
 
 def check_texts(texts, name="texts", may_be_none=False):
@@ -94,15 +93,13 @@ def join_texts(texts, language=None):
     """
     joined = ""
     for text in filter(None, texts):
-        blank = " " if joined and not _is_without_blanks(joined[-1] + text[0], language) else ""
+        blank = " " if joined and not _is_without_spaces(joined[-1] + text[0], language) else ""
         joined += blank + text
     return joined
 
 
-def _is_without_blanks(joint, language):
-    if language and re.split("[-_]", language)[0].lower() in _WITHOUT_BLANKS:
-        return True
-    return len(_SCRIPT_WITHOUT_BLANKS.findall(joint)) == 2
+def _is_without_spaces(joint, language):
+    return bool(scripts_without_spaces(language)) or len(WITHOUT_SPACES.findall(joint)) == 2
 
 
 def _sentences(text):

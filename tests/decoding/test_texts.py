@@ -67,5 +67,6 @@ def test_nothing_is_lost_and_every_part_fits(text):
 def test_parts_are_joined_as_the_language_is_written():
     assert join_texts(["Eins.", "", "Zwei."], "de") == "Eins. Zwei."
     assert join_texts(["一。", "二。"], "zh") == join_texts(["一。", "二。"]) == "一。二。"
-    assert join_texts(["ABC", "def"], "zh_cn") == "ABCdef"
+    assert join_texts(["ABC", "def"], "zh_cn") == join_texts(["ABC", "def"], "yue-Hant-HK") == "ABCdef"
+    assert join_texts(["ABC", "def"], "ja-Latn") == "ABC def"
     assert join_texts(["一 (OK)", "two"]) == "一 (OK) two"

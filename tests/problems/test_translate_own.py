@@ -1,5 +1,6 @@
 import gzip
 import json
+import pathlib
 
 import pytest
 
@@ -143,6 +144,16 @@ def test_mistakes_in_the_flags(files, change, message):
     with pytest.raises(UserError) as caught:
         registry.problem("translate_own").configure(**{**files, **change})
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ["zh", "zh-CN", "zh_Hans", "zh-Hant-TW", "zho_Hant"])
+def test_languages_are_codes_with_subtags(tmp_path, ending):
+    files = [str(tmp_path / "a.en"), str(tmp_path / f"a.{ending}")]
+    for path in files:
+        pathlib.Path(path).write_text("a\n")
+    problem = registry.problem("translate_own")
+    problem.configure(train_files=files)
+    assert problem.languages == ("en", ending)
 
 
 def test_languages_that_cannot_be_guessed(tmp_path, files):
