@@ -60,6 +60,8 @@ def check(flags):
         raise UserError("--prefix_file: not with --tune, which compares free outputs. Leave one of them out.")
     if not (flags.tune or flags.score_file) and flags.decode_from_file in ("", "-"):
         _check_unread(flags, of_records)
+    if flags.tokenization and not (of_records or flags.decode_reference or flags.tune or flags.mbr == "bleu"):
+        raise UserError("--tokenization: of BLEU, which needs --decode_reference, --tune or --mbr=bleu. Leave it out.")
     if flags.worker_id >= flags.decode_shards:
         raise UserError(f"--worker_id={flags.worker_id}: expected less than --decode_shards={flags.decode_shards}.")
 

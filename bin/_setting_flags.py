@@ -2,6 +2,7 @@
 
 import typing
 
+from t2t_lite.bin._score_flags import define_tokenization
 from t2t_lite.decoding.jobs.decode_hparams import EVALUATION_SETTINGS
 from t2t_lite.ranges import MINUTES, Range, settings_of
 
@@ -37,4 +38,5 @@ def define_evaluation_flags(flags):
         f"name=value,… of {', '.join(EVALUATION_SETTINGS)} for the evaluations' translations; default: the "
         "hyperparameters eval_beam_size, eval_alpha.",
     )
+    define_tokenization(flags)
     flags.no_effect("eval_run_autoregressive", "sentences are really translated at every evaluation", is_bool=True)

@@ -14,6 +14,7 @@ import logging
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.bin._score_flags import check_score_flags, define_score_flags, ter_options
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import COUNT, MINUTES, Range
 
@@ -25,7 +26,7 @@ _OF_A_FOLDER = ("event_dir", "tag_suffix", "min_steps", "wait_minutes", "report_
 def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("translation", None, "File of translations; - is standard input.")
-    define_score_flags(flags)
+    define_score_flags(flags, "that of the language that the reference's name ends in, as in test.zh; else 13a")
     flags.DEFINE_enum("bleu_variant", "both", ["cased", "uncased", "both"], "Which of tensor2tensor's lines to print.")
     flags.DEFINE_path("baseline", None, "Another translation of the same text: is the difference more than chance?")
     flags.DEFINE_bool("by_length", False, "Score short and long sentences apart, too.")
@@ -50,15 +51,6 @@ def define_flags(flags):
     )
 
 
-def define_score_flags(flags):
-    """Declares the flags of scores, which t2t-translate-all has as well."""
-    flags.DEFINE_paths("reference", None, "File of references, line by line; a,b,…: several translations of each line.")
-    flags.DEFINE_list("metrics", "bleu,chrf", "sacreBLEU's scores: bleu, chrf, chrf++, ter (slow on long lines).")
-    flags.DEFINE_string(
-        "tokenization", "13a", "BLEU's tokenization: 13a, intl, zh, char, none, ja-mecab, flores200, … of sacreBLEU."
-    )
-
-
 def check(flags):
     """Raises `UserError` for flags that are missing or contradict each other."""
     if flags.translation and flags.translations_dir:
@@ -78,14 +70,16 @@ def check(flags):
 def run(flags):
     """Prints the scores."""
     from t2t_lite.evaluation import score_files, scores
+    from t2t_lite.evaluation.tokenizations import tokenization_of_file
 
-    scores.check_metrics(flags.metrics, "--metrics")
-    scores.check_tokenization(flags.tokenization, "--tokenization")
+    check_score_flags(flags)
     scores.check_metrics([flags.worst_by], "--worst_by")
     if flags.source and not flags.worst:
         _LOGGER.warning("--source has no effect without --worst: the scores do not look at the source.")
     references = score_files.read_references(flags.reference)
-    how = {"metrics": flags.metrics, "tokenize": flags.tokenization, "variant": flags.bleu_variant}
+    tokenize = flags.tokenization or tokenization_of_file(flags.reference[0], references[0])
+    how = {"metrics": flags.metrics, "tokenize": tokenize, "ter": ter_options(flags), "variant": flags.bleu_variant}
+    score_files.note_tensor2tensors_words(references[0])
     (_score_folder if flags.translations_dir else _score_file)(flags, references, how)
 
 
@@ -109,7 +103,6 @@ def _score_file(flags, references, how):
         for name, path in read.items()
         if path
     }
-    score_files.warn_of_text(texts["translation"], flags.metrics, flags.translation)
     of_parts = {"by_length": flags.by_length, "worst": flags.worst, "worst_by": flags.worst_by}
     made = report.make_report(paths, references, **texts, **how, **of_parts)
     print(json.dumps(made, ensure_ascii=False, indent=1) if flags.json else "\n".join(report.as_text(made)))

@@ -19,6 +19,7 @@ import logging
 import sys
 
 from t2t_lite.bin import _app, _decoder_inputs, _trained
+from t2t_lite.bin._score_flags import check_tokenization, define_tokenization
 from t2t_lite.decoding.jobs.decode_hparams import HELP, DecodeHParams
 from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS
 
@@ -34,6 +35,7 @@ def define_flags(flags):
     flags.DEFINE_path("decode_from_file", "", "File to translate, one sentence per line; - is standard input.")
     flags.DEFINE_path("decode_to_file", "", "Where to write; - is standard output. Default: <input>.<model>….decodes.")
     flags.DEFINE_path("decode_reference", "", "A reference translation: BLEU is shown at the end.")
+    define_tokenization(flags)
     flags.DEFINE_string("decode_hparams", "", HELP)
     flags.DEFINE_enum("compute_dtype", None, COMPUTE_DTYPES, "bfloat16: faster on CPUs with AVX512-BF16 or AMX, 8 "
                       "significant bits; elsewhere float32 is used. Default: as the model was trained.")  # fmt: skip
@@ -95,6 +97,7 @@ def _job(flags):
     from t2t_lite.decoding.jobs.decoding_job import DecodingJob, check_task
     from t2t_lite.training.distribution import choose_devices
 
+    check_tokenization(flags)
     found = _trained.find(flags, task=None)
     check_task(found[0], flags.flag_values_dict())
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults, mbr=bool(flags.mbr))
@@ -106,7 +109,8 @@ def _job(flags):
     devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)
     if flags["worker_gpu"].present or flags["logical_cpus"].present:
         _LOGGER.info(description)
-    names = ["data_dir", "long_input", "on_error", "n_best_format", "mbr", "alignments_file", "keep_timestamp"]
+    names = ["data_dir", "long_input", "on_error", "n_best_format", "mbr", "tokenization", "alignments_file",
+             "keep_timestamp"]  # fmt: skip
     return DecodingJob(
         found,
         settings,

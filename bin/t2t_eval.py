@@ -13,6 +13,7 @@ import math
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.bin._score_flags import hparams_changes
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings
 from t2t_lite.ranges import GPUS
 from t2t_lite.training.settings import EvaluationSettings
@@ -69,12 +70,13 @@ def evaluate(flags, *, once=False, on_train_data=False):
     else:
         gpus_as_needed()  # a trainer may need the rest of their memory
     split = DatasetSplit.TRAIN if on_train_data else DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
+    changes = hparams_changes(flags)
     evaluation = CheckpointEvaluation(
         flags.output_dir,
         flags.data_dir,
         split,
         flags.eval_steps,
-        lambda trained: parse_changes(trained, flags.hparams),
+        lambda trained: parse_changes(trained, changes),
         evaluation_search(flags.decode_hparams),
         flags.eval_stride,
     )

@@ -13,7 +13,7 @@ import os
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.bin.t2t_bleu import define_score_flags
+from t2t_lite.bin._score_flags import check_score_flags, define_score_flags, ter_options
 from t2t_lite.decoding.jobs import decoder_command
 from t2t_lite.errors import UserError, counted
 from t2t_lite.ranges import ALPHA, BEAM_SIZE, COUNT, MINUTES
@@ -83,7 +83,8 @@ def run(flags):
     for checkpoint in step_files.follow(flags.model_dir, step_files.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
         path = translations.translate(checkpoint)
         if path and references:
-            found = scored[checkpoint.step] = _score(flags, path, references)
+            tokenize = flags.tokenization or translations.tokenization
+            found = scored[checkpoint.step] = _score(flags, path, references, tokenize)
             if "bleu" in found:
                 translations.note(checkpoint, found["bleu"])
         elif path:
@@ -101,13 +102,12 @@ def run(flags):
 
 def _read(flags):
     """Returns the lines of the source, and those of the references or None."""
-    from t2t_lite.evaluation import score_files, scores
+    from t2t_lite.evaluation import score_files
 
     source = score_files.read_lines(flags.source)
     if not flags.reference:
         return source, None
-    scores.check_metrics(flags.metrics, "--metrics")
-    scores.check_tokenization(flags.tokenization, "--tokenization")
+    check_score_flags(flags)
     references = score_files.read_references(flags.reference)
     if len(references[0]) != len(source):
         raise UserError(
@@ -117,29 +117,26 @@ def _read(flags):
     return source, references
 
 
-def _score(flags, path, references):
+def _score(flags, path, references, tokenize):
     from t2t_lite.evaluation import score_files, scores
 
     translation = score_files.read_translation(path, flags.reference[0], len(references[0]))
-    score_files.warn_of_text(translation, flags.metrics, path)
-    found = scores.corpus_scores(translation, references, flags.metrics, flags.tokenization)
+    found = scores.corpus_scores(translation, references, flags.metrics, tokenize, ter_options(flags), path)
     shown = zip(scores.titles(found), found.values(), strict=True)
     _LOGGER.info(f"{path}: {', '.join(f'{title} = {score.score:.2f}' for title, score in shown)}")
     return found
 
 
 def _show(flags, scored, plot):
-    """Prints and draws the table, and names the best checkpoint by the first metric; ties go to the earliest."""
+    """Prints and draws the table, and names the best checkpoint, see `scores.best_of`."""
     from t2t_lite.console import table
     from t2t_lite.evaluation import scores
     from t2t_lite.visualization.step_scores import draw_step_scores
 
-    first, best = flags.metrics[0], min(scored)
-    for step in sorted(scored):
-        if scores.better(first, scored[step][first].score, scored[best][first].score):
-            best = step
+    scored = dict(sorted(scored.items()))
+    first, best = flags.metrics[0], scores.best_of(scored)
     names = scores.titles(flags.metrics)
-    rows = [[str(step), *(f"{score.score:.2f}" for score in found.values())] for step, found in sorted(scored.items())]
+    rows = [[str(step), *(f"{score.score:.2f}" for score in found.values())] for step, found in scored.items()]
     print("\n".join([*scores.signature_lines(scored[best]), *table([["step", *names], *rows])]))
     checkpoint = os.path.join(flags.model_dir, f"model.ckpt-{best}")
     print(f"best: step {best}, {names[0]} = {scored[best][first].score:.2f}: {checkpoint}")

@@ -231,13 +231,17 @@ class HParams:
 
     # Evaluation during training.
     eval_metrics: str = setting(
-        "", meaning="Metrics beside those of the problem, with / between them, such as f1_macro/mcc."
+        "", meaning="Metrics beside those of the problem, with / between them, such as f1_macro/mcc or ter."
     )
     eval_decode_examples: int = setting(
         200, limits=COUNT, meaning="Dev sentences that each evaluation translates; 0: none."
     )
     eval_beam_size: int = setting(SearchOptions.beam_size, limits=BEAM_SIZE, meaning="Their beam size.")
     eval_alpha: float = setting(SearchOptions.alpha, limits=ALPHA, meaning="Their length penalty.")
+    eval_tokenization: str = setting(
+        "",
+        meaning="BLEU's tokenization, such as zh or char; empty: that of the target language, 13a where it has spaces.",
+    )
 
     def __post_init__(self):
         object.__setattr__(self, "_own", {})

@@ -164,9 +164,9 @@ class Metric:
     lower_is_better: bool
     result: Callable
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments, **facts):
         """Calls the function."""
-        return self.__wrapped__(*arguments)
+        return self.__wrapped__(*arguments, **facts)
 
 
 def _mean(sums):
@@ -223,8 +223,9 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
     a sentence's words (list of str) or a part of a text (str), as the problem's task says.
 
     A metric of "texts" or "ids" is a function of two equally long lists, outputs and references: texts as users see
-    them, or lists of ids without EOS. It counts if `Problem.eval_decode_metric` names it. It returns, like one of
-    answers, a float, or a float and a dict of further fields for the log.
+    them, or lists of ids without EOS. It counts if `Problem.eval_decode_metric` names it, or the hyperparameter
+    eval_metrics. Arguments called `tokenize` and `language` get the tokenization for BLEU (str) and the target language
+    (str or None). It returns, like one of answers, a float, or a float and a dict of further fields for the log.
 
     Args:
         name_or_function: the name; by default that of the function.

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from t2t_lite.bin._score_flags import hparams_changes
 from t2t_lite.bin.trainer.training_flags import also_asked, recall, trainer_settings
 
 
@@ -96,7 +97,7 @@ def hparams_of_flags(flags, before, model, random_seed):
     return run_hparams(
         before,
         flags.hparams_set,
-        flags.hparams,
+        hparams_changes(flags),
         model=model,
         random_seed=random_seed,
         mixed_precision=flags.gpu_automatic_mixed_precision,

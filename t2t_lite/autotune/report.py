@@ -10,7 +10,7 @@ REPORT = "tuning.json"
 
 
 def ranked(trials, objective):
-    """Returns the complete trials, the best one first; on a tie the earlier one.
+    """Returns the complete trials, the best one first; on a tie the one with the lower loss, then the earlier.
 
     Args:
         trials: list of Trial.
@@ -23,7 +23,8 @@ def ranked(trials, objective):
     if not complete:
         reasons = [trial.reason for trial in trials if trial.reason]
         raise Failure(f"no trial is complete{f'; the last one: {reasons[-1]}' if reasons else ''}")
-    return sorted(complete, key=lambda trial: (-trial.value if objective.maximize else trial.value, trial.number))
+    sign = -1 if objective.maximize else 1
+    return sorted(complete, key=lambda trial: (sign * trial.value, trial.loss, trial.number))
 
 
 def trials_table(trials, objective):

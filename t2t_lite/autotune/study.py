@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import logging
+import math
 import os
 
 import numpy as np
@@ -12,6 +13,7 @@ from t2t_lite.autotune.objective import Objective
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.lock import held_lock, waiting_lock
 from t2t_lite.ranged_hparams import RangedHParams
+from t2t_lite.training.best_checkpoint import best_evaluation
 
 _LOGGER = logging.getLogger("t2t_lite")
 STUDY = "study.journal"
@@ -31,6 +33,7 @@ class Trial:
         best_step: int, the step of that evaluation, or None.
         steps: int, the step of its last evaluation, or None.
         reason: str, why it was pruned or failed; "" otherwise.
+        loss: float, the loss in its best evaluation, which breaks ties; infinity if there is none.
     """
 
     number: int
@@ -40,6 +43,7 @@ class Trial:
     best_step: int | None = None
     steps: int | None = None
     reason: str = ""
+    loss: float = math.inf
 
     @property
     def name(self):
@@ -139,14 +143,12 @@ class Study:
             evaluations: as for `reason_to_prune`.
             pruned: str, why it was pruned; "": it was not.
         """
-        points = [
-            (metrics[self.objective.metric], step) for step, metrics in evaluations if self.objective.metric in metrics
-        ]
-        if not points:
+        best = best_evaluation(evaluations, self.objective.metric)
+        if best is None:
             return self.fail(trial, f"no evaluation has a finite {self.objective.metric}")
-        value = self.objective.best(value for value, _ in points)
-        best_step = min(step for of_step, step in points if of_step == value)
-        self._note(trial, value=value, best_step=best_step, steps=evaluations[-1][0], reason=pruned)
+        (best_step, metrics), steps = best, evaluations[-1][0]
+        value, loss = metrics[self.objective.metric], {"loss": metrics["loss"]} if "loss" in metrics else {}
+        self._note(trial, value=value, best_step=best_step, **loss, steps=steps, reason=pruned)
         if pruned:
             self._study.tell(trial.number, state=self._optuna.trial.TrialState.PRUNED)
         else:

@@ -11,16 +11,18 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.helpers import extract_all_char_ngrams, extract_word_ngrams
 
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.tokenizations import DEFAULT
 
 UTILITIES = ("chrf", "bleu")
 
 
-def expected_utilities(texts, utility="chrf"):
+def expected_utilities(texts, utility="chrf", tokenize=DEFAULT):
     """Ranks samples by expected utility.
 
     Args:
         texts: list of str, the samples; a sample that occurs n times counts n times as a pseudo-reference.
-        utility: "chrf" or "bleu", sacrebleu's `sentence_chrf` or `sentence_bleu` with their default settings.
+        utility: "chrf" or "bleu", sacrebleu's `sentence_chrf` or `sentence_bleu`.
+        tokenize: the tokenization for BLEU.
 
     Returns:
         list of (index of its first occurrence in `texts`, expected utility from 0 to 100), one per distinct text, best
@@ -32,7 +34,7 @@ def expected_utilities(texts, utility="chrf"):
     check_utility(utility)
     counts = collections.Counter(texts)
     weights = np.array(list(counts.values())) / len(texts)
-    expected = _utilities(list(counts), utility) @ weights
+    expected = _utilities(list(counts), utility, tokenize) @ weights
     places = {}
     for place, text in enumerate(texts):
         places.setdefault(text, place)
@@ -46,7 +48,7 @@ def check_utility(utility):
         raise UserError(f"utility={utility}: expected {' or '.join(UTILITIES)}.")
 
 
-def _utilities(texts, utility):
+def _utilities(texts, utility, tokenize):
     """Returns float64 [hypothesis, reference], the sentence scores of all pairs.
 
     The metric extracts n-grams and computes scores. Only matches are counted here, for all pairs at once (measured on
@@ -56,7 +58,7 @@ def _utilities(texts, utility):
         metric = CHRF()
         grams = [extract_all_char_ngrams(metric._preprocess_segment(text), metric.char_order) for text in texts]
     else:
-        metric = BLEU(effective_order=True)
+        metric = BLEU(effective_order=True, tokenize=tokenize)
         words = [metric._preprocess_segment(text).split() for text in texts]
         grams = [[extract_word_ngrams(w, order) for order in range(1, metric.max_ngram_order + 1)] for w in words]
     totals, matches = zip(*map(_count, zip(*grams, strict=True)), strict=True)

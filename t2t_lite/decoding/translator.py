@@ -13,6 +13,7 @@ from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.text_model import Hypotheses, Hypothesis, TextModel
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, located
+from t2t_lite.evaluation.tokenizations import check_tokenization, tokenization_of_problem
 
 MAX_INPUT_LENGTH = 1024
 
@@ -115,7 +116,13 @@ class Translator(TextModel):
         return translations
 
     def translate_by_risk(
-        self, texts: Sequence[str], *, utility: str = "chrf", num_samples: int = 32, **arguments
+        self,
+        texts: Sequence[str],
+        *,
+        utility: str = "chrf",
+        num_samples: int = 32,
+        tokenize: str | None = None,
+        **arguments,
     ) -> list[Translation]:
         """Samples translations and ranks them by minimum Bayes risk: the most similar to all others first.
 
@@ -125,6 +132,7 @@ class Translator(TextModel):
             texts: list of str.
             utility: "chrf" or "bleu", the measure of similarity.
             num_samples: int.
+            tokenize: the tokenization for BLEU; None: as in evaluations, by default that of the target language.
             **arguments: of `translate`: temperature, top_k, top_p, seed and so on.
 
         Returns:
@@ -135,10 +143,12 @@ class Translator(TextModel):
             UserError: an option out of range.
         """
         minimum_bayes_risk.check_utility(utility)
+        tokenize = tokenize or tokenization_of_problem(self.problem, self.hparams)
+        check_tokenization(tokenize)
         drawn = self.translate(texts, **{**arguments, "sampling": True, "n_best": num_samples})
         translations = []
         for translation in drawn:
-            ranks = minimum_bayes_risk.expected_utilities([h.text for h in translation.hypotheses], utility)
+            ranks = minimum_bayes_risk.expected_utilities([h.text for h in translation.hypotheses], utility, tokenize)
             best = tuple(dataclasses.replace(translation.hypotheses[at], score=value) for at, value in ranks)
             translations.append(
                 dataclasses.replace(translation, hypotheses=best) if translation.source_tokens else translation

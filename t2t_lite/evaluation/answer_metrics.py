@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from t2t_lite.corpora.scripts import lacks_spaces
 from t2t_lite.errors import UserError, shown
 from t2t_lite.evaluation.entities import are_of_entities, entity_counts
-from t2t_lite.evaluation.squad import is_match, word_f1
+from t2t_lite.evaluation.squad import characters_as_words, is_match, word_f1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,6 +120,15 @@ def _of_golds(compare):
     return rows
 
 
+def _squad_f1(predicted, expected):
+    """Returns the F1 of each answer: of its words, or of its characters where the gold answers have no spaces."""
+    golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
+    if lacks_spaces([gold for of_one in golds for gold in of_one]):
+        predicted = [*map(characters_as_words, predicted)]
+        golds = [[*map(characters_as_words, of_one)] for of_one in golds]
+    return _of_golds(word_f1)(predicted, golds)
+
+
 # By task. The order is the one in which t2t-score prints them.
 METRICS = {
     "classification": {
@@ -145,7 +155,7 @@ METRICS = {
     },
     "spans": {
         "exact_match": AnswerMetric(_of_golds(is_match), np.mean),
-        "squad_f1": AnswerMetric(_of_golds(word_f1), np.mean),
+        "squad_f1": AnswerMetric(_squad_f1, np.mean),
     },
 }
 

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 
 from t2t_lite.evaluation import scores
+from t2t_lite.evaluation.tokenizations import DEFAULT
 
 LENGTH_LIMITS = (10, 20, 30, 40, 50, 60)  # compare-mt's
 
@@ -41,11 +42,13 @@ class Sentence:
     score: float
 
 
-def scores_by_length(hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize="13a", limits=LENGTH_LIMITS):
+def scores_by_length(
+    hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize=DEFAULT, limits=LENGTH_LIMITS, ter=None
+):
     """Scores sentences in groups of similar length.
 
     Args:
-        hypotheses, references, metrics, tokenize: as for `corpus_scores`. The length is the number of words of the
+        hypotheses, references, metrics, tokenize, ter: as for `corpus_scores`. The length is the number of words of the
             first reference after `tokenize`.
         limits: increasing ints; a bucket ends before each.
 
@@ -66,16 +69,16 @@ def scores_by_length(hypotheses, references, metrics=scores.DEFAULT_METRICS, tok
         of_bucket = [hypotheses[at] for at in chosen], [[lines[at] for at in chosen] for lines in references]
         words = sum(len(count(line).split()) for line in of_bucket[0])
         ratio = words / max(1, sum(lengths[at] for at in chosen))
-        found = scores.corpus_scores(*of_bucket, metrics, tokenize)
+        found = scores.corpus_scores(*of_bucket, metrics, tokenize, ter, where=None)
         buckets.append(Bucket(shortest, end and end - 1, len(chosen), ratio, found))
     return buckets
 
 
-def worst_sentences(hypotheses, references, count, metric="chrf", tokenize="13a"):
+def worst_sentences(hypotheses, references, count, metric="chrf", tokenize=DEFAULT, ter=None):
     """Returns the `count` sentences with the worst scores, the worst first; ties are in the order of the text.
 
     Args:
-        hypotheses, references, tokenize: as for `corpus_scores`.
+        hypotheses, references, tokenize, ter: as for `corpus_scores`.
         count: int.
         metric: a name in `METRICS`. Sentence BLEU leaves out n-gram orders that the sentence is too short for.
 
@@ -87,7 +90,7 @@ def worst_sentences(hypotheses, references, count, metric="chrf", tokenize="13a"
     """
     hypotheses, references = scores.check_texts(hypotheses, references)
     scores.check_metrics([metric])
-    scorer = scores.make_metric(metric, tokenize, of_sentences=True)
+    scorer = scores.make_metric(metric, tokenize, of_sentences=True, ter=ter)
     found = [
         Sentence(line, scorer.sentence_score(hypothesis, list(of_line)).score)
         for line, (hypothesis, *of_line) in enumerate(zip(hypotheses, *references, strict=True), 1)

@@ -6,10 +6,14 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError, located
 from t2t_lite.evaluation import answer_metrics
 from t2t_lite.evaluation.answers import check_answers
-from t2t_lite.evaluation.scores import corpus_bleu
+from t2t_lite.evaluation.scores import METRICS as OF_TEXTS
+from t2t_lite.evaluation.scores import corpus_scores
+from t2t_lite.evaluation.tokenizations import DEFAULT, ter_options_of, tokenization_of_problem
 from t2t_lite.parsing.evalb import score_trees
 from t2t_lite.parsing.trees import parse_tree
 from t2t_lite.tasks import task_of
+
+_OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # kinds of metrics: teacher-forced, and others
 
 
 def token_accuracy(logits, labels):
@@ -27,11 +31,21 @@ for _task in answer_metrics.METRICS.values():
         registry.register_metric(_name, of="answers")(_task[_name])
 
 
-@registry.register_metric(of="texts")
-def bleu(outputs, references):
-    """Returns sacreBLEU, cased, 13a, and its signature."""
-    found = corpus_bleu(outputs, references)
-    return found.score, {"bleu_signature": found.signature}
+_BESIDE = {"bleu": ("chrf",)}  # computed as well: chrF costs little, and no tokenization decides about it
+
+
+def _of_texts(name):
+    """Returns the metric of texts that sacreBLEU computes, see `scores.METRICS`."""
+
+    def metric(outputs, references, tokenize=DEFAULT, language=None):
+        found = corpus_scores(outputs, references, [name], tokenize, ter_options_of(language), where=None)[name]
+        return found.score, {f"{name}_signature": found.signature}
+
+    return metric
+
+
+for _name in OF_TEXTS:
+    registry.register_metric(_name, of="texts", lower_is_better=_name == "ter")(_of_texts(_name))
 
 
 @registry.register_metric(of="texts")
@@ -79,8 +93,36 @@ def metrics_of(line):
 
 
 def own_metrics(problem, hparams):
-    """Returns the names of a problem's metrics, and of those that the hyperparameter `eval_metrics` adds."""
-    return list(dict.fromkeys([*problem.eval_metrics(), *filter(None, hparams.eval_metrics.split("/"))]))
+    """Returns the names of a problem's teacher-forced metrics, and of those that the hyperparameter eval_metrics adds.
+
+    Raises:
+        UserError: a name that eval_metrics adds is not registered.
+    """
+    return list(dict.fromkeys([*problem.eval_metrics(), *_added(hparams, _OF_BATCHES)]))
+
+
+def output_metrics(problem, hparams):
+    """Returns the names of the metrics of real outputs; the one that the problem names, `eval_decode_metric`, is last.
+
+    Beside them are those that the hyperparameter eval_metrics adds, and chrF beside BLEU.
+
+    Raises:
+        UserError: a name is not registered, or the problem makes no outputs.
+    """
+    added, main = _added(hparams, _OF_OUTPUTS), problem.eval_decode_metric
+    if added and not main:
+        raise UserError(
+            f"eval_metrics has {added[0]}, a metric of {registry.metric(added[0]).of}: evaluations of {problem.name} "
+            "make no outputs. Leave it out."
+        )
+    names = dict.fromkeys([*added, *_BESIDE.get(main, ())])
+    return [*(name for name in names if name != main), *filter(None, [main])]
+
+
+def _added(hparams, kinds):
+    names = filter(None, hparams.eval_metrics.split("/"))
+    with located("eval_metrics"):
+        return [name for name in names if registry.metric(name).of in kinds]
 
 
 def metric_names(problem, hparams):
@@ -90,15 +132,17 @@ def metric_names(problem, hparams):
 
     Args:
         problem: Problem.
-        hparams: HParams: eval_metrics is used; without eval_decode_examples no outputs are made.
+        hparams: HParams: eval_metrics and eval_tokenization are used; without eval_decode_examples no outputs are made.
 
     Raises:
-        UserError: a metric is not registered, is not of that kind or of another task, or its package is not installed.
+        UserError: a metric is not registered, is not of that kind or of another task, or its package is not installed;
+            likewise the tokenization.
     """
-    of_outputs = [problem.eval_decode_metric] if problem.eval_decode_metric else []
+    of_outputs = output_metrics(problem, hparams)
+    tokenization_of_problem(problem, hparams)
     for names, where, kinds in (
-        (own_metrics(problem, hparams), "eval_metrics", ("logits", "answers")),
-        (of_outputs, "eval_decode_metric", ("texts", "ids")),
+        (own_metrics(problem, hparams), "eval_metrics", _OF_BATCHES),
+        (of_outputs, "eval_decode_metric", _OF_OUTPUTS),
     ):
         for name in names:
             with located(f"{problem.name}: {where}"):

@@ -4,6 +4,7 @@ from t2t_lite.console import table
 from t2t_lite.corpora import plain_text
 from t2t_lite.evaluation import breakdown, scores, significance
 from t2t_lite.evaluation.score_files import tensor2tensor_scores
+from t2t_lite.evaluation.tokenizations import DEFAULT
 
 
 def make_report(
@@ -14,7 +15,8 @@ def make_report(
     source=None,
     *,
     metrics=scores.DEFAULT_METRICS,
-    tokenize="13a",
+    tokenize=DEFAULT,
+    ter=None,
     variant="both",
     by_length=False,
     worst=0,
@@ -26,20 +28,21 @@ def make_report(
         paths: dict of the names of the texts in the report: "translation", "reference" (a list), "baseline".
         references: list of lists of str, one per reference translation.
         translation, baseline, source: lists of str; the last two may be None.
-        metrics, tokenize: as for `corpus_scores`.
+        metrics, tokenize, ter: as for `corpus_scores`.
         variant: which of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
         by_length: bool, whether to score sentences by length.
         worst: int, number of worst sentences to show.
         worst_by: metric that ranks them.
     """
-    options = {"metrics": metrics, "tokenize": tokenize}
+    options = {"metrics": metrics, "tokenize": tokenize, "ter": ter}
     report = {
         "translation": paths["translation"],
         "reference": paths["reference"],
         "tensor2tensor": tensor2tensor_scores(translation, references, variant),
-        "scores": scores.by_title(scores.corpus_scores(translation, references, **options)),
+        "scores": scores.by_title(scores.corpus_scores(translation, references, **options, where=paths["translation"])),
     }
     if baseline is not None:
+        scores.warn_of_texts(baseline, references, {}, paths["baseline"])
         compared = significance.compare(baseline, translation, references, **options)
         report["comparison"] = {"baseline": paths["baseline"], "metrics": _comparison(compared)}
     if by_length:
@@ -57,7 +60,7 @@ def make_report(
                     **{name: lines[sentence.line - 1] for name, lines in texts.items() if lines is not None},
                     "references": [lines[sentence.line - 1] for lines in references],
                 }
-                for sentence in breakdown.worst_sentences(translation, references, worst, worst_by, tokenize)
+                for sentence in breakdown.worst_sentences(translation, references, worst, worst_by, tokenize, ter)
             ],
         }
     return report

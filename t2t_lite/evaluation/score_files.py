@@ -4,14 +4,13 @@ import logging
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.archives import unpacked_if_packed
+from t2t_lite.corpora.scripts import lacks_spaces
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.scores import check_texts
 from t2t_lite.evaluation.tensor2tensor_bleu import tensor2tensor_bleu
 from t2t_lite.files.pipes import is_device, open_device
 
 _LOGGER = logging.getLogger("t2t_lite")
-_TOKENIZED_LINES = 100  # sacreBLEU's limit for its warning
-_LONG_FOR_TER = 300  # words: seconds for one line
 
 
 class _Pipe:
@@ -62,12 +61,10 @@ def tensor2tensor_scores(translation, references, variant="both"):
     }
 
 
-def warn_of_text(translation, metrics, path):
-    """Logs a warning about text that makes scores wrong or slow."""
-    tokenized = sum(line.endswith(" .") for line in translation)
-    if tokenized > _TOKENIZED_LINES:
-        _LOGGER.warning(
-            f"{path}: {tokenized} lines end in a blank and a full stop. sacreBLEU expects detokenized text."
+def note_tensor2tensors_words(lines):
+    """Logs that tensor2tensor's scores mean little for a reference, a list of str, that holds next to no spaces."""
+    if lacks_spaces(lines):
+        _LOGGER.info(
+            "BLEU_uncased and BLEU_cased, tensor2tensor's, take a line without spaces for one word: they mean "
+            "little for this reference."
         )
-    if "ter" in metrics and any(line.count(" ") >= _LONG_FOR_TER for line in translation):
-        _LOGGER.warning(f"{path}: TER takes long where lines have more than {_LONG_FOR_TER} words.")

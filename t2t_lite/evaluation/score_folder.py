@@ -10,7 +10,8 @@ import tensorflow as tf
 from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import events, scores
-from t2t_lite.evaluation.score_files import read_translation, tensor2tensor_scores, warn_of_text
+from t2t_lite.evaluation.score_files import read_translation, tensor2tensor_scores
+from t2t_lite.evaluation.tokenizations import DEFAULT
 from t2t_lite.files import step_files
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -23,7 +24,8 @@ def score_folder(
     references,
     *,
     metrics=scores.DEFAULT_METRICS,
-    tokenize="13a",
+    tokenize=DEFAULT,
+    ter=None,
     variant="both",
     event_dir=None,
     tag_suffix="",
@@ -37,7 +39,7 @@ def score_folder(
     Args:
         folder: path of translations `…-<step>`.
         reference_path, references: path of the first reference, and lists of str, one per reference translation.
-        metrics, tokenize: as for `corpus_scores`.
+        metrics, tokenize, ter: as for `corpus_scores`.
         variant: which of tensor2tensor's BLEU to compute: "cased", "uncased" or "both".
         event_dir: folder for TensorBoard's points and the last scored step, or None.
         tag_suffix: str, appended to the points' tags.
@@ -69,9 +71,8 @@ def score_folder(
         found = step_files.follow(folder, step_files.TRANSLATIONS, min_steps, wait_minutes, missing)
         for count, file in enumerate(found, 1):
             translation = read_translation(file.path, reference_path, lines)
-            warn_of_text(translation, metrics, file.path)
             points = tensor2tensor_scores(translation, references, variant)
-            of_sacrebleu = scores.corpus_scores(translation, references, metrics, tokenize)
+            of_sacrebleu = scores.corpus_scores(translation, references, metrics, tokenize, ter, file.path)
             if event_dir:
                 tags = {tag + tag_suffix: value for tag, value in points.items()}
                 if report_zero and count == 1:

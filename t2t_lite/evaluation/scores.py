@@ -1,12 +1,15 @@
 """Corpus scores by sacreBLEU, each with the signature that makes it comparable."""
 
 import dataclasses
+import logging
 from collections.abc import Sequence
 
 import sacrebleu.metrics
 
 from t2t_lite.errors import UserError, counted, nearest
-from t2t_lite.evaluation.tokenizations import TOKENIZATIONS, check_tokenization
+from t2t_lite.evaluation.ter_options import check_ter_options
+from t2t_lite.evaluation.text_warnings import text_warnings
+from t2t_lite.evaluation.tokenizations import DEFAULT, TOKENIZATIONS, check_tokenization
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -19,6 +22,7 @@ __all__ = [
     "corpus_scores",
 ]
 
+_LOGGER = logging.getLogger("t2t_lite")
 # What a metric is called, and what is printed. BLEU is "sacreBLEU" beside tensor2tensor's BLEU_cased.
 METRICS = {"bleu": "sacreBLEU", "chrf": "chrF2", "chrf++": "chrF2++", "ter": "TER"}
 # TER takes two to five seconds for a thousand sentences of news, and half a minute for one line of 800 words.
@@ -37,7 +41,7 @@ class Score:
 
 
 def corpus_bleu(
-    hypotheses: Sequence[str], references: Sequence, lowercase: bool = False, tokenize: str = "13a"
+    hypotheses: Sequence[str], references: Sequence, lowercase: bool = False, tokenize: str = DEFAULT
 ) -> Score:
     """BLEU-4 of a corpus, as sacreBLEU computes it.
 
@@ -48,7 +52,7 @@ def corpus_bleu(
         hypotheses: list of str, detokenized text, one per sentence.
         references: list of str of the same length, or several such lists, one per reference translation.
         lowercase: whether to ignore case.
-        tokenize: one of `TOKENIZATIONS`.
+        tokenize: one of `TOKENIZATIONS`; for languages without spaces see `tokenizations.tokenization_of`.
 
     Returns:
         `Score`.
@@ -61,11 +65,18 @@ def corpus_bleu(
         100.0
     """
     hypotheses, references = check_texts(hypotheses, references)
-    return _score(make_metric("bleu", tokenize, lowercase), hypotheses, references)
+    metric = make_metric("bleu", tokenize, lowercase)
+    warn_of_texts(hypotheses, references, {"bleu": metric})
+    return _score(metric, hypotheses, references)
 
 
 def corpus_scores(
-    hypotheses: Sequence[str], references: Sequence, metrics: Sequence[str] = DEFAULT_METRICS, tokenize: str = "13a"
+    hypotheses: Sequence[str],
+    references: Sequence,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    tokenize: str = DEFAULT,
+    ter: dict | None = None,
+    where: str | None = "",
 ) -> dict[str, Score]:
     """Several scores of a corpus; all but TER are cased, as in sacreBLEU.
 
@@ -73,39 +84,54 @@ def corpus_scores(
         hypotheses, references: as for `corpus_bleu`.
         metrics: names in `METRICS`.
         tokenize: one of `TOKENIZATIONS`; used only by BLEU.
+        ter: {name in `ter_options.TER_OPTIONS`: bool}; used only by TER.
+        where: what warnings call the translation, such as its path. None: no warnings.
 
     Returns:
         {name: `Score`}, in the order of `metrics`. A lower TER is better.
 
     Raises:
-        UserError: as `corpus_bleu`, or if a metric is unknown.
+        UserError: as `corpus_bleu`, or if a metric is unknown, or an option of TER has no effect.
     """
     hypotheses, references = check_texts(hypotheses, references)
     check_metrics(metrics)
-    return {name: _score(make_metric(name, tokenize), hypotheses, references) for name in metrics}
+    made = {name: make_metric(name, tokenize, ter=ter) for name in metrics}
+    if where is not None:
+        warn_of_texts(hypotheses, references, made, where)
+    return {name: _score(metric, hypotheses, references) for name, metric in made.items()}
 
 
-def make_metric(name, tokenize="13a", lowercase=False, of_sentences=False):
+def warn_of_texts(hypotheses, references, metrics, where=""):
+    """Logs the `text_warnings`; `where`, unless "", is named in them."""
+    for warning in text_warnings(hypotheses, references, metrics):
+        _LOGGER.warning(f"{where}: {warning}" if where else warning)
+
+
+def make_metric(name, tokenize=DEFAULT, lowercase=False, of_sentences=False, ter=None):
     """Returns sacreBLEU's metric.
 
     Args:
         name: a name in `METRICS`.
         tokenize, lowercase: used only by BLEU.
         of_sentences: used only by BLEU: whether to leave out n-gram orders that a short sentence does not have.
+        ter: used only by TER: {name in `ter_options.TER_OPTIONS`: bool}, or None.
 
     Raises:
-        UserError: the tokenization is unknown or not installed.
+        UserError: the tokenization is unknown or not installed, or an option of TER has no effect.
     """
     if name == "bleu":
         check_tokenization(tokenize)
         # force: no warning of text that looks tokenized at each of many calls; the command has one of its own.
         return sacrebleu.metrics.BLEU(lowercase=lowercase, tokenize=tokenize, effective_order=of_sentences, force=True)
-    return sacrebleu.metrics.TER() if name == "ter" else sacrebleu.metrics.CHRF(word_order=2 * (name == "chrf++"))
+    if name == "ter":
+        check_ter_options(ter or {})
+        return sacrebleu.metrics.TER(**(ter or {}))
+    return sacrebleu.metrics.CHRF(word_order=2 * (name == "chrf++"))
 
 
-def brevity_penalty(hypotheses, references):
+def brevity_penalty(hypotheses, references, tokenize=DEFAULT):
     """Returns the factor, 0 to 1, by which BLEU lowers the score of translations that are too short."""
-    return make_metric("bleu").corpus_score(*check_texts(hypotheses, references)).bp
+    return make_metric("bleu", tokenize).corpus_score(*check_texts(hypotheses, references)).bp
 
 
 def titles(names):
@@ -123,9 +149,17 @@ def signature_lines(found):
     return [f"{METRICS[name]}: {score.signature}" for name, score in found.items()]
 
 
-def better(name, score, other):
-    """Returns whether one score of a metric is better than another."""
-    return score < other if name == "ter" else score > other
+def best_of(scored):
+    """Returns the key of the best scores; ties of the first metric are broken by the next one, then by the first key.
+
+    Args:
+        scored: {key: {name: `Score`}} as `corpus_scores` returns them, all of the same metrics.
+    """
+
+    def merits(key):
+        return [-found.score if name == "ter" else found.score for name, found in scored[key].items()]
+
+    return max(scored, key=merits)
 
 
 def check_metrics(names, where="metrics"):

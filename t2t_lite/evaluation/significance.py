@@ -7,6 +7,7 @@ from sacrebleu.significance import PairedTest
 
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import scores
+from t2t_lite.evaluation.tokenizations import DEFAULT
 
 _RESAMPLES = 1000  # sacreBLEU's
 
@@ -34,7 +35,7 @@ class Comparison:
     difference = property(lambda self: self.score - self.baseline)
 
 
-def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize="13a"):
+def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, tokenize=DEFAULT, ter=None):
     """Compares translations of the same text by 1,000 resamples of its sentences.
 
     As in sacreBLEU, the environment variable SACREBLEU_SEED seeds the resamples (default 12345; "none": a different
@@ -42,7 +43,7 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
 
     Args:
         baseline, hypotheses: lists of str, the two translations.
-        references, metrics, tokenize: as for `corpus_scores`.
+        references, metrics, tokenize, ter: as for `corpus_scores`.
 
     Returns:
         {name: `Comparison`}, in the order of `metrics`.
@@ -57,7 +58,7 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
     compared = {}
     for name in metrics:
         systems = [("baseline", baseline), ("translation", hypotheses)]
-        metric = scores.make_metric(name, tokenize)
+        metric = scores.make_metric(name, tokenize, ter=ter)
         test = PairedTest(systems, {name: metric}, references, test_type="bs", n_samples=_RESAMPLES)
         signatures, results = test()
         (signature,) = signatures.values()

@@ -1,9 +1,16 @@
-"""How SQuAD 1.1 compares answers (Rajpurkar et al. 2016; its evaluate-v1.1.py)."""
+"""How SQuAD 1.1 compares answers (Rajpurkar et al. 2016; its evaluate-v1.1.py).
+
+Answers without spaces are compared by their characters instead of words, as MLQA compares Chinese ones (Lewis et al.
+2020; its mlqa_evaluation_v1.py).
+"""
 
 import collections
 import functools
 import re
 import string
+import unicodedata
+
+from t2t_lite.corpora.scripts import WITHOUT_SPACES
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -13,6 +20,12 @@ _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 def words_of(answer):
     """Returns the words that are compared, a tuple: in lower case, without punctuation and English articles."""
     return tuple(_ARTICLES.sub(" ", answer.lower().translate(_WITHOUT_PUNCTUATION)).split())
+
+
+def characters_as_words(answer):
+    """Returns an answer with spaces around each character of a script without them, and without their punctuation."""
+    answer = WITHOUT_SPACES.sub(r" \g<0> ", answer)
+    return "".join(character for character in answer if not unicodedata.category(character).startswith("P"))
 
 
 def is_match(answer, golds):

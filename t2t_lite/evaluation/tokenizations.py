@@ -1,14 +1,87 @@
-"""sacreBLEU's tokenizations for BLEU, and what must be installed for some of them."""
+"""sacreBLEU's tokenizations for BLEU: which one a language needs, and what must be installed for some of them."""
 
 import os
 
 import sacrebleu.metrics
 import sacrebleu.tokenizers.tokenizer_spm as sentencepiece_models
 
+from t2t_lite.corpora import plain_text
+from t2t_lite.corpora.scripts import WITHOUT_SPACES, lacks_spaces, script_of, scripts_without_spaces
 from t2t_lite.errors import UserError, nearest
 
 TOKENIZATIONS = tuple(sacrebleu.metrics.BLEU.TOKENIZERS)
+DEFAULT = "13a"  # sacreBLEU's, for languages with spaces
+_CHINESE, _JAPANESE = {"CJK", "BOPOMOFO"}, {"HIRAGANA", "KATAKANA"}
 _EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
+
+
+def tokenization_of(language):
+    """Returns the tokenization for BLEU of a language: for those without spaces one that does not need them.
+
+    Args:
+        language: a code such as "de", "zh-Hant-TW", "cmn" or "jpn_Jpan", or None.
+
+    Returns:
+        "zh" for Chinese; "ja-mecab" for Japanese if it is installed; "char" for other languages without spaces, such as
+        Thai, Khmer, Lao and Burmese; otherwise "13a".
+    """
+    return _tokenization_of_scripts(scripts_without_spaces(language))
+
+
+def tokenization_of_file(path, lines):
+    """Returns the tokenization of the language that a file's name ends in, such as `ref.zh` or `ref.zho_Hant.gz`.
+
+    Args:
+        path: str.
+        lines: list of str, the file's. If they have spaces, the ending is not taken for such a language: `out.my`.
+    """
+    language = os.path.splitext(plain_text.without_packing(path))[1][1:]
+    return tokenization_of(language) if lacks_spaces(lines) else DEFAULT
+
+
+def tokenization_of_problem(problem, hparams):
+    """Returns the tokenization of a run's BLEU: the hyperparameter `eval_tokenization`, or that of the target language.
+
+    Args:
+        problem: Problem or None.
+        hparams: HParams.
+
+    Raises:
+        UserError: the hyperparameter is no tokenization, or one that is not installed.
+    """
+    if hparams.eval_tokenization:
+        check_tokenization(hparams.eval_tokenization, "eval_tokenization")
+        return hparams.eval_tokenization
+    languages = problem.languages if problem else None
+    return tokenization_of(languages[1] if languages else None)
+
+
+def suggested_tokenization(lines):
+    """Returns the tokenization for lines that hold next to no spaces, by the scripts of their letters."""
+    scripts = {script_of(letter) for line in lines[:1000] for letter in WITHOUT_SPACES.findall(line)} - {""}
+    return _tokenization_of_scripts(scripts or {"THAI"})
+
+
+def ter_options_of(language):
+    """Returns the `ter_options` of a language: with those of Chinese and Japanese, TER counts their characters."""
+    is_asian = scripts_without_spaces(language) & (_CHINESE | _JAPANESE)
+    return {"normalized": True, "asian_support": True} if is_asian else {}
+
+
+def _tokenization_of_scripts(scripts):
+    if not scripts:
+        return DEFAULT
+    if scripts <= _CHINESE:
+        return "zh"
+    return "ja-mecab" if scripts & _JAPANESE and _is_installed("ja-mecab") else "char"
+
+
+def _is_installed(name):
+    try:
+        sacrebleu.metrics.BLEU(tokenize=name)
+    except (RuntimeError, ImportError, AssertionError):  # the last: another dictionary than sacreBLEU's
+        return False
+    return True
 
 
 def check_tokenization(name, where="tokenize"):
@@ -26,14 +99,11 @@ def check_tokenization(name, where="tokenize"):
         )
     if name in sentencepiece_models.SPM_MODELS:
         _check_model(name, where)
-    if name in _EXTRAS:
-        try:
-            sacrebleu.metrics.BLEU(tokenize=name)
-        except (RuntimeError, ImportError):
-            raise UserError(
-                f"{where}={name}: needs packages that are not installed. Install them: "
-                f"pip install 'sacrebleu[{_EXTRAS[name]}]'"
-            ) from None
+    if name in _EXTRAS and not _is_installed(name):
+        raise UserError(
+            f"{where}={name}: needs packages that are not installed. Install them: "
+            f"pip install 'sacrebleu[{_EXTRAS[name]}]'"
+        )
 
 
 def _check_model(name, where):

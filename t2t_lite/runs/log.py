@@ -146,8 +146,9 @@ def _checked(text, where):
 
 
 # The fields that are read: docs/training.md lists all fields.
+_OF_TEXTS = ("bleu", "chrf", "chrf++", "ter")
 _MEASURES = (
-    "loss", "perplexity", "token_accuracy", "bleu", "bracketing_f1", "exact_sequence_accuracy", "learning_rate",
+    "loss", "perplexity", "token_accuracy", *_OF_TEXTS, "bracketing_f1", "exact_sequence_accuracy", "learning_rate",
     "target_tokens_per_second", "value",
 )  # fmt: skip
 _COUNTS = ("step", "best_step", "sentences", "data_batch")
@@ -155,7 +156,8 @@ _LINE = (
     {"event": str, "step": int}
     | {f"{name}?": int for name in _COUNTS[1:]}
     | {f"{name}?": float | None for name in _MEASURES}
-    | {"bleu_signature?": str | None, "split?": str, "metric?": str}
+    | {f"{name}_signature?": str | None for name in _OF_TEXTS}
+    | {"split?": str, "metric?": str}
 )
 _LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint": {"data_batch": int}}
 

@@ -1,6 +1,7 @@
 """Keeps a run's best checkpoint by a metric of the dev set, in a folder that every other command accepts."""
 
 import logging
+import math
 import os
 import re
 import time
@@ -23,6 +24,24 @@ def default_metric(names):
     return next((name for name in ("bleu", "bracketing_f1") if name in names), "loss")
 
 
+def best_evaluation(evaluations, metric):
+    """Returns the best evaluation by a metric; of equal ones that with the lowest loss, then the first.
+
+    Args:
+        evaluations: list of (step, {metric: value}), as `monitor.history` returns it.
+        metric: str.
+
+    Returns:
+        One of the list, or None if none has the metric.
+    """
+    sign = 1 if lower_is_better(metric) else -1
+    return min(
+        (evaluation for evaluation in evaluations if metric in evaluation[1]),
+        key=lambda evaluation: (sign * evaluation[1][metric], evaluation[1].get("loss", math.inf), evaluation[0]),
+        default=None,
+    )
+
+
 class BestCheckpoint:
     """Keeps a copy of the best checkpoint's model in `<output_dir>/best`.
 
@@ -31,7 +50,7 @@ class BestCheckpoint:
 
     Args:
         output_dir: str, of the run.
-        metric: str, a metric of its evaluations; on a tie the first checkpoint is the best.
+        metric: str, a metric of its evaluations; see `best_evaluation`.
         config: dict, `hparams.json`'s.
         vocabulary: {name: path} of the files that the encoders read.
         log: RunLog.
@@ -62,16 +81,14 @@ class BestCheckpoint:
         if kept not in [line["best_step"] for line in lineage(self._log.read()) if line["event"] == "best"]:
             kept = None  # of a run that was begun anew, or goes on from an earlier step
         there = [
-            (step, metrics[self._metric])
+            (step, metrics)
             for step, metrics in history
-            if self._metric in metrics and (step == kept or tf.io.gfile.exists(f"{self._source(step)}.index"))
+            if step == kept or tf.io.gfile.exists(f"{self._source(step)}.index")
         ]
-        if not there:
+        best = best_evaluation(there, self._metric)
+        if best is None or best[0] == kept:
             return
-        sign = 1 if lower_is_better(self._metric) else -1
-        step, value = min(there, key=lambda point: (sign * point[1], point[0]))
-        if step == kept:
-            return
+        step, value = best[0], best[1][self._metric]
         self._take(step)
         _LOGGER.info(f"best so far: step {step:,}, {self._metric} {value:.4f}: {self._folder}")
         self._log.write("best", history[-1][0], best_step=step, metric=self._metric, value=value)

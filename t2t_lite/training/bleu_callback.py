@@ -1,4 +1,4 @@
-"""BLEU of real translations during Keras' own `fit`."""
+"""BLEU and chrF of real translations during Keras' own `fit`."""
 
 import keras
 
@@ -15,16 +15,16 @@ from t2t_lite.training.output_scorer import OutputScorer
 
 
 class BleuCallback(keras.callbacks.Callback):
-    """Translates a split by beam search after epochs of `fit`, and logs the score as "val_bleu".
+    """Translates a split by beam search after epochs of `fit`, and logs the scores as "val_bleu" and "val_chrf".
 
-    Search and score are t2t-trainer's: sacreBLEU, cased, 13a. Put it before callbacks that monitor "val_bleu" (with
-    `mode="max"`), such as `EarlyStopping`. In epochs without a translation there is no "val_bleu", as there is no
-    "val_loss" with `fit`'s `validation_freq`. TensorFlow only.
+    Search and scores are t2t-trainer's: sacreBLEU, cased, with the tokenization of the target language. Put it before
+    callbacks that monitor "val_bleu" (with `mode="max"`), such as `EarlyStopping`. In epochs without a translation
+    there is no "val_bleu", as there is no "val_loss" with `fit`'s `validation_freq`. TensorFlow only.
 
     Args:
         problem: Problem, or its name.
         data_dir: str, the folder that t2t-datagen wrote.
-        hparams: HParams, of which eval_beam_size and eval_alpha are used; None: theirs by default.
+        hparams: HParams, of which eval_beam_size, eval_alpha and eval_tokenization are used; None: theirs by default.
         split: "eval" (or "dev"), "test" or "train".
         max_examples: int, how many evenly spaced examples are translated; None: all.
         epochs: int, epochs from one translation to the next.
@@ -33,7 +33,7 @@ class BleuCallback(keras.callbacks.Callback):
         **search: options of `t2t_lite.search_options.SearchOptions`, such as beam_size=1.
 
     Attributes:
-        history: list of (step, score).
+        history: list of (step, BLEU).
         signature: str, sacreBLEU's, of the last score.
         texts: list of (input, output, reference) of the last one.
 
@@ -76,7 +76,9 @@ class BleuCallback(keras.callbacks.Callback):
         if self._score is None:
             translator = Translator(self.model, self.encoders, self.hparams, self.problem)
             batches = batching.evaluation_batches(self.problem, self.hparams, self.paths, self.encoders)
-            self._score = OutputScorer(translator, "bleu", batches, self.paths, self.max_examples, self.search)
+            self._score = OutputScorer(
+                translator, ["bleu", "chrf"], batches, self.paths, self.max_examples, self.search
+            )
 
     def on_train_batch_end(self, batch, logs=None):
         """Translates after every `steps` steps, or as soon after as Keras calls: see `steps_per_execution`."""
@@ -85,12 +87,13 @@ class BleuCallback(keras.callbacks.Callback):
             self._translate()
 
     def on_epoch_end(self, epoch, logs=None):
-        """Translates after every `epochs` epochs, and adds the score to `logs`."""
+        """Translates after every `epochs` epochs, and adds the scores to `logs`."""
         if (epoch + 1) % self.epochs:
             return
-        score = self.history[-1][1] if self._scored_at == self._step() else self._translate()
+        if self._scored_at != self._step():
+            self._translate()
         if logs is not None:
-            logs["val_bleu"] = score
+            logs.update({f"val_{name}": score for name, score in self._scores.items()})
 
     def set_model(self, model):
         """Called by `fit`."""
@@ -102,10 +105,9 @@ class BleuCallback(keras.callbacks.Callback):
         return int(self.model.optimizer.iterations)
 
     def _translate(self):
-        score, facts, self.texts = self._score()
-        self.signature = facts["bleu_signature"]
+        self._scores, facts, self.texts = self._score()
+        score, self.signature = self._scores["bleu"], facts["bleu_signature"]
         self._scored_at = self._step()
         self.history.append((self._scored_at, score))
         if self.verbose:
             print(f"\nval_bleu: {score:.2f} ({self.signature})")
-        return score

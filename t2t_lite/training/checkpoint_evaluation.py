@@ -12,12 +12,14 @@ from t2t_lite.data.sliding_windows import check_stride
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metrics_of
+from t2t_lite.evaluation.tokenizations import DEFAULT, tokenization_of_problem
 from t2t_lite.files import check_writable
 from t2t_lite.runs.checkpoint_files import checkpoint_step, list_checkpoints
 from t2t_lite.runs.config import hparams_of
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.opening import find_checkpoint, open_run, read_config_of, restore_weights
 from t2t_lite.training.evaluator import Evaluator, evaluate_and_log
+from t2t_lite.training.monitor import warn_of_zeros
 
 _LOGGER = logging.getLogger("t2t_lite")
 _POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
@@ -25,7 +27,7 @@ _POLL_SECONDS = 10  # as tensor2tensor's utils/bleu_hook.py
 FOLDERS = {DatasetSplit.EVAL: "eval", DatasetSplit.TEST: "eval_test", DatasetSplit.TRAIN: "eval_train"}
 _NAMES = {DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test", DatasetSplit.TRAIN: "train"}
 # Hyperparameters that may differ between evaluation and training.
-_FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_metrics")
+_FREE = ("batch_size", "eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_metrics", "eval_tokenization")
 
 
 class CheckpointEvaluation:
@@ -85,7 +87,7 @@ class CheckpointEvaluation:
             UserError: no checkpoint appeared, data are missing, or settings contradict the run's.
         """
         seen, unreadable, last_news, self._error = set(), set(), time.monotonic(), None
-        count = 0
+        evaluations = []
         while True:
             present = self._present()
             unreadable &= {*present.items()}  # no longer those that are gone, or were written again
@@ -98,14 +100,15 @@ class CheckpointEvaluation:
                 seen.add((path, changed))
                 last_news = time.monotonic()
                 if metrics:
-                    count += 1
+                    evaluations.append((checkpoint_step(path), metrics))
                     yield path, metrics
             if time.monotonic() - last_news >= timeout_seconds and not unreadable - seen:
                 break
             time.sleep(poll_seconds)
         if timeout_seconds:
             _LOGGER.info(f"no new checkpoint for {timeout_seconds / 60:g} minutes: ended")
-        if not count:
+        warn_of_zeros(evaluations)
+        if not evaluations:
             raise self._error or UserError(
                 f"--output_dir={self._output_dir}: no checkpoint to evaluate. Run t2t-trainer first, or let "
                 "--eval_timeout_mins be longer."
@@ -154,6 +157,7 @@ class CheckpointEvaluation:
             "eval_steps": self._eval_steps,
             **{name: hparams.get(name) for name in _FREE if hparams.get(name) != ""},
             **(self._search or {}),
+            **self._tokenization(problem, hparams),
             **({"eval_stride": self._eval_stride} if self._eval_stride else {}),
             "records": split_facts.fingerprint(paths),
         }
@@ -163,6 +167,11 @@ class CheckpointEvaluation:
             stride=self._eval_stride,
         )  # fmt: skip
         self._model = run.model
+
+    def _tokenization(self, problem, hparams):
+        """Returns the setting of BLEU's tokenization, {} for 13a, which logs of earlier versions do not name."""
+        tokenization = tokenization_of_problem(problem, hparams)
+        return {} if tokenization == DEFAULT else {"tokenization": tokenization}
 
     def _logged(self, path, changed):
         """Returns the logged metrics of the same evaluation, or None."""

@@ -16,7 +16,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.answers import Answers
 from t2t_lite.evaluation.language import text_metrics
-from t2t_lite.evaluation.metrics import check_features, own_metrics
+from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metrics
 from t2t_lite.models.outputs import labels_of, named_outputs
 from t2t_lite.tasks import task_of
 from t2t_lite.training.objectives import objective_sums
@@ -32,7 +32,7 @@ class Evaluation(NamedTuple):
     Attributes:
         metrics: {name: float}: "loss" (nats per target token), "perplexity", "loss_<feature>" and "cost_<feature>" of
             what else the model computes, those of a text (`evaluation.language`), the problem's teacher-forced
-            metrics, and the score of real outputs.
+            metrics, and the scores of real outputs.
         texts: list of (input, output, reference), the texts that were scored.
         facts: dict of further fields for the log, such as "bleu_signature".
     """
@@ -52,7 +52,8 @@ class Evaluator:
         model: keras.Model.
         problem: Problem, which names the metrics.
         encoders: {feature: encoder}.
-        hparams: HParams: batch_size, eval_metrics, eval_decode_examples, eval_beam_size, eval_alpha are used.
+        hparams: HParams: batch_size, eval_metrics, eval_tokenization, eval_decode_examples, eval_beam_size, eval_alpha
+            are used.
         paths: list of str, the records.
         max_batches: int, teacher-forced batches, longest sentences first; 0: all.
         search: dict of `SearchOptions` for the outputs, which override those of hparams and problem.
@@ -89,7 +90,8 @@ class Evaluator:
         if problem.eval_decode_metric and (translate_all or hparams.eval_decode_examples > 0):
             count = None if translate_all else hparams.eval_decode_examples
             translator = Translator(model, encoders, hparams, problem)
-            self._outputs = OutputScorer(translator, problem.eval_decode_metric, self._batches, paths, count, search)
+            names = output_metrics(problem, hparams)
+            self._outputs = OutputScorer(translator, names, self._batches, paths, count, search)
         ids = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in problem.features.items()}
         self._sums = tf.function(self._batch_sums, input_signature=[ids, ids["targets"]], autograph=False)
 
@@ -99,8 +101,8 @@ class Evaluator:
             metrics, facts = self._teacher_forced()
             if not self._outputs:
                 return Evaluation(metrics, facts=facts)
-            score, more_facts, texts = self._outputs()
-        return Evaluation({**metrics, self.problem.eval_decode_metric: score}, texts, {**facts, **more_facts})
+            scores, more_facts, texts = self._outputs()
+        return Evaluation({**metrics, **scores}, texts, {**facts, **more_facts})
 
     def _teacher_forced(self):
         batches, sums = self._batches.take(self.max_batches) if self.max_batches else self._batches, None

@@ -1,18 +1,23 @@
 """Watches a training run on the dev set: evaluates, keeps the best model, stops early."""
 
+import logging
 import os
+import re
 import time
 
 import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, nearest
-from t2t_lite.evaluation import language
+from t2t_lite.evaluation import language, tokenizations
 from t2t_lite.evaluation.metrics import check_features, lower_is_better, metric_names, metrics_of, own_metrics
 from t2t_lite.files import write_bytes
 from t2t_lite.runs.log import lineage
 from t2t_lite.training.evaluator import evaluate_and_log
 from t2t_lite.training.objectives import further_losses
+
+_LOGGER = logging.getLogger("t2t_lite")
+_MANY_ZEROS = 3  # evaluations after which a metric that was always 0 is worth a line
 
 
 class Monitor:
@@ -47,6 +52,13 @@ class Monitor:
             return {}
         if not is_last and time.monotonic() - self._started < self._settings.eval_throttle_seconds:
             return {}
+        metrics = self._evaluate(step)
+        evaluations = history(self._log)
+        if len(evaluations) == _MANY_ZEROS or (is_last and len(evaluations) < _MANY_ZEROS):
+            warn_of_zeros(evaluations)
+        return metrics
+
+    def _evaluate(self, step):
         self._started = time.monotonic()
         metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=self._on_texts)
         self._update_best()
@@ -66,7 +78,7 @@ class Monitor:
             return {}
         logged = dict(history(self._log)).get(step)
         if logged is None and is_due:
-            return self.evaluate(step, is_last=True)
+            return self._evaluate(step)
         self._update_best()
         return logged or {}
 
@@ -89,9 +101,38 @@ class Monitor:
 
 
 def history(log):
-    """Returns the evaluations that led to the run's newest state: a list of (step, {metric: float}), by step."""
+    """Returns the evaluations that led to the run's newest state: a list of (step, {metric: float}), by step.
+
+    BLEU of another tokenization than the newest evaluation's is left out, since the two cannot be compared.
+    """
     lines = [line for line in lineage(log.read()) if line["event"] == "evaluation"]
-    return sorted({line["step"]: metrics_of(line) for line in lines}.items())  # the last one of a step counts
+    found = {line["step"]: (metrics_of(line), _tokenization(line)) for line in lines}  # the last one of a step counts
+    newest = _tokenization(lines[-1]) if lines else None
+    for metrics, tokenization in found.values():
+        if tokenization != newest:
+            metrics.pop("bleu", None)
+    return sorted((step, metrics) for step, (metrics, _) in found.items())
+
+
+def _tokenization(line):
+    """Returns the tokenization in the signature of an evaluation's BLEU; without one it is the first version's."""
+    named = re.search(r"\btok:([^|]+)", line.get("bleu_signature") or "")
+    return named[1] if named else tokenizations.DEFAULT
+
+
+def warn_of_zeros(evaluations):
+    """Logs which metrics have been 0 in all of several evaluations, a list as `history` returns it; losses may be."""
+    zeros = [
+        name
+        for name in registry.list_metrics()
+        if not lower_is_better(name) and all(metrics.get(name) == 0 for _, metrics in evaluations)
+    ]
+    if zeros and len(evaluations) > 1:
+        spaces = "Does the target language have spaces? If not, set --tokenization. " if "bleu" in zeros else ""
+        _LOGGER.warning(
+            f"{' and '.join(zeros)}: 0 at each of {len(evaluations)} evaluations. That is usual early in training; "
+            f"later, look at the outputs. {spaces}Of equally good models, the one with the lowest loss is the best."
+        )
 
 
 def check_metrics(model, problem, hparams, settings):

@@ -1,5 +1,7 @@
 """What a search says at its end."""
 
+import dataclasses
+
 import pytest
 
 from t2t_lite.autotune import report
@@ -34,6 +36,8 @@ def test_the_best_is_that_of_the_objective_and_the_first_on_a_tie():
     assert [trial.number for trial in report.ranked(TRIALS, Objective("bleu", maximize=True))] == [0, 4, 2]
     tie = [Trial(number, "complete", {}, 1.0, 1, 1) for number in (0, 1)]
     assert report.ranked(tie, LOSS)[0].number == 0
+    tie[1] = dataclasses.replace(tie[1], loss=0.5)
+    assert report.ranked(tie, Objective("bleu", maximize=True))[0].number == 1
     with pytest.raises(Failure, match=r"no trial is complete; the last one: pruned: …"):
         report.ranked(TRIALS[1:2] + TRIALS[3:4], LOSS)
 

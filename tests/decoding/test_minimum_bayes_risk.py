@@ -44,6 +44,13 @@ def test_equals_sacrebleu_pair_by_pair(texts, utility):
     assert [value for _, value in found] == sorted((value for _, value in found), reverse=True)
 
 
+def test_the_tokenization_is_that_of_the_language():
+    texts, tokenize = ["我们去学校。", "我们去了学校。", "他买书。"], "zh"
+    score = [sum(sacrebleu.sentence_bleu(text, [one], tokenize=tokenize).score for one in texts) / 3 for text in texts]
+    assert dict(expected_utilities(texts, "bleu", tokenize)) == pytest.approx(dict(enumerate(score)), abs=1e-9)
+    assert {*score} != {100 / 3}  # which it is with 13a: each text is one word
+
+
 def test_of_equals_the_first_comes_first():
     assert [place for place, _ in expected_utilities(["x", "y", "x", "z", "y"], "bleu")] == [0, 1, 3]
 

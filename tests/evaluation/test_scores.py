@@ -6,7 +6,7 @@ import pytest
 from sacrebleu.tokenizers import tokenizer_spm
 
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.scores import TOKENIZATIONS, better, corpus_bleu, corpus_scores
+from t2t_lite.evaluation.scores import TOKENIZATIONS, best_of, corpus_bleu, corpus_scores
 
 
 def test_clipped_precisions_and_brevity_penalty():
@@ -68,8 +68,6 @@ def test_chrf_and_ter():
     assert corpus_scores(["c d a b"], ["a b c d"], ["ter"])["ter"].score == pytest.approx(25.0)
     assert corpus_scores(["a x y z"], ["a"], ["ter"])["ter"].score == pytest.approx(300.0)
     assert "tok:tercom" in scores["ter"].signature
-    assert better("ter", 25.0, 30.0)
-    assert better("chrf", 30.0, 25.0)
 
 
 def test_words_count_in_chrf_plus_plus():
@@ -128,6 +126,34 @@ def test_a_sentencepiece_model_that_is_there_is_used(tmp_path, monkeypatch):
 def test_mistakes(hypotheses, references, options, words):
     with pytest.raises(UserError, match=words):
         corpus_bleu(hypotheses, references, **options)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"asian_support": True}, "ter_asian_support: has no effect alone. Add ter_normalized"),
+        ({"normalised": True}, "ter_normalised: unknown. Nearest: normalized"),
+    ],
+)
+def test_options_of_ter_that_mean_nothing(options, words):
+    with pytest.raises(UserError, match=words):
+        corpus_scores(["a"], ["a"], ["ter"], ter=options)
+
+
+def test_options_of_ter_are_in_its_signature():
+    options = {"normalized": True, "no_punct": True, "asian_support": True, "case_sensitive": True}
+    found = corpus_scores(["我有书。"], ["我有树！"], ["ter"], ter=options)["ter"]
+    assert "case:mixed|tok:tercom|norm:yes|punct:no|asian:yes" in found.signature
+    assert found.score == pytest.approx(100 / 3)  # one of three characters
+
+
+def test_the_best_of_several_scores():
+    references = ["the red house is old", "a small green tree grows"]
+    names = {"bad": ["no", "nothing"], "better": ["the red", "a small"], "same": ["the red", "a small"]}
+    scored = {key: corpus_scores(texts, references, ["bleu", "chrf"]) for key, texts in names.items()}
+    scored["bad"] = scored["bad"] | {"bleu": scored["better"]["bleu"]}  # on a tie, chrF decides; then the order
+    assert best_of(scored) == "better"
+    assert best_of({key: corpus_scores(texts, references, ["ter"]) for key, texts in names.items()}) == "better"
 
 
 @pytest.mark.parametrize("metrics", [["blue"], [], ["bleu", "bleu"]])

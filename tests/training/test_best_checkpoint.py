@@ -59,6 +59,18 @@ def test_it_is_the_best_by_its_metric(run, metric, values, best):
     assert line["value"] == values[STEPS.index(best)]
 
 
+def test_a_tie_is_broken_by_the_loss(run):
+    kept = keeper(run, "bleu")
+    losses, bests = (3.0, 2.0, 2.0, 1.0), (10, 20, 20, 40)
+    evaluations = [(step, {"bleu": 0.0, "loss": loss}) for step, loss in zip(STEPS, losses, strict=True)]
+    for count, best in enumerate(bests, 1):
+        kept.update(evaluations[:count])
+        assert kept.step == best
+    evaluations[2][1]["bleu"] = 0.1
+    kept.update(evaluations)
+    assert kept.step == 30
+
+
 def test_the_model_of_a_run_that_was_begun_anew_is_not_kept(run):
     keeper(run).update(history("loss", 3.0, 1.0))
     log = RunLog(str(run))

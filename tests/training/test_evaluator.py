@@ -13,7 +13,7 @@ from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.metrics import metric_names
-from t2t_lite.evaluation.scores import corpus_bleu
+from t2t_lite.evaluation.scores import corpus_bleu, corpus_scores
 from t2t_lite.text.vocabulary import TextEncoder
 from t2t_lite.training.evaluator import Evaluator
 
@@ -127,13 +127,60 @@ def test_bleu_is_of_outputs_against_references(paths):
     evaluate = evaluator(Moved(2, longest=4), paths, Text(), HPARAMS.override_from_dict({"eval_decode_examples": 10}))
     metrics, texts, facts = evaluate()
     outputs, references = [output for _, output, _ in texts], [reference for *_, reference in texts]
-    expected = corpus_bleu(outputs, references)
+    expected, chrf = corpus_scores(outputs, references).values()
     assert 0 < metrics["bleu"] == expected.score != corpus_bleu(references, outputs).score
-    assert facts == {"bleu_signature": expected.signature}
+    assert metrics["chrf"] == chrf.score
+    assert facts == {"bleu_signature": expected.signature, "chrf_signature": chrf.signature}
     for inputs, output, reference in texts:
         moved = [f"w{int(word) + 2}" for word in inputs.split()]
         assert reference == " ".join(moved) and output == " ".join(moved[:4])
     assert "exact_sequence_accuracy" not in metrics
+
+
+@registry.register_metric(of="texts")
+def evaluator_facts(outputs, references, language):
+    return len(outputs), {"language_seen": language}
+
+
+class Chinese(Problem):
+    """Texts of Chinese characters without spaces."""
+
+    language_pair, eval_decode_metric = ("en", "zh-Hant-TW"), "bleu"
+
+    def output_text(self, inputs, outputs, encoders):
+        return "".join(chr(0x4E00 + int(word)) for word in outputs.split())
+
+
+def test_bleu_has_the_tokenization_of_the_target_language(paths, caplog):
+    hparams = HPARAMS.override_from_dict({"eval_metrics": "ter/evaluator_facts"})
+    metrics, _, facts = evaluator(Moved(2), paths, Chinese(), hparams)()
+    assert metrics["chrf"] == metrics["bleu"] == pytest.approx(100.0) and metrics["ter"] == 0.0
+    assert tuple(metrics)[-4:] == ("ter", "evaluator_facts", "chrf", "bleu") == metric_names(Chinese(), hparams)[-4:]
+    assert "|tok:zh|" in facts["bleu_signature"] and "|asian:yes|" in facts["ter_signature"]
+    assert facts["language_seen"] == "zh-Hant-TW"
+    other = evaluator(Moved(2), paths, Chinese(), HPARAMS.override_from_dict({"eval_tokenization": "char"}))
+    assert "|tok:char|" in other()[2]["bleu_signature"]
+    assert "needs spaces" not in caplog.text
+
+
+def test_a_run_of_an_unknown_language_without_spaces_is_warned_once(paths, caplog):
+    class Unknown(Chinese):
+        language_pair = None
+
+    evaluate = evaluator(Moved(2), paths, Unknown())
+    assert [evaluate()[0]["bleu"] for _ in range(2)] == [0.0, 0.0]
+    assert caplog.text.count("--tokenization=zh") == 1
+
+
+def test_metrics_of_outputs_need_outputs():
+    problem, hparams = Problem(), HParams(eval_metrics="token_accuracy/chrf")
+    problem.eval_decode_metric = None
+    with pytest.raises(
+        UserError, match="eval_metrics has chrf, a metric of texts: evaluations of problem make no outp"
+    ):
+        metric_names(problem, hparams)
+    with pytest.raises(UserError, match="eval_tokenization=13b: unknown tokenization"):
+        metric_names(Problem(), HParams(eval_tokenization="13b"))
 
 
 def test_an_empty_split_is_an_error(tmp_path):

@@ -95,6 +95,48 @@ def test_what_was_left_undone_is_made_up_for(tmp_path):
     assert best.seen == [[], [3], [3]]
 
 
+class Constant:
+    """An evaluator with the same metrics each time."""
+
+    def __init__(self, **metrics):
+        self.metrics = metrics
+
+    def __call__(self):
+        return Evaluation(self.metrics)
+
+
+@pytest.mark.parametrize("last, said_at", [(2, 2), (3, 3), (5, 3), (1, None)])
+def test_a_metric_that_is_always_0_is_said_once(tmp_path, caplog, last, said_at):
+    evaluator = Constant(loss=1.0, bleu=0.0, token_accuracy=0.0, chrf=0.1, ter=0.0, unknown=0.0)
+    of_run = Monitor(evaluator, EvaluationSettings(), None, RunLog(str(tmp_path)), ALONE)
+    for step in range(1, last + 1):
+        of_run.evaluate(step, is_last=step == last)
+        said = [message for message in caplog.messages if ": 0 at each of" in message]
+        assert len(said) == (said_at is not None and step >= said_at)
+    for message in said:
+        assert message.startswith(f"bleu and token_accuracy: 0 at each of {said_at} evaluations.")
+        assert "--tokenization" in message
+
+
+def test_a_metric_that_was_not_always_0_is_not_mentioned(tmp_path, caplog):
+    log = RunLog(str(tmp_path))
+    log.write("evaluation", 1, loss=1.0, bleu=0.1)
+    of_run = Monitor(Constant(loss=1.0, bleu=0.0), EvaluationSettings(), None, log, ALONE)
+    for step in (2, 3):
+        of_run.evaluate(step, is_last=step == 3)
+    assert "0 at each" not in caplog.text
+
+
+def test_bleu_of_another_tokenization_is_not_compared(tmp_path):
+    log = RunLog(str(tmp_path))
+    for step, tokenization in enumerate(("13a", None, "zh", "zh"), 1):
+        signature = {"bleu_signature": f"nrefs:1|tok:{tokenization}|version:2"} if tokenization else {}
+        log.write("evaluation", step, loss=1.0, bleu=10.0 * step, **signature)
+    assert [metrics.get("bleu") for _, metrics in history(log)] == [None, None, 30.0, 40.0]
+    log.write("evaluation", 5, loss=1.0, bleu=50.0, bleu_signature="nrefs:1|tok:13a|version:3")
+    assert [metrics.get("bleu") for _, metrics in history(log)] == [10.0, 20.0, None, None, 50.0]
+
+
 def test_an_evaluation_that_comes_too_soon_is_left_out(tmp_path, monkeypatch):
     now = types.SimpleNamespace(seconds=0.0)
     monkeypatch.setattr(monitor, "time", types.SimpleNamespace(monotonic=lambda: now.seconds))
@@ -163,6 +205,7 @@ def test_metrics_that_a_run_will_not_have_are_refused(given, words):
     [
         {},
         {"best_checkpoint_metric": "bleu"},
+        {"best_checkpoint_metric": "chrf"},
         {"best_checkpoint_metric": "none"},
         {"best_checkpoint_metric": "loss", "examples": 0},
         {"best_checkpoint_metric": "cost_targets"},

@@ -14,8 +14,10 @@ from t2t_lite.decoding.jobs.text_files import as_field
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.evaluation.score_files import read_translation
+from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.files import step_files
 from t2t_lite.pictures import check_picture
+from t2t_lite.runs.config import hparams_of
 from t2t_lite.runs.directory import check_names
 from t2t_lite.runs.log import RunLog
 from t2t_lite.runs.opening import encoders_of, read_config_of, restore_weights, run_files
@@ -39,6 +41,7 @@ class CheckpointTranslations:
         references: list of paths that must not be overwritten.
         plot: path of the plot of scores; "": `<problem>-scores.png`; None: no plot.
         problem: its name; None before the first checkpoint.
+        tokenization: the tokenization for BLEU of the run's evaluations; None before the first checkpoint.
         seen, done: the number of checkpoints so far, and how many of them have a translation.
         error: None, or why the last unreadable checkpoint could not be read.
 
@@ -58,6 +61,7 @@ class CheckpointTranslations:
     references: list | None = None
     plot: str | None = None
     problem: str | None = dataclasses.field(default=None, init=False)
+    tokenization: str | None = dataclasses.field(default=None, init=False)
     seen: int = dataclasses.field(default=0, init=False)
     done: int = dataclasses.field(default=0, init=False)
     error: UserError | None = dataclasses.field(default=None, init=False)
@@ -115,6 +119,7 @@ class CheckpointTranslations:
         problem = registry.problem(config["problem"])
         encoders_of(problem, config, self.model_dir, self.data_dir)
         self.problem = config["problem"]
+        self.tokenization = tokenization_of_problem(problem, hparams_of(config))
         if self.plot == "":
             self.plot = self._path("scores.png")
         used = {**problem.decode_defaults, **self.search}

@@ -15,7 +15,7 @@ from t2t_lite.decoding.jobs import text_files
 from t2t_lite.decoding.jobs.decoding_job import LineErrors
 from t2t_lite.decoding.search.searcher import use_a_thread_per_search
 from t2t_lite.errors import UserError, counted
-from t2t_lite.evaluation.scores import METRICS, corpus_bleu
+from t2t_lite.evaluation.scores import METRICS, corpus_scores
 from t2t_lite.files.pipes import is_device
 from t2t_lite.files.resumable import ResumableFiles
 from t2t_lite.ranges import typed_value
@@ -111,8 +111,9 @@ def translate_lines(job, task, errors):
     errors.done()
     if task.references:  # of no sentences there is no score
         # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
-        bleu = corpus_bleu([_first_text(job, line) for line in outputs()], task.references)
-        print(f"{METRICS['bleu']} = {bleu}", file=sys.stderr)
+        texts = [_first_text(job, line) for line in outputs()]
+        found = corpus_scores(texts, task.references, ["bleu"], job.bleu_tokenization, where=task.path)
+        print(f"{METRICS['bleu']} = {found['bleu']}", file=sys.stderr)
 
 
 def score_file(job, source, output="-"):

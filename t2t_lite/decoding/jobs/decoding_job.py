@@ -19,6 +19,7 @@ from t2t_lite.decoding.jobs.translator_pool import TranslatorPool
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.runs.opening import run_files
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -106,6 +107,7 @@ class DecodingJob:
         on_error: "stop" or "skip", what to do with a line that cannot be translated.
         n_best_format: "text" or "json".
         mbr: None, or the utility function that selects outputs among samples.
+        tokenization: the tokenization for BLEU; None: see `bleu_tokenization`.
         alignments_file: path of the word alignments; "": none are written.
         keep_timestamp: bool, whether outputs get the checkpoint's time.
         compute_dtype: as in `Translator.load`.
@@ -122,6 +124,7 @@ class DecodingJob:
     on_error: str = "stop"
     n_best_format: str = "text"
     mbr: str | None = None
+    tokenization: str | None = None
     alignments_file: str = ""
     keep_timestamp: bool = False
     compute_dtype: str | None = None
@@ -149,6 +152,11 @@ class DecodingJob:
     def config(self):
         """The contents of the (first) model's `hparams.json`."""
         return self.found[0].config
+
+    @property
+    def bleu_tokenization(self):
+        """The tokenization for BLEU: the one given, or as in evaluations, by default that of the target language."""
+        return self.tokenization or tokenization_of_problem(self.translator.problem, self.translator.hparams)
 
     def check_files(self, outputs, inputs=None):
         """Raises `UserError` if an output would overwrite an input, a file of the model or another output.
@@ -185,6 +193,7 @@ class DecodingJob:
             self.settings,
             name,
             utility=self.mbr,
+            tokenize=self.tokenization,
             token_scores=token_scores,
             alignments=bool(self.alignments_file),
             **options,

@@ -46,6 +46,7 @@ class LineTranslator:
         on_error: function that gets a message for each line that cannot be translated; it raises, or the line is
             skipped.
         utility: "chrf" or "bleu": samples num_samples outputs and sorts them by risk. None: no minimum Bayes risk.
+        tokenize: the tokenization for the utility "bleu", see `Translator.translate_by_risk`.
         token_scores: bool, whether hypotheses get token scores.
         alignments: bool, whether lines get word alignments.
 
@@ -66,6 +67,7 @@ class LineTranslator:
         long_input=None,
         on_error=None,
         utility=None,
+        tokenize=None,
         token_scores=False,
         alignments=False,
     ):
@@ -79,7 +81,7 @@ class LineTranslator:
             self.limit = min(self.limit, translator.hparams.max_length or self.limit)
         self._on_error = on_error or _raise
         self._ids = {}  # text -> ids, of the current lines
-        self._utility = utility
+        self._utility, self._tokenize = utility, tokenize
         self.compile = None
         self._options = settings.search_options(mbr=bool(utility))
         self._asked = {"return_token_scores": True} if token_scores else {}
@@ -174,7 +176,8 @@ class LineTranslator:
         if not self._utility:
             return self.translator.translate(texts, **arguments)
         count = self.settings.mbr_samples
-        found = self.translator.translate_by_risk(texts, utility=self._utility, num_samples=count, **arguments)
+        arguments |= {"utility": self._utility, "num_samples": count, "tokenize": self._tokenize}
+        found = self.translator.translate_by_risk(texts, **arguments)
         kept = max(self.settings.n_best, 1)
         return [dataclasses.replace(one, hypotheses=one.hypotheses[:kept]) for one in found]
 

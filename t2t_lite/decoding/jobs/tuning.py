@@ -14,6 +14,7 @@ from t2t_lite.decoding.jobs.decode_records import read_records
 from t2t_lite.decoding.jobs.decoding_job import LineErrors
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation import scores
+from t2t_lite.evaluation.tokenizations import ter_options_of
 from t2t_lite.ranges import settings_of
 from t2t_lite.search_options import SearchOptions
 
@@ -116,20 +117,23 @@ def tune_search(job, grid, split, source="", reference=""):
         changed = job.with_settings(job.settings.searching(**combination))
         return [found.text for found in changed.line_translator(name, errors).translate(some)]
 
-    signatures = []
+    signatures, tokenize = [], job.bleu_tokenization
+    languages = job.translator.problem.languages
+    ter = ter_options_of(languages[1] if languages else None)
 
     def score(outputs):
-        found = scores.corpus_scores(outputs, references, _METRICS)
+        # Warnings are mostly about the references, which are always the same.
+        found = scores.corpus_scores(outputs, references, _METRICS, tokenize, ter, None if signatures else name)
         signatures[:] = scores.signature_lines(found)
         points = {scores.METRICS[metric]: round(score.score, 2) for metric, score in found.items()}
-        return points | {"BP": round(scores.brevity_penalty(outputs, references), 3)}
+        return points | {"BP": round(scores.brevity_penalty(outputs, references, tokenize), 3)}
 
     trials = []
     for trial in tune(translate, score, combinations, lambda combination: translate(combination, lines[:1])):
         trials.append(trial)
         words = [f"{key}={value}" for key, value in (trial.settings | trial.scores).items() if key != "BP"]
         _LOGGER.info(f"{len(trials)} of {len(combinations)}: {', '.join(words)}, {trial.seconds:.1f} s")
-    best = best_trial(trials, scores.METRICS[_METRICS[0]])
+    best = best_trial(trials)
     chosen = ",".join(f"{key}={value}" for key, value in best.settings.items())
     return [*signatures, *table(trials), f"best: --decode_hparams={chosen}"]
 
@@ -145,9 +149,19 @@ def _dev_set(job, split, source, reference, errors):
     return lines, references, os.path.basename(name)
 
 
-def best_trial(trials, metric="sacreBLEU"):
-    """Returns the trial with the highest score; on a tie the one with the smaller beam, which is faster."""
-    return max(trials, key=lambda trial: (round(trial.scores[metric], 2), -trial.settings.get("beam_size", 0)))
+def best_trial(trials, metrics=(scores.METRICS["bleu"], scores.METRICS["chrf"])):
+    """Returns the trial with the highest BLEU; on a tie that with the highest chrF, then with the smallest beam.
+
+    Args:
+        trials: list of Trial.
+        metrics: names of scores, in this order.
+    """
+
+    def merits(trial):
+        of_metrics = [round(trial.scores[name], 2) for name in metrics if name in trial.scores]
+        return *of_metrics, -trial.settings.get("beam_size", 0)
+
+    return max(trials, key=merits)
 
 
 def table(trials):
