@@ -85,6 +85,7 @@ def test_where_the_input_goes(given, flags, way):
         ([*TUNE, "--n_best_format=json"], "--n_best_format: not with --tune"),
         (["--score_file=in", "--n_best_format=json"], "--n_best_format: only of translations"),
         (["--score_file=in", "--long_input=split"], "--long_input: only of translations"),
+        (["--score_file=in", "--tokenization=zh"], "--tokenization: of BLEU, which needs --decode_reference"),
         (["--score_file=in", "--keep_timestamp"], "--keep_timestamp: standard output has no time"),
     ],
 )

@@ -253,11 +253,11 @@ def test_schedules_that_evaluate(call, monkeypatch, tmp_path, schedule, split, o
     flags = f"--output_dir={tmp_path}", "--data_dir=d", f"--schedule={schedule}"
     status, out, _ = call(
         *flags, "--eval_steps=4", "--eval_stride=3", "--decode_hparams=alpha=1,beam_size=2", "--eval_timeout_mins=2",
-        "--hparams=eval_beam_size=7",
+        "--hparams=eval_beam_size=7", "--tokenization=zh",
     )  # fmt: skip
     assert status == 0
     output_dir, data_dir, given_split, eval_steps, change_hparams, search, eval_stride = calls[0]
-    assert change_hparams(HParams()) == HParams(eval_beam_size=7)
+    assert change_hparams(HParams()) == HParams(eval_beam_size=7, eval_tokenization="zh")
     assert (output_dir, data_dir, given_split, eval_steps) == (str(tmp_path), "d", split, 4)
     assert search == {"alpha": 1.0, "beam_size": 2} and eval_stride == 3
     assert out == ("loss = 1.5000\nbleu = 20.0000\n" if once else "run/model.ckpt-3  loss = 1.5000  bleu = 20.0000\n")
@@ -280,6 +280,20 @@ def test_flags_of_evaluations_reach_the_trainer(call, recorded, tmp_path):
     assert (arguments["eval_throttle_seconds"], arguments["best_checkpoint_metric"]) == (7, "loss")
     assert (arguments["keep_checkpoint_max"], arguments["profile"], arguments["deterministic"]) == (0, True, False)
     assert arguments["inexact"] == []
+
+
+def test_the_tokenization_is_a_hyperparameter_which_a_run_remembers(call, recorded, tmp_path):
+    flags = *REQUIRED, f"--output_dir={tmp_path}", "--tokenization=char"
+    assert call(*flags, "--hparams=hidden_size=16")[0] == 0
+    assert (recorded[0]["hparams"].eval_tokenization, recorded[0]["hparams"].hidden_size) == ("char", 16)
+    for flag, words in (
+        ("--hparams=eval_tokenization=zh", "'eval_tokenization' is given twice"),
+        ("--tokenization=zh", "--tokenization: given twice"),
+    ):
+        status, _, err = call(*flags, flag)
+        assert status == 2 and words in err
+    status, _, err = call(*flags[:-1], "--tokenization=chinese")
+    assert status == 2 and "--tokenization=chinese: unknown tokenization" in err
 
 
 def test_hp_pairs_change_hyperparameters(call, recorded, tmp_path):

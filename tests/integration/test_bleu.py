@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import unicodedata
 
 import pytest
 
@@ -49,6 +50,38 @@ def test_variants_and_tokenization(bleu):
         "sacreBLEU",
     ]
     assert "tok:intl" in bleu(REFERENCE, "--tokenization=intl").stdout
+
+
+@pytest.mark.parametrize("ending, tokenization", [("zh", "zh"), ("zho_Hans", "zh"), ("th", "char"), ("txt", "13a")])
+def test_the_tokenization_follows_the_ending_of_the_reference(call_command, tmp_path, ending, tokenization):
+    text = "ฉันรักประเทศไทย\n" if ending == "th" else "我们今天去学校。\n他买了一本书。\n"
+    (tmp_path / f"ref.{ending}").write_text(text)
+    flags = f"--translation=ref.{ending}", f"--reference=ref.{ending}", "--bleu_variant=cased"
+    result = call_command("t2t-bleu", *flags)
+    assert f"|tok:{tokenization}|" in result.stdout
+    assert ("warning" in result.stderr) == (tokenization == "13a") == ("sacreBLEU = 0.00" in result.stdout)
+    result = call_command("t2t-bleu", *flags, "--tokenization=char")
+    assert "|tok:char|" in result.stdout and "warning" not in result.stderr
+
+
+def test_options_of_ter(bleu, assert_user_error):
+    text = "我们今天去学校。\n"
+    result = bleu(text, "--metrics=ter", "--ter_asian_support", "--ter-normalized", reference=text)
+    assert "|norm:yes|punct:yes|asian:yes|" in result.stdout and "warning" not in result.stderr
+    result = bleu(REFERENCE, "--metrics=ter", "--ter_no_punct", "--ter_case_sensitive", "--by_length", "--worst=1",
+                  "--worst_by=ter", "--baseline=hyp.de", reference=REFERENCE.replace(".", "!"))  # fmt: skip
+    assert "TER = 0.00 (nrefs:1|case:mixed|tok:tercom|norm:no|punct:no|asian:no|" in result.stdout
+    assert "line 1: TER = 0.00" in result.stdout
+    assert_user_error(bleu(text, "--ter_asian_support"), "--ter_asian_support: has no effect alone", "--ter_normalized")
+
+
+def test_forms_of_unicode_and_blank_references_are_reported(bleu, tmp_path):
+    decomposed = unicodedata.normalize("NFD", "Der Käse schmeckt.\nEr ist süß.\n")
+    result = bleu(decomposed, reference=unicodedata.normalize("NFC", decomposed))
+    assert "hyp.de: 2 lines, such as line 1: translation and reference are in different forms" in result.stderr
+    (tmp_path / "other.de").write_text("Der alte Mann kauft ein Auto.\n\n")
+    result = bleu(REFERENCE, "--reference=ref.de,other.de")
+    assert "reference 2 of 2: 1 blank line, such as line 2." in result.stderr
 
 
 def test_sacrebleu_line_equals_the_cased_line_under_the_same_tokenization(bleu):

@@ -93,6 +93,25 @@ def test_the_card_of_an_exported_average_has_its_bleu(call_command, expected, tm
     assert f"| BLEU | {score} ({signature}) on src.en |" in card
 
 
+def test_a_target_language_without_spaces_has_its_tokenization(call_command, expected, tmp_path):
+    """The run's problem says the language; the reference's name does not."""
+    path = tmp_path / "run/problem.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"languages": ["en", "zh-Hant-TW"]}))
+    (tmp_path / "src.en").write_text("the red house\n")
+    for name in ("ref", "translations/translate_own-200"):  # which is not translated again
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("我们今天去学校。\n")
+    flags = ["t2t-translate-all", *FLAGS, "--reference=ref", "--min_steps=200"]
+    scored, other = call_command(*flags), call_command(*flags, "--tokenization=char")
+    assert "|tok:zh|" in scored.stdout and "sacreBLEU = 100.00" in scored.stderr and "|tok:char|" in other.stdout
+    flags = ["t2t-decoder", "--output_dir=run", "--decode_from_file=src.en", "--decode_reference=ref"]
+    decoded = call_command(*flags, "--decode_to_file=out", "--tokenization=char")
+    tuned = call_command(*flags, "--tune=beam_size=1")
+    assert "|tok:char|" in decoded.stderr and "|tok:zh|" in tuned.stdout and "|asian:yes|" in tuned.stdout
+    for result in (scored, other, decoded, tuned):
+        assert result.status == 0 and "needs spaces" not in result.stderr
+
+
 def test_a_later_checkpoint_is_waited_for(call_command, expected, tmp_path, monkeypatch):
     later = [path.rename(tmp_path / path.name) for path in (tmp_path / "run").glob("model.ckpt-200.*")]
 
