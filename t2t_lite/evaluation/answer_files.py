@@ -8,6 +8,7 @@ from t2t_lite.corpora.conll import read_conll
 from t2t_lite.corpora.squad import read_squad
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.evaluation.score_files import read_lines
+from t2t_lite.evaluation.unicode_forms import warning_of_forms
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.text.real_encoder import as_number
 
@@ -60,7 +61,7 @@ def read_reference(path, task, columns=(), header=None):
 
 
 def read_predictions(path, reference):
-    """Returns the answers that were given, in the order of the reference.
+    """Returns the answers that were given, in the order of the reference; warns of texts in another form of Unicode.
 
     Args:
         path: str, a file as `read_reference` reads it, without texts; of spans, a JSON object {id: answer}, the format
@@ -70,6 +71,15 @@ def read_predictions(path, reference):
     Raises:
         UserError: the file is missing, damaged, of another kind, or does not belong to the reference.
     """
+    answers = _read(path, reference)
+    if reference.task in ("classification", "spans"):
+        golds = [gold if isinstance(gold, str) else next(iter(gold), "") for gold in reference.answers]
+        if warning := warning_of_forms(answers, [golds], "answer"):
+            _LOGGER.warning(f"{path}: {warning}")
+    return answers
+
+
+def _read(path, reference):
     if reference.task == "spans":
         return _spans(path, reference)
     if reference.task == "tagging":

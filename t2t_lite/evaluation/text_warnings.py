@@ -1,10 +1,9 @@
 """What makes scores of texts wrong or slow without an error: no spaces, other Unicode forms, blank references."""
 
-import unicodedata
-
 from t2t_lite.corpora.scripts import lacks_spaces
 from t2t_lite.errors import counted
 from t2t_lite.evaluation.tokenizations import suggested_tokenization
+from t2t_lite.evaluation.unicode_forms import warning_of_forms
 
 _TOKENIZED_LINES = 100  # sacreBLEU's limit for its warning
 _LONG_FOR_TER = 300  # words: seconds for one line
@@ -19,7 +18,7 @@ def text_warnings(hypotheses, references, metrics):
         metrics: {name: sacreBLEU's metric}, as `scores.make_metric` returns them.
     """
     found = [_warning_of_spaces(name, metrics[name], references[0]) for name in ("bleu", "ter") if name in metrics]
-    found.append(_warning_of_forms(hypotheses, references))
+    found.append(warning_of_forms(hypotheses, references))
     if "bleu" in metrics or "ter" in metrics:  # chrF takes the best reference
         found += _warnings_of_blanks(references)
     tokenized = sum(line.endswith(" .") for line in hypotheses)
@@ -48,34 +47,6 @@ def _warning_of_spaces(name, metric, lines):
             "True, 'asian_support': True}."
         )
     return f"TER needs spaces, and the references hold next to none: a line counts as one word. {advice}"
-
-
-def _warning_of_forms(hypotheses, references):
-    different = {
-        number
-        for reference in references
-        for number, pair in enumerate(zip(hypotheses, reference, strict=True), 1)
-        if pair[1] and _differ_in_form(*pair)
-    }
-    if not different:
-        return ""
-    return (
-        f"{counted(len(different), 'line')}, such as line {min(different)}: translation and reference are in different "
-        "forms of Unicode (é is one character, or e and an accent), and equal letters do not match. Normalize both to "
-        "one form, NFC: uconv -x any-nfc; in Python unicodedata.normalize('NFC', text)."
-    )
-
-
-def _differ_in_form(first, second):
-    """Whether two texts share letters in NFC that they do not share as they stand."""
-    if first.isascii() or second.isascii() or _is_nfc(first) == _is_nfc(second):
-        return False
-    normalized = [{*unicodedata.normalize("NFC", text)} for text in (first, second)]
-    return not set.intersection(*normalized) <= {*first} & {*second}
-
-
-def _is_nfc(text):
-    return unicodedata.is_normalized("NFC", text)
 
 
 def _warnings_of_blanks(references):

@@ -52,8 +52,12 @@ def tokenization_of_problem(problem, hparams):
     if hparams.eval_tokenization:
         check_tokenization(hparams.eval_tokenization, "eval_tokenization")
         return hparams.eval_tokenization
-    languages = problem.languages if problem else None
-    return tokenization_of(languages[1] if languages else None)
+    return tokenization_of(target_language(problem))
+
+
+def target_language(problem):
+    """Returns the language of a problem's targets, a code such as "de"; None if it or the problem is unknown."""
+    return problem.languages[1] if problem and problem.languages else None
 
 
 def suggested_tokenization(lines):

@@ -5,7 +5,7 @@ import inspect
 from t2t_lite import registry
 from t2t_lite.data import records
 from t2t_lite.evaluation.scores import METRICS, make_metric, warn_of_texts
-from t2t_lite.evaluation.tokenizations import ter_options_of, tokenization_of_problem
+from t2t_lite.evaluation.tokenizations import target_language, ter_options_of, tokenization_of_problem
 
 
 class OutputScorer:
@@ -26,10 +26,10 @@ class OutputScorer:
     def __init__(self, translator, metrics, batches, paths, count=None, search=None):
         self._translator = translator
         self._metrics = {name: registry.metric(name) for name in metrics}
-        hparams, languages = translator.hparams, translator.problem.languages
+        hparams = translator.hparams
         self._facts = {
             "tokenize": tokenization_of_problem(translator.problem, hparams),
-            "language": languages[1] if languages else None,
+            "language": target_language(translator.problem),
         }
         self._has_warned = False
         self._search = {"beam_size": hparams.eval_beam_size, "alpha": hparams.eval_alpha, **(search or {})}

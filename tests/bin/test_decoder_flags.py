@@ -108,7 +108,10 @@ def test_parts_are_by_flags_or_by_settings(given):
     assert part("--decode_hparams=shards=5,shard_id=4") == (5, 4)
 
 
-PLAIN = {"long_input": None, "utility": None, "token_scores": False, "alignments": False, "on_error": "errors"}
+PLAIN = {
+    "long_input": None, "utility": None, "tokenize": None, "token_scores": False, "alignments": False,
+    "on_error": "errors",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,8 @@ PLAIN = {"long_input": None, "utility": None, "token_scores": False, "alignments
 def test_a_flag_reaches_the_translation_of_lines(given, monkeypatch, flag, option, value):
     monkeypatch.setattr(Translator, "load", lambda *args: "translator")
     monkeypatch.setattr(decoding_job, "LineTranslator", lambda *args, **options: (args, options))
-    for flags, expected in (([], PLAIN), ([flag], PLAIN | {option: value})):
+    of_bleu = [flag, "--mbr=bleu", "--tokenization=zh"], PLAIN | {option: value, "utility": "bleu", "tokenize": "zh"}
+    for flags, expected in (([], PLAIN), ([flag], PLAIN | {option: value}), of_bleu):
         _, job = given("--decode_from_file=in", *flags)
         assert job.line_translator("in", "errors") == (("translator", job.settings, "in"), expected)
 
@@ -137,6 +141,15 @@ def test_what_was_begun_under_another_flag_is_not_gone_on_with(given, flag):
     task = Lines("in", ["a"], "out")
     found = [made_from(given("--decode_from_file=in", *flags)[1], task) for flags in ([], [flag], [])]
     assert found[0] == found[2] != found[1]
+
+
+def test_the_tokenization_decides_about_outputs_only_by_their_risk(given):
+    for utility, is_same in (("chrf", True), ("bleu", False)):
+        flags = ["--decode_from_file=in", "--decode_reference=ref", f"--mbr={utility}"]
+        one, other = (
+            made_from(given(*flags, *more)[1], Lines("in", ["a"], "out")) for more in ([], ["--tokenization=zh"])
+        )
+        assert (one == other) == is_same
 
 
 @pytest.mark.parametrize("change", [{"lines": ["b"]}, {"prefixes": ["x"]}])

@@ -62,7 +62,7 @@ def test_ter_counts_characters_where_it_can(warnings_of):
 def test_forms_of_unicode_that_never_match(warnings_of):
     decomposed = [unicodedata.normalize("NFD", line) for line in FRENCH]
     for pair in ((decomposed, FRENCH), (FRENCH, decomposed), (FRENCH, [FRENCH, decomposed])):
-        assert warnings_of(*pair)[0].startswith("2 lines, such as line 1: translation and reference are in different")
+        assert warnings_of(*pair)[0].startswith("2 lines, such as line 1: text and reference are in different")
     assert warnings_of([FRENCH[0], decomposed[1]], FRENCH)[0].startswith("1 line, such as line 2")
     for pair in (
         (FRENCH, FRENCH),

@@ -78,7 +78,7 @@ def test_options_of_ter(bleu, assert_user_error):
 def test_forms_of_unicode_and_blank_references_are_reported(bleu, tmp_path):
     decomposed = unicodedata.normalize("NFD", "Der Käse schmeckt.\nEr ist süß.\n")
     result = bleu(decomposed, reference=unicodedata.normalize("NFC", decomposed))
-    assert "hyp.de: 2 lines, such as line 1: translation and reference are in different forms" in result.stderr
+    assert "hyp.de: 2 lines, such as line 1: text and reference are in different forms" in result.stderr
     (tmp_path / "other.de").write_text("Der alte Mann kauft ein Auto.\n\n")
     result = bleu(REFERENCE, "--reference=ref.de,other.de")
     assert "reference 2 of 2: 1 blank line, such as line 2." in result.stderr

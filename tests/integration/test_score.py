@@ -127,6 +127,13 @@ def test_questions_that_squad_2_marks_as_impossible(score):
         assert found["metrics"]["exact_match"]["score"] == pytest.approx(right)
 
 
+def test_another_form_of_unicode_is_reported(score):
+    reference = "é\tone\nno\ttwo\né\tthree\n"
+    said = score("classification", reference, "e\u0301\nno\né\n").stderr
+    assert "1 answer, such as answer 1: text and reference are in different forms of Unicode" in said
+    assert score("classification", reference, "é\nno\nno\n").stderr == ""
+
+
 def test_questions_without_an_answer_count_as_wrong(score):
     result = score("spans", FILES["spans"][0], '{"1": "fox"}', "--metrics=exact_match")
     assert result.stdout.startswith("exact_match = 0.5000 ")

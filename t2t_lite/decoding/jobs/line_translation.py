@@ -7,6 +7,7 @@ from t2t_lite.decoding.alignment import UNKNOWN, pharaoh, replace_unknown, word_
 from t2t_lite.decoding.texts import join_texts, split_text, valid_unicode
 from t2t_lite.decoding.translator import Hypothesis, prefix_ids
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.tokenizations import target_language
 
 LONG_INPUT = ("split", "truncate", "refuse")
 _BLANK = (Hypothesis(),)
@@ -87,8 +88,7 @@ class LineTranslator:
         self._asked = {"return_token_scores": True} if token_scores else {}
         self._alignments = alignments
         self._attention = {"return_attention": True} if alignments or settings.replace_unknown else {}
-        languages = translator.problem.languages if translator.problem else None
-        self._language = languages[1] if languages else None
+        self._language = target_language(translator.problem)
 
     def translate(self, lines, first=1, prefixes=None, on_progress=None):
         """Translates lines.

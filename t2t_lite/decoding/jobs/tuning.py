@@ -14,7 +14,7 @@ from t2t_lite.decoding.jobs.decode_records import read_records
 from t2t_lite.decoding.jobs.decoding_job import LineErrors
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation import scores
-from t2t_lite.evaluation.tokenizations import ter_options_of
+from t2t_lite.evaluation.tokenizations import target_language, ter_options_of
 from t2t_lite.ranges import settings_of
 from t2t_lite.search_options import SearchOptions
 
@@ -118,8 +118,7 @@ def tune_search(job, grid, split, source="", reference=""):
         return [found.text for found in changed.line_translator(name, errors).translate(some)]
 
     signatures, tokenize = [], job.bleu_tokenization
-    languages = job.translator.problem.languages
-    ter = ter_options_of(languages[1] if languages else None)
+    ter = ter_options_of(target_language(job.translator.problem))
 
     def score(outputs):
         # Warnings are mostly about the references, which are always the same.
