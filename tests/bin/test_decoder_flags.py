@@ -152,8 +152,8 @@ def test_the_tokenization_decides_about_outputs_only_by_their_risk(given):
         assert (one == other) == is_same
 
 
-@pytest.mark.parametrize("change", [{"lines": ["b"]}, {"prefixes": ["x"]}])
-def test_nor_of_another_input(given, change):
+@pytest.mark.parametrize("change", [{"lines": ["b"]}, {"prefixes": ["x"]}, {"first": 2}, {"title": "scoring"}])
+def test_nor_of_another_input_or_kind_of_job(given, change):
     _, job = given("--decode_from_file=in")
     one, other = (Lines(**{"name": "in", "lines": ["a"], "path": "out"} | more) for more in ({}, change))
     assert made_from(job, one) != made_from(job, other)

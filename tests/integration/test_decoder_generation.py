@@ -84,6 +84,18 @@ def test_texts_are_scored(decode, made, tmp_path):
     assert (tmp_path / "out").read_text().splitlines() == expected
 
 
+def test_a_refused_line_is_no_empty_prompt(decode, tmp_path):
+    """Of which a language model would make a text of its own."""
+    (tmp_path / "in").write_bytes(b"the red\n\xff\n")
+    flags = ["--decode_from_file=in", "--decode_to_file=out", f"{SHORT},beam_size=1", "--on_error=skip"]
+    assert "1 line skipped" in decode(*flags).stderr
+    first, second = (tmp_path / "out").read_text().splitlines()
+    assert first and not second
+    decode(*flags, "--n_best_format=json")
+    row = json.loads((tmp_path / "out").read_text().splitlines()[1])
+    assert (row["input"], row["skipped"]) == (None, True)
+
+
 @pytest.mark.slow
 def test_lines_that_are_too_long(decode, assert_user_error, made, tmp_path):
     """The model has 32 positions."""

@@ -83,6 +83,26 @@ def test_scores_of_given_translations_are_those_of_the_search(decode, tmp_path):
     assert losses[0] and losses[1] == ""
 
 
+def test_scoring_does_not_go_on_with_an_unfinished_translation(decode, tmp_path, monkeypatch):
+    """Both may have the same lines, and are written to the same file."""
+    monkeypatch.setattr(DecodingJob, "chunk", 1)
+    (tmp_path / "in").write_text("old\tneu\nold\talt\n")
+    _, losses = decode("--score_file=in", "--decode_from_file=")
+    os.remove(tmp_path / "out")
+    write = ResumableFiles.write
+
+    def fail_at_the_second(self, *args):
+        if self.done:
+            raise OSError(28, "No space left on device", "out")
+        write(self, *args)
+
+    monkeypatch.setattr(ResumableFiles, "write", fail_at_the_second)
+    decode(status=1)
+    monkeypatch.setattr(ResumableFiles, "write", write)
+    result, lines = decode("--score_file=in", "--decode_from_file=")
+    assert "was made with another kind of job: starting anew" in result.stderr and lines == losses
+
+
 def test_pairs_that_are_too_long(decode, tmp_path, monkeypatch):
     monkeypatch.setattr(DecodingJob, "chunk", 2)
     pairs, score = ["a\tb", "old\tneu", f"a\t{'ab ' * 2000}", f"{'ab ' * 2000}\ta", "a\tb"], ["--decode_from_file="]
@@ -185,6 +205,13 @@ def test_long_lines(decode, tmp_path):
     assert "in, line 1: " in result.stderr and not (tmp_path / "refused").exists()
     result, lines = decode("--long_input=refuse", "--on_error=skip", hparams="max_input_size=9")
     assert lines[0] == lines[2] == "" and lines[1] and "2 lines skipped" in result.stderr
+    (tmp_path / "in").write_bytes(b"The red house. A tree.\nold\n\xff\n\n")
+    options = "--long_input=refuse", "--on_error=skip", "--n_best_format=json", "--decode_to_file=json"
+    rows = [json.loads(line) for line in decode(*options, hparams="max_input_size=9")[1]]
+    assert [(row["input"], row.get("skipped", False)) for row in rows] == [
+        ("The red house. A tree.", True), ("old", False), (None, True), ("", False),
+    ]  # fmt: skip
+    (tmp_path / "in").write_text("The red house. A tree.\nold\n" + "a" * 2000 + "\n")
     result, lines = decode("--long_input=truncate", hparams="max_input_size=9")
     assert "cut off after 9 pieces: line 1, 3" in result.stderr and all(lines)
 

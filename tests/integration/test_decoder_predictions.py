@@ -243,6 +243,20 @@ def test_features_are_written_as_arrays(decode, runs, pooling, tmp_path, monkeyp
         np.testing.assert_allclose(found["features"], joined, atol=1e-5)
 
 
+def test_a_refused_line_is_no_empty_text(decode, tmp_path):
+    """It has no label and no hidden states, which an empty text has."""
+    (tmp_path / "bytes").write_bytes(b"the red house\n\xff\n\n")
+    flags = ["--decode_from_file=bytes", "--on_error=skip"]
+    result = decode("classify_own", *flags, "--n_best_format=json", "--decode_to_file=-")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert rows[0]["label"] and rows[1:] == [
+        {"line": 2, "input": None, "skipped": True}, {"line": 3, "input": "", "skipped": True},
+    ]  # fmt: skip
+    assert "1 line skipped" in decode("classify_own", *flags, "--features_file=x.npz", "--features_pooling=mean").stderr
+    with np.load(tmp_path / "x.npz") as found:
+        assert np.isnan(found["features"]).all(1).tolist() == [False, True, False]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name, line, words",

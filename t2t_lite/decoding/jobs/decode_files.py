@@ -31,11 +31,12 @@ class Lines:
 
     Attributes:
         name: str, where the lines come from, for messages.
-        lines: list of str, or of what else `LinePredictor` takes.
+        lines: list of str, or of what else `LinePredictor` takes; None is a line that could not be read.
         path: str, the output; - is standard output.
         first: int, the number of the first line.
         prefixes: list of str, or None.
         references: list of str, from which BLEU is computed at the end, or None.
+        title: str, what is done with the lines: another job does not go on with an unfinished output of this one.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Lines:
     first: int = 1
     prefixes: list | None = None
     references: list | None = None
+    title: str = "translating"
 
 
 def translate_file(job, source, output="", reference="", prefixes=""):
@@ -98,16 +100,18 @@ def searches_many_batches(job, num_lines):
 def translate_lines(job, task, errors):
     """Translates `Lines` and logs a summary."""
     lines_of = job.line_translator(task.name, errors)
-    task.lines = lines_of.check_lengths(task.lines, task.first)
+    checked = lines_of.check_lengths(task.lines, task.first)
 
     def make(chunk, start, on_progress):
         prefixes = task.prefixes and task.prefixes[start : start + len(chunk)]
-        outputs, translations = job.outputs(lines_of, chunk, task.first + start, prefixes, on_progress)
+        lines = checked[start : start + len(chunk)]
+        outputs, translations = job.outputs(lines_of, lines, task.first + start, prefixes, on_progress, inputs=chunk)
         texts = [outputs] + ([[found.alignment for found in translations]] if job.alignments_file else [])
         return texts, sum(found.tokens for found in translations)
 
     paths = [task.path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
-    outputs = _write(job, paths, task, make, "predicting" if job.predicts else "translating")
+    task.title = "predicting" if job.predicts else "translating"
+    outputs = _write(job, paths, task, make)
     errors.done()
     if task.references:  # of no sentences there is no score
         # sacreBLEU with its signature. tensor2tensor's BLEU_cased is another measure: see t2t-bleu.
@@ -126,10 +130,9 @@ def score_file(job, source, output="-"):
     errors = LineErrors(job.on_error)
     lines, name, first = part_of_file(source, job.settings, errors)
     for number, line in enumerate(lines, first):
-        if line.count("\t") != 1 and not job.generates:
+        if line is not None and line.count("\t") != 1 and not job.generates:
             columns = counted(line.count("\t") + 1, "column")
-            problem = f"{name}, line {number}: {columns}, expected input<TAB>target."
-            lines[number - first] = None if line == "" and job.on_error == "skip" else errors(problem)
+            lines[number - first] = errors(f"{name}, line {number}: {columns}, expected input<TAB>target.")
 
     def score_pairs(chunk, number):
         pairs = {}
@@ -150,7 +153,7 @@ def score_file(job, source, output="-"):
         texts = [f"{score.per_token:.6f}" if count else "" for score, count in zip(found, counts, strict=True)]
         return [texts], sum(counts)
 
-    _write(job, [path], Lines(name, lines, path, first), make, "scoring")
+    _write(job, [path], Lines(name, lines, path, first, title="scoring"), make)
     errors.done()
 
 
@@ -172,6 +175,7 @@ def made_from(job, task):
     asked = ["long_input", "on_error", "n_best_format", "mbr", "devices", "compute_dtype"]
     asked += ["tokenization"] if job.mbr == "bleu" else []
     return {
+        "kind of job": task.title,
         "version": t2t_lite.__version__,
         # an index holds a checksum of every weight
         "checkpoint": [
@@ -179,7 +183,7 @@ def made_from(job, task):
         ],
         "decode_hparams": {**dataclasses.asdict(job.settings), "log_results": None},
         "flags": {name: getattr(job, name) for name in asked},
-        "input": _digest(task.lines),
+        "input": _digest([task.first, task.lines]),
         "prefixes": _digest(task.prefixes),
     }
 
@@ -188,7 +192,7 @@ def _digest(value):
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
-def _write(job, paths, task, make, title):
+def _write(job, paths, task, make):
     """Computes and writes the outputs of all lines, chunk by chunk.
 
     Args:
@@ -196,7 +200,6 @@ def _write(job, paths, task, make, title):
         paths: list of str.
         task: Lines.
         make: function of (lines, index of the first one, on_progress) -> (a list of lines for each path, tokens).
-        title: str, of the progress line.
 
     Returns:
         Function that returns the list of lines of the first file.
@@ -207,7 +210,7 @@ def _write(job, paths, task, make, title):
     chunk = job.chunk * getattr(translator, "count", 1)
     if written.state is not None:  # decides what is compiled from here on, which affects the last digits of scores
         _go_on_as(translator, written.state, task.path)
-    progress = Progress(title, "sentences", len(task.lines), written.done)
+    progress = Progress(task.title, "sentences", len(task.lines), written.done)
     try:
         for start in range(written.done, len(task.lines), chunk):
             lines = task.lines[start : start + chunk]

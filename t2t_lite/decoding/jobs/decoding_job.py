@@ -199,12 +199,13 @@ class DecodingJob:
             **options,
         )
 
-    def outputs(self, lines_of, lines, first=1, prefixes=None, on_progress=None):
+    def outputs(self, lines_of, lines, first=1, prefixes=None, on_progress=None, inputs=None):
         """Translates lines, and warns about truncated or split ones.
 
         Args:
             lines_of: LineTranslator, LineGenerator or LinePredictor.
             lines, first, prefixes, on_progress: as in its `translate`.
+            inputs: list of the lines as they were read, where some of `lines` are None, being refused; None: `lines`.
 
         Returns:
             (output lines, a list of str without line ends; list of `LineTranslation`, or of `LinePrediction`).
@@ -215,11 +216,11 @@ class DecodingJob:
         self.warn_of_long(lines_of, lines_of.cut, [number for number, found in numbered if found.truncated])
         self.warn_of_long(lines_of, "split, being longer than", split)
         texts = []
-        for (number, translation), line in zip(numbered, lines, strict=True):
+        for (number, translation), line in zip(numbered, lines if inputs is None else inputs, strict=True):
             if self.predicts:
                 texts.append(lines_of.output(number, line, translation))
             elif self.n_best_format == "json":
-                texts.append(text_files.json_line(number, line or "", translation))
+                texts.append(text_files.json_line(number, line, translation))
             else:
                 texts.append(text_files.output_line(translation, self.settings))
             if self.settings.log_results:

@@ -129,7 +129,7 @@ class LinePredictor:
         """
         answer = predicted.answer
         if self._as_json or isinstance(answer, list):
-            return json_text({"line": number, **_asked(line), **_as_dict(predicted)})
+            return json_text({"line": number, **_asked(line, answer), **_as_dict(predicted)})
         if isinstance(line, dict):
             text = f"{json_text(line['id'])}: {json_text(answer.text if answer else '')}"
             return ("{" if number == self._ends[0] else " ") + text + ("}" if number == self._ends[1] else ",")
@@ -185,14 +185,14 @@ def _is_blank(line):
     return not (line.strip() if isinstance(line, str) else line)
 
 
-def _asked(line):
-    """Returns what a line of JSON says of the input."""
+def _asked(line, answer):
+    """Returns what a line of JSON says of the input, which is None where it is not UTF-8; a Tagging has the words."""
     match line:
         case dict():
             return {"id": line["id"]}
-        case str():
-            return {"input": line}
-    return {}
+        case list() if answer is not None:
+            return {}
+    return {"input": line}
 
 
 def _as_dict(predicted):

@@ -1,6 +1,8 @@
 """Reads the lines to translate from a file or a stream, and formats the output lines."""
 
 import contextlib
+import functools
+import itertools
 import json
 import os
 import re
@@ -17,6 +19,7 @@ from t2t_lite.files.pipes import is_device, open_device
 _NOT_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINES_AHEAD = 256
+_BLOCK = 2**20  # bytes that are read at once
 
 
 def input_lines(path, delimiter="\n", on_bad_line=None):
@@ -28,23 +31,23 @@ def input_lines(path, delimiter="\n", on_bad_line=None):
     Args:
         path: str.
         delimiter: str.
-        on_bad_line: None, or a function that gets a message for each line that is not UTF-8, which is read as "".
+        on_bad_line: None, or a function that gets a message for each line that is not UTF-8, in whose place is None.
 
     Raises:
         UserError: the file is missing, unreadable or damaged, or a line, which is named, is not UTF-8.
     """
     if is_device(path):
         with open_device(path, "rb") as file:
-            return [line for lines in stream_lines(file.fileno(), path, delimiter, on_bad_line) for line in lines]
+            return list(itertools.chain.from_iterable(stream_lines(file.fileno(), path, delimiter, on_bad_line)))
     with translated(path), files.open_stream(path) as file:
         if not file.peek(1):
             return []
-    lines = [line or "" for line in plain_text.read_lines(path, on_bad_line, has_lines=delimiter == "\n")]
     if delimiter == "\n":
-        return lines
-    records = "".join(f"{line}\n" for line in lines).split(delimiter)
-    last = records.pop().removesuffix("\n")  # the file's own end, if it is not the delimiter's
-    return [*records, last] if last.strip() else records
+        return list(plain_text.read_lines(path, on_bad_line))
+    with plain_text.naming_errors(path), plain_text.open_binary(path) as file:
+        encodings.check_head(path, file.peek(encodings.HEAD), has_lines=False)
+        blocks = iter(functools.partial(file.read, _BLOCK), b"")
+        return list(itertools.chain.from_iterable(_records(blocks, path, delimiter, on_bad_line)))
 
 
 def output_line(translation, settings):
@@ -76,7 +79,7 @@ def json_line(number, line, translation):
 
     Args:
         number: int, from 1.
-        line: str, the input.
+        line: str, the input; None where it is not UTF-8.
         translation: LineTranslation.
     """
     found = {"line": number, "input": line}
@@ -164,31 +167,35 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
     Args:
         descriptor: int, the file descriptor to read from.
         name: str, its name in error messages.
-        delimiter: str, the end of a line; a CR before LF is removed too.
+        delimiter: str, the end of a line; a CR before LF is removed, too.
         on_bad_line: as in `input_lines`.
 
     Raises:
         UserError: a line is not UTF-8; the lines before it have been yielded.
     """
-    end, number, bad, rest, ended = delimiter.encode(), 0, 0, b"", False
-    while not ended:
+
+    def read():
         with translated(name):
-            block = os.read(descriptor, 1 << 20)
-        ended = not block
-        if number == 0 and not rest:
-            encodings.check_head(name, block, has_lines=delimiter == "\n")
-        *complete, rest = (rest + block).split(end)
-        if len(rest) > plain_text.LONGEST_LINE:
-            raise plain_text.too_long(name, number + len(complete) + 1)
-        if ended and (rest.strip() if delimiter != "\n" else rest):
-            complete.append(rest.removesuffix(b"\n"))  # the file's own end, if it is not the delimiter's
+            return os.read(descriptor, _BLOCK)
+
+    first = read()
+    encodings.check_head(name, first, has_lines=delimiter == "\n")
+    blocks = itertools.chain([first] if first else [], iter(read, b""))
+    yield from _records(blocks, name, delimiter, on_bad_line)
+
+
+def _records(blocks, name, delimiter, on_bad_line):
+    """Yields for each of some blocks of bytes the list of records that end in it, if any does; see `stream_lines`."""
+    number = bad = 0
+    blocks = blocks if "\r" in delimiter else _with_lf(blocks)
+    for complete in _complete(blocks, name, delimiter.encode()):
         lines, error = [], None
-        if number == 0 and complete:
+        if number == 0:
             complete[0] = complete[0].removeprefix(_BYTE_ORDER_MARK)
         for at, raw in enumerate(complete, 1):
             number += 1
             try:
-                lines.append((raw.removesuffix(b"\r") if end == b"\n" else raw).decode("utf-8"))
+                lines.append(raw.decode("utf-8"))
             except UnicodeDecodeError as wrong:
                 message = encodings.not_utf8(name, number, wrong)
                 if not bad:
@@ -199,8 +206,36 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
                     break
                 on_bad_line(message)
                 bad += 1
-                lines.append("")
+                lines.append(None)
         if lines:
             yield lines
         if error:
             raise error
+
+
+def _with_lf(blocks):
+    """Yields blocks of bytes with CR LF as LF, without a CR at their very end."""
+    held = b""
+    for block in blocks:
+        block = held + block
+        held = b"\r" if block.endswith(b"\r") else b""  # the LF may be in the next block
+        yield block.removesuffix(held).replace(b"\r\n", b"\n")
+
+
+def _complete(blocks, name, end):
+    """Yields the lists of records, bytes, that end in each block. Of a long record each byte is looked at once."""
+    number, rest = 0, bytearray()
+    for block in blocks:
+        seen = max(0, len(rest) - len(end) + 1)  # an end may begin in one block and end in the next
+        rest += block
+        complete = []
+        if rest.find(end, seen) >= 0:
+            *complete, last = bytes(rest).split(end)
+            rest = bytearray(last)
+        number += len(complete)
+        if len(rest) > plain_text.LONGEST_LINE:
+            raise plain_text.too_long(name, number + 1)
+        if complete:
+            yield complete
+    if rest.strip() if end != b"\n" else rest:
+        yield [bytes(rest).removesuffix(b"\n")]  # the file's own end, if it is not the delimiter's

@@ -245,6 +245,7 @@ def test_lines_of_json():
     blank = {"text": "", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}
     expected = {"line": 9, "input": "a", "skipped": True, "hypotheses": [blank]}
     assert json.loads(text_files.json_line(9, "a", skipped)) == expected
+    assert json.loads(text_files.json_line(9, None, skipped)) == expected | {"input": None}  # it is not UTF-8
 
 
 @pytest.mark.parametrize("long_input", ["split", "truncate"])

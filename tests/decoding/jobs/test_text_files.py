@@ -1,6 +1,7 @@
 import gzip
 import os
 import threading
+import time
 
 import pytest
 
@@ -150,3 +151,35 @@ def test_pipes_are_checked_as_files_are(data, message):
 
 def refuse(message):
     raise UserError(message)
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "data", "records"),
+    [
+        ("\n", b"a\n\xff\n\nb\n", ["a", None, "", "b"]),
+        ("|", b"a|b\n\xff|c|", ["a", None, "c"]),
+        ("\r\n", b"a\n\xffb\r\nc\r\n", [None, "c"]),
+    ],
+)
+def test_what_is_refused_is_none_and_no_empty_text(tmp_path, delimiter, data, records):
+    (tmp_path / "in").write_bytes(data)
+    told = []
+    assert text_files.input_lines(str(tmp_path / "in"), delimiter, told.append) == records
+    read, write = os.pipe()
+    os.write(write, data)
+    os.close(write)
+    piped = text_files.stream_lines(read, "in", delimiter, told.append)
+    assert [record for some in piped for record in some] == records
+    os.close(read)
+    assert len(told) == 2 and all("0xff" in message for message in told)
+
+
+def test_an_end_may_lie_between_two_blocks_and_each_byte_of_a_long_record_is_searched_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(text_files, "_BLOCK", 1)
+    (tmp_path / "in").write_bytes("ü|\r\n\r\nx||\n\ny".encode())
+    assert text_files.input_lines(str(tmp_path / "in"), "|\n\n") == ["ü", "x|", "y"]
+    monkeypatch.setattr(text_files, "_BLOCK", 2**6)
+    (tmp_path / "in").write_bytes(b"x" * 2**20)  # 16,384 blocks: copying what there is at each would take 10 s
+    start = time.process_time()
+    assert text_files.input_lines(str(tmp_path / "in"), "|") == ["x" * 2**20]
+    assert time.process_time() - start < 1
