@@ -38,7 +38,7 @@ def check(flags):
         )
     if len(inputs) > 1:
         raise UserError(f"{' and '.join(inputs)}: each says what to read. Leave all but one out.")
-    unread = _given(flags, *ONLY_OF_FILES, "mbr", "n_best_format", "long_input")
+    unread = _given(flags, *ONLY_OF_FILES, "mbr", "n_best_format", "long_input", "split_sentences")
     if flags.score_file and unread:
         raise UserError(f"{', '.join(unread)}: only of translations. Leave out, or --score_file.")
     if flags.score_file and flags.keep_timestamp and flags.decode_to_file in ("", "-"):

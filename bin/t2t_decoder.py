@@ -21,7 +21,7 @@ import sys
 from t2t_lite.bin import _app, _decoder_inputs, _trained
 from t2t_lite.bin._score_flags import check_tokenization, define_tokenization
 from t2t_lite.decoding.jobs.decode_hparams import HELP, DecodeHParams
-from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS
+from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS, SPLIT_SENTENCES
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -43,6 +43,9 @@ def define_flags(flags):
     flags.DEFINE_enum("long_input", None, ["split", "truncate", "refuse"], "Lines that are too long for the model: "
                       "split them at ends of sentences, cut them off, or stop. Default, of translation: split, but "
                       "truncate where max_input_size is set; of other tasks see docs/decoding.md.")  # fmt: skip
+    flags.DEFINE_enum("split_sentences", None, SPLIT_SENTENCES, "Translate a line's sentences one by one. "
+                      "Default: auto, where the model was trained on single sentences, of which it would translate the "
+                      "first few of many; but never where --long_input does not split.")  # fmt: skip
     flags.DEFINE_enum("on_error", "stop", ["stop", "skip"], "Lines that cannot be translated (not UTF-8, too long for "
                       "--long_input=refuse): stop, or leave their outputs empty.")  # fmt: skip
     flags.DEFINE_enum("n_best_format", "text", ["text", "json"], "text: outputs of a line are separated by tabs; json: "
@@ -109,14 +112,16 @@ def _job(flags):
     devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)
     if flags["worker_gpu"].present or flags["logical_cpus"].present:
         _LOGGER.info(description)
-    names = ["data_dir", "long_input", "on_error", "n_best_format", "mbr", "tokenization", "alignments_file",
-             "keep_timestamp"]  # fmt: skip
+    names = [
+        "data_dir", "long_input", "split_sentences", "on_error", "n_best_format", "mbr", "tokenization",
+        "alignments_file", "keep_timestamp", "compute_dtype",
+    ]  # fmt: skip
     return DecodingJob(
         found,
         settings,
         devices=devices,
         inputs={f"--{name}": flags[name].value for name in _decoder_inputs.INPUTS},
-        **{name: flags[name].value for name in (*names, "compute_dtype")},
+        **{name: flags[name].value for name in names},
     )
 
 

@@ -84,6 +84,7 @@ HOURS = Range(most=10**6, above=0)
 STEPS_BETWEEN = Range(1, 10**9)
 CHECKPOINTS_KEPT = Range(0, 10**6)
 COMPUTE_DTYPES = ("float32", "bfloat16")  # of decoding
+SPLIT_SENTENCES = ("auto", "always", "never")  # of a text, before it is translated
 FORMATS = ("saved_model", "ctranslate2", "hugging_face")  # of exports
 QUANTIZATIONS = ("int8", "int16", "float16", "bfloat16", "float32")  # of CTranslate2
 PAIRS = Range(1, 10**9)  # of sentences, of which some are needed

@@ -46,6 +46,8 @@ class Hypothesis:
         attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores: how much each
             decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum up to 1. None
             unless requested.
+        spans: list of (start, end), the characters of `text` that each id stands for, an end being that of a slice.
+            None unless attention is requested.
     """
 
     text: str = ""
@@ -55,6 +57,7 @@ class Hypothesis:
     ended: bool = True
     token_scores: list[float] | None = None
     attention: np.ndarray | None = dataclasses.field(default=None, compare=False, repr=False)
+    spans: list[tuple[int, int]] | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +184,7 @@ class TextModel:
             raise UserError(f"{', '.join(lost)}: only of sampling. Add sampling=True, or leave it out.")
         return options
 
-    def hypothesis(self, text, result, stop, before=(), **fields):
+    def hypothesis(self, text, result, stop, before=(), output=None, **fields):
         """Returns the Hypothesis of a `SearchResult`.
 
         Args:
@@ -189,12 +192,14 @@ class TextModel:
             result: SearchResult.
             stop: strings before which the text is cut.
             before: ids that the result continues, whose text is not part of it.
+            output: str, what to give the problem's `output_text`; None: what is before the first stop string.
             **fields: further fields of `Hypothesis`.
         """
         encoder = self.encoders["targets"]
         whole = continuation(encoder, before, result.ids)
-        output = before_stop(whole, stop)
-        ended = result.ended or output != whole
+        found = before_stop(whole, stop)
+        ended = result.ended or found != whole
+        output = found if output is None else output
         shown = self.problem.output_text(text, output, self.encoders) if self.problem else output
         return Hypothesis(shown, result.score, encoder.pieces(result.ids), result.ids, ended, **fields)
 

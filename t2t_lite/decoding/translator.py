@@ -7,15 +7,20 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from t2t_lite.decoding import minimum_bayes_risk
-from t2t_lite.decoding.alignment import memory_attention
+from t2t_lite.decoding.alignment import memory_attention, replace_unknown
+from t2t_lite.decoding.parts import translate_parts
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.beam_search import EOS_ID
+from t2t_lite.decoding.search.stop_strings import before_stop
+from t2t_lite.decoding.splitting import sentence_parts, splits_sentences
 from t2t_lite.decoding.text_model import Hypotheses, Hypothesis, TextModel
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, located
-from t2t_lite.evaluation.tokenizations import check_tokenization, tokenization_of_problem
+from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
+from t2t_lite.text.offsets import decode_with_offsets, moved_spans, piece_spans
 
 MAX_INPUT_LENGTH = 1024
+_SHORT, _LEAST_PIECES = 3, 30  # an output of less than a third of so many pieces is short
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,10 +32,18 @@ class Translation(Hypotheses):
             (`Problem.choose_output`), its choice comes first.
         truncated: bool, whether the sentence was longer than `max_input_length` and therefore truncated.
         source_tokens: list of str, the translated pieces.
+        source_spans: list of (start, end), the characters of the text that each of them stands for. None unless
+            attention is requested.
+        parts: int, in how many parts the text was translated.
+        is_short: bool, whether the output, or that of a part, has less than a third of the pieces of a text of 30 or
+            more: probably the search ended before all of it was translated.
         text, score, tokens, attention: those of the first hypothesis.
     """
 
     source_tokens: list[str] = dataclasses.field(default_factory=list)
+    source_spans: list[tuple[int, int]] | None = dataclasses.field(default=None, compare=False, repr=False)
+    parts: int = 1
+    is_short: bool = False
 
     @property
     def attention(self) -> np.ndarray | None:
@@ -65,7 +78,9 @@ class Translator(TextModel):
         self,
         texts: Sequence[str],
         *,
+        split_sentences: str | None = None,
         max_input_length: int | None = None,
+        replace_unknown: bool = False,
         prefixes: Sequence | None = None,
         encoded: Sequence | None = None,
         return_attention: bool = False,
@@ -77,14 +92,22 @@ class Translator(TextModel):
 
         Args:
             texts: list of str.
+            split_sentences: "always": translate the sentences of a text one by one, and join their translations;
+                "never": translate each text as it is. None, or "auto": split texts of several sentences if the model
+                was trained on single ones, since it would end before all of them are translated: see
+                `t2t_lite.decoding.splitting.splits_sentences`. The k-th hypothesis of a text that is split joins the
+                k-th ones of its sentences (the last one of a sentence that has fewer); its score is their sum.
             max_input_length: int, longer sentences are truncated to this many ids, EOS included; None: 1024, or the
                 size of a learned position table.
+            replace_unknown: bool, whether each word with an unknown piece is replaced by the word of the text that the
+                piece attends to most.
             prefixes: list of str, one per text, with which its output begins; "" or None for none. Its pieces are
                 forced as they are, so it should end at a word's end (the output may still continue that word). Or
                 lists of their ids, from `prefix_ids`.
-            encoded: None, or the texts' ids if they are known: one list per text, from `encoders["inputs"]`.
-            return_attention, return_token_scores: bool, whether hypotheses get their `attention`, `token_scores`;
-                each costs one more pass over the hypotheses.
+            encoded: None, or the texts' ids if they are known: one list per text, from `encoders["inputs"]`. Then no
+                text is split.
+            return_attention, return_token_scores: bool, whether hypotheses get their `attention` and `spans`, or their
+                `token_scores`; each costs one more pass over the hypotheses.
             on_progress: None, or a function called with the number of sentences in each finished batch.
             **options: of `t2t_lite.search_options.SearchOptions`: beam_size, alpha, extra_length, n_best and so on, or
                 sampling=True with temperature, top_k, top_p and seed; a problem may have other defaults
@@ -96,7 +119,13 @@ class Translator(TextModel):
         Raises:
             UserError: an option is out of range, or a prefix is as long as the longest output.
         """
-        texts, options = [self._prepared(text) for text in check_texts(texts)], self.search_options(options)
+        texts = check_texts(texts)
+        if parts := encoded is None and self._parts(texts, split_sentences):
+            arguments = {"max_input_length": max_input_length, "replace_unknown": replace_unknown, **options}
+            asked = {"return_attention": return_attention, "return_token_scores": return_token_scores}
+            translate = functools.partial(self.translate, split_sentences="never", **arguments, **asked)
+            return translate_parts(translate, texts, parts, self._language, prefixes, on_progress)
+        texts, originals, options = [self._prepared(text) for text in texts], texts, self.search_options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
         encode = functools.partial(_encode, self.encoders["inputs"])
         ids = {at: encoded[at] if encoded else encode(text, at) for at, text in enumerate(texts) if text.strip()}
@@ -108,12 +137,46 @@ class Translator(TextModel):
         sources = [[*pieces[:longest], EOS_ID] for pieces in ids.values()]
         forced = self._prefixes(prefixes, len(texts), dict(zip(ids, sources, strict=True)), options)
         found = self._search(sources, options, forced, on_progress)
-        of_each = self._of_each(sources, found, return_attention, return_token_scores)
+        has_attention = return_attention or replace_unknown
+        of_each = self._of_each(sources, found, has_attention, return_token_scores)
         for at, source, results in zip(ids, sources, found, strict=True):
-            hypotheses = tuple(self.hypothesis(texts[at], result, options.stop, **next(of_each)) for result in results)
-            pieces = self.encoders["inputs"].pieces(source[:-1])
-            translations[at] = Translation(hypotheses, len(ids[at]) > longest, pieces)
+            pieces, spans = self.encoders["inputs"].pieces(source[:-1]), None
+            if has_attention:
+                spans = piece_spans(self.encoders["inputs"], source[:-1], texts[at])
+                spans = moved_spans(spans, texts[at], originals[at])
+            of_source = (originals[at], spans) if has_attention else None, replace_unknown
+            hypotheses = tuple(
+                self._hypothesis(texts[at], result, options.stop, *of_source, next(of_each)) for result in results
+            )
+            is_short = len(pieces) >= _LEAST_PIECES and len(hypotheses[0].ids) * _SHORT < len(pieces)
+            is_truncated = len(ids[at]) > longest
+            translations[at] = Translation(hypotheses, is_truncated, pieces, spans, is_short=is_short)
         return translations
+
+    def _hypothesis(self, text, result, stop, source, replaces, fields):
+        """Returns the Hypothesis of a result; of a `source`, (text, spans of its pieces), with its own spans."""
+        if source is None:
+            return self.hypothesis(text, result, stop, **fields)
+        encoder = self.encoders["targets"]
+        output, spans = decode_with_offsets(encoder, result.ids)
+        output = before_stop(output, stop)
+        spans = [(min(start, len(output)), min(end, len(output))) for start, end in spans]
+        if replaces:
+            unknown = {at: encoder.decode([i]) for at, i in enumerate(result.ids) if i == encoder.unknown_id}
+            output, spans = replace_unknown(*source, output, spans, unknown, fields["attention"])
+        found = self.hypothesis(text, result, stop, output=output, **fields)
+        return dataclasses.replace(found, spans=moved_spans(spans, output, found.text))
+
+    def _parts(self, texts, split_sentences):
+        """Returns the list of sentences of each text; None if all are to be translated as they are."""
+        if not splits_sentences(split_sentences, self.problem, self.run and self.run.config):
+            return None
+        parts = list(map(sentence_parts, texts))
+        return parts if any(len(of_text) > 1 for of_text in parts) else None
+
+    @property
+    def _language(self):
+        return target_language(self.problem)
 
     def translate_by_risk(
         self,
@@ -133,7 +196,7 @@ class Translator(TextModel):
             utility: "chrf" or "bleu", the measure of similarity.
             num_samples: int.
             tokenize: the tokenization for BLEU; None: as in evaluations, by default that of the target language.
-            **arguments: of `translate`: temperature, top_k, top_p, seed and so on.
+            **arguments: of `translate`: split_sentences, temperature, top_k, top_p, seed and so on.
 
         Returns:
             list of `Translation`, in the order of `texts`, with all distinct samples, best first. Their scores are
@@ -145,7 +208,14 @@ class Translator(TextModel):
         minimum_bayes_risk.check_utility(utility)
         tokenize = tokenize or tokenization_of_problem(self.problem, self.hparams)
         check_tokenization(tokenize)
-        drawn = self.translate(texts, **{**arguments, "sampling": True, "n_best": num_samples})
+        texts = check_texts(texts)
+        if parts := arguments.get("encoded") is None and self._parts(texts, arguments.pop("split_sentences", None)):
+            of_texts = {name: arguments.pop(name, None) for name in ("prefixes", "on_progress")}
+            given = {"utility": utility, "num_samples": num_samples, "tokenize": tokenize, "split_sentences": "never"}
+            translate = functools.partial(self.translate_by_risk, **given, **arguments)
+            return translate_parts(translate, texts, parts, self._language, **of_texts)
+        arguments |= {"split_sentences": "never", "sampling": True, "n_best": num_samples}
+        drawn = self.translate(texts, **arguments)
         translations = []
         for translation in drawn:
             ranks = minimum_bayes_risk.expected_utilities([h.text for h in translation.hypotheses], utility, tokenize)

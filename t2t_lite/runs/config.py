@@ -32,6 +32,7 @@ _SCHEMA = {
     "xla_compile?": bool,
     "records_sha256?": str,
     "plan?": {str: bool | int | float | str | dict | None},
+    "several_sentences?": float | None,
 }
 _MOST_BATCHES = 2**31
 
@@ -64,9 +65,10 @@ def write_run_config(directory, config):
 
     Args:
         directory: str, an output_dir.
-        config: dict that `run_config` returns, perhaps with "batches_a_step", "xla_compile", "records_sha256" and
-            "plan" of a training run: the third is the `split_facts.fingerprint` of its training records, the last what
-            it was asked to do, see `training.plan`.
+        config: dict that `run_config` returns, perhaps with what a training run adds: "batches_a_step"; "xla_compile";
+            "records_sha256", the `split_facts.fingerprint` of its training records; "several_sentences", the share of
+            them whose inputs are several sentences, from 0 to 1, or None; and "plan", what it was asked to do, see
+            `training.plan`.
     """
     text = json.dumps({"format": _FORMAT, **config}, indent=1, sort_keys=True) + "\n"
     write_bytes(os.path.join(directory, FILE_NAME), text.encode())
@@ -93,6 +95,8 @@ def read_run_config(directory):
     ):
         if config.get(key) is not None and not 0 < config[key] <= most:
             raise UserError(f"{path}: {key!r}: expected 1 to {most:,}, found {shown(config[key])}.")
+    if not 0 <= (config.get("several_sentences") or 0.0) <= 1:
+        raise UserError(f"{path}: 'several_sentences': expected 0 to 1, found {shown(config['several_sentences'])}.")
     with located(path):
         HParams.from_dict(config["hparams"])  # types, names and ranges
     return config

@@ -1,5 +1,6 @@
-"""Where in a text the pieces of its encoding stand."""
+"""Where in a text the pieces of its encoding stand, or those that it was decoded from."""
 
+import difflib
 import functools
 import itertools
 import re
@@ -9,6 +10,8 @@ from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder
 from t2t_lite.text.words import word_pieces
+
+_LARGEST_COMPARISON = 4_000_000  # characters of one text times those of the other, which may take a second
 
 
 def encode_with_offsets(encoder, text):
@@ -36,6 +39,81 @@ def _with_added_tokens(encoder, text):
         spans += [(start + first, start + last) for first, last in found]
         start += len(part)
     return ids, spans
+
+
+def decode_with_offsets(encoder, ids):
+    """Decodes ids, and says which characters of the text each one stands for.
+
+    Args:
+        encoder: TextEncoder.
+        ids: list of int without EOS.
+
+    Returns:
+        (text, [(start, end), …]), an end being that of a slice. Spans follow one another without gaps, and have the
+        spaces around their pieces. Of a character of several pieces the last one has the span, the others are empty.
+    """
+    text = encoder.decode(ids)
+    ends = (_common_length(text, encoder.decode(ids[:count])) for count in range(1, len(ids)))
+    borders = [0, *itertools.accumulate(ends, max), len(text)] if ids else []
+    return text, list(itertools.pairwise(borders))
+
+
+def _common_length(one, other):
+    """Returns how many characters two texts have in common at their beginnings."""
+    shorter = min(one, other, key=len)
+    if one.startswith(shorter) and other.startswith(shorter):
+        return len(shorter)
+    return next(at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+
+
+def piece_spans(encoder, ids, text):
+    """Returns where in a text its ids stand, as `encode_with_offsets` does.
+
+    Args:
+        encoder: TextEncoder.
+        ids: list of int without EOS, those of the text, or the first of them.
+        text: str.
+    """
+    found, spans = encode_with_offsets(encoder, text)
+    if found[: len(ids)] == list(ids):
+        return spans[: len(ids)]
+    decoded, spans = decode_with_offsets(encoder, ids)  # of a vocabulary whose words depend on their neighbors
+    return moved_spans(spans, decoded, text)
+
+
+def moved_spans(spans, old, new):
+    """Returns where spans of a text stand in another one that was made of it, as far as both have the same characters.
+
+    Args:
+        spans: list of (start, end) in `old`.
+        old, new: str.
+    """
+    if old == new:
+        return list(spans)
+    begin = _common_length(old, new)
+    end = _common_length(old[begin:][::-1], new[begin:][::-1])
+    inner = old[begin : len(old) - end], new[begin : len(new) - end]
+    blocks = [(0, len(inner[0]), 0, len(inner[1]))]
+    if len(inner[0]) * len(inner[1]) <= _LARGEST_COMPARISON:
+        blocks = [block for _, *block in difflib.SequenceMatcher(None, *inner, autojunk=False).get_opcodes()]
+    blocks = [[number + begin for number in block] for block in blocks]
+    whole = [(0, begin, 0, begin), *blocks, (len(old) - end, len(old), len(new) - end, len(new))]
+    return spans_in_blocks(spans, whole)
+
+
+def spans_in_blocks(spans, blocks):
+    """Returns spans of a text in another one, of which blocks correspond; within each, places are proportional.
+
+    Args:
+        spans: list of (start, end).
+        blocks: list of (old start, old end, new start, new end) that cover both texts in order.
+    """
+    places = []
+    for old_start, old_end, start, end in blocks:
+        old_size, size = old_end - old_start, end - start
+        places += [(start + at * size // old_size, start - (-(at + 1) * size // old_size)) for at in range(old_size)]
+    places.append((blocks[-1][3],) * 2)
+    return [(places[start][0], places[end - 1][1] if end > start else places[start][0]) for start, end in spans]
 
 
 def _without_space(text, start, end):

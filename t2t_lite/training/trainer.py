@@ -46,7 +46,7 @@ from t2t_lite.training.settings import (
     LogSettings,
 )
 from t2t_lite.training.train_step import TrainStep
-from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data
+from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data, several_sentences
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -206,6 +206,7 @@ class Trainer:
             "batches_a_step": count * self._accumulation,
             "xla_compile": compiles,
             "records_sha256": fingerprint(data.paths),
+            "several_sentences": several_sentences(data),
         }
 
     def _make_plan(self, train_steps):

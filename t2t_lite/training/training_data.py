@@ -5,14 +5,17 @@ import dataclasses
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data import batching, split_facts
+from t2t_lite.data import batching, records, split_facts
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.width_ladder import WidthLadder
+from t2t_lite.decoding.splitting import is_natural, sentences
 from t2t_lite.errors import UserError
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.text.vocabulary import vocabulary_sizes
+
+_EXAMPLES_FOR_A_SHARE = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +79,24 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
         problem, encoders, encoder_files(problem, data_dir), vocab_size, target_vocab_size, train.paths, dev_paths,
         train.examples, train.dropped, cut, split_facts.longest_row(problem, hparams), batches, ladder,
     )  # fmt: skip
+
+
+def several_sentences(data):
+    """Returns the share of the first thousand training examples whose inputs are several sentences, or None.
+
+    A run remembers it, and decoding splits texts by it: see `t2t_lite.decoding.splitting.splits_sentences`. None: the
+    texts are no natural language.
+
+    Args:
+        data: TrainingData.
+    """
+    if not is_natural(data.problem):
+        return None
+    texts = []
+    for batch in tf.data.TFRecordDataset(data.paths[0]).batch(_EXAMPLES_FOR_A_SHARE).take(1):
+        batch = data.problem.maybe_reverse_and_copy(records.parse_batch(batch, data.problem.record_features))
+        texts = [data.encoders["inputs"].decode(ids) for ids in batch["inputs"].to_list()]
+    return round(sum(len(sentences(text)) > 1 for text in texts) / max(len(texts), 1), 4)
 
 
 def check_reads(model, problem):

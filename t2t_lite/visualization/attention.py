@@ -25,14 +25,15 @@ def attend(answerer, text, target=None, **options):
     problem, encoders = answerer.problem, answerer.encoders
     first, *others = text_features(problem, target)
     (text,) = check_texts([text], "text")
-    text = problem.input_text(text) if problem and first == "inputs" else text
-    texts, ids = {first: text}, {first: sentence_ids(encoders, first, text)}
+    prepared = problem.input_text(text) if problem and first == "inputs" else text
+    texts, ids = {first: prepared}, {first: sentence_ids(encoders, first, prepared)}
     for feature in others:
         if isinstance(target, list):
             ids[feature], target = target, encoders[feature].decode(target)
         elif target is None:
+            options["split_sentences"] = "never"  # a picture is of one search
             best = answerer.translate([text], **options)[0].hypotheses[0]
-            ids[feature], target = [*best.ids, *[EOS_ID] * best.ended], best.text
+            ids[feature], target = [*best.ids, *[EOS_ID] * best.ended], encoders[feature].decode(best.ids)
         (texts[feature],) = check_texts([target], "target")
     return read_attention(answerer.model, encoders, texts, ids, problem and problem.features)
 

@@ -111,7 +111,7 @@ def roles_in_files(answerer, path, target_path=None):
             ids.append([[*answerer.encoders[name].encode(prepare(line)), EOS_ID] for line in lines])
     if sides and len(names) > len(sides):
         progress = Progress("translating", "sentences", len(sides[0]))
-        found = answerer.translate(sides[0], on_progress=progress.add)
+        found = answerer.translate(sides[0], split_sentences="never", on_progress=progress.add)
         progress.done()
         ids.append([[*translation.hypotheses[0].ids, EOS_ID] for translation in found])
     rows = [row for row in zip(*ids, strict=True) if max(map(len, row)) <= _MOST_TOKENS]

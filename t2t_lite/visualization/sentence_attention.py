@@ -8,6 +8,7 @@ from t2t_lite.decoding.alignment import piece_words
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.errors import UserError, located
 from t2t_lite.models.attention_weights import KINDS, attention_weights
+from t2t_lite.text.offsets import piece_spans
 
 BEGIN, END = "<begin>", "<EOS>"  # the latter as in the paper's figures 3 to 5
 MOST_TOKENS = 200  # of a side: a picture of more cannot be read
@@ -20,12 +21,14 @@ class Tokens:
     Attributes:
         text: str, the sentence.
         pieces: tuple of str, its pieces in order, as far as they take part.
+        spans: tuple of (start, end), the characters of the text that each piece stands for.
         begins: bool, whether the beginning of the target, `BEGIN`, comes before them.
         ends: bool, whether the end of the sentence, `END`, comes after them.
     """
 
     text: str
     pieces: tuple
+    spans: tuple
     begins: bool = False
     ends: bool = True
 
@@ -37,12 +40,11 @@ class Tokens:
     def words(self):
         """Returns a list of (word, positions of its pieces), begin and end among them.
 
-        Raises:
-            UserError: the pieces do not match the text.
+        Pieces behind the last word belong to it.
         """
-        texts, groups = self.text.split(), {}
-        for at, number in enumerate(piece_words(self.text, list(self.pieces)), int(self.begins)):
-            groups.setdefault(number, []).append(at)
+        texts, groups = self.text.split() or [""], {}
+        for at, number in enumerate(piece_words(self.text, self.spans), int(self.begins)):
+            groups.setdefault(len(texts) - 1 if number is None else number, []).append(at)
         words = [(texts[number], positions) for number, positions in groups.items()]
         last = len(self.pieces) + self.begins
         return [*[(BEGIN, [0])] * self.begins, *words, *[(END, [last])] * self.ends]
@@ -163,10 +165,9 @@ def _checked_length(feature, ids):
 def _tokens(encoders, texts, ids, feature, shifted=False):
     """Returns the tokens of a feature, or what the decoder reads of it: shifted right, the last one left out."""
     ends = ids[feature][-1] == EOS_ID
-    pieces = tuple(encoders[feature].pieces(ids[feature][:-1] if ends else ids[feature]))
-    if not shifted:
-        return Tokens(texts[feature], pieces, ends=ends)
-    return Tokens(texts[feature], pieces if ends else pieces[:-1], begins=True, ends=False)
+    shown = ids[feature][: len(ids[feature]) - (ends or shifted)]
+    pieces, spans = encoders[feature].pieces(shown), piece_spans(encoders[feature], shown, texts[feature])
+    return Tokens(texts[feature], tuple(pieces), tuple(spans), begins=shifted, ends=ends and not shifted)
 
 
 def _groups(words, count):

@@ -86,6 +86,7 @@ def test_where_the_input_goes(given, flags, way):
         (["--score_file=in", "--n_best_format=json"], "--n_best_format: only of translations"),
         (["--score_file=in", "--long_input=split"], "--long_input: only of translations"),
         (["--score_file=in", "--tokenization=zh"], "--tokenization: of BLEU, which needs --decode_reference"),
+        (["--score_file=in", "--split_sentences=always"], "--split_sentences: only of translations"),
         (["--score_file=in", "--keep_timestamp"], "--keep_timestamp: standard output has no time"),
     ],
 )
@@ -109,8 +110,8 @@ def test_parts_are_by_flags_or_by_settings(given):
 
 
 PLAIN = {
-    "long_input": None, "utility": None, "tokenize": None, "token_scores": False, "alignments": False,
-    "on_error": "errors",
+    "long_input": None, "split_sentences": None, "utility": None, "tokenize": None, "token_scores": False,
+    "alignments": False, "on_error": "errors",
 }  # fmt: skip
 
 
@@ -118,6 +119,7 @@ PLAIN = {
     ("flag", "option", "value"),
     [
         ("--long_input=refuse", "long_input", "refuse"),
+        ("--split_sentences=always", "split_sentences", "always"),
         ("--mbr=bleu", "utility", "bleu"),
         ("--n_best_format=json", "token_scores", True),
         ("--alignments_file=links", "alignments", True),
@@ -134,7 +136,8 @@ def test_a_flag_reaches_the_translation_of_lines(given, monkeypatch, flag, optio
 
 @pytest.mark.parametrize(
     "flag",
-    ["--long_input=refuse", "--on_error=skip", "--n_best_format=json", "--mbr=chrf", "--logical_cpus=2",
+    ["--long_input=refuse", "--split_sentences=never", "--on_error=skip",
+     "--n_best_format=json", "--mbr=chrf", "--logical_cpus=2",
      "--decode_hparams=alpha=0.1", "--decode_hparams=extra_length=3", "--decode_shards=2"],
 )  # fmt: skip
 def test_what_was_begun_under_another_flag_is_not_gone_on_with(given, flag):

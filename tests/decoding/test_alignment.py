@@ -1,3 +1,5 @@
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -7,52 +9,45 @@ from t2t_lite.decoding.alignment import memory_attention, pharaoh, piece_words, 
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
+from t2t_lite.text.offsets import decode_with_offsets, piece_spans
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import ScriptedModel
 
 
 @pytest.mark.parametrize(
-    "text, pieces, words",
+    "text, spans, words",
     [
-        ("das Haus, ja", "▁das ▁Ha us , ▁ja", [0, 1, 1, 1, 2]),
-        ("  das \t Haus ", "▁das ▁ Ha us", [0, 1, 1, 1]),
-        ("a ü x", "▁a ▁ <0xC3> <0xBC> ▁x", [0, 1, 1, 1, 2]),
-        ("a\u2003b x", "▁a <0xE2> <0x80> <0x83> b ▁x", [0, 1, 1, 1, 1, 2]),  # a blank for split(), of three bytes
-        ("ab\u00a0c d", "▁ab \u00a0 c ▁d", [0, 1, 1, 2]),
-        ("the Ωψ, house", "▁the ▁ <unk> , ▁house", [0, 1, 1, 1, 2]),
-        (
-            "the \u2047 house \u2047",
-            "▁the <unk> ▁house ▁ <unk>",
-            [0, 1, 2, 3, 3],
-        ),  # as SentencePiece writes unknown ones
-        ("\ufffd a", "▁ <0xFF> ▁a", [0, 0, 1]),
-        ("Ａ １０ ｂ", "▁A ▁1 0 ▁b", [0, 1, 1, 2]),  # the vocabulary's normalization
-        ("ab c", "<0x61> <0x62> <0x20> <0x63>", [0, 0, 1, 1]),
-        ("one two two", "one <UNK> two", [0, 1, 2]),  # a vocabulary of words
-        ("cut off here", "▁cut ▁of", [0, 1]),
-        ("", "", []),
+        ("das Haus, ja", [(0, 3), (4, 6), (6, 8), (8, 9), (10, 12)], [0, 1, 1, 1, 2]),
+        (" das Haus ", [(0, 4), (4, 5), (5, 7), (7, 9), (9, 10)], [0, 1, 1, 1, None]),  # a space is the next word's
+        ("a\u2003b x", [(0, 1), (1, 1), (1, 2), (2, 3), (4, 5)], [0, 1, 1, 1, 2]),  # a space for split(), in two bytes
+        ("ab", [(0, 2), (2, 2), (2, 2)], [0, None, None]),  # a stop string, behind the text
+        ("", [(0, 0)], [None]),
+        ("", [], []),
     ],
 )
-def test_pieces_are_found_in_their_words(text, pieces, words):
-    assert piece_words(text, pieces.split(" ") if pieces else []) == words
+def test_pieces_belong_to_the_words_where_they_stand(text, spans, words):
+    assert piece_words(text, spans) == words
 
 
 def test_every_piece_of_a_real_vocabulary_is_found(run_dir):
     encoder = Translator.load(str(run_dir)).encoders["inputs"]
     for text in ("the red house.", "Grün\u2028und \U0001f600 neu", " \u2003 \u00a0zwei  drei\x1fvier\u3000", "▁ a ▁b"):
         ids = encoder.encode(text)
-        words = piece_words(encoder.decode(ids), encoder.pieces(ids))
-        assert words == sorted(words) and set(words) == set(range(len(text.replace("▁", " ").split())))
+        decoded, spans = decode_with_offsets(encoder, ids)
+        assert decoded == encoder.decode(ids)
+        for shown, found in ((decoded, spans), (text, piece_spans(encoder, ids, text))):
+            words = [word for word in piece_words(shown, found) if word is not None]
+            assert words == sorted(words) and set(words) == set(range(len(shown.split())))
 
 
-def test_other_pieces_are_refused():
-    with pytest.raises(UserError, match="Cannot align 'one two': its pieces, 3 4 5 …, are not found in it"):
-        piece_words("one two", ["3", "4", "5"])
+def placed(text):
+    """A text and the spans of its pieces, which | divides."""
+    borders = [0, *itertools.accumulate(map(len, text.split("|")))]
+    return text.replace("|", ""), list(itertools.pairwise(borders))
 
 
 def test_words_are_aligned_by_the_sums_of_their_pieces():
     """The second target word attends most to one piece of word 0, but more to both pieces of word 1 together."""
-    source, target = ["▁Haus", "▁ro", "tes"], ["▁house", "▁r", "ed"]
     attention = np.array(
         [
             [0.3, 0.2, 0.0, 0.5],  # what goes to EOS does not count
@@ -61,27 +56,45 @@ def test_words_are_aligned_by_the_sums_of_their_pieces():
             [0.0, 0.0, 0.0, 1.0],
         ]
     )
-    pairs = word_alignment("Haus rotes", source, "house red", target, attention)
+    pairs = word_alignment(*placed("Haus| ro|tes"), *placed("house| r|ed"), attention)
     assert pharaoh(pairs) == "0-0 1-1"
-    assert word_alignment("", [], "house", ["▁house"], np.ones((2, 1))) == []
-    for text, pieces in (("", []), (" ", ["▁"]), ("", ["▁", "."])):  # a stop string is no longer in the text
-        assert word_alignment("a", ["▁a"], text, pieces, np.ones((len(pieces) + 1, 2))) == []
+    assert word_alignment("", [], *placed("house"), np.ones((2, 1))) == []
+    for text, spans in (("", []), (" ", [(0, 1)]), ("", [(0, 0), (0, 0)])):  # a stop string is not in the text
+        assert word_alignment(*placed("a"), text, spans, np.ones((len(spans) + 1, 2))) == []
+
+
+def test_what_a_stop_string_cuts_does_not_count_for_the_last_word():
+    attention = np.array([[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.1, 0.8, 0.1]])
+    assert word_alignment(*placed("ein| Haus"), "one", [(0, 3), (3, 3), (3, 3)], attention) == [(0, 0)]
+
+
+UNKNOWN = " \u2047 "  # as SentencePiece writes an unknown piece
 
 
 @pytest.mark.parametrize(
-    "target, rows, text",
+    "target, rows, text, spans",
     [
-        ("▁mit ▁ <unk> .", [0, 1, 1, 2], "mit Bjørn."),
-        ("▁mit ▁Bj <unk> rn !", [0, 1, 1, 1, 2], "mit Bjørn!"),  # the whole word, in its own punctuation
-        ("▁„ <unk> “ ▁und ▁ <unk> <0xC3> <0xBC>", [1, 1, 1, 0, 0, 0, 0, 0], "„Bjørn“ und with"),
-        ("▁mit ▁allem", [0, 1], "mit allem"),
+        (f"mit| |{UNKNOWN}|.", [0, 1, 1, 2], "mit Bjørn.", None),
+        (f"mit| Bj|{UNKNOWN}|rn|!", [0, 1, 1, 1, 2], "mit Bjørn!", None),  # the whole word, in its own punctuation
+        (f"„|{UNKNOWN}|“| und| |{UNKNOWN}|ü", [1, 1, 1, 0, 0, 0, 0], "„Bjørn“ und with", None),
+        ("mit|  allem", [0, 1], "mit  allem", ["mit", "  allem"]),
     ],
 )
-def test_unknown_pieces_become_the_source_word_attended_to_most(target, rows, text):
-    pieces = target.split()
+def test_unknown_pieces_become_the_source_word_attended_to_most(target, rows, text, spans):
     attention = np.eye(4)[[*rows, 3]][:, [0, 1, 1, 2, 3]]  # places: with, Bj, ørn, comma, EOS
-    found = replace_unknown("with Bjørn,", ["▁with", "▁Bj", "ørn", ","], pieces, attention)
-    assert found == text
+    given, pieces = placed(target)
+    unknown = {at: UNKNOWN for at, (start, end) in enumerate(pieces) if given[start:end] == UNKNOWN}
+    found, places = replace_unknown(*placed("with| Bj|ørn|,"), given, pieces, unknown, attention)
+    assert found == text and len(places) == len(pieces)
+    assert spans is None or [found[start:end] for start, end in places] == spans
+    words = [word for word in piece_words(found, places) if word is not None]
+    assert words == sorted(words) and {*words} == {*range(len(found.split()))}
+
+
+def test_an_unknown_word_of_a_vocabulary_of_words_keeps_the_space_before_it():
+    attention = np.eye(3)
+    found = replace_unknown(*placed("a| Bjørn"), *placed("ein| UNK"), {1: "UNK"}, attention)
+    assert found == ("ein Bjørn", [(0, 3), (3, 9)])
 
 
 def test_attention_is_the_mean_of_the_heads_of_a_layer():
@@ -104,7 +117,8 @@ def test_a_translator_gives_attention_on_request(run_dir):
         for h in t.hypotheses if text else ():
             assert h.attention.shape == (len(h.tokens) + h.ended, len(t.source_tokens) + 1)
             np.testing.assert_allclose(h.attention.sum(1), 1, atol=1e-5)
-            pairs = word_alignment(text, t.source_tokens, h.text, h.tokens, h.attention)
+            assert "".join(h.text[start:end] for start, end in h.spans) == h.text
+            pairs = word_alignment(text, t.source_spans, h.text, h.spans, h.attention)
             assert [word for _, word in sorted(pairs, key=lambda pair: pair[1])] == list(range(len(h.text.split())))
             assert all(0 <= word < len(text.split()) for word, _ in pairs)
     assert found[0].attention is found[0].hypotheses[0].attention and found[1].attention is None

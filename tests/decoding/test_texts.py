@@ -1,6 +1,9 @@
+import time
+
 import pytest
 
-from t2t_lite.decoding.texts import check_options, check_texts, join_texts, split_text
+from t2t_lite.decoding.splitting import join_texts, sentences, split_text, starts_of
+from t2t_lite.decoding.texts import check_options, check_texts
 
 
 def test_lists_and_their_like_become_lists_of_text():
@@ -49,6 +52,38 @@ def test_sentences_are_the_parts():
     assert split("这是房子。它很旧！「是的。」他说？好", 6) == ["这是房子。", "它很旧！", "「是的。」", "他说？", "好"]
 
 
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("Mr. Smith met Dr. Jones. They left.", ["Mr. Smith met Dr. Jones.", "They left."]),
+        ("Am 23. Oktober 2020 kam er. Danach nicht.", ["Am 23. Oktober 2020 kam er.", "Danach nicht."]),
+        ("See Fig. 3 of No. 5. He said no. Then he left.", ["See Fig. 3 of No. 5. He said no.", "Then he left."]),
+        ("He is Smith.          Next one", ["He is Smith.", "Next one"]),  # what is far away is no initial
+        ("„Ja.“ Er ging. «Non.» Elle part.", ["„Ja.“", "Er ging.", "«Non.»", "Elle part."]),
+        ("Wait . . . What? ... No!", ["Wait . . .", "What? ...", "No!"]),
+        ("वह गया। वह आया। لماذا؟ نعم", ["वह गया।", "वह आया।", "لماذا؟", "نعم"]),
+        ("It grew by 3.5 percent at example.org.", ["It grew by 3.5 percent at example.org."]),
+        (" \t", []),
+    ],
+)  # fmt: skip
+def test_where_sentences_end(text, expected):
+    assert sentences(text) == expected
+
+
+CLASSES = [
+    ".", "!", "。", "…", '"', ".\"", ". ", "A. ", "aB. ", ". a", "?\u2028", "a", "1", "a,b ", " ", "\u0301", "一",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("characters", CLASSES)
+def test_a_hostile_line_takes_linear_time(characters):
+    text = characters * (10**6 // len(characters))
+    start = time.process_time()
+    parts = split_text(text, len, 512)
+    assert time.process_time() - start < 5 and all(len(part) <= 512 for part in parts)
+    assert starts_of(parts, text) == sorted(starts_of(parts, text))
+
+
 def test_a_long_sentence_is_split_at_clauses_then_at_blanks_then_anywhere():
     assert split("Short. One, two, three; four: five.", 16) == ["Short.", "One, two,", "three; four:", "five."]
     assert split("aaa bbb ccc ddd", 8) == ["aaa bbb", "ccc ddd"]
@@ -65,8 +100,8 @@ def test_nothing_is_lost_and_every_part_fits(text):
 
 
 def test_parts_are_joined_as_the_language_is_written():
-    assert join_texts(["Eins.", "", "Zwei."], "de") == "Eins. Zwei."
-    assert join_texts(["一。", "二。"], "zh") == join_texts(["一。", "二。"]) == "一。二。"
-    assert join_texts(["ABC", "def"], "zh_cn") == join_texts(["ABC", "def"], "yue-Hant-HK") == "ABCdef"
-    assert join_texts(["ABC", "def"], "ja-Latn") == "ABC def"
-    assert join_texts(["一 (OK)", "two"]) == "一 (OK) two"
+    assert join_texts(["Eins.", "", "Zwei."], "de") == ("Eins. Zwei.", [0, 5, 6])
+    assert join_texts(["一。", "二。"], "zh") == join_texts(["一。", "二。"]) == ("一。二。", [0, 2])
+    assert join_texts(["ABC", "def"], "zh_cn")[0] == join_texts(["ABC", "def"], "yue-Hant-HK")[0] == "ABCdef"
+    assert join_texts(["ABC", "def"], "ja-Latn")[0] == "ABC def"
+    assert join_texts(["一 (OK)", "two"])[0] == "一 (OK) two"

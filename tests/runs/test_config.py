@@ -20,11 +20,12 @@ CONFIG = {
     "hparams": {"hidden_size": 8, "my_own": 3},
     "batches_a_step": 2,
     "records_sha256": "00",
+    "several_sentences": 0.5,
 }
 WRONG = [None, [], {}, "text", -1, 0, 1.5, True, 10**30, [{}], {"a": None}]
 ALSO_RIGHT = {
     "problem": ["text"], "model": ["text"], "hparams_set": ["text"], "usr_dir": ["text"], "records_sha256": ["text"],
-    "target_vocab_size": [None],
+    "target_vocab_size": [None], "several_sentences": [None, 0, 0.0],
     "vocabulary_sha256": [{}], "hparams": [{}],
 }  # fmt: skip
 
@@ -53,7 +54,7 @@ def test_an_entry_of_another_shape(tmp_path, name):
             continue
         path.write_text(json.dumps({**whole, name: value}))
         assert name in mistake(tmp_path), value
-    if name not in ("batches_a_step", "records_sha256"):  # which older runs lack
+    if name not in ("batches_a_step", "records_sha256", "several_sentences"):  # which older runs lack
         path.write_text(json.dumps({key: value for key, value in whole.items() if key != name}))
         assert f"'{name}' is missing" in mistake(tmp_path)
 

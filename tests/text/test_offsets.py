@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.text import vocabulary
-from t2t_lite.text.offsets import encode_with_offsets
+from t2t_lite.text.offsets import decode_with_offsets, encode_with_offsets, moved_spans, piece_spans
 from t2t_lite.text.offsets_graph import encode_with_offsets as encode_in_graph
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
@@ -58,6 +58,34 @@ def test_ids_are_those_of_the_vocabulary_and_spans_are_in_order(encoder):
         assert all(0 <= start <= end <= len(text) for start, end in spans)
         assert spans == sorted(spans)
         assert all(text[start:end] == text[start:end].strip() for start, end in spans)
+
+
+def test_words_are_those_of_the_text_and_not_of_the_normalized_one(encoder):
+    """´ becomes a space and an accent where a vocabulary normalizes, which makes two words of one."""
+    text = "I don´t see the old ½ woman."
+    spans = piece_spans(encoder, encoder.encode(text), text)
+    for word in ("see", "the", "old", "woman."):
+        start = text.index(word)
+        pieces = [text[a:b] for a, b in spans if start <= a < start + len(word) and a < b]
+        assert pieces and all(piece in word for piece in pieces)
+
+
+def test_decoded_ids_have_offsets(encoder):
+    for text in [*texts(40), *SENTENCES, ""]:
+        ids = encoder.encode(text)
+        decoded, spans = decode_with_offsets(encoder, ids)
+        assert decoded == encoder.decode(ids) and len(spans) == len(ids)
+        assert "".join(decoded[start:end] for start, end in spans) == decoded
+        assert moved_spans(spans, decoded, decoded) == spans
+
+
+def test_spans_move_with_their_characters():
+    new = "-LRB- ab -RRB- cd ."
+    spans = moved_spans([(0, 1), (1, 3), (3, 4), (5, 7), (7, 8)], "(ab) cd.", new)
+    assert [new[start:end].strip() for start, end in spans] == new.split()
+    assert moved_spans([(0, 2), (3, 5)], "ab cd", "AB: ab cd!") == [(4, 6), (7, 9)]
+    long = "ab " * 2000
+    assert moved_spans([(0, 2), (5998, 5999)], long, f"x{long[::-1]}")[1][1] <= len(long) + 1  # without comparing all
 
 
 def test_the_graph_gives_the_same(encoder):

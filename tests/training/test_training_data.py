@@ -5,12 +5,12 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.config import HParams
-from t2t_lite.data.problem import DatasetSplit, Problem
+from t2t_lite.data.problem import DatasetSplit, Problem, TranslateProblem
 from t2t_lite.errors import UserError
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
-from t2t_lite.text.vocabulary import TextEncoder
-from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data
+from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
+from t2t_lite.training.training_data import check_lengths, check_reads, open_training_data, several_sentences
 
 HPARAMS = HParams(batch_size=64, max_length=7, min_length=4)
 
@@ -106,3 +106,33 @@ def test_a_model_reads_what_the_problem_has():
         check_reads(TransformerEncoder(50, sentence_classes=2, **sizes), Uneven())
     with pytest.raises(UserError, match="no such 'targets'"):  # of another rank
         check_reads(TransformerEncoder(50, target_vocab_size=3, head="class", **sizes), Uneven())
+
+
+@registry.register_problem("training_data_paragraphs")
+class Paragraphs(TranslateProblem):
+    """Every fourth input is of two sentences; targets are of one."""
+
+    dataset_splits = Uneven.dataset_splits
+
+    def prepare_generation(self, data_dir, tmp_dir):
+        pass
+
+    def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+        for n in range(100):
+            yield {
+                "inputs": [*ByteTextEncoder().encode("Ab cd. Ef gh." if n % 4 == 0 else "Ab."), 1],
+                "targets": [*ByteTextEncoder().encode("Eins. zwei"), 1],
+            }
+
+    def feature_encoders(self, data_dir):
+        return {"inputs": ByteTextEncoder(), "targets": ByteTextEncoder()}
+
+
+def test_how_many_examples_have_several_sentences_is_known(data_dir, tmp_path):
+    """A model that was trained on single ones translates one of several, and ends."""
+    registry.problem("training_data_paragraphs").generate_data(str(tmp_path), str(tmp_path))
+    data = open_training_data("training_data_paragraphs", HParams(batch_size=64), str(tmp_path))
+    assert 0.1 < several_sentences(data) < 0.4  # of the first shard
+    data = open_training_data("training_data_paragraphs_rev", HParams(batch_size=64), str(tmp_path))
+    assert several_sentences(data) == 0
+    assert several_sentences(open_training_data("training_data_uneven", HPARAMS, data_dir)) is None

@@ -114,8 +114,8 @@ PIECES = SentenceAttention(
     ["▁sie", "▁ge", "ht", "<EOS>"],
     ["▁she", "▁go", "es", "<EOS>"],
     [np.array([[[0.7, 0.1, 0.1, 0.1], [0.2, 0.5, 0.2, 0.1], [0.0, 0.1, 0.7, 0.2], [0.0, 0.0, 0.0, 1.0]]], np.float32)],
-    Tokens("sie geht", ("▁sie", "▁ge", "ht")),
-    Tokens("she goes", ("▁she", "▁go", "es")),
+    Tokens("sie geht", ("▁sie", "▁ge", "ht"), ((0, 3), (4, 6), (6, 8))),
+    Tokens("she goes", ("▁she", "▁go", "es"), ((0, 3), (4, 6), (6, 8))),
 )
 
 
@@ -144,7 +144,7 @@ def test_only_a_words_lines_are_drawn(word, whole_words, rows):
 
 
 def test_right_to_left_text_is_drawn_from_right_to_left():
-    sides = Tokens("שלום לכם", ("▁שלום", "▁לכם"))
+    sides = Tokens("שלום לכם", ("▁שלום", "▁לכם"), ((0, 4), (5, 8)))
     weights = [np.array([[[0.9, 0.1, 0.0], [0.3, 0.6, 0.1], [0.0, 0.2, 0.8]]], np.float32)]
     attention = SentenceAttention("encoder", sides.labels, sides.labels, weights, sides, sides)
     (drawn,) = drawn_matrices(draw_attention(attention, view="heat_map"), 3, 3)

@@ -172,7 +172,7 @@ def part_of_file(path, settings, errors, read=text_files.input_lines):
 
 def made_from(job, task):
     """Returns everything that the outputs depend on, under names that suit messages."""
-    asked = ["long_input", "on_error", "n_best_format", "mbr", "devices", "compute_dtype"]
+    asked = ["long_input", "split_sentences", "on_error", "n_best_format", "mbr", "devices", "compute_dtype"]
     asked += ["tokenization"] if job.mbr == "bleu" else []
     return {
         "kind of job": task.title,

@@ -261,8 +261,8 @@ def unescaped(text):
 
 def _instead(name, kinds):
     """Returns what to use instead of an unknown name."""
-    if name in ("decode_reference", "decode_to_file"):
-        return f"It is a flag: --{name}=FILE."
+    if name in ("decode_reference", "decode_to_file", "long_input", "split_sentences"):
+        return f"It is a flag: --{name}{'=FILE' * name.startswith('decode_')}."
     if (short := name.removeprefix("decode_")) in kinds and short != name:
         return f"Here it is {short}."
     if name in HParams():

@@ -18,14 +18,16 @@ from t2t_lite.decoding.jobs.line_translation import LineTranslator
 from t2t_lite.decoding.jobs.translator_pool import TranslatorPool
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError
+from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.runs.opening import run_files
 
 _LOGGER = logging.getLogger("t2t_lite")
 _MANY = 10  # lines named in one message
 _OF_LINES = ("decode_from_file", "score_file", "decode_interactive")
-_OF_TRANSLATIONS = ("decode_reference", "prefix_file", "alignments_file", "mbr", "tune", "eval_use_test_set")
+_OF_TRANSLATIONS = (
+    "decode_reference", "prefix_file", "alignments_file", "mbr", "tune", "eval_use_test_set", "split_sentences",
+)  # fmt: skip
 
 
 class LineErrors:
@@ -89,6 +91,11 @@ def check_task(found, flags):
             )
 
 
+def _shown_numbers(numbers):
+    more = f", … ({len(numbers):,} lines)" if len(numbers) > _MANY else ""
+    return ", ".join(map(str, numbers[:_MANY])) + more
+
+
 def _is_of_predictor(found):
     return tasks.task_of(found.problem).answered_by == "Predictor"
 
@@ -103,7 +110,7 @@ class DecodingJob:
         data_dir: path of the vocabulary, if it is not beside the checkpoint; for records, their folder.
         devices: names of devices that share the lines; with fewer than two, TensorFlow chooses.
         inputs: {name in messages: path}, files that no output may overwrite.
-        long_input: as in `LineTranslator`.
+        long_input, split_sentences: as in `LineTranslator`.
         on_error: "stop" or "skip", what to do with a line that cannot be translated.
         n_best_format: "text" or "json".
         mbr: None, or the utility function that selects outputs among samples.
@@ -121,6 +128,7 @@ class DecodingJob:
     devices: list = ()
     inputs: dict = dataclasses.field(default_factory=dict)
     long_input: str | None = None
+    split_sentences: str | None = None
     on_error: str = "stop"
     n_best_format: str = "text"
     mbr: str | None = None
@@ -196,6 +204,7 @@ class DecodingJob:
             tokenize=self.tokenization,
             token_scores=token_scores,
             alignments=bool(self.alignments_file),
+            split_sentences=self.split_sentences,
             **options,
         )
 
@@ -212,9 +221,19 @@ class DecodingJob:
         """
         translations = lines_of.translate(lines, first, prefixes, on_progress)
         numbered = list(enumerate(translations, first))
-        split = [f"{number} ({found.parts} parts)" for number, found in numbered if found.parts > 1]
+        split = [f"{number} ({found.parts} parts)" for number, found in numbered if found.is_long and found.parts > 1]
         self.warn_of_long(lines_of, lines_of.cut, [number for number, found in numbered if found.truncated])
         self.warn_of_long(lines_of, "split, being longer than", split)
+        if count := sum(found.parts > 1 and not found.is_long for found in translations):
+            _LOGGER.info(
+                f"{lines_of.name}: {counted(count, 'line')} of several sentences, translated one by one "
+                "(--split_sentences=never: as a whole)"
+            )
+        if short := [number for number, found in numbered if found.is_short]:
+            _LOGGER.warning(
+                f"{lines_of.name}: the output has less than a third of the line's pieces, so some of it may not be "
+                f"translated: line {_shown_numbers(short)}"
+            )
         texts = []
         for (number, translation), line in zip(numbered, lines if inputs is None else inputs, strict=True):
             if self.predicts:
@@ -230,9 +249,7 @@ class DecodingJob:
     def warn_of_long(self, lines_of, what, numbers):
         """Warns of what was done with the lines of some numbers, being too long, if there are any."""
         if numbers:
-            more = f", … ({len(numbers):,} lines)" if len(numbers) > _MANY else ""
-            shown = ", ".join(map(str, numbers[:_MANY])) + more
-            _LOGGER.warning(f"{lines_of.name}: {what} {lines_of.limit:,} pieces: line {shown}")
+            _LOGGER.warning(f"{lines_of.name}: {what} {lines_of.limit:,} pieces: line {_shown_numbers(numbers)}")
 
     def default_name(self, path):
         """tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.

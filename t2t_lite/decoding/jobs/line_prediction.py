@@ -39,6 +39,9 @@ class LinePrediction:
     parts: int = 1
     tokens: int = 0
 
+    is_long = property(lambda self: self.parts > 1)
+    is_short = False
+
 
 class LinePredictor:
     """Predicts of lists of lines with one set of settings.

@@ -1,10 +1,11 @@
-"""Translates lines: long ones in parts, blank ones to blank ones, and untranslatable ones as the user chooses."""
+"""Translates lines: long ones and several sentences in parts, blank ones to blank ones, bad ones as a user chooses."""
 
 import dataclasses
 
-from t2t_lite.data.text_problems.translate import TranslateProblem
-from t2t_lite.decoding.alignment import UNKNOWN, pharaoh, replace_unknown, word_alignment
-from t2t_lite.decoding.texts import join_texts, split_text, valid_unicode
+from t2t_lite.decoding.alignment import pharaoh, word_alignment
+from t2t_lite.decoding.parts import joined, progress_in_wholes
+from t2t_lite.decoding.splitting import is_natural, sentence_parts, split_text, splits_sentences
+from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.decoding.translator import Hypothesis, prefix_ids
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import target_language
@@ -23,12 +24,16 @@ class LineTranslation:
         truncated: bool, whether the line was truncated.
         parts: int, the number of parts that it was translated in; 0: it was skipped.
         alignment: str, "0-0 1-2", pairs of a word in the line and one in the first hypothesis, from 0, or None.
+        is_short: bool, see `Translation`.
+        is_long: bool, whether it had to be split or truncated, being longer than the limit.
     """
 
     hypotheses: tuple = _BLANK
     truncated: bool = False
     parts: int = 1
     alignment: str | None = None
+    is_short: bool = False
+    is_long: bool = False
 
     text = property(lambda self: self.hypotheses[0].text)
     tokens = property(lambda self: len(self.hypotheses[0].ids) + 1 if self.text else 0)  # ids of the output
@@ -39,11 +44,13 @@ class LineTranslator:
 
     Args:
         translator: Translator, or an object that has its `translate`, `translate_by_risk`, `encoders`, `problem`,
-            `hparams`, `max_input_length`, `checked_length` and `searcher`.
+            `hparams`, `max_input_length`, `checked_length`, `searcher` and `run`.
         settings: DecodeHParams.
         name: str, where the lines come from, for messages: a file, standard input.
         long_input: one of `LONG_INPUT`: how to handle lines over the limit. None: split them, but truncate if
             `max_input_size` is set, as in tensor2tensor, or if the problem's texts are not natural language.
+        split_sentences: one of `SPLIT_SENTENCES`, as of `Translator.translate`; None: "auto", where long lines are
+            split, else "never".
         on_error: function that gets a message for each line that cannot be translated; it raises, or the line is
             skipped.
         utility: "chrf" or "bleu": samples num_samples outputs and sorts them by risk. None: no minimum Bayes risk.
@@ -66,6 +73,7 @@ class LineTranslator:
         name,
         *,
         long_input=None,
+        split_sentences=None,
         on_error=None,
         utility=None,
         tokenize=None,
@@ -76,7 +84,10 @@ class LineTranslator:
         self.settings = settings
         self.name = name
         given = settings.max_input_size != -1
-        self.long_input = long_input or ("truncate" if given or not _is_natural(translator.problem) else "split")
+        self.long_input = long_input or ("truncate" if given or not is_natural(translator.problem) else "split")
+        split_sentences = split_sentences or ("auto" if self.long_input == "split" else "never")
+        config = translator.run and translator.run.config
+        self._splits_sentences = splits_sentences(split_sentences, translator.problem, config)
         self.limit = translator.checked_length(settings.max_input_size if given else None, "max_input_size")
         if self.long_input == "split" and not given:  # training had no longer sentences
             self.limit = min(self.limit, translator.hparams.max_length or self.limit)
@@ -87,7 +98,8 @@ class LineTranslator:
         self._options = settings.search_options(mbr=bool(utility))
         self._asked = {"return_token_scores": True} if token_scores else {}
         self._alignments = alignments
-        self._attention = {"return_attention": True} if alignments or settings.replace_unknown else {}
+        self._asked |= {"return_attention": True} if alignments else {}
+        self._asked |= {"replace_unknown": True} if settings.replace_unknown else {}
         self._language = target_language(translator.problem)
 
     def translate(self, lines, first=1, prefixes=None, on_progress=None):
@@ -108,18 +120,18 @@ class LineTranslator:
         prefixes = prefixes or [""] * len(lines)
         self._ids.clear()
         numbered = zip(lines, prefixes, range(first, first + len(lines)), strict=True)
-        parts, begin = [], []  # of each line; of each part, its prefix's ids
+        parts, long, begin = [], [], []  # of each line; of each line; of each part, its prefix's ids
         for line, prefix, number in numbered:
-            of_line, ids = self._parts(line, prefix, number)
+            of_line, is_long, ids = self._parts(line, prefix, number)
             parts.append(of_line)
+            long.append(is_long)
             begin += [ids, *([[]] * (len(of_line) - 1))] if of_line else []  # the first part gets the prefix
         texts = [part for of_line in parts for part in of_line]
         if on_progress and len(texts) > len(lines):
-            on_progress = _in_lines(on_progress, len(lines), len(texts))
+            on_progress = progress_in_wholes(on_progress, len(lines), len(texts))
         found = iter(self._translate(texts, begin if any(begin) else None, on_progress))
-        return [
-            self._joined(of_line, [next(found) for _ in of_line], number) for number, of_line in enumerate(parts, first)
-        ]
+        every = zip(lines, parts, long, strict=True)
+        return [self._joined(line, some, [next(found) for _ in some], is_long) for line, some, is_long in every]
 
     def check_lengths(self, lines, first=1):
         """Reports lines that would be refused to `on_error`; returns the lines, with None in place of those.
@@ -149,26 +161,28 @@ class LineTranslator:
         return self._ids[text]
 
     def _parts(self, line, prefix, number):
-        """Returns the parts that the line is translated in, [] if it is skipped; and the prefix's ids."""
+        """Returns a line's parts, [] if it is skipped; whether it is too long for one; and the prefix's ids."""
         if line is None:
-            return [], []
+            return [], False, []
         try:
-            length = self.length(line) if line.strip() else 0
-            if length > self.limit and self.long_input == "refuse":
-                raise UserError(f"{length:,} pieces, more than {self.limit:,}. Split it, or --long_input=split.")
-            parts = [line]
-            if length > self.limit and self.long_input == "split":
+            is_long = bool(line.strip()) and self.length(line) > self.limit
+            if is_long and self.long_input == "refuse":
+                raise UserError(
+                    f"{self.length(line):,} pieces, more than {self.limit:,}. Split it, or --long_input=split."
+                )
+            parts = sentence_parts(line) if self._splits_sentences else [line]
+            if is_long and self.long_input == "split":
                 parts = split_text(line, self.length, self.limit)
             if not (prefix and parts[0].strip()):
-                return parts, []
+                return parts, is_long, []
             longest = self.translator.searcher.longest_output(min(self.length(parts[0]), self.limit), self._options)
-            return parts, prefix_ids(self.translator.encoders["targets"], prefix, longest)
+            return parts, is_long, prefix_ids(self.translator.encoders["targets"], prefix, longest)
         except UserError as error:
             self._on_error(f"{self.name}, line {number}: {error}")
-            return [], []
+            return [], False, []
 
     def _translate(self, texts, prefixes, on_progress):
-        arguments = {"max_input_length": self.limit, "on_progress": on_progress, **self._asked, **self._attention}
+        arguments = {"max_input_length": self.limit, "on_progress": on_progress, **self._asked}
         arguments["encoded"] = [self._encoded(text) if text.strip() else [] for text in texts]
         if prefixes:
             arguments["prefixes"] = prefixes
@@ -181,82 +195,16 @@ class LineTranslator:
         kept = max(self.settings.n_best, 1)
         return [dataclasses.replace(one, hypotheses=one.hypotheses[:kept]) for one in found]
 
-    def _joined(self, texts, translations, number):
+    def _joined(self, line, parts, translations, is_long):
         """Joins the translations of a line's parts to one LineTranslation."""
         if not translations:
             return LineTranslation(parts=0, alignment="" if self._alignments else None)
-        alignment = self._alignment(texts, translations, number) if self._alignments else None
-        if self.settings.replace_unknown:
-            pairs = zip(texts, translations, strict=True)
-            translations = [_with_source_words(text, found) for text, found in pairs]
-        count = max(len(found.hypotheses) for found in translations)
-        hypotheses = tuple(
-            _join([found.hypotheses[min(rank, len(found.hypotheses) - 1)] for found in translations], self._language)
-            for rank in range(count)
-        )
-        truncated = any(found.truncated for found in translations)
-        return LineTranslation(hypotheses, truncated, len(translations), alignment)
-
-    def _alignment(self, texts, translations, number):
-        """Returns the alignment of a line's parts in Pharaoh format; words are numbered across parts."""
-        pairs, source, target = [], 0, 0
-        for text, found in zip(texts, translations, strict=True):
-            if found.tokens:
-                try:
-                    of_part = word_alignment(text, found.source_tokens, found.text, found.tokens, found.attention)
-                except UserError as error:
-                    self._on_error(f"{self.name}, line {number}: {error}")
-                    return ""
-                pairs += [(source + one, target + other) for one, other in of_part]
-            source, target = source + len(text.split()), target + len(found.text.split())
-        return pharaoh(pairs)
-
-
-def _join(hypotheses, language):
-    """Joins the hypotheses of consecutive parts to one."""
-    if len(hypotheses) == 1:
-        return hypotheses[0]
-    return Hypothesis(
-        text=join_texts([part.text for part in hypotheses], language),
-        score=sum(part.score for part in hypotheses),
-        tokens=[token for part in hypotheses for token in part.tokens],
-        ids=[token for part in hypotheses for token in part.ids],
-        ended=all(part.ended for part in hypotheses),
-        token_scores=[score for part in hypotheses for score in part.token_scores or ()],
-    )
-
-
-def _with_source_words(text, translation):
-    """Returns the Translation with unknown words replaced by source words."""
-    return dataclasses.replace(
-        translation,
-        hypotheses=tuple(
-            dataclasses.replace(
-                found, text=replace_unknown(text, translation.source_tokens, found.tokens, found.attention)
-            )
-            if UNKNOWN in found.tokens
-            else found
-            for found in translation.hypotheses
-        ),
-    )
-
-
-def _in_lines(on_progress, num_lines, num_parts):
-    """Returns a function of a number of parts that calls `on_progress` with the lines they amount to."""
-    done = told = 0
-
-    def add(count):
-        nonlocal done, told
-        done += count
-        on_progress(done * num_lines // num_parts - told)
-        told = done * num_lines // num_parts
-
-    return add
-
-
-def _is_natural(problem):
-    """Whether the problem's texts are natural language, which can be split into sentences."""
-    return problem is None or isinstance(problem, TranslateProblem)
+        found = joined(line, parts, translations, self._language)
+        best, alignment = found.hypotheses[0], None
+        if self._alignments:
+            pairs = word_alignment(line, found.source_spans or [], best.text, best.spans or [], best.attention)
+            alignment = pharaoh(pairs)
+        return LineTranslation(found.hypotheses, found.truncated, len(parts), alignment, found.is_short, is_long)
 
 
 def _raise(message):

@@ -86,6 +86,7 @@ def json_line(number, line, translation):
     if translation.parts != 1:
         found |= {"parts": translation.parts} if translation.parts else {"skipped": True}
     found |= {"truncated": True} if translation.truncated else {}
+    found |= {"short": True} if translation.is_short else {}
     found["hypotheses"] = [
         {
             "text": hypothesis.text,

@@ -28,7 +28,11 @@ class Translations(TextAnswers):
         start = time.perf_counter()
         text, prefix, options = self.search_of(request)
         (found,) = self.answerer.translate(
-            [text], prefixes=[prefix], return_token_scores=True, **dataclasses.asdict(options)
+            [text],
+            split_sentences="never",  # the page shows one search
+            prefixes=[prefix],
+            return_token_scores=True,
+            **dataclasses.asdict(options),
         )
         return {
             "translation": found.text,

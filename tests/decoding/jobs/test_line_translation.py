@@ -1,6 +1,7 @@
 """Lines around a stand-in for the model that reverses words: every character is an id."""
 
 import json
+import re
 import types
 
 import numpy as np
@@ -26,7 +27,7 @@ class Reversing:
     """Notes the prefixes that it was given."""
 
     encoders = types.MappingProxyType({"inputs": Characters(), "targets": Characters()})
-    problem = None
+    problem = run = None
     max_input_length = 12
     hparams = types.SimpleNamespace(max_length=11)
     searcher = types.SimpleNamespace(longest_output=longest_translation)
@@ -136,9 +137,10 @@ class Noting(Reversing):
 
     def _one(self, text):
         pieces = [f"▁{word}" for word in text.split()]
+        spans = [word.span() for word in re.finditer(r"\S+", text)]
         words = Hypothesis(text, -1.0, pieces, [5] * len(pieces), not text.startswith("Open"),
-                           attention=np.eye(len(pieces) + 1))  # fmt: skip
-        return Translation((words, *[Hypothesis("other")] * 5), text.startswith("Cut"), pieces)
+                           attention=np.eye(len(pieces) + 1), spans=spans)  # fmt: skip
+        return Translation((words, *[Hypothesis("other")] * 5), text.startswith("Cut"), pieces, spans)
 
 
 def noted(settings="", problem=None, **options):
@@ -158,7 +160,7 @@ def test_the_settings_of_the_search_are_handed_on():
     assert "return_token_scores" not in given and "return_attention" not in given
     assert noted(token_scores=True)["return_token_scores"] is True
     assert noted(alignments=True)["return_attention"] is True
-    assert noted("replace_unknown=true")["return_attention"] is True
+    assert noted("replace_unknown=true")["replace_unknown"] is True
     lines_of = LineTranslator(Noting(), DecodeHParams(), "in")
     lines_of.compile = False
     lines_of.translate(["ab"])
@@ -207,6 +209,29 @@ def test_words_are_counted_through_the_parts_of_a_line():
     (found, blank) = lines_of.translate(["Ab cd ef. Gh ij.", ""])
     assert (found.alignment, blank.alignment) == ("0-0 1-1 2-2 3-3 4-4", "")
     assert LineTranslator(Noting(), DecodeHParams(), "in").translate(["Ab"])[0].alignment is None
+
+
+def test_alignments_count_the_words_of_the_line_and_of_the_output():
+    """A word that is split in two is one, and so are words that are joined without a space."""
+    (found,) = LineTranslator(Noting(), DecodeHParams(), "in", alignments=True).translate(["x" * 20 + " y"])
+    assert (found.parts, found.text, found.alignment) == (3, "x" * 10 + " " + "x" * 10 + " y", "0-0 0-1 1-2")
+    (found,) = LineTranslator(Noting(Chinese()), DecodeHParams(), "in", alignments=True).translate(["Ab cd ef. Gh ij."])
+    assert (found.text, found.alignment) == ("Ab cd ef.Gh ij.", "0-0 1-1 2-2 4-3")
+
+
+def test_several_sentences_are_translated_one_by_one():
+    line = "Ab. Cd ef?"
+    for options, parts in (({}, 2), ({"split_sentences": "never"}, 1), ({"long_input": "truncate"}, 1),
+                           ({"long_input": "truncate", "split_sentences": "always"}, 2)):  # fmt: skip
+        (found,) = make(**options).translate([line])
+        assert (found.parts, found.is_long) == (parts, False)
+    translator = Reversing()
+    translator.run = types.SimpleNamespace(config={"several_sentences": 0.2})  # it was trained on such lines
+    assert LineTranslator(translator, DecodeHParams(), "in").translate([line])[0].parts == 1
+    translator.run.config["several_sentences"] = 0.01
+    assert LineTranslator(translator, DecodeHParams(), "in").translate([line])[0].parts == 2
+    with pytest.raises(UserError, match="split_sentences='some': expected one of auto, always, never"):
+        make(split_sentences="some")
 
 
 def test_a_prefix_may_be_one_shorter_than_the_longest_output():

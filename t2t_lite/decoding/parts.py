@@ -1,0 +1,119 @@
+"""Translates texts in parts, such as their sentences, and joins the translations of the parts."""
+
+import dataclasses
+
+import numpy as np
+
+from t2t_lite.decoding.splitting import join_texts, starts_of
+from t2t_lite.errors import UserError, counted
+
+
+def translate_parts(translate, texts, parts, language=None, prefixes=None, on_progress=None):
+    """Translates the parts of texts, and joins their translations.
+
+    Args:
+        translate: function of a list of str, `prefixes` and `on_progress`: see `Translator.translate`.
+        texts: list of str.
+        parts: list of lists of str, the parts of each text in order, with nothing but spaces between them.
+        language: str, of the translations, or None.
+        prefixes: as `Translator.translate`; a text's prefix is that of its first part.
+        on_progress: as `Translator.translate`, a function of a number of texts.
+
+    Returns:
+        list of `Translation`, one for each text.
+    """
+    if prefixes is not None:
+        if len(prefixes) != len(texts):
+            raise UserError(f"{counted(len(texts), 'text')}, but prefixes: {len(prefixes)}: expected one for each.")
+        pairs = zip(prefixes, parts, strict=True)
+        prefixes = [one for first, of_text in pairs for one in (first, *[type(first or "")()] * (len(of_text) - 1))]
+    flat = [part for of_text in parts for part in of_text]
+    if on_progress and len(flat) > len(texts):
+        on_progress = progress_in_wholes(on_progress, len(texts), len(flat))
+    found = iter(translate(flat, prefixes=prefixes, on_progress=on_progress))
+    pairs = zip(texts, parts, strict=True)
+    return [joined(text, of_text, [next(found) for _ in of_text], language) for text, of_text in pairs]
+
+
+def joined(text, parts, translations, language=None):
+    """Joins the translations of a text's parts to one of the text.
+
+    Args:
+        text: str.
+        parts: list of one or more str, in order, with nothing but spaces between them.
+        translations: list of `Translation`, one for each part.
+        language: str, of the translations, or None.
+
+    Returns:
+        `Translation`: its k-th hypothesis joins the k-th ones of the parts, or the last one of a part that has fewer.
+    """
+    first = translations[0]
+    if parts == [text]:
+        return first
+    count = max(len(one.hypotheses) for one in translations)
+    ranks = [[one.hypotheses[min(rank, len(one.hypotheses) - 1)] for one in translations] for rank in range(count)]
+    sizes = [len(one.source_tokens) for one in translations]
+    spans = None
+    if any(one.source_spans is not None for one in translations):
+        spans = _shifted([one.source_spans for one in translations], starts_of(parts, text))
+    return dataclasses.replace(
+        first,
+        hypotheses=tuple(_joined_hypotheses(of_rank, sizes, language) for of_rank in ranks),
+        truncated=any(one.truncated for one in translations),
+        source_tokens=[token for one in translations for token in one.source_tokens],
+        source_spans=spans,
+        parts=sum(one.parts for one in translations),
+        is_short=any(one.is_short for one in translations),
+    )
+
+
+def _joined_hypotheses(hypotheses, sizes, language):
+    """Joins the hypotheses of consecutive parts, whose sources have so many pieces, to one."""
+    text, starts = join_texts([one.text for one in hypotheses], language)
+    scores = [one.token_scores for one in hypotheses if one.token_scores is not None]
+    spans = [one.spans for one in hypotheses]
+    return dataclasses.replace(
+        hypotheses[0],
+        text=text,
+        score=sum(one.score for one in hypotheses),
+        tokens=[token for one in hypotheses for token in one.tokens],
+        ids=[i for one in hypotheses for i in one.ids],
+        ended=all(one.ended for one in hypotheses),
+        token_scores=[score for of_part in scores for score in of_part] if scores else None,
+        attention=_joined_attention(hypotheses, sizes),
+        spans=None if all(of_part is None for of_part in spans) else _shifted(spans, starts),
+    )
+
+
+def _joined_attention(hypotheses, sizes):
+    """Returns float32 [ids of all parts, source pieces of all parts + EOS]; every EOS of the parts is in its column."""
+    if all(one.attention is None for one in hypotheses):
+        return None
+    weights = np.zeros((sum(len(one.ids) for one in hypotheses), sum(sizes) + 1), np.float32)
+    row = column = 0
+    for one, size in zip(hypotheses, sizes, strict=True):
+        count = len(one.ids)
+        if one.attention is not None:
+            weights[row : row + count, column : column + size] = one.attention[:count, :size]
+            weights[row : row + count, -1] = one.attention[:count, size]
+        row, column = row + count, column + size
+    return weights
+
+
+def _shifted(spans, starts):
+    """Returns the spans of all parts, lists of (start, end) or None, where each part begins at its start."""
+    pairs = zip(spans, starts, strict=True)
+    return [(start + at, end + at) for of_part, at in pairs for start, end in of_part or ()]
+
+
+def progress_in_wholes(on_progress, num_wholes, num_parts):
+    """Returns a function of a number of parts that calls `on_progress` with the wholes they amount to."""
+    done = told = 0
+
+    def add(count):
+        nonlocal done, told
+        done += count
+        on_progress(done * num_wholes // num_parts - told)
+        told = done * num_wholes // num_parts
+
+    return add

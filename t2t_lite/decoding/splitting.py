@@ -1,0 +1,199 @@
+"""Splits texts into sentences, and what is too long for the model where it does least harm; joins the translations."""
+
+import re
+
+from t2t_lite.corpora.scripts import WITHOUT_SPACES, scripts_without_spaces
+from t2t_lite.errors import UserError, shown
+from t2t_lite.ranges import SPLIT_SENTENCES
+
+# A pattern begins only where a run of full stops does, and gives none of it back: it reads each character once.
+# End punctuation, then quotes or brackets, then spaces; in scripts without spaces the full stop is enough.
+_SENTENCE = re.compile(
+    r"""(?<![.?!…؟۔])[.?!…؟۔]++["'”“’»›)\]]*+\s+|(?<![。？！।॥።။។])[。？！।॥።။។]++["'”’」』）]*+\s*"""
+)
+_CLAUSE = re.compile(r"[;:,]\s+|[；：，、]\s*")
+_BLANKS = re.compile(r"\s+")
+_WORD = re.compile(r"\w")
+_WORD_BEFORE = re.compile(r"(?:^|[\s.(\[\"'“„«])(\w{1,6})\Z")  # what stands before a full stop
+# Words with a full stop that ends no sentence, and those of which this holds before a number.
+_ABBREVIATIONS = {
+    "Adm", "Bd", "Capt", "Co", "Col", "Dec", "Dez", "Dhr", "Dipl", "Dott", "Dr", "Dra", "Exma", "Exmo", "Feb", "Fr",
+    "Frl", "Ft", "Gen", "Gov", "Hon", "Hr", "Hrn", "Inc", "Ing", "Jan", "Jr", "Lt", "Ltd", "Mag", "Maj", "Messrs",
+    "Mevr", "Mgr", "Mlle", "Mme", "Mr", "Mrs", "Ms", "Mt", "Nov", "Oct", "Okt", "Pres", "Prof", "Rep", "Rev", "Sen",
+    "Sept", "Sgt", "Sig", "Sr", "Sra", "Srta", "St", "Str", "Tel", "Ud", "Uds", "bzw", "ca", "evtl", "ggf", "inkl",
+    "sog", "vgl", "vs", "zzgl", "им", "св", "ул",
+}  # fmt: skip
+_BEFORE_NUMBERS = {
+    "Abs", "Art", "Ch", "Eq", "Fig", "Figs", "No", "Nos", "Nr", "Sec", "Vol", "art", "ch", "eq", "fig", "no", "nos",
+    "nr", "pp", "sec", "vol", "рис", "стр",
+}  # fmt: skip
+_ENDS = frozenset(".?!…؟۔")
+_CHARACTERS_OF_AN_ID = 16  # of a text without any boundary, so many are looked at for each id that a part may have
+_SEVERAL = 0.1  # the share of training examples with several sentences from which a model translates such
+
+
+def sentences(text):
+    """Returns a text's sentences, a list of str without leading or trailing spaces; none is blank.
+
+    No sentence is without a letter or digit, or ends before a lower-case letter, after an initial, after a number of
+    one or two digits, which may be an ordinal, or after a usual abbreviation. The time is linear in the text's length.
+    """
+    found, start, seen, has_word = [], 0, 0, False
+    for match in _SENTENCE.finditer(text):
+        has_word = has_word or _WORD.search(text, seen, match.start()) is not None
+        seen = match.end()
+        if has_word and _ends_sentence(text, start, match):
+            found.append(text[start : match.end()].strip())
+            start, has_word = match.end(), False
+    if rest := text[start:].strip():
+        found.append(rest)
+    return found
+
+
+def sentence_parts(text):
+    """Returns a text's `sentences`; of a text of one sentence, or a blank one, the text as it is."""
+    return found if len(found := sentences(text)) > 1 else [text]
+
+
+def _ends_sentence(text, start, match):
+    following = text[match.end() : match.end() + 1]
+    if following.islower() or following in _ENDS:  # as in ". . ."
+        return False
+    if match[0].rstrip() != ".":
+        return True
+    before = _WORD_BEFORE.search(text[max(start, match.start() - 8) : match.start()])
+    if before is None:
+        return True
+    word = before[1]
+    is_initial = len(word) == 1 or (len(word) == 2 and word.isdecimal())
+    is_numbered = following.isdecimal() and word in _BEFORE_NUMBERS
+    return not (is_initial or is_numbered or word in _ABBREVIATIONS)
+
+
+def is_natural(problem):
+    """Whether a problem's texts are natural language, which can be split into sentences; None counts as such."""
+    from t2t_lite.data.text_problems.translate import TranslateProblem  # imports TensorFlow, which clients do without
+
+    return problem is None or isinstance(problem, TranslateProblem)
+
+
+def splits_sentences(choice, problem, config=None):
+    """Returns whether texts are split into sentences before they are translated.
+
+    A model that was trained on single sentences translates one or two of several, and ends.
+
+    Args:
+        choice: one of `SPLIT_SENTENCES`, or None for "auto": where the problem's texts are natural language, and fewer
+            than one in ten of its training examples had several sentences.
+        problem: Problem, or None.
+        config: dict, the contents of the run's `hparams.json`, whose "several_sentences" is that share; runs of earlier
+            versions, which lack it, count as trained on single sentences.
+
+    Raises:
+        UserError: another choice.
+    """
+    if choice not in (None, *SPLIT_SENTENCES):
+        raise UserError(f"split_sentences={shown(choice)}: expected one of {', '.join(SPLIT_SENTENCES)}.")
+    if choice in ("always", "never"):
+        return choice == "always"
+    return is_natural(problem) and ((config or {}).get("several_sentences") or 0.0) < _SEVERAL
+
+
+def split_text(text, length_of, limit):
+    """Splits a text into parts of at most `limit` ids each.
+
+    Each sentence is a part. A sentence that is too long is split after semicolons, colons and commas, then at spaces,
+    then anywhere, into parts as large as the limit allows.
+
+    Args:
+        text: str.
+        length_of: function that returns the length of a str in ids.
+        limit: int, length of the longest part in ids.
+
+    Returns:
+        list of str without leading or trailing spaces; none is blank.
+    """
+    parts = []
+    for sentence in sentences(text):
+        parts += _within(sentence, length_of, limit, (_CLAUSE, _BLANKS))
+    return parts
+
+
+def starts_of(parts, text):
+    """Returns where each of the parts of a text, between which there are only spaces, begins in it."""
+    starts, at = [], 0
+    for part in parts:
+        at = text.index(part, at)
+        starts.append(at)
+        at += len(part)
+    return starts
+
+
+def join_texts(texts, language=None):
+    """Joins translations of consecutive parts by a space, or by nothing in languages written without spaces.
+
+    Args:
+        texts: list of str.
+        language: str such as "de", of the translations; if None or unknown, the characters at the joint decide.
+
+    Returns:
+        (str, list of int: where each of the texts begins in it).
+    """
+    pieces, starts, length = [], [], 0
+    for text in texts:
+        if text and pieces and not _is_without_spaces(pieces[-1][-1] + text[0], language):
+            pieces.append(" ")
+            length += 1
+        starts.append(length)
+        if text:
+            pieces.append(text)
+            length += len(text)
+    return "".join(pieces), starts
+
+
+def _is_without_spaces(joint, language):
+    return bool(scripts_without_spaces(language)) or len(WITHOUT_SPACES.findall(joint)) == 2
+
+
+def _within(text, length_of, limit, boundaries):
+    """Splits the text into parts within the limit, by the first pattern of `boundaries` that suffices."""
+    if len(text) <= limit * _CHARACTERS_OF_AN_ID and length_of(text) <= limit:
+        return [text]
+    if not boundaries:
+        size = limit * _CHARACTERS_OF_AN_ID
+        blocks = (text[start : start + size].strip() for start in range(0, len(text), size))
+        return [part for block in blocks if block for part in _halved(block, length_of, limit)]
+    boundary, *finer = boundaries
+    ends = [match.end() for match in boundary.finditer(text)]
+    pieces = [
+        text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[start:end].strip()
+    ]
+    if len(pieces) == 1:
+        return _within(text, length_of, limit, finer)
+    parts, together, length = [], [], 0
+    for piece in pieces:
+        more = length_of(piece) if len(piece) <= limit * _CHARACTERS_OF_AN_ID else limit + 1
+        if together and length + more > limit:
+            parts += _fitting("".join(together), length_of, limit, finer)
+            together, length = [], 0
+        together.append(piece)
+        length += more
+    return parts + _fitting("".join(together), length_of, limit, finer)
+
+
+def _fitting(text, length_of, limit, finer):
+    # The sum of the lengths is only approximate, and a single piece may be too long.
+    text = text.strip()
+    return _within(text, length_of, limit, finer) if text else []
+
+
+def _halved(text, length_of, limit):
+    if length_of(text) <= limit or len(text) < 2:
+        return [text]
+    middle = len(text) // 2
+    return [
+        part
+        for half in (text[:middle], text[middle:])
+        if half.strip()
+        for part in _halved(half.strip(), length_of, limit)
+    ]

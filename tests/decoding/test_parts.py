@@ -1,0 +1,118 @@
+"""Texts that are translated sentence by sentence, and where the pieces of their translations stand."""
+
+import numpy as np
+import pytest
+
+from t2t_lite.config import HParams
+from t2t_lite.data.problem import Problem
+from t2t_lite.decoding.alignment import word_alignment
+from t2t_lite.decoding.search.searcher import SearchResult
+from t2t_lite.decoding.translator import Translator
+from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.decoding.scripted import ScriptedModel
+
+BYTES = ByteTextEncoder()
+
+
+@pytest.fixture
+def translator(monkeypatch):
+    """Translates each text to itself in small letters, rank by rank with one more "!". Notes what was searched."""
+    made = Translator(ScriptedModel(vocab_size=258), {"inputs": BYTES, "targets": BYTES}, HParams())
+    made.searched = []
+
+    def search(sources, options, prefixes=None, on_progress=None):
+        made.searched += [BYTES.decode(ids) for ids in sources]
+        if on_progress:
+            on_progress(len(sources))
+        texts = [BYTES.decode(ids).lower() for ids in sources]
+        prefixes = prefixes or [[]] * len(texts)
+        return [
+            [SearchResult([*prefix, *BYTES.encode(text + "!" * rank)], -1.0, True) for rank in range(options.n_best)]
+            for text, prefix in zip(texts, prefixes, strict=True)
+        ]
+
+    def diagonal(sources, targets):
+        return [np.eye(max(len(s), len(t)), dtype="float32")[: len(t)] for s, t in zip(sources, targets, strict=True)]
+
+    monkeypatch.setattr(made.searcher, "search", search)
+    made._scorer = lambda sources, targets: [np.full(len(target), -0.5) for target in targets]
+    made._attention = diagonal
+    return made
+
+
+def test_several_sentences_are_translated_one_by_one_and_joined(translator):
+    text, told = " The red house.  A tree was new!\tOld", []
+    asked = {"return_attention": True, "return_token_scores": True, "n_best": 2}
+    blank, found = translator.translate(["", text], on_progress=told.append, **asked)
+    assert translator.searched == ["The red house.", "A tree was new!", "Old"]
+    assert (blank.parts, found.parts, sum(told)) == (1, 3, 2)
+    best, second = found.hypotheses
+    assert best.text == "the red house. a tree was new! old" and best.score == -3.0
+    assert second.text == "the red house.! a tree was new!! old!"
+    assert [text[start:end] for start, end in found.source_spans] == [*"The", "", *"red", "", *"house.", *"A",
+        "", *"tree", "", *"was", "", *"new!", *"Old"]  # fmt: skip
+    assert [best.text[start:end] for start, end in best.spans] == [*"the red house.", *"a tree was new!", *"old"]
+    assert best.attention.shape == (len(best.ids), len(found.source_tokens) + 1)
+    np.testing.assert_array_equal(best.attention.argmax(1), np.arange(len(best.ids)))
+    assert len(best.token_scores) == len(best.ids) + 3  # each sentence has its end
+    pairs = word_alignment(text, found.source_spans, best.text, best.spans, best.attention)
+    assert pairs == [(word, word) for word in range(8)]
+
+
+def test_what_else_is_split_and_what_is_not(translator):
+    (found,) = translator.translate(["Ab. Cd."], prefixes=["x"])
+    assert (found.text, found.parts) == ("xab. cd.", 2)
+    (found,) = translator.translate_by_risk(["Ab. Cd."], num_samples=2)
+    assert (found.parts, len(found.hypotheses)) == (2, 2)
+    assert translator.translate(["Ab. Cd."], split_sentences="never")[0].parts == 1
+    assert translator.translate(["Ab. Cd."], encoded=[BYTES.encode("Ab. Cd.")])[0].parts == 1
+    assert translator.searched == ["Ab.", "Cd."] * 2 + ["Ab. Cd."] * 2
+    translator.problem = Problem()  # whose texts may be anything
+    assert translator.translate(["Ab. Cd."])[0].parts == 1
+    assert translator.translate(["Ab. Cd."], split_sentences="always")[0].parts == 2
+    with pytest.raises(UserError, match="split_sentences='yes': expected one of auto, always, never"):
+        translator.translate(["a"], split_sentences="yes")
+    with pytest.raises(UserError, match="1 text, but prefixes: 2"):
+        translator.translate(["Ab. Cd."], split_sentences="always", prefixes=["x", "y"])
+
+
+def test_an_output_that_ends_early_is_short(translator, monkeypatch):
+    def search(sources, *_):
+        return [[SearchResult([5] * (len(ids) // 4), 0.0, True)] for ids in sources]
+
+    monkeypatch.setattr(translator.searcher, "search", search)
+    found = translator.translate(["a" * 100, "a" * 20, "a" * 20 + ". " + "B" * 99])
+    assert [one.is_short for one in found] == [True, False, True]
+
+
+class Own(Problem):
+    """Has its own texts."""
+
+    def input_text(self, text):
+        return text.replace("#", "").upper()
+
+    def output_text(self, inputs, outputs, encoders):
+        return f"[{inputs}] {outputs}"
+
+
+def test_positions_are_those_of_the_texts_that_are_shown(translator):
+    """Not of the one that is encoded, nor of that before a stop string, nor of that before `output_text`."""
+    translator.problem = Own()
+    text = "#the red# house."
+    (found,) = translator.translate([text], return_attention=True, stop="ou")
+    best = found.hypotheses[0]
+    assert best.text == "[THE RED HOUSE.] the red h"
+    assert [best.text[start:end] for start, end in best.spans] == [*"the red h", *[""] * 5]
+    places = [start for start, _ in found.source_spans]
+    assert places == sorted(places) and all(end <= len(text) for _, end in found.source_spans)
+    words = word_alignment(text, found.source_spans, best.text, best.spans, best.attention)
+    assert [target for _, target in words] == [3, 4, 5] and {source for source, _ in words} <= {0, 1, 2}
+
+
+def test_an_unknown_piece_becomes_the_word_of_the_text_before_the_problem_writes_it(translator, monkeypatch):
+    translator.problem = Own()
+    translator.problem.output_text = lambda inputs, outputs, encoders: outputs + " (" + outputs.split()[-1] + ")"
+    monkeypatch.setattr(BYTES, "unknown_id", BYTES.encode("?")[0], raising=False)
+    (found,) = translator.translate(["ab #é? cd"], replace_unknown=True, stop=" c")
+    assert found.text == "ab é (é)"
