@@ -6,6 +6,7 @@ from t2t_lite.data.text_problems.span_problem import DOC_STRIDE, LONGEST_QUESTIO
 from t2t_lite.decoding.predictions import Answer
 from t2t_lite.decoding.text_readers import Reading, TextReader
 from t2t_lite.evaluation.answers import LONGEST_ANSWER
+from t2t_lite.text.beginnings import encode_beginning
 
 
 class SpanReader(TextReader):
@@ -21,7 +22,7 @@ class SpanReader(TextReader):
         question, context = self.texts(text)
         longest = min(longest, getattr(self.problem, "sequence_length", longest))
         found = windows(self.encoder, question, context, longest, getattr(self.problem, "doc_stride", DOC_STRIDE))
-        truncated = len(self.encoder.encode(question)) > LONGEST_QUESTION
+        truncated = len(encode_beginning(self.encoder, question, LONGEST_QUESTION)) > LONGEST_QUESTION
         return Reading([window.ids for window in found], truncated, (context, found))
 
     def scores(self, logits):

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.predictions import Tagging
 from t2t_lite.decoding.text_readers import ClassReader, Reading
+from t2t_lite.text.beginnings import longest_text
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.text.words import word_pieces
 
@@ -17,6 +18,7 @@ class TagReader(ClassReader):
 
     def whole(self, text, longest):
         """See `TextReader`."""
+        text = text[: longest_text(longest)] if isinstance(text, str) else text[:longest]  # each word has a piece
         ids = [i for piece_ids in self._pieces(text)[1] for i in piece_ids]
         return Reading([[*ids[: longest - 1], EOS_ID]], len(ids) >= longest)
 

@@ -10,6 +10,7 @@ from t2t_lite.data.masking import blank_before_mask, mask_of
 from t2t_lite.data.text_problems.labelled_text import cut_texts
 from t2t_lite.decoding.predictions import Candidate, Prediction, Value
 from t2t_lite.errors import UserError, counted
+from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 
@@ -62,12 +63,15 @@ class TextReader:
         Raises:
             UserError: another number of texts, or the vocabulary cannot encode one.
         """
-        ids = [i for text in self.texts(text) for i in (*self.encoder.encode(self.problem.input_text(text)), EOS_ID)]
+        ids = [i for text in self.texts(text) for i in (*self._beginning(text, longest), EOS_ID)]
         if len(ids) <= longest:
             return Reading([ids])
         return Reading([cut_texts(tf.constant(ids), longest).numpy().tolist()], True)
 
     read = whole  # for an answer
+
+    def _beginning(self, text, longest):
+        return encode_beginning(self.encoder, text, longest, self.problem.input_text)
 
     def texts(self, text):
         """Returns the tuple of a row's texts. Raises `UserError` for another number of them than the problem has."""

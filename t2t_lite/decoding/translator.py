@@ -17,6 +17,7 @@ from t2t_lite.decoding.text_model import Hypotheses, Hypothesis, TextModel
 from t2t_lite.decoding.texts import check_texts
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
+from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets import decode_with_offsets, moved_spans, piece_spans
 
 MAX_INPUT_LENGTH = 1024
@@ -128,7 +129,9 @@ class Translator(TextModel):
         texts, originals, options = [self._prepared(text) for text in texts], texts, self.search_options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
         encode = functools.partial(_encode, self.encoders["inputs"])
-        ids = {at: encoded[at] if encoded else encode(text, at) for at, text in enumerate(texts) if text.strip()}
+        ids = {
+            at: encoded[at] if encoded else encode(text, at, longest) for at, text in enumerate(texts) if text.strip()
+        }
         ids = {at: pieces for at, pieces in ids.items() if pieces}  # a text of only control characters is blank, too
         blank = Translation((Hypothesis(token_scores=[] if return_token_scores else None),))
         translations = [blank] * len(texts)
@@ -398,6 +401,6 @@ def prefix_ids(encoder, prefix, longest_output):
     return ids
 
 
-def _encode(encoder, text, at):
+def _encode(encoder, text, at, longest):
     with located(f"sentence {at + 1}"):
-        return encoder.encode(text)
+        return encode_beginning(encoder, text, longest)

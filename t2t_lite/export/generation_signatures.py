@@ -15,7 +15,7 @@ from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
-from t2t_lite.export.reading import TEXTS, encoding, longest_input
+from t2t_lite.export.reading import TEXTS, beginnings, encoding, longest_input, valid
 from t2t_lite.export.warmup import sample_texts
 from t2t_lite.ranges import ALPHA, Range, typed_value
 from t2t_lite.search_options import SearchOptions
@@ -114,11 +114,12 @@ class GenerationSignatures:
         A score is the log-probability (nats) of the text's ids, its end not counted; "lengths" are their numbers.
         "token_scores" float32 [batch, longest length] are the terms of the sums, padded with 0.
         """
-        pieces = self._read(inputs)
+        texts, is_cut = beginnings(valid(inputs), self.max_input_length)
+        pieces = self._read(texts)
         ids = _dense(pieces[:, : self.max_input_length])
         lengths = tf.cast(pieces.row_lengths(), tf.int32)
         kept = tf.minimum(lengths, self.max_input_length)
-        return {**scores_of_targets(self._whole_model, None, ids, kept), "truncated": lengths > kept}
+        return {**scores_of_targets(self._whole_model, None, ids, kept), "truncated": is_cut | (lengths > kept)}
 
     def warmup(self):
         """Returns a list of (signature, {name: array}), which depends only on the vocabulary."""
@@ -149,7 +150,8 @@ class GenerationSignatures:
         return tf.clip_by_value(extra_length, 1, max(_LARGEST_EXTRA_LENGTH, self._options.extra_length))
 
     def _generate(self, texts, alpha, seed, extra_length):
-        pieces = self._read(texts)
+        ends, is_cut = beginnings(valid(texts), self.max_input_length, ends=True)
+        pieces = self._read(ends)
         lengths = tf.cast(pieces.row_lengths(), tf.int32)
         kept = tf.minimum(lengths, self.max_input_length)
         prompts = _dense(pieces[:, -self.max_input_length :])
@@ -162,7 +164,7 @@ class GenerationSignatures:
         last = _last_texts(prompts)
         whole, read = (self._encoder.tf_decode(ids) for ids in (tf.concat([last, found["ids"]], 1), last))
         outputs = _before(_without(read, whole), self._options.stop)
-        return {"outputs": outputs, "scores": found["scores"], "truncated": lengths > kept}
+        return {"outputs": outputs, "scores": found["scores"], "truncated": is_cut | (lengths > kept)}
 
     def _search(self, prompts, limit, alpha, seeds):
         """Continues prompts int32 [batch, P]; returns {"ids" int32 [batch, T], "scores" float32 [batch]}."""

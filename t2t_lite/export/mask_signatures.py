@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from t2t_lite.data.masking import blank_before_mask, mask_of
 from t2t_lite.export.encoder_signatures import EncoderSignatures
-from t2t_lite.export.reading import valid
+from t2t_lite.export.reading import beginnings, valid
 from t2t_lite.ranges import Range, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -34,11 +34,11 @@ class MaskSignatures(EncoderSignatures):
 
     def read(self, inputs):
         """See `EncoderSignatures`; a text is read as `Predictor.fill_mask` does."""
-        texts = valid(inputs)
+        texts, is_cut = beginnings(valid(inputs), self.max_input_length)
         ids = self._ids_of_parts(texts) if self._blank is None else self._ids_of_whole(texts)
         kept = ids[:, : self.max_input_length - 1]
         ends = tf.fill([tf.size(texts), 1], EOS_ID)
-        return tf.concat([kept, ends], 1).to_tensor(), ids.row_lengths() > kept.row_lengths()
+        return tf.concat([kept, ends], 1).to_tensor(), is_cut | (ids.row_lengths() > kept.row_lengths())
 
     def _ids_of_whole(self, texts):
         """string [batch] -> int32 ragged [batch, (length)]; the vocabulary knows the mask, see `blank_before_mask`."""

@@ -6,6 +6,7 @@ import typing
 import tensorflow as tf
 
 from t2t_lite.data.text_problems.labelled_text import kept_lengths
+from t2t_lite.text.beginnings import longest_text
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 from t2t_lite.text.words_graph import SPACE
 
@@ -52,6 +53,29 @@ def reader(encoder, longest):
     return tf.function(functools.partial(_read, encoder, longest - 1), input_signature=[TEXTS], autograph=False)
 
 
+def beginnings(texts, longest, ends=False, strips=True):
+    """Cuts texts that are far longer than what is read, since encoding megabytes takes many seconds.
+
+    Args:
+        texts: string [batch], UTF-8.
+        longest: int, how many ids are read of each.
+        ends: bool, whether the last ids are read.
+        strips: bool, whether the spaces before such a text are left out, which most vocabularies have no ids for.
+
+    Returns:
+        (string [batch], bool [batch]: whether each was cut).
+    """
+    most = longest_text(longest)  # bytes
+    is_long = tf.strings.length(texts) > most
+    if strips and not ends:
+        texts = tf.where(is_long, tf.strings.regex_replace(texts, f"^{SPACE}+", "", replace_global=False), texts)
+    lengths = tf.strings.length(texts)
+    start = tf.maximum(lengths - most, 0) if ends else tf.zeros_like(lengths)
+    cut = tf.strings.substr(texts, start, tf.fill(tf.shape(texts), most))
+    # What is left of a character at the cut goes.
+    return tf.strings.unicode_transcode(cut, "UTF-8", "UTF-8", errors="ignore"), is_long
+
+
 def row_reader(encode, longest, num_texts):
     """Returns a function: `num_texts` times string [batch] -> (ids int32 [batch, width], truncated bool [batch]).
 
@@ -66,14 +90,16 @@ def row_reader(encode, longest, num_texts):
 
     def read(*texts):
         rows = tf.size(texts[0])
-        pieces = encode(tf.concat(texts, 0))
+        cut, is_cut = beginnings(valid(tf.concat(texts, 0)), longest)
+        pieces = encode(cut)
         lengths = tf.cast(pieces.row_lengths(), tf.int32)
         first, second = lengths[:rows], lengths[rows:] if num_texts > 1 else tf.zeros([rows], tf.int32)
         kept = kept_lengths(first, second, longest - num_texts)
         each = tf.concat(kept[:num_texts], 0)
         sides = tf.RaggedTensor.from_tensor(with_eos(pieces, each), each + 1)
         ids = tf.concat([sides[at * rows : (at + 1) * rows] for at in range(num_texts)], 1)
-        return ids.to_tensor(), first + second > tf.add_n(kept)
+        is_cut = tf.reduce_any(tf.reshape(is_cut, [num_texts, rows]), 0)
+        return ids.to_tensor(), is_cut | (first + second > tf.add_n(kept))
 
     return read
 
@@ -102,12 +128,12 @@ def encoding(encoder):
 
 
 def _read(encoder, longest, texts):
-    texts = valid(texts)
+    texts, is_cut = beginnings(valid(texts), longest)
     pieces = encoder.tf_encode(texts)  # ragged [batch, (length)]
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
     is_blank = tf.strings.regex_full_match(texts, BLANK) | (lengths == 0)
     kept = tf.minimum(lengths, longest)
-    return Sources(with_eos(pieces, kept), kept, is_blank, lengths > longest)
+    return Sources(with_eos(pieces, kept), kept, is_blank, is_cut | (lengths > longest))
 
 
 def blanked(sources):

@@ -8,7 +8,7 @@ from t2t_lite.data.text_problems.span_problem import DOC_STRIDE, LONGEST_QUESTIO
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.answers import LONGEST_ANSWER
 from t2t_lite.export.encoder_signatures import EncoderSignatures
-from t2t_lite.export.reading import TEXTS, valid
+from t2t_lite.export.reading import TEXTS, beginnings, valid
 from t2t_lite.ranges import Range, typed_value
 from t2t_lite.text.offsets_graph import encode_with_offsets, has_offsets
 from t2t_lite.text.vocabulary import EOS_ID
@@ -65,12 +65,16 @@ class SpanSignatures(EncoderSignatures):
             "probabilities" float32, among all parts that may be the answer; "truncated" bool, the question or the
             context was cut}, [batch] each. An answer has at most 30 pieces; of an empty context it is "".
         """
-        texts = [*map(valid, self.checked(question, context))]
-        count = tf.size(question)
+        texts = self.checked(question, context)
+        (question, is_cut), (context, is_context_cut) = (
+            beginnings(valid(one), longest, strips=False)  # answers stand where they stand in the whole
+            for one, longest in zip(texts, (self._question, self.max_input_length), strict=True)
+        )
+        texts, count = [question, context], tf.size(question)
         ids, starts, ends = self._spanned(tf.concat(texts, 0))
         spans = ids.with_values(tf.stack([starts, ends], 1))[count:]
         asked, ids = ids[:count], ids[count:]
-        is_cut = asked.row_lengths() > self._question
+        is_cut |= is_context_cut | (asked.row_lengths() > self._question)
         asked = asked[:, : self._question]
         kept = tf.minimum(ids.row_lengths(), self.max_input_length - 2 - asked.row_lengths())
         is_cut |= kept < ids.row_lengths()

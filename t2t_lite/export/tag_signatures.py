@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from t2t_lite.export.encoder_signatures import EncoderSignatures
-from t2t_lite.export.reading import valid, with_eos
+from t2t_lite.export.reading import beginnings, valid, with_eos
 from t2t_lite.text.ragged_rows import row_ids
 from t2t_lite.text.vocabulary import UNK_ID
 from t2t_lite.text.words import space_before
@@ -20,9 +20,9 @@ class TagSignatures(EncoderSignatures):
 
         Rows are padded with "" and 0. A probability is that of the tag.
         """
-        words, pieces = self._words(inputs)
+        words, pieces, is_cut = self._words(inputs)
         longest = self.max_input_length - 1
-        is_cut = tf.reduce_any(words.with_values(pieces.row_lengths() > longest), 1)
+        is_cut |= tf.reduce_any(words.with_values(pieces.row_lengths() > longest), 1)
         lengths = tf.minimum(pieces.row_lengths(), longest)
         starts = tf.cumsum(lengths, exclusive=True)
         starts = words.with_values(starts) - tf.gather(tf.concat([starts, [0]], 0), words.row_starts())[:, None]
@@ -46,10 +46,10 @@ class TagSignatures(EncoderSignatures):
 
     def read_whole(self, inputs):
         """See `EncoderSignatures`."""
-        words, pieces = self._words(inputs)
+        words, pieces, is_cut = self._words(inputs)
         ids = words.with_values(pieces).merge_dims(1, 2)
         lengths, longest = tf.cast(ids.row_lengths(), tf.int32), self.max_input_length - 1
-        return with_eos(ids, tf.minimum(lengths, longest)), lengths > longest
+        return with_eos(ids, tf.minimum(lengths, longest)), is_cut | (lengths > longest)
 
     def described(self):
         """See `EncoderSignatures`."""
@@ -57,12 +57,20 @@ class TagSignatures(EncoderSignatures):
         return {"tags": ", ".join(self._predictor.labels)}, outputs
 
     def _words(self, inputs):
-        """string [batch] -> words, string [batch, (words)], and the pieces of each, int32 [all words, (pieces)]."""
-        texts = valid(inputs)
+        """Reads the words of texts, of a very long one the first.
+
+        Args:
+            inputs: string [batch].
+
+        Returns:
+            (words, string [batch, (words)]; the pieces of each, int32 [all words, (pieces)]; bool [batch], whether a
+            text was cut).
+        """
+        texts, is_cut = beginnings(valid(inputs), self.max_input_length)
         words = split_words(texts)
         is_first = row_ids(words)
         is_first = tf.concat([tf.fill([tf.minimum(tf.size(is_first), 1)], True), is_first[1:] != is_first[:-1]], 0)
         pieces = self.encode(tf.where(is_first, "", space_before(self._encoder)) + words.values)
         is_empty = tf.cast(pieces.row_lengths() == 0, tf.int64)
         unknown = tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(is_empty)], UNK_ID), is_empty)
-        return words, tf.concat([pieces, unknown], 1)
+        return words, tf.concat([pieces, unknown], 1), is_cut

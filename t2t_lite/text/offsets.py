@@ -5,6 +5,7 @@ import functools
 import itertools
 import re
 
+from t2t_lite.text.beginnings import beginning_of
 from t2t_lite.text.published.bert_normalization import normalization
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
@@ -74,7 +75,7 @@ def piece_spans(encoder, ids, text):
         ids: list of int without EOS, those of the text, or the first of them.
         text: str.
     """
-    found, spans = encode_with_offsets(encoder, text)
+    found, spans = encode_with_offsets(encoder, beginning_of(text, len(ids)))
     if found[: len(ids)] == list(ids):
         return spans[: len(ids)]
     decoded, spans = decode_with_offsets(encoder, ids)  # of a vocabulary whose words depend on their neighbors

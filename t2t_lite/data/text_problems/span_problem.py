@@ -7,6 +7,7 @@ from typing import NamedTuple
 from t2t_lite.corpora.squad import read_squad
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import UserError, shown
+from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets import encode_with_offsets
 from t2t_lite.text.position_encoder import PositionEncoder
 from t2t_lite.text.vocabulary import EOS_ID
@@ -139,7 +140,7 @@ def windows(encoder, question, context, longest, stride):
     Raises:
         UserError: a row has no room for a context.
     """
-    asked = [*encoder.encode(question)[:LONGEST_QUESTION], EOS_ID]
+    asked = [*encode_beginning(encoder, question, LONGEST_QUESTION)[:LONGEST_QUESTION], EOS_ID]
     ids, spans = _encoded(encoder, context)
     room = longest - len(asked) - 1
     if room < 1:

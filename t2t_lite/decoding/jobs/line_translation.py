@@ -9,6 +9,7 @@ from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.decoding.translator import Hypothesis, prefix_ids
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import target_language
+from t2t_lite.text.beginnings import encode_beginning
 
 LONG_INPUT = ("split", "truncate", "refuse")
 _BLANK = (Hypothesis(),)
@@ -149,15 +150,15 @@ class LineTranslator:
         return kept
 
     def length(self, text):
-        """Returns the length of a text in ids, EOS included."""
+        """Returns the length of a text in ids, EOS included; of a very long one some length over the limit."""
         return len(self._encoded(text)) + 1
 
     def _encoded(self, text):
-        """Returns the ids of a text, without EOS, and keeps them for the translator."""
+        """Returns a text's ids without EOS, or more of the first ones than are read; keeps them for the translator."""
         if text not in self._ids:
-            problem, valid = self.translator.problem, valid_unicode(text)
-            valid = problem.input_text(valid) if problem else valid
-            self._ids[text] = self.translator.encoders["inputs"].encode(valid)
+            problem, encoder = self.translator.problem, self.translator.encoders["inputs"]
+            prepare = problem.input_text if problem else None
+            self._ids[text] = encode_beginning(encoder, valid_unicode(text), self.limit, prepare)
         return self._ids[text]
 
     def _parts(self, line, prefix, number):
@@ -167,9 +168,9 @@ class LineTranslator:
         try:
             is_long = bool(line.strip()) and self.length(line) > self.limit
             if is_long and self.long_input == "refuse":
-                raise UserError(
-                    f"{self.length(line):,} pieces, more than {self.limit:,}. Split it, or --long_input=split."
-                )
+                length = self.length(line)
+                count = f"{length:,} pieces, more" if length <= 2 * self.limit else "more pieces"
+                raise UserError(f"{count} than {self.limit:,}. Split it, or --long_input=split.")
             parts = sentence_parts(line) if self._splits_sentences else [line]
             if is_long and self.long_input == "split":
                 parts = split_text(line, self.length, self.limit)
