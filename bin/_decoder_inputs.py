@@ -93,3 +93,5 @@ def _check_features(flags):
         raise UserError(f"{', '.join(lost)}: only of features. Add --features_file, or leave out.")
     if flags.features_file and (flags.decode_from_file in ("", "-") or flags.decode_to_file):
         raise UserError("--features_file: needs --decode_from_file, a file, and no --decode_to_file.")
+    if flags.features_file == "-":
+        raise UserError("--features_file=-: arrays are written to a file, such as features.npz. Name one.")

@@ -18,7 +18,7 @@ import sys
 from t2t_lite import streams
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import DECODE_BATCH
+from t2t_lite.ranges import DECODE_BATCH, SPLIT_SENTENCES
 
 _TEXT = "text goes to the server as it is, and the vocabulary is in the export"
 _CLOUD = "there is no client for Google Cloud ML Engine"
@@ -40,6 +40,12 @@ def define_flags(flags):
     flags.DEFINE_path("outputs_file", None, "Write here, when all is translated. Default: standard output.")
     flags.DEFINE_bool("status", False, "Print the model's versions and their states; exit status 0 if one can be used.")
     flags.DEFINE_integer("batch_size", 32, "Sentences per request.", limits=DECODE_BATCH)
+    flags.DEFINE_enum(
+        "split_sentences",
+        None,
+        SPLIT_SENTENCES,
+        "Send a line's sentences one by one. Default: auto, where the export's model was trained on single sentences.",
+    )
     flags.DEFINE_string(
         "decode_hparams",
         "",
@@ -100,7 +106,7 @@ def run(flags):
         retries=flags.retries,
     )
     with contextlib.closing(client):
-        queries = LineQueries(client, flags.decode_hparams, flags.batch_size)
+        queries = LineQueries(client, flags.decode_hparams, flags.batch_size, flags.split_sentences)
         if flags.status:
             return _print_status(client)
         if flags.inputs_once is not None:

@@ -15,7 +15,7 @@ import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import DECODE_BATCH
+from t2t_lite.ranges import DECODE_BATCH, SPLIT_SENTENCES
 
 _LOGGER = logging.getLogger("t2t_lite")
 
@@ -45,6 +45,12 @@ def define_flags(flags):
         "num_batch_threads", None, "Batches computed at the same time. Default: the number of CPU cores.", 1, 256
     )
     flags.DEFINE_integer("max_body_bytes", 2**24, "The longest request.", 2**10, 2**30)
+    flags.DEFINE_enum(
+        "split_sentences",
+        None,
+        SPLIT_SENTENCES,
+        "Translate a text's sentences one by one. Default: auto, where the model was trained on single sentences.",
+    )
     flags.DEFINE_float("poll_secs", 1, "Seconds between two looks for a new version.", 0.05, 10**6)
 
 
@@ -64,6 +70,7 @@ def run(flags):
         from t2t_lite.serving.metrics import ServerMetrics
         from t2t_lite.serving.model_versions import ModelVersions, watching
         from t2t_lite.serving.rest_server import RestServer
+        from t2t_lite.serving.sentence_requests import SentenceBatcher
 
         name, metrics = flags.servable_name, ServerMetrics()
         versions = ModelVersions(name, flags.export_dir, flags.version_labels_file)
@@ -73,6 +80,7 @@ def run(flags):
             flags.num_batch_threads or os.cpu_count(),
             on_batch=lambda *batch: metrics.add_batch(name, *batch),
         )
+        batcher = SentenceBatcher(batcher, flags.split_sentences, flags.max_batch_size)
         server = RestServer(versions, batcher, metrics, flags.max_batch_size, flags.max_body_bytes)
         _LOGGER.info(f"Serving {versions}, at {address_of(listener)}/v1/models/{name}")
         with watching(versions, flags.poll_secs):

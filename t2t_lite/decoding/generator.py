@@ -232,7 +232,8 @@ class Generator(TextModel):
         pairs = [
             (prompt.ids, result.all_ids) for prompt, results in zip(prompts, found, strict=True) for result in results
         ]
-        return (each.tolist() for each in self._of_continuations(*map(list, zip(*pairs, strict=True))))
+        ids, results = ([pair[side] for pair in pairs] for side in (0, 1))  # also of no prompt
+        return (each.tolist() for each in self._of_continuations(ids, results))
 
     @functools.cached_property
     def _scorer(self):

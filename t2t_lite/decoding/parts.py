@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from t2t_lite.decoding.splitting import join_texts, starts_of
+from t2t_lite.decoding.splitting import join_texts, progress_in_wholes, starts_of
 from t2t_lite.errors import UserError, counted
 
 
@@ -104,16 +104,3 @@ def _shifted(spans, starts):
     """Returns the spans of all parts, lists of (start, end) or None, where each part begins at its start."""
     pairs = zip(spans, starts, strict=True)
     return [(start + at, end + at) for of_part, at in pairs for start, end in of_part or ()]
-
-
-def progress_in_wholes(on_progress, num_wholes, num_parts):
-    """Returns a function of a number of parts that calls `on_progress` with the wholes they amount to."""
-    done = told = 0
-
-    def add(count):
-        nonlocal done, told
-        done += count
-        on_progress(done * num_wholes // num_parts - told)
-        told = done * num_wholes // num_parts
-
-    return add

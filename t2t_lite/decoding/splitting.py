@@ -29,6 +29,7 @@ _BEFORE_NUMBERS = {
 }  # fmt: skip
 _ENDS = frozenset(".?!…؟۔")
 _CHARACTERS_OF_AN_ID = 16  # of a text without any boundary, so many are looked at for each id that a part may have
+SENTENCES = "sentences"  # the signature that only exports of models have that want single sentences
 _SEVERAL = 0.1  # the share of training examples with several sentences from which a model translates such
 
 
@@ -92,11 +93,16 @@ def splits_sentences(choice, problem, config=None):
     Raises:
         UserError: another choice.
     """
-    if choice not in (None, *SPLIT_SENTENCES):
-        raise UserError(f"split_sentences={shown(choice)}: expected one of {', '.join(SPLIT_SENTENCES)}.")
-    if choice in ("always", "never"):
+    if checked_choice(choice) in ("always", "never"):
         return choice == "always"
     return is_natural(problem) and ((config or {}).get("several_sentences") or 0.0) < _SEVERAL
+
+
+def checked_choice(choice):
+    """Returns a choice. Raises `UserError` unless it is one of `SPLIT_SENTENCES`, or None."""
+    if choice not in (None, *SPLIT_SENTENCES):
+        raise UserError(f"split_sentences={shown(choice)}: expected one of {', '.join(SPLIT_SENTENCES)}.")
+    return choice
 
 
 def split_text(text, length_of, limit):
@@ -149,6 +155,19 @@ def join_texts(texts, language=None):
             pieces.append(text)
             length += len(text)
     return "".join(pieces), starts
+
+
+def progress_in_wholes(on_progress, num_wholes, num_parts):
+    """Returns a function of a number of parts that calls `on_progress` with the wholes they amount to."""
+    done = told = 0
+
+    def add(count):
+        nonlocal done, told
+        done += count
+        on_progress(done * num_wholes // num_parts - told)
+        told = done * num_wholes // num_parts
+
+    return add
 
 
 def _is_without_spaces(joint, language):

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.search.beam_search import beam_search
+from t2t_lite.decoding.splitting import SENTENCES, splits_sentences
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.reading import TEXTS, as_many, blanked, longest_input, reader
@@ -31,6 +32,9 @@ _TABLE = """\
 | `n_best` | `inputs` | `outputs`, `scores` [batch, {beam_size}], best first; `truncated` |
 | `tokens` | `inputs` | as `serving_default`, and `tokens`, `ids`, `input_tokens`, `input_ids` [batch, length] |
 | `score` | `inputs`, `targets` string [batch] | `scores`, `lengths`, `truncated`; `token_scores` [batch, length] |
+"""
+_SENTENCES = """\
+| `sentences` | the same | the same; the model was trained on single sentences, and of several it translates the first |
 """
 
 
@@ -63,6 +67,7 @@ class TextSignatures:
         # Of positions that inputs and outputs share, half is for inputs unless the caller says another number.
         longest = longest_input(max_input_length, (most + 1) // 2 if self._joins_inputs else most)
         self.max_input_length = max_input_length = translator.checked_length(longest)
+        self._wants_sentences = splits_sentences("auto", translator.problem, translator.run and translator.run.config)
         self._model = translator.searcher.model
         self._whole_model = translator.model
         self._encoders = translator.encoders
@@ -91,10 +96,11 @@ class TextSignatures:
             "tokens": [TEXTS],
             "score": [TEXTS, tf.TensorSpec([None], tf.string, name="targets")],
         }
-        return {
+        functions = {
             name: tf.function(getattr(self, name), input_signature=spec, autograph=False)
             for name, spec in specs.items()
         }
+        return functions | ({SENTENCES: functions["serving_default"]} if self._wants_sentences else {})
 
     def warmup(self):
         """Returns a list of (signature, {name: array}), which depends only on the vocabulary."""
@@ -118,7 +124,8 @@ class TextSignatures:
             f"beam {o.beam_size}, alpha {o.alpha:g} ({o.length_penalty}), ends {o.ends}, at most the input's length + "
             f"{o.extra_length} pieces; inputs are cut to {self.max_input_length} pieces"
         )
-        return {"search": search}, _TABLE.format(beam_size=o.beam_size)
+        table = _TABLE.format(beam_size=o.beam_size)
+        return {"search": search}, table + (_SENTENCES if self._wants_sentences else "")
 
     def serving_default(self, inputs):
         """string [batch] -> {"outputs" string, "scores" float32, "truncated" bool}, all [batch].

@@ -7,6 +7,7 @@ grpc_requests.py and rest_requests.py implement the protocols.
 """
 
 import dataclasses
+import functools
 import ipaddress
 import logging
 import math
@@ -18,9 +19,11 @@ import threading
 import time
 import urllib.parse
 
+from t2t_lite.decoding.splitting import SENTENCES
 from t2t_lite.decoding.texts import check_options, check_texts, valid_unicode
 from t2t_lite.errors import Failure, UserError, counted, shown
 from t2t_lite.files.safe_json import check_schema
+from t2t_lite.serving import sentence_answers
 from t2t_lite.serving.server_errors import ServerError
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -28,6 +31,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 PROTOCOLS = ("grpc", "rest")
 # Errors that may be temporary; translating has no side effects, so repeating a request is safe.
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
+_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # of a signature that is not there
 _LONGEST_WAIT = 10.0  # seconds
 _COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
 _ADDRESS = re.compile(
@@ -76,11 +80,13 @@ class Answer:
         text: str.
         score: float, log-probability in nats / length penalty.
         truncated: bool, whether the export truncated the text because it was too long.
+        is_short: bool, whether it is so much shorter than the text that some of that is probably not translated.
     """
 
     text: str
     score: float
     truncated: bool
+    is_short: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,12 +193,27 @@ class Client:
 
     def __init__(self, transport, retries=3, first_wait=0.5):
         self.transport, self.retries, self.first_wait = transport, retries, first_wait
+        self._wants_sentences = None  # until it has been asked for
 
-    def translate(self, texts, *, alpha=None, extra_length=None, seed=None, batch_size=32, on_progress=None, **others):
+    def translate(
+        self,
+        texts,
+        *,
+        split_sentences=None,
+        alpha=None,
+        extra_length=None,
+        seed=None,
+        batch_size=32,
+        on_progress=None,
+        **others,
+    ):
         """Returns a list of Answer in the order of texts.
 
         Args:
             texts: list of str.
+            split_sentences: "always": send the sentences of a text one by one, and join their answers; a score is their
+                sum. "never": send each text as it is. None, or "auto": split texts of several sentences where the
+                export has the signature `sentences`, since its model was trained on single ones.
             alpha, extra_length: float and int, both or neither: see `SearchOptions`. None: the export's.
             seed: int, instead of alpha where the export samples.
             batch_size: int, texts per request; texts of similar length go together.
@@ -203,8 +224,13 @@ class Client:
             Failure: the answer is not that of an exported translation model.
             TypeError: texts is not a list of str, or there are other arguments, which are fixed in the export.
         """
-        check_options(others, ("alpha", "extra_length", "seed", "batch_size", "on_progress"), "translate")
+        known = ("alpha", "extra_length", "seed", "split_sentences", "batch_size", "on_progress")
+        check_options(others, known, "translate")
         texts = check_texts(texts)
+        if parts := sentence_answers.parts_of(texts, split_sentences, self._has_sentences):
+            options = {"alpha": alpha, "extra_length": extra_length, "seed": seed, "batch_size": batch_size}
+            translate = functools.partial(self.translate, split_sentences="never", **options)
+            return sentence_answers.joined(translate, parts, on_progress)
         options = {"alpha": (alpha, float), "seed": (seed, int), "extra_length": (extra_length, int)}
         options = {name: kind(value) for name, (value, kind) in options.items() if value is not None}
         if options and (len(options) != 2 or extra_length is None):
@@ -220,7 +246,7 @@ class Client:
             inputs |= {name: [value] * len(places) for name, value in options.items()}
             found = self._retrying(lambda inputs=inputs: self.transport.predict(signature, inputs))
             for i, answer in zip(places, self._checked(found, len(places)), strict=True):
-                answers[i] = answer
+                answers[i] = dataclasses.replace(answer, is_short=sentence_answers.is_short(texts[i], answer.text))
             if on_progress:
                 on_progress(len(places))
         return answers
@@ -268,6 +294,18 @@ class Client:
     def close(self):
         """Closes the connection."""
         self.transport.close()
+
+    def _has_sentences(self):
+        """Whether the export has the signature `sentences`; the server is asked once."""
+        if self._wants_sentences is None:
+            try:
+                self._retrying(lambda: self.transport.predict(SENTENCES, {"inputs": [""]}))
+                self._wants_sentences = True
+            except ServerError as error:
+                if error.code not in _REFUSALS:
+                    raise
+                self._wants_sentences = False
+        return self._wants_sentences
 
     def _retrying(self, call):
         for attempt in range(self.retries + 1):

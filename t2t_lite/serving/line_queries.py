@@ -24,12 +24,13 @@ class LineQueries:
         decode_hparams: str, `name=value,…` of alpha, or sampling_seed where the export samples, with extra_length, and
             of write_beam_scores.
         batch_size: int, sentences per request.
+        split_sentences: as of `Client.translate`.
 
     Raises:
         UserError: another setting, since those are fixed in the export, or a value out of range.
     """
 
-    def __init__(self, client, decode_hparams="", batch_size=32):
+    def __init__(self, client, decode_hparams="", batch_size=32, split_sentences=None):
         settings = DecodeHParams.parse(decode_hparams)
         given = set(parse_assignments(decode_hparams, "--decode_hparams"))
         if fixed := sorted(given - set(_SETTINGS)):
@@ -46,6 +47,7 @@ class LineQueries:
         self._client = client
         names = [_OF_THE_SEARCH[name] for name in given]
         self._options = {name: getattr(settings.search, name) for name in names} | {"batch_size": batch_size}
+        self._options["split_sentences"] = split_sentences
         self._has_scores = settings.write_beam_scores
 
     def show(self, text):
@@ -90,4 +92,9 @@ class LineQueries:
         for number, answer in enumerate(answers, first):
             if answer.truncated:
                 _LOGGER.warning(f"line {number}: longer than the export takes; the rest of it was not read.")
+            if answer.is_short:
+                _LOGGER.warning(
+                    f"line {number}: the answer is very short, so some of the line may not be translated. "
+                    "--split_sentences=always sends its sentences one by one."
+                )
         return answers

@@ -8,7 +8,10 @@ import tensorflow_text  # noqa: F401  (registers SentencePiece's operations)
 from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
+from t2t_lite.decoding.splitting import SENTENCES
 from t2t_lite.files import plain_folder
+
+_OF_TEXTS, _OUTPUTS = {"serving_default", "with_options"}, {"outputs", "scores", "truncated"}
 
 
 class ServedExport:
@@ -31,6 +34,10 @@ class ServedExport:
         }
         self._model = tf.saved_model.load(plain_folder(path))  # the signatures do not hold its variables
         self.signatures = {name: Signature(function) for name, function in self._model.signatures.items()}
+        for name in _OF_TEXTS & self.signatures.keys():
+            signature = self.signatures[name]
+            signature.is_of_texts = {*self.signature_def[name]["outputs"]} == _OUTPUTS
+            signature.wants_sentences = signature.is_of_texts and SENTENCES in self.signatures
 
     def warm_up(self):
         """Calls every signature once, with one row: its first call also has to optimize its graph."""
@@ -53,7 +60,11 @@ class Signature:
         inputs: {name: tf.TensorSpec}.
         rows_are_independent: bool, whether requests can be computed together: the first axis of all outputs is the
             batch, and the others are fixed. Otherwise a row would be padded to the longest of other requests.
+        is_of_texts: bool, whether it answers texts with texts, and with nothing that cannot be joined.
+        wants_sentences: bool, whether it does so by a model that was trained on single sentences.
     """
+
+    is_of_texts = wants_sentences = False
 
     def __init__(self, function):
         self._function = function

@@ -87,6 +87,11 @@ def test_where_the_input_goes(given, flags, way):
         (["--score_file=in", "--long_input=split"], "--long_input: only of translations"),
         (["--score_file=in", "--tokenization=zh"], "--tokenization: of BLEU, which needs --decode_reference"),
         (["--score_file=in", "--split_sentences=always"], "--split_sentences: only of translations"),
+        (
+            ["--decode_from_file=in", "--decode_reference=ref", "--decode_hparams=identity_output=true"],
+            "--decode_reference: identity_output=true writes ids",
+        ),
+        (["--decode_from_file=in", "--features_file=-"], "--features_file=-: arrays are written to a file"),
         (["--score_file=in", "--keep_timestamp"], "--keep_timestamp: standard output has no time"),
     ],
 )

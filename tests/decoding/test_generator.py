@@ -219,3 +219,11 @@ def test_a_run_is_loaded_by_its_task(lm_run_dir):
     assert 1 <= len(found.ids) <= 4
     several = t2t_lite.Generator.load([str(lm_run_dir)] * 2)
     assert several.generate(["the red"], max_new_tokens=4, beam_size=1)[0].ids == found.ids
+
+
+def test_no_prompt_has_no_continuation():
+    generator, told = generator_of(), []
+    for options in ({}, {"sampling": True, "n_best": 2}):
+        for asked in (False, True):
+            assert generator.generate([], return_token_scores=asked, on_progress=told.append, **options) == []
+    assert generator.score([]) == [] and told == []

@@ -36,7 +36,7 @@ def translator(monkeypatch):
         return [np.eye(max(len(s), len(t)), dtype="float32")[: len(t)] for s, t in zip(sources, targets, strict=True)]
 
     monkeypatch.setattr(made.searcher, "search", search)
-    made._scorer = lambda sources, targets: [np.full(len(target), -0.5) for target in targets]
+    made._scorer = lambda sources, targets, *_: [np.full(len(target), -0.5) for target in targets]
     made._attention = diagonal
     return made
 
@@ -116,3 +116,11 @@ def test_an_unknown_piece_becomes_the_word_of_the_text_before_the_problem_writes
     monkeypatch.setattr(BYTES, "unknown_id", BYTES.encode("?")[0], raising=False)
     (found,) = translator.translate(["ab #é? cd"], replace_unknown=True, stop=" c")
     assert found.text == "ab é (é)"
+
+
+def test_no_text_has_no_translation(translator):
+    asked = {"return_token_scores": True, "return_attention": True, "replace_unknown": True}
+    for choice in ("auto", "always", "never"):
+        assert translator.translate([], split_sentences=choice, **asked) == []
+        assert translator.translate_by_risk([], split_sentences=choice) == []
+    assert translator.score([], []) == [] == translator.translate([], prefixes=[])

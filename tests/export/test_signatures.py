@@ -1,5 +1,7 @@
 """The functions of an export around a model that is written by hand: one id a byte."""
 
+import types
+
 import pytest
 import tensorflow as tf
 
@@ -30,6 +32,16 @@ def made(longest=64, hparams=None, end_bias=0.0, **options):
 def small():
     """Inputs of up to eight bytes and EOS; greedy."""
     return made(9, beam_size=1, extra_length=2)[1]
+
+
+def test_an_export_says_whether_its_model_wants_single_sentences(small):
+    """By a signature more, which is that of texts."""
+    functions = small.functions()
+    assert functions["sentences"] is functions["serving_default"] and "`sentences`" in small.card()[1]
+    translator = made(9)[0]
+    translator.runs = [types.SimpleNamespace(config={"several_sentences": 0.5})]
+    of_several = TextSignatures(translator, 9)
+    assert "sentences" not in of_several.functions() and "`sentences`" not in of_several.card()[1]
 
 
 def test_a_text_is_truncated_beyond_the_longest_length_alone(small):

@@ -81,6 +81,7 @@ def test_every_signature_answers_as_the_export_does(server, exports):
         "serving_default": {"inputs": texts},
         "with_options": {"inputs": texts, "alpha": [1.0] * 3, "extra_length": [2] * 3},
         "n_best": {"inputs": texts},
+        "sentences": {"inputs": texts},
         "tokens": {"inputs": texts},
         "score": {"inputs": texts, "targets": texts[::-1]},
     }
@@ -98,6 +99,20 @@ def test_every_signature_answers_as_the_export_does(server, exports):
     alone = server.predict({"inputs": texts[:1], "alpha": 1, "extra_length": 2}, signature_name="with_options")
     assert alone["outputs"] == server.predict(requests["with_options"], signature_name="with_options")["outputs"][:1]
     assert "as many targets as inputs" in server.predict({"inputs": texts, "targets": []}, signature_name="score")
+
+
+def test_several_sentences_are_translated_one_by_one(server, translators):
+    """As Translator does; the signature `sentences` is for what is one sentence already."""
+    texts = ["The red house. A tree was new!", "old"]
+    split, whole = (
+        translators[1].translate(texts, split_sentences=choice, max_input_length=LONGEST, **OPTIONS)
+        for choice in ("auto", "never")
+    )
+    assert [one.parts for one in split] == [2, 1] and split[0].text != whole[0].text
+    for name, expected in ((None, split), ("sentences", whole)):
+        found = server.predict({"inputs": texts}, **({"signature_name": name} if name else {}))
+        assert found["outputs"] == [one.text for one in expected]
+        assert found["scores"] == pytest.approx([one.score for one in expected], abs=1e-3)
 
 
 def test_status_and_metadata_are_those_of_tensorflow_servings_protos(server, exports):

@@ -12,6 +12,7 @@ import pytest
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.serving import client as query
+from t2t_lite.serving.server_errors import ServerError
 
 GOOD = {"outputs": ["A", "B"], "scores": [-1.5, 0], "truncated": [False, True]}
 
@@ -98,6 +99,46 @@ def client(server, timeout=10):
 def test_a_good_answer():
     with answering(http_answer({"outputs": GOOD})) as server:
         assert client(server).translate(["aa", "b"]) == [query.Answer("B", 0, True), query.Answer("A", -1.5, False)]
+
+
+class Sentences:
+    """A transport to a model that knows only first sentences; with the signature `sentences`, or without."""
+
+    address = servable = "stub"
+
+    def __init__(self, has_signature):
+        self.has_signature, self.asked = has_signature, []
+
+    def predict(self, signature, inputs):
+        self.asked.append((signature, inputs["inputs"]))
+        if signature == "sentences" and not self.has_signature:
+            raise ServerError("INVALID_ARGUMENT", 'Serving signature name: "sentences" not found in signature def')
+        texts = [text.partition(".")[0].upper() for text in inputs["inputs"]]
+        return {
+            "outputs": texts,
+            "scores": [-1.0] * len(texts),
+            "truncated": ["x" in text for text in inputs["inputs"]],
+        }
+
+
+def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
+    texts, told = ["Ab. Cd xy. Ef", "", "Gh."], []
+    split = [query.Answer("AB CD XY EF", -3.0, True), query.Answer("", -1.0, False), query.Answer("GH", -1.0, False)]
+    asked = query.Client(Sentences(True), retries=0)
+    assert asked.translate(texts, on_progress=told.append) == split and sum(told) == 3
+    asked.translate(texts)
+    assert [signature for signature, _ in asked.transport.asked].count("sentences") == 1
+    cases = ("always", Sentences(False), split[0]), (None, Sentences(False), None), ("never", Sentences(True), None)
+    for choice, transport, expected in cases:
+        found = query.Client(transport, retries=0).translate(texts, split_sentences=choice)[0]
+        assert found == (expected or query.Answer("AB", -1.0, True))
+    with pytest.raises(UserError, match="split_sentences='yes': expected one of auto, always, never"):
+        asked.translate(texts, split_sentences="yes")
+
+
+def test_an_answer_that_is_far_too_short_says_so():
+    (found,) = query.Client(Sentences(False), retries=0).translate(["Ab. " * 60])
+    assert found.is_short and not query.Client(Sentences(True), retries=0).translate(["Ab. " * 60])[0].is_short
 
 
 def changed(**columns):

@@ -60,6 +60,11 @@ def translate_file(job, source, output="", reference="", prefixes=""):
     Raises:
         UserError: a file is missing or has a different number of lines, or a line cannot be translated.
     """
+    if reference and job.settings.identity_output and job.n_best_format == "text":
+        raise UserError(
+            "--decode_reference: identity_output=true writes ids, which have no BLEU with a text. Leave one of them "
+            "out, or add --n_best_format=json, which writes the texts."
+        )
     path = job.settings.shard_name(output or _default_output(job, source))
     job.check_files({"--decode_to_file": path, "--alignments_file": job.settings.shard_name(job.alignments_file)})
     errors = LineErrors(job.on_error)

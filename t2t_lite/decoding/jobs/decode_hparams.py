@@ -265,10 +265,30 @@ def _instead(name, kinds):
         return f"It is a flag: --{name}{'=FILE' * name.startswith('decode_')}."
     if (short := name.removeprefix("decode_")) in kinds and short != name:
         return f"Here it is {short}."
+    if name in _LENGTHS:
+        return f"{_LENGTHS[name]} (--hparams={name} is about training examples.)"
+    if name in _ELSEWHERE:
+        return f"Here it is {_ELSEWHERE[name]}."
     if name in HParams():
         return f"It is a hyperparameter of the model: --hparams={name}=VALUE, when it is trained."
     return hparam_answer(name) or f"{nearest(name, kinds, end=' ')}All: {', '.join(kinds)}."
 
+
+# Names of Hugging Face's generation, and of other toolkits'.
+_LENGTHS = {
+    "min_length": "Outputs have no shortest length; a larger alpha prefers longer ones.",
+    "max_length": "The longest output is that of the input and extra_length more pieces.",
+}
+_ELSEWHERE = {
+    "num_beams": "beam_size",
+    "num_return_sequences": "n_best, or num_samples where sampling_method=random",
+    "do_sample": "sampling_method=random",
+    "temperature": "sampling_temp",
+    "top_k": "sampling_keep_top_k",
+    "top_p": "sampling_keep_top_p",
+    "seed": "sampling_seed",
+    "max_new_tokens": "extra_length",
+}
 
 # tensor2tensor's settings for which only the default makes sense here, and why.
 _REFUSED = {

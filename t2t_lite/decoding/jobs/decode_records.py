@@ -38,7 +38,8 @@ def translate_records(job, split, output=""):
         # Of records, num_samples is their number.
         once = dataclasses.replace(job.settings, num_samples=-1)
         once = once.searching(seed=once.search.seed + number)
-        task = Lines("examples", inputs, path, references=references)
+        has_texts = job.n_best_format == "json" or not job.settings.identity_output  # ids have no BLEU
+        task = Lines("examples", inputs, path, references=references if has_texts else None)
         translate_lines(job.with_settings(once), task, LineErrors(job.on_error))
         for other, lines in zip(_beside(path), (inputs, references), strict=True):
             files.write_bytes(other, "".join(line + job.settings.delimiter for line in lines).encode("utf-8"))

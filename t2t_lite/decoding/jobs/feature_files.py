@@ -11,8 +11,10 @@ from t2t_lite.console import Progress
 from t2t_lite.decoding.jobs.decode_files import part_of_file
 from t2t_lite.decoding.jobs.decoding_job import LineErrors
 from t2t_lite.decoding.text_readers import Reading
+from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.links import written_path
+from t2t_lite.files.pipes import is_device
 from t2t_lite.text.vocabulary import EOS_ID
 
 _POSITIONS = 2**14  # that are computed before they are written: 200 MB of four layers of 768
@@ -33,6 +35,10 @@ def write_features(job, source, path, pooling=None, **options):
         UserError: as `Predictor.features`; or a file is missing, or a line cannot be read.
     """
     path = written_path(job.settings.shard_name(path))
+    if is_device(path):
+        raise UserError(
+            f"{path}: is no file. Expected the name of one, such as features.npz, which is written at once."
+        )
     job.check_files({"--features_file": path})
     options["pooling"] = pooling
     errors = LineErrors(job.on_error)

@@ -3,8 +3,8 @@
 import dataclasses
 
 from t2t_lite.decoding.alignment import pharaoh, word_alignment
-from t2t_lite.decoding.parts import joined, progress_in_wholes
-from t2t_lite.decoding.splitting import is_natural, sentence_parts, split_text, splits_sentences
+from t2t_lite.decoding.parts import joined
+from t2t_lite.decoding.splitting import is_natural, progress_in_wholes, sentence_parts, split_text, splits_sentences
 from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.decoding.translator import Hypothesis, prefix_ids
 from t2t_lite.errors import UserError
