@@ -146,7 +146,8 @@ def translation_of(folder, side, weights_dtype):
     translator = Translator.load(os.path.join(folder, "run"))
     if side != "saved":
         compiled = side == "xla"
-        return lambda texts, size: [t.text for t in translator.translate(texts, batch_size=size, compile=compiled)]
+        options = {"compile": compiled, "split_sentences": "never"}
+        return lambda texts, size: [t.text for t in translator.translate(texts, batch_size=size, **options)]
     encode = translator.encoders["inputs"].encode
     call, _ = load_export(folder, weights_dtype)
 

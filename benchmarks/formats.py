@@ -159,7 +159,8 @@ def load_translator(path, batch):
     from t2t_lite.decoding.translator import Translator
 
     translator = Translator.load(path)
-    return lambda texts: [found.text for found in translator.translate(texts, batch_size=batch, **SEARCH)]
+    options = {"batch_size": batch, "split_sentences": "never", **SEARCH}
+    return lambda texts: [found.text for found in translator.translate(texts, **options)]
 
 
 def load_saved_model(path, batch):

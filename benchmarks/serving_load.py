@@ -146,7 +146,8 @@ def make(folder, run, text, count):
     translator = Translator.load(run)
     path = export_saved_model(translator, os.path.join(folder, "export"))
     readable = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace").numpy()
-    answers = translator.translate([one.decode() for one in readable], max_input_length=512)
+    options = {"max_input_length": 512, "split_sentences": "never"}  # as TensorFlow Serving
+    answers = translator.translate([one.decode() for one in readable], **options)
     with open(os.path.join(folder, "texts.jsonl"), "w") as file:
         for one, answer in zip(texts, answers, strict=True):
             expected = {"text": answer.text, "score": answer.score, "truncated": bool(answer.truncated)}

@@ -8,8 +8,8 @@ from t2t_lite.errors import UserError, counted
 
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
-_DOC = re.compile(r"<doc\b([^>]*)>", re.IGNORECASE)
-_SEG = re.compile(r"<seg\b([^>]*)>", re.IGNORECASE)
+_DOC = re.compile(r"<doc\b([^<>]*)>", re.IGNORECASE)
+_SEG = re.compile(r"<seg\b([^<>]*)>", re.IGNORECASE)
 _SEG_END = re.compile(r"</seg\s*>", re.IGNORECASE)
 _ID = {name: re.compile(rf"\b{name}\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE) for name in ("docid", "id")}
 

@@ -135,8 +135,14 @@ def _replaced(text, spans, replacements):
 def _with_source_word(word, chosen):
     marks = word.count(_MARK)
     copied, *_ = [next(chosen) for _ in range(marks)]
-    before, after = (
-        re.match(r"\W*", word[: word.index(_MARK)])[0],
-        re.search(r"\W*$", word[word.rindex(_MARK) + 1 :])[0],
-    )
-    return before + (re.sub(r"^\W+|\W+$", "", copied) or copied) + after
+    before, after = _divided(word[: word.index(_MARK)])[0], _divided(word[word.rindex(_MARK) + 1 :])[2]
+    return before + (_divided(copied)[1] or copied) + after
+
+
+def _divided(word):
+    """Returns the punctuation at a word's beginning, its inside, and the punctuation at its end."""
+    first = re.search(r"\w", word)
+    if first is None:
+        return word, "", word
+    end = len(word) - re.search(r"\w", word[::-1]).start()
+    return word[: first.start()], word[first.start() : end], word[end:]

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from t2t_lite.corpora import sgml, source_files
@@ -58,3 +60,11 @@ def test_files_that_do_not_go_together(tmp_path, inputs, targets, message):
     paths = write(tmp_path, "a.sgm", inputs), write(tmp_path, "b.sgm", targets)
     with pytest.raises(UserError, match=message):
         list(sgml.read_segment_pairs(*paths))
+
+
+@pytest.mark.parametrize("part", ["<seg ", "<doc ", "</seg ", "<seg id=", "&#"])
+def test_a_hostile_line_takes_linear_time(tmp_path, part):
+    (tmp_path / "a.sgm").write_text(f'{part * (10**6 // len(part))}\n<doc docid="d"><seg id="1">text</seg></doc>\n')
+    start = time.process_time()
+    assert [text for _, text in sgml.read_segments(str(tmp_path / "a.sgm"))] == ["text"]
+    assert time.process_time() - start < 2

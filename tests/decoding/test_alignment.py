@@ -1,4 +1,5 @@
 import itertools
+import time
 
 import keras
 import numpy as np
@@ -131,3 +132,10 @@ def test_a_model_that_does_not_show_its_attention():
     translator = Translator(ScriptedModel(vocab_size=258), encoders, HParams())
     with pytest.raises(UserError, match="ScriptedModel does not show its attention"):
         translator.translate(["a"], return_attention=True)
+
+
+@pytest.mark.parametrize("word", ["!" * 10**6 + "a" + "?" * 10, "!" * 10**6])
+def test_a_hostile_word_is_copied_in_linear_time(word):
+    start = time.process_time()
+    (text, _) = replace_unknown(word, [(0, len(word))], UNKNOWN, [(0, 3)], {0: UNKNOWN}, np.eye(2))
+    assert text == (word if word.endswith("!") else "a") and time.process_time() - start < 2
