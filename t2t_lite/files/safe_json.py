@@ -86,7 +86,9 @@ def strict_json(text):
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
+        return json.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite, parse_int=_whole
+        )
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except ValueError as error:  # UnicodeDecodeError too
@@ -103,6 +105,11 @@ def _object(pairs):
 
 def _constant(name):
     raise ValueError(f"{name} is no number")
+
+
+def _whole(digits):
+    _finite(digits)  # of a larger one nothing could be computed, and Python refuses to read or to print it
+    return int(digits)
 
 
 def _finite(digits):

@@ -38,13 +38,17 @@ class Counter:
 
 
 class Histogram(Counter):
-    """Distributions, by label values; the buckets' limits are first, first · growth, first · growth² …"""
+    """Distributions, by label values; the buckets' limits are first, first · growth, first · growth² …
+
+    Limits are rounded to six digits, as TensorFlow Serving writes them; sums have all of theirs, because a rounded one
+    stands still while it is still growing.
+    """
 
     kind = "histogram"
 
     def __init__(self, name, *labels, first, growth, count):
         super().__init__(name, *labels)
-        self._limits = [first * growth**number for number in range(count)]
+        self._limits = [float(f"{first * growth**number:g}") for number in range(count)]
 
     def add(self, *values, number=1):
         """Counts `number` in the bucket that it belongs to."""
@@ -63,7 +67,7 @@ class Histogram(Counter):
             below += count
             bound = "+Inf" if limit == float("inf") else f"{limit:g}"
             yield f'{self.name}_bucket{{{labels}{comma}le="{bound}"}} {below}'
-        yield f"{self.name}_sum{{{labels}}} {total:g}"
+        yield f"{self.name}_sum{{{labels}}} {total:.17g}"
         yield f"{self.name}_count{{{labels}}} {below}"
 
 

@@ -50,3 +50,11 @@ def test_a_value_of_any_size_gives_a_short_message():
     with pytest.raises(UserError) as error:
         check_schema({"n" * 9999: "v" * 9999}, {str: int}, "x.json")
     assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize("digits", ["9" * 310, "-" + "9" * 5000, "1" + "0" * 100_000])
+def test_a_whole_number_beyond_all_floats_is_refused(digits):
+    with pytest.raises(UserError, match="is too large a number") as error:
+        parse_json(f'{{"a": [{digits}]}}', "file")
+    assert len(str(error.value)) < 200
+    assert parse_json("1" + "0" * 300, "file") == 10**300

@@ -12,3 +12,14 @@ def test_a_bucket_counts_what_is_at_most_its_limit(number):
     histogram.add(number=number)
     found = {line.split('"')[1]: int(line.split()[-1]) for line in histogram.lines() if "_bucket" in line}
     assert found == {bound: int(number <= float(bound)) for bound in ("1", "2", "4", "+Inf")}
+
+
+def test_a_sum_has_all_its_digits_and_a_limit_counts_what_it_says():
+    histogram = Histogram("h", first=10, growth=1.8, count=33)
+    for _ in range(3):
+        histogram.add(number=123_456_789.25)
+    histogram.add(number=0.5)
+    histogram.add(number=188.957)  # 10 * 1.8^5 is 188.9568
+    found = dict(line.rsplit(" ", 1) for line in histogram.lines())
+    assert float(found["h_sum{}"]) == 3 * 123_456_789.25 + 0.5 + 188.957
+    assert found['h_bucket{le="188.957"}'] == "2"
