@@ -93,8 +93,8 @@ def numpy_search(
 ):
     """tensor2tensor's search for one sentence, without a cache. Returns [(score, ids, ended)], best first.
 
-    `change(scores, ids)` changes log-probabilities, or logits in greedy search, as in Hugging Face. `stops(ids)` says
-    whether they end an output, beside EOS. What `prefix` forces is not changed.
+    `change(scores, ids)` changes log-probabilities, or, in greedy search, the logits that choose an id, as in Hugging
+    Face. `stops(ids)` says whether they end an output, beside EOS. What `prefix` forces is not changed.
     """
 
     def ends_with(ids):
@@ -106,7 +106,7 @@ def numpy_search(
         for log_prob, ids in live:
             log_probs, forced = model.logits(source, ids).astype("float64"), prefix[length - 1 : length]
             if change and beam == 1 and not forced:
-                log_probs = change(log_probs, ids)
+                forced = [1 + int(change(log_probs, ids)[1:].argmax())]
             log_probs = log_softmax(log_probs)
             if change and beam > 1 and not forced:
                 log_probs = change(log_probs, ids)

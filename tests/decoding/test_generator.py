@@ -199,6 +199,14 @@ def test_what_cannot_be_streamed_or_is_out_of_range_is_named(letters):
     generator.generate(["a"], max_new_tokens=1, temperature=0.5, sampling=False)  # as settings that are passed on
 
 
+@pytest.mark.parametrize("rule", [{"repetition_penalty": 1.3}, {"no_repeat_ngram_size": 1}], ids=str)
+def test_a_greedy_score_is_the_models_own_log_probability_whatever_the_rules(rule):
+    (found,) = generator_of().generate(
+        ["abba"], beam_size=1, alpha=0.0, max_new_tokens=6, return_token_scores=True, **rule
+    )
+    assert found.score == pytest.approx(sum(found.hypotheses[0].token_scores), abs=1e-4)
+
+
 @pytest.mark.slow
 def test_rules_against_repetition_count_the_prompt_and_stop_does_not():
     generator = generator_of(softmax_bias=True)

@@ -115,7 +115,8 @@ def beam_search(
         end_id: Python int, the id that ends an output (EOS in this text); None: outputs end at their limit.
         no_repeat_ngram_size: Python int n, no n-gram occurs twice in an output; 0: off.
         repetition_penalty: float or float32 scalar tensor > 0, see `Repetition`; None: off. As in Hugging Face, beam
-            search changes log-probabilities by it, and greedy search logits. A score is the sum of what results.
+            search changes log-probabilities by it, and a score is the sum of what results; greedy search changes
+            logits, and a score is the model's own log-probability, as in sampling.
         continues_inputs: Python bool, whether an output continues its input, as a prompt: its ids count for both.
         stops: int32 [S, V], the table of `stop_strings.stop_table`: a hypothesis ends as by EOS when its text contains
             one of these strings. None: there are none.
@@ -278,22 +279,25 @@ class BeamSearch:
         each = min(2 * beam + 1, logits.shape[-1])  # one more than wanted, since padding is dropped
         allowed = logits
         if self.repetition is not None:
-            logits = logits if beam == 1 else tf.nn.log_softmax(logits)
-            allowed = self.repetition(logits, state.live, state.position, state.rows)
+            changed = logits if beam == 1 else tf.nn.log_softmax(logits)
+            allowed = self.repetition(changed, state.live, state.position, state.rows)
+            logits = tf.nn.log_softmax(logits)
         values, ids = block_top_k(allowed, each)  # [B*K, each]
-        if self.repetition is not None and beam > 1:
+        if self.repetition is not None:
             log_sum = 0.0
         else:  # from the probability of the best id: a softmax is one kernel, a log-sum-exp would be three
             log_sum = values[:, :1] - tf.math.log(pick(tf.nn.softmax(allowed), ids[:, :1]))
         if self.prefix is not None:
-            if self.repetition is not None and beam == 1:  # what is forced keeps its own probability among all ids
-                logits = tf.nn.log_softmax(logits) + log_sum
-            values, ids = self.forced(logits, values, ids, state)
+            values, ids = self.forced(logits, values, ids, state)  # with the model's own probability
         # A constant does not change the order of a row, so add it to the survivors, not to all V values.
         values += tf.reshape(state.log_probs, (-1, 1)) - log_sum
         values = tf.where(ids == PAD_ID, -float("inf"), values)
         best, at = top_k(tf.reshape(values, (-1, beam * each)), 2 * beam)  # [B, 2K]
-        return best, at // each, pick(tf.reshape(ids, (-1, beam * each)), at)
+        ids = pick(tf.reshape(ids, (-1, beam * each)), at)
+        if self.repetition is not None and beam == 1:  # the rules choose, and the model itself says how probable it was
+            own = state.log_probs + pick(logits, ids)
+            best = tf.where((best > -float("inf")) & (tf.range(2) == 0), own, -float("inf"))
+        return best, at // each, ids
 
     def forced(self, logits, values, ids, state):
         """Leaves only the prefix's id as a continuation where a sentence has one at this position."""
