@@ -18,7 +18,7 @@ import sys
 from t2t_lite import streams
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import DECODE_BATCH, SPLIT_SENTENCES
+from t2t_lite.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIES, SPLIT_SENTENCES
 
 _TEXT = "text goes to the server as it is, and the vocabulary is in the export"
 _CLOUD = "there is no client for Google Cloud ML Engine"
@@ -29,7 +29,7 @@ def define_flags(flags):
     flags.DEFINE_string("server", None, "host:port of the server, or http(s)://host:port/path for REST.")
     flags.DEFINE_string("servable_name", None, "The model's name on the server.")
     flags.DEFINE_integer(
-        "model_version", None, "The model's version. Default: the newest that is loaded.", 0, 2**63 - 1
+        "model_version", None, "The model's version. Default: the newest that is loaded.", limits=MODEL_VERSION
     )
     flags.DEFINE_string("version_label", None, "The label of a version in the server's model config, such as stable.")
     flags.DEFINE_enum(
@@ -54,15 +54,17 @@ def define_flags(flags):
         "export.",
     )
     flags.DEFINE_float(
-        "timeout_secs", 10, "Seconds for one request, from its first step to the answer's last byte.", 0.001, 10**6
+        "timeout_secs",
+        10,
+        "Seconds for one request, from its first step to the answer's last byte.",
+        limits=REQUEST_TIMEOUT,
     )
     flags.DEFINE_integer(
         "retries",
         3,
         "How often a request is sent again that found no server or no answer in time; the waits in between double, "
         "from half a second on.",
-        0,
-        20,
+        limits=RETRIES,
     )
     flags.DEFINE_bool("tls", False, "Encrypt; each of the next three flags does so, too.")
     flags.DEFINE_path("tls_ca_file", None, "PEM file of the authorities that may sign. Default: the usual ones.")

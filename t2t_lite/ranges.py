@@ -92,8 +92,12 @@ MASK_RATE = Range(0.001, 0.999)
 MASK_UNITS = ("token", "word", "ngram", "phrase")  # what a masked language model guesses as a whole
 METRIC_MOVE = Range(0, 10**6)
 SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text, or from a row's start to that of the next one
+MODEL_VERSION = Range(0, 2**63 - 1)  # on a server
+REQUEST_TIMEOUT = Range(0.001, 10**6)  # seconds
+RETRIES = Range(0, 20)
 SHARE = Range(most=1, above=0)
 SHARDS = Range(1, 10**6)
+SAMPLING_SEED = Range(0, 2**31 - 1)  # what an export's int32 input can hold
 SEED = Range(-(2**31), 2**32 - 1)
 TERAFLOPS = Range(most=10**6, above=0)
 VOCAB_SIZE = Range(1, 2**24)
@@ -210,14 +214,16 @@ def typed_text(value):
 
 
 def _converted(value, kind):
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()  # a scalar of NumPy's
     if kind is bool and isinstance(value, str):
         return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
     if kind in (list, str, bool):
         if not isinstance(value, kind):
             raise ValueError
         return [*value] if kind is list else value  # a list of its own, not that of the declaration
-    if isinstance(value, bool | list) or value is None:
-        raise ValueError
+    if isinstance(value, bool | bytes) or value is None or (not isinstance(value, str) and hasattr(value, "__len__")):
+        raise ValueError  # of an array of one number, too, `float` would be a number
     number = float(value)
     if kind is float:
         return number

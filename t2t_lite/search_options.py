@@ -3,7 +3,16 @@
 import dataclasses
 
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import ALPHA, BEAM_SIZE, DECODE_BATCH, EXTRA_LENGTH, check_settings, setting, typed_text
+from t2t_lite.ranges import (
+    ALPHA,
+    BEAM_SIZE,
+    DECODE_BATCH,
+    EXTRA_LENGTH,
+    SAMPLING_SEED,
+    check_settings,
+    setting,
+    typed_text,
+)
 
 _MOST_STOPS, _LONGEST_STOP = 16, 100
 
@@ -31,7 +40,8 @@ class SearchOptions:
         seed: for sampling. Samples depend only on the seed and the sentence, so equal sentences get equal samples.
         no_repeat_ngram_size: no n ids in a row occur twice in an output, nor after its prompt; 0: they may.
         repetition_penalty: the scores of ids that an output or its prompt has already are divided by it if they are
-            positive, and else multiplied; above 1 it makes them less probable. Both are Hugging Face's.
+            positive, and else multiplied; above 1 it makes them less probable. Both are Hugging Face's, whose beam
+            search compares changed log-probabilities: of a beam of several, a score is their sum.
         stop: strings, or one. An output ends when its text contains one, before which the text is cut.
     """
 
@@ -47,7 +57,7 @@ class SearchOptions:
     temperature: float = setting(1.0, 0, 1000)
     top_k: int = setting(0, 0, 2**24)
     top_p: float = setting(1.0, above=0, most=1)
-    seed: int = setting(0, 0, 2**32 - 1)
+    seed: int = setting(0, limits=SAMPLING_SEED)
     no_repeat_ngram_size: int = setting(0, 0, 64)
     repetition_penalty: float = setting(1.0, above=0, most=1000)
     stop: list = ()

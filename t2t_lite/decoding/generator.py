@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from t2t_lite.decoding.ids import check_ids
 from t2t_lite.decoding.scoring import GivenTargets, TargetScore, log_probs_of_targets, token_log_probs
 from t2t_lite.decoding.search.searcher import SearchResult
 from t2t_lite.decoding.text_model import Hypotheses, TextModel
 from t2t_lite.decoding.texts import check_list, check_text, valid_unicode
-from t2t_lite.errors import UserError, located, shown
+from t2t_lite.errors import UserError, located
 from t2t_lite.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.search_options import SearchOptions
 
@@ -218,7 +219,7 @@ class Generator(TextModel):
         for number, text in enumerate(texts, 1):
             if isinstance(text, list | tuple | np.ndarray):
                 with located(f"{what} {number}"):
-                    yield text, _ids(text, self.encoders["targets"].vocab_size)
+                    yield text, check_ids(text, self.encoders["targets"].vocab_size)
             else:
                 text = check_text(text, number - 1)
                 with located(f"{what} {number}"):
@@ -249,16 +250,3 @@ class _Prompt:
     text: str
     ids: list
     truncated: bool
-
-
-def _ids(given, vocab_size):
-    """Returns ids as a list of int. Raises `UserError` unless they are whole numbers, each in the vocabulary."""
-    try:
-        ids = np.asarray(given if len(given) else np.zeros(0, int))
-    except ValueError:  # lists of unequal lengths
-        ids = np.zeros(0)
-    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
-        raise UserError(f"{shown(given)}: expected a text, or a list of ids, whole numbers.")
-    if wrong := [i for i in ids.tolist() if not 0 < i < vocab_size]:
-        raise UserError(f"id {wrong[0]} is outside the vocabulary. Expected from 1 to {vocab_size - 1:,}.")
-    return ids.tolist()

@@ -134,7 +134,7 @@ class Predictor:
         """
         if isinstance(self._reader, MaskReader):
             raise UserError(f"predict: {self.problem.full_name} has no classes. Expected fill_mask, or features.")
-        typed_value("n_best", n_best, int, DECODE_BATCH)
+        n_best = typed_value("n_best", n_best, int, DECODE_BATCH)
         readings = self._readings(texts, max_length)
         found = self._batched(readings, batch_size, self.probabilities, on_progress)
         return [self._reader.answer(*one, n_best) for one in zip(readings, found, strict=True)]

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.search.searcher import plan_batches
 from t2t_lite.models.outputs import named_outputs
+from t2t_lite.ranges import DECODE_BATCH, typed_value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +54,11 @@ class GivenTargets:
             targets: list of as many lists of ids, none empty.
             batch_size: int, pairs per batch; fewer if they are longer than 128 ids.
             on_progress: None, or a function called with the number of pairs in each finished batch.
+
+        Raises:
+            UserError: batch_size is out of range.
         """
+        batch_size = typed_value("batch_size", batch_size, int, DECODE_BATCH)
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
         found = [None] * len(sources)
         for batch in self._fitting(plan_batches(lengths, batch_size), sources, targets):

@@ -30,7 +30,7 @@ def check_text(text, number, name="texts"):
     if not isinstance(text, str):
         advice = " Decode it: .decode('utf-8')." if isinstance(text, bytes) else ""
         raise TypeError(f"`{name}`, item {number}: must be str, received {type(text).__name__}.{advice}")
-    return valid_unicode(text)
+    return valid_unicode(str(text))  # not a subclass such as NumPy's, which protocols and JSON would have to know
 
 
 def check_options(given, known, where):

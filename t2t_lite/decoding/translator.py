@@ -8,15 +8,17 @@ import numpy as np
 
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
+from t2t_lite.decoding.ids import check_ids
 from t2t_lite.decoding.parts import translate_parts
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.splitting import sentence_parts, splits_sentences
 from t2t_lite.decoding.text_model import Hypotheses, Hypothesis, TextModel
-from t2t_lite.decoding.texts import check_texts
+from t2t_lite.decoding.texts import check_list, check_text, check_texts
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
+from t2t_lite.ranges import Range, typed_value
 from t2t_lite.text.beginnings import encode_beginning
 from t2t_lite.text.offsets import decode_with_offsets, moved_spans, piece_spans
 
@@ -104,9 +106,9 @@ class Translator(TextModel):
                 piece attends to most.
             prefixes: list of str, one per text, with which its output begins; "" or None for none. Its pieces are
                 forced as they are, so it should end at a word's end (the output may still continue that word). Or
-                lists of their ids, from `prefix_ids`.
-            encoded: None, or the texts' ids if they are known: one list per text, from `encoders["inputs"]`. Then no
-                text is split.
+                lists of their ids, without EOS.
+            encoded: None, or the texts' ids if they are known: one list per text, from `encoders["inputs"]`, without
+                EOS. Then no text is split.
             return_attention, return_token_scores: bool, whether hypotheses get their `attention` and `spans`, or their
                 `token_scores`; each costs one more pass over the hypotheses.
             on_progress: None, or a function called with the number of sentences in each finished batch.
@@ -118,7 +120,8 @@ class Translator(TextModel):
             list of `Translation`, in the order of `texts`. Sentences do not influence one another.
 
         Raises:
-            UserError: an option is out of range, or a prefix is as long as the longest output.
+            UserError: an option is out of range, a prefix is as long as the longest output, an id is outside the
+                vocabulary, or there is not one prefix or list of ids for each text.
         """
         texts = check_texts(texts)
         if parts := encoded is None and self._parts(texts, split_sentences):
@@ -129,9 +132,8 @@ class Translator(TextModel):
         texts, originals, options = [self._prepared(text) for text in texts], texts, self.search_options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
         encode = functools.partial(_encode, self.encoders["inputs"])
-        ids = {
-            at: encoded[at] if encoded else encode(text, at, longest) for at, text in enumerate(texts) if text.strip()
-        }
+        read = functools.partial(encode, longest=longest) if encoded is None else self._encoded(encoded, len(texts))
+        ids = {at: read(text, at) for at, text in enumerate(texts) if text.strip()}
         ids = {at: pieces for at, pieces in ids.items() if pieces}  # a text of only control characters is blank, too
         blank = Translation((Hypothesis(token_scores=[] if return_token_scores else None),))
         translations = [blank] * len(texts)
@@ -264,8 +266,13 @@ class Translator(TextModel):
     def score_ids(
         self, pairs: Sequence, *, batch_size: int = 16, on_progress: Callable[[int], object] | None = None
     ) -> list[TargetScore]:
-        """As `score`, of pairs of ids: `pair_ids` of each text and its target."""
-        sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
+        """As `score`, of pairs of ids: `pair_ids` of each text and its target. Raises `UserError` for other ids."""
+        sizes = [self.encoders[side].vocab_size for side in ("inputs", "targets")]
+        rows = []
+        for number, pair in enumerate(pairs, 1):
+            with located(f"pair {number}"):
+                rows.append([check_ids(ids, size) for ids, size in zip(pair, sizes, strict=True)])
+        sources, targets = ([row[side] for row in rows] for side in (0, 1))
         found = self._scorer(sources, targets, batch_size, on_progress)
         return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in found]
 
@@ -307,11 +314,9 @@ class Translator(TextModel):
         size, longest = self.encoders["inputs"].vocab_size, self.checked_length(None)
         sources = []
         for row, ids in enumerate(inputs):
-            ids = [int(i) for i in ids]
-            ids = ids[: ids.index(EOS_ID)] if EOS_ID in ids else ids
-            wrong = [i for i in ids if not 0 < i < size]
-            if wrong:
-                raise UserError(f"inputs, row {row}: id {wrong[0]} is outside the vocabulary of {size} ids.")
+            ids = list(ids)
+            with located(f"inputs, row {row}"):
+                ids = check_ids(ids[: ids.index(EOS_ID)] if EOS_ID in ids else ids, size)
             sources.append([*ids[: longest - 1], EOS_ID])
         return [results[0].ids for results in self._search(sources, self.search_options(options))]
 
@@ -328,12 +333,29 @@ class Translator(TextModel):
             del results[options.n_best :]
         return found
 
+    def _encoded(self, encoded, count):
+        """Returns a function of a text and its place that returns the ids that `encoded` has for it."""
+        check_list(encoded, "encoded")
+        rows = list(encoded)
+        if len(rows) != count:
+            raise UserError(f"{counted(count, 'text')}, but encoded: {len(rows)}: expected ids of each.")
+        size = self.encoders["inputs"].vocab_size
+
+        def read(_, at):
+            with located(f"encoded, item {at}"):
+                return check_ids(rows[at], size, least=2)
+
+        return read
+
     def _prefixes(self, prefixes, count, sources, options):
         """Returns the prefixes' ids of `sources`, a dict of those of `count` texts that are not blank, or None."""
         if prefixes is None:
             return None
-        if not (isinstance(prefixes, list) and all(isinstance(prefix, list) for prefix in prefixes)):
-            prefixes = check_texts(prefixes, "prefixes", may_be_none=True)
+        check_list(prefixes, "prefixes")
+        prefixes = [
+            prefix if isinstance(prefix, list | tuple | np.ndarray) else check_text(prefix or "", at, "prefixes")
+            for at, prefix in enumerate(prefixes)
+        ]
         if len(prefixes) != count:
             raise UserError(f"{counted(count, 'text')}, but prefixes: {len(prefixes)}: expected one for each.")
         forced = []
@@ -372,12 +394,11 @@ class Translator(TextModel):
         """Returns the longest input in ids, EOS included: `length`, or the model's own maximum for None.
 
         Raises:
-            UserError: less than 1, or beyond a learned position table; it calls the length `name`.
+            UserError: no whole number from 1, or beyond a learned position table; it calls the length `name`.
         """
         if length is None:
             return self.max_input_length
-        if not length >= 1:
-            raise UserError(f"{name}={length}: expected at least 1.")
+        length = typed_value(name, length, int, Range(1, 2**20))
         if length > (longest := self.searcher.longest_input or length):
             rest = f", and inputs at {longest}, as outputs follow them in it" if self.searcher.joins_inputs else ""
             raise UserError(
@@ -390,9 +411,9 @@ def prefix_ids(encoder, prefix, longest_output):
     """Returns the ids of a text, or list of ids, with which an output of at most `longest_output` ids has to begin.
 
     Raises:
-        UserError: there are as many or more.
+        UserError: there are as many or more, or one is outside the vocabulary.
     """
-    ids = encoder.encode(prefix) if isinstance(prefix, str) else prefix
+    ids = encoder.encode(prefix) if isinstance(prefix, str) else check_ids(prefix, encoder.vocab_size, least=2)
     if len(ids) >= longest_output:
         raise UserError(
             f"its prefix has {len(ids):,} ids, and its output at most {longest_output - 1:,}. Shorten the prefix, or "

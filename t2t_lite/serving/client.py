@@ -15,7 +15,6 @@ import os
 import random
 import re
 import ssl
-import threading
 import time
 import urllib.parse
 
@@ -23,6 +22,8 @@ from t2t_lite.decoding.splitting import SENTENCES
 from t2t_lite.decoding.texts import check_options, check_texts, valid_unicode
 from t2t_lite.errors import Failure, UserError, counted, shown
 from t2t_lite.files.safe_json import check_schema
+from t2t_lite.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIES, settings_of, typed_value
+from t2t_lite.search_options import SearchOptions
 from t2t_lite.serving import sentence_answers
 from t2t_lite.serving.server_errors import ServerError
 
@@ -33,6 +34,7 @@ PROTOCOLS = ("grpc", "rest")
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 _REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # of a signature that is not there
 _LONGEST_WAIT = 10.0  # seconds
+_OPTIONS = settings_of(SearchOptions)
 _COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
 _ADDRESS = re.compile(
     r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
@@ -59,8 +61,8 @@ class Servable:
         for what, name in (("name", self.name), ("label", "-" if self.label is None else self.label)):
             if not isinstance(name, str) or not name.strip() or name != valid_unicode(name):
                 raise UserError(f"a model's {what} {shown(name)}: expected a text such as translate.")
-        if self.version is not None and not 0 <= self.version < 2**63:
-            raise UserError(f"version {shown(self.version)}: expected a whole number from 0.")
+        if self.version is not None:
+            object.__setattr__(self, "version", typed_value("version", self.version, int, MODEL_VERSION))
         if self.version is not None and self.label is not None:
             raise UserError(
                 f"version {self.version} and label {self.label!r}: expected at most one. A label stands for a version."
@@ -222,17 +224,17 @@ class Client:
         Raises:
             ServerError: there was no answer after all retries.
             Failure: the answer is not that of an exported translation model.
+            UserError: an option is out of range, or lacks the other one.
             TypeError: texts is not a list of str, or there are other arguments, which are fixed in the export.
         """
         known = ("alpha", "extra_length", "seed", "split_sentences", "batch_size", "on_progress")
         check_options(others, known, "translate")
         texts = check_texts(texts)
+        options = {"alpha": alpha, "seed": seed, "extra_length": extra_length}
         if parts := sentence_answers.parts_of(texts, split_sentences, self._has_sentences):
-            options = {"alpha": alpha, "extra_length": extra_length, "seed": seed, "batch_size": batch_size}
-            translate = functools.partial(self.translate, split_sentences="never", **options)
+            translate = functools.partial(self.translate, split_sentences="never", batch_size=batch_size, **options)
             return sentence_answers.joined(translate, parts, on_progress)
-        options = {"alpha": (alpha, float), "seed": (seed, int), "extra_length": (extra_length, int)}
-        options = {name: kind(value) for name, (value, kind) in options.items() if value is not None}
+        options = {name: _OPTIONS[name].typed(value) for name, value in options.items() if value is not None}
         if options and (len(options) != 2 or extra_length is None):
             raise UserError(
                 f"{', '.join(options)}: expected alpha and extra_length, or, of an export that samples, seed and "
@@ -338,8 +340,7 @@ class Client:
 
 def _batches(texts, batch_size):
     """Yields lists of places in a list; texts of similar length go together."""
-    if not isinstance(batch_size, int) or batch_size < 1:
-        raise UserError(f"batch_size={shown(batch_size)}: expected a whole number from 1.")
+    batch_size = typed_value("batch_size", batch_size, int, DECODE_BATCH)
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     for start in range(0, len(order), batch_size):
         yield order[start : start + batch_size]
@@ -361,8 +362,10 @@ def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retr
     Raises:
         UserError: an invalid address or file, or gRPC without the packages of `t2t_lite[serving]`.
     """
-    if not 0 < timeout <= threading.TIMEOUT_MAX:
-        raise UserError(f"timeout={shown(timeout)}: expected seconds, more than 0.")
+    timeout, retries = (
+        typed_value("timeout", timeout, float, REQUEST_TIMEOUT),
+        typed_value("retries", retries, int, RETRIES),
+    )
     address = Address.parse(server, protocol, tls is not None)
     tls = tls or (Tls() if address.encrypted else None)
     if address.protocol == "rest":

@@ -178,8 +178,39 @@ def test_a_problem_has_its_own_settings_and_texts(translator):
 
 
 def test_ids_outside_the_vocabulary_are_refused(translator):
-    with pytest.raises(UserError, match="row 1: id 999 is outside the vocabulary of 330"):
+    with pytest.raises(UserError, match=r"row 1: id 999 is outside the vocabulary. Expected from 1 to 329"):
         translator.translate_ids([[5, 1], [999, 1]])
+
+
+@pytest.mark.parametrize("wrong", [[99999999], [-1], [5.5], ["a"], [5, 1], 5], ids=str)
+def test_ids_in_place_of_texts_are_checked(translator, wrong):
+    for name in ("prefixes", "encoded"):
+        with pytest.raises((UserError, TypeError), match=r"(sentence 2|encoded, item 1): |`prefixes`, item 1"):
+            translator.translate(["x", "y"], **{name: [[5], wrong]})
+    if wrong != [5, 1]:
+        with pytest.raises((UserError, TypeError)):
+            translator.translate_ids([[5, 1], wrong])
+        with pytest.raises((UserError, TypeError)):
+            translator.score_ids([([5, 1], [5, 1]), ([5, 1], wrong)])
+
+
+def test_there_are_ids_of_each_text(translator):
+    for encoded in ([], [[5]], np.zeros((3, 2), int)):
+        with pytest.raises(UserError, match=f"2 texts, but encoded: {len(encoded)}: expected ids of each"):
+            translator.translate(["x", "y"], encoded=encoded)
+    with pytest.raises(TypeError, match="`encoded` must be a list"):
+        translator.translate(["x"], encoded="x")
+    encode = translator.encoders["inputs"].encode
+    (given,) = translator.translate(["the tree"], encoded=[np.array(encode("the tree"))], beam_size=1)
+    assert given == translator.translate(["the tree"], beam_size=1)[0]
+
+
+@pytest.mark.parametrize("length", [0, 5.5, "many", True, float("nan")])
+def test_a_length_that_is_none(translator, length):
+    with pytest.raises(UserError, match="max_input_length="):
+        translator.translate(["a"], max_input_length=length)
+    with pytest.raises(UserError, match="batch_size="):
+        translator.score(["a"], ["b"], batch_size=length)
 
 
 def test_long_inputs_are_cut_and_flagged():

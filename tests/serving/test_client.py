@@ -62,7 +62,7 @@ def test_what_is_no_name_of_a_model(name):
 
 def test_numbers_out_of_range():
     for version in (-1, 2**63):
-        with pytest.raises(UserError, match=f"version {version}"):
+        with pytest.raises(UserError, match=f"version={version}: expected a whole number from 0"):
             query.Servable("translate", version)
     for timeout in (0, -1.0, float("nan"), float("inf"), 1e300):
         with pytest.raises(UserError, match=f"timeout={timeout}".replace("+", r"\+")):

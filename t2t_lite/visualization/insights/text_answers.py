@@ -3,11 +3,11 @@
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.decoding.ids import check_ids
 from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.translator import prefix_ids
-from t2t_lite.errors import UserError
-from t2t_lite.files.safe_json import check_schema
+from t2t_lite.errors import UserError, located
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.ranges import Range, typed_value
 from t2t_lite.visualization.insights.answers import Answers, checked
@@ -101,12 +101,9 @@ class TextAnswers(Answers):
         """Returns a request's text, list of ids, or None. Raises `UserError` for ids that cannot be a target."""
         given = request.get(name)
         if isinstance(given, list):
-            check_schema(given, [int], name)
-            size = self.answerer.encoders["targets"].vocab_size
-            last = len(given) - 1 if name == "target" else -1  # only there EOS may stand
-            for at, number in enumerate(given):
-                if not (0 < number < size and (number != EOS_ID or at == last)):
-                    raise UserError(f"{name}: item {at}: the id {number} cannot stand there (ids are below {size:,}).")
+            size, may_end = self.answerer.encoders["targets"].vocab_size, name == "target" and given[-1:] == [EOS_ID]
+            with located(name):
+                check_ids(given[:-1] if may_end else given, size, least=2)
             if not given and name == "target":
                 raise UserError("target: has no ids. Expected some, or a text.")
             if len(given) > MOST_TOKENS:
