@@ -11,12 +11,14 @@ has answered pending requests. docs/serving.md has the paths and what differs fr
 
 import logging
 import os
+import re
 import sys
 
 from t2t_lite.bin import _app
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import DECODE_BATCH, SPLIT_SENTENCES
 
+_ORIGIN = re.compile(r"https?://[^/\s?#]+", re.IGNORECASE)
 _LOGGER = logging.getLogger("t2t_lite")
 
 
@@ -44,12 +46,32 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "num_batch_threads", None, "Batches computed at the same time. Default: the number of CPU cores.", 1, 256
     )
-    flags.DEFINE_integer("max_body_bytes", 2**24, "The longest request.", 2**10, 2**30)
     flags.DEFINE_enum(
         "split_sentences",
         None,
         SPLIT_SENTENCES,
         "Translate a text's sentences one by one. Default: auto, where the model was trained on single sentences.",
+    )
+    flags.DEFINE_integer(
+        "max_enqueued_batches",
+        64,
+        "Batches that may wait, of --max_execution_batch_size texts each; what comes beyond is answered with 503.",
+        1,
+        10**6,
+    )
+    flags.DEFINE_integer("max_body_bytes", 2**24, "The longest request, also when decompressed.", 2**10, 2**30)
+    flags.DEFINE_list(
+        "allow_origin",
+        [],
+        "Origins such as https://example.org whose pages may ask this server in a browser, or *, for all pages.",
+    )
+    flags.DEFINE_float(
+        "drain_secs",
+        0,
+        "Seconds after SIGTERM in which requests are still accepted, while /health answers 503: time for a load "
+        "balancer to turn to others.",
+        0,
+        3600,
     )
     flags.DEFINE_float("poll_secs", 1, "Seconds between two looks for a new version.", 0.05, 10**6)
 
@@ -59,6 +81,9 @@ def check(flags):
     _app.require(flags, "export_dir", "servable_name", "host")
     if "/" in flags.servable_name or ":" in flags.servable_name:
         raise UserError(f"--servable_name={flags.servable_name}: expected a name without / and :, such as translate.")
+    for origin in flags.allow_origin:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise UserError(f"--allow_origin={origin}: expected an origin such as https://example.org, or *.")
 
 
 def run(flags):
@@ -79,12 +104,14 @@ def run(flags):
             flags.max_execution_batch_size,
             flags.num_batch_threads or os.cpu_count(),
             on_batch=lambda *batch: metrics.add_batch(name, *batch),
+            most_waiting=flags.max_enqueued_batches * flags.max_execution_batch_size,
         )
         batcher = SentenceBatcher(batcher, flags.split_sentences, flags.max_batch_size)
-        server = RestServer(versions, batcher, metrics, flags.max_batch_size, flags.max_body_bytes)
+        origins = [origin.lower() for origin in flags.allow_origin]
+        server = RestServer(versions, batcher, metrics, flags.max_batch_size, flags.max_body_bytes, origins)
         _LOGGER.info(f"Serving {versions}, at {address_of(listener)}/v1/models/{name}")
         with watching(versions, flags.poll_secs):
-            serve(server, listener, flags.max_body_bytes)
+            serve(server, listener, flags.max_body_bytes, drain_seconds=flags.drain_secs, on_stop=server.stop)
 
 
 def main(argv=None):

@@ -1,6 +1,7 @@
 """Computes concurrent requests together: one call of a signature for the rows of several requests."""
 
 import collections
+import math
 import threading
 import time
 
@@ -8,72 +9,83 @@ import numpy as np
 
 from t2t_lite.serving.refusals import Refusal
 
+_BETWEEN_LOOKS = 0.5  # seconds, after which a waiting request asks whether somebody still waits for it
+
 
 class Batcher:
     """Calls signatures from a few threads of its own.
 
     A free thread takes the oldest request at once, and with it the requests of the same signature and shapes that have
-    come meanwhile. Under load, while others wait, it first gives the callers that have just been answered `wait`
-    seconds to ask again: otherwise two groups of callers would take turns with half-full batches.
+    come meanwhile. A request of more rows than a call has gives one call's rows at a time, and goes to the end of the
+    queue with the rest, so that short requests need not wait for long ones. Under load, while others wait, a thread
+    first gives the callers that have just been answered `wait` seconds to ask again: otherwise two groups of callers
+    would take turns with half-full batches.
 
     Args:
         most_rows: int, rows of a call. A request of more is split, if its rows are independent.
         num_threads: int.
         wait: float, seconds without a new request after which a batch is full enough.
         on_batch: None, or a function called with (rows, seconds that each request waited, seconds of the call).
+        most_waiting: int, rows that may wait; a single request may have more. None: any number.
     """
 
-    def __init__(self, most_rows, num_threads, wait=0.003, on_batch=None):
+    def __init__(self, most_rows, num_threads, wait=0.003, on_batch=None, most_waiting=None):
         self._most_rows, self._wait = most_rows, wait
+        self._most_waiting = math.inf if most_waiting is None else most_waiting
         self._on_batch = on_batch or (lambda rows, waits, seconds: None)
-        self._requests = collections.deque()  # those that nobody has taken, oldest first
+        self._requests = collections.deque()  # those with rows that nobody has taken, in the order of their turns
         self._changed = threading.Condition()
         for _ in range(num_threads):
             threading.Thread(target=self._work, daemon=True).start()
 
     @property
     def waiting(self):
-        """The number of requests that no thread has taken yet."""
+        """The number of requests with rows that no thread has taken yet."""
         return len(self._requests)
 
-    def run(self, signature, inputs):
+    def run(self, signature, inputs, is_abandoned=lambda: False):
         """Returns the outputs of a signature, {name: array}, when they are computed.
-
-        Raises what the call raises, and `Refusal` for a request that is too long and cannot be split.
 
         Args:
             signature: Signature.
             inputs: {name: array}.
+            is_abandoned: function that returns whether nobody waits for the outputs any more. It is asked while the
+                request waits; rows that no thread has taken by then are not computed.
+
+        Raises:
+            Refusal: the request is too long and cannot be split, too many rows wait, or it is abandoned.
+            Exception: what the call raises.
         """
         request = _Request(signature, inputs)
-        requests = [request]
-        if request.key is not None:
-            starts = range(0, max(request.rows, 1), self._most_rows)
-            parts = [{name: value[at : at + self._most_rows] for name, value in inputs.items()} for at in starts]
-            requests = [_Request(signature, part) for part in parts]
-        elif request.rows > self._most_rows:
+        if request.key is None and request.rows > self._most_rows:
             raise Refusal(f"Task size {request.rows} is larger than maximum input batch size {self._most_rows}")
         with self._changed:
-            self._requests.extend(requests)
+            if self._requests and request.rows + sum(one.left for one in self._requests) > self._most_waiting:
+                raise Refusal("The batch scheduling queue to which this task was submitted is full", "UNAVAILABLE")
+            self._requests.append(request)
             self._changed.notify_all()
-        for request in requests:
-            request.is_done.wait()
-            if request.error is not None:
-                raise request.error
-        return _joined([request.outputs for request in requests])
+        while not request.is_done.wait(_BETWEEN_LOOKS):
+            if is_abandoned():
+                self._drop(request)
+        if request.error is not None:
+            raise request.error
+        return request.outputs()
+
+    def _drop(self, request):
+        """Ends a request that still has rows in the queue."""
+        with self._changed:
+            if request in self._requests:
+                self._requests.remove(request)
+                request.fail(Refusal("the client has gone", "CANCELLED"))
 
     def _work(self):
         while True:
             batch = self._take()
-            try:
-                self._answer(batch)
-            finally:
-                for request in batch:
-                    request.is_done.set()
-            del batch, request  # an export that is no longer served is kept by nothing
+            self._answer(batch)
+            del batch  # an export that is no longer served is kept by nothing
 
     def _take(self):
-        """Waits for requests and removes those of one call from the waiting ones."""
+        """Waits for requests and takes the rows of one call from them, a list of `_Part`."""
         with self._changed:
             if self._requests:
                 self._await_more()
@@ -81,37 +93,49 @@ class Batcher:
                 self._changed.wait()
             batch, rows = [], 0
             for request in list(self._requests):
-                fits = not batch or (request.key == batch[0].key and rows + request.rows <= self._most_rows)
-                if fits and (not batch or request.key is not None):
-                    batch.append(request)
+                is_joined = batch and request.key is not None and request.key == batch[0].request.key
+                if not batch or (is_joined and rows + request.left <= self._most_rows):
                     self._requests.remove(request)
-                    rows += request.rows
+                    batch.append(request.take(self._most_rows))
+                    rows += batch[-1].rows
+                    if request.left:
+                        self._requests.append(request)
             return batch
 
     def _await_more(self):
         """Returns when a full batch waits, or nobody has asked for a while."""
-        while (count := len(self._requests)) and sum(one.rows for one in self._requests) < self._most_rows:
+        while (count := len(self._requests)) and sum(one.left for one in self._requests) < self._most_rows:
             if not self._changed.wait(self._wait) and len(self._requests) == count:
                 return
 
     def _answer(self, batch):
         start = time.monotonic()
         try:
-            outputs = batch[0].signature(_joined([request.inputs for request in batch]))
-            first = 0
-            for request in batch:
-                rows = slice(first, first + request.rows) if len(batch) > 1 else slice(None)
-                request.outputs = {name: value[rows] for name, value in outputs.items()}
-                first += request.rows
+            outputs = batch[0].request.signature(_joined([part.inputs for part in batch]))
         except Exception as error:
-            if len(batch) == 1:
-                batch[0].error = error
+            if len(batch) > 1:
+                for part in batch:  # the others have a right to their answers
+                    self._answer([part])
                 return
-            for request in batch:  # the others have a right to their answers
-                self._answer([request])
+            with self._changed:
+                if batch[0].request in self._requests:
+                    self._requests.remove(batch[0].request)
+            batch[0].request.fail(error)
             return
-        waits = [start - request.start for request in batch]
-        self._on_batch(sum(request.rows for request in batch), waits, time.monotonic() - start)
+        waits = [start - part.request.start for part in batch]
+        self._on_batch(sum(part.rows for part in batch), waits, time.monotonic() - start)
+        first = 0
+        for part in batch:
+            rows = slice(first, first + part.rows) if len(batch) > 1 else slice(None)
+            part.request.add(part, {name: value[rows] for name, value in outputs.items()})
+            first += part.rows
+
+
+class _Part:
+    """Rows of a request that are computed in one call; `first` is the first one's place in the request."""
+
+    def __init__(self, request, first, rows, inputs):
+        self.request, self.first, self.rows, self.inputs = request, first, rows, inputs
 
 
 class _Request:
@@ -119,17 +143,46 @@ class _Request:
 
     Attributes:
         rows: int, its share of a batch.
+        left: int, rows that no thread has taken.
         key: requests with equal keys can be joined; None: it is computed alone.
     """
 
     def __init__(self, signature, inputs):
-        self.signature, self.inputs, self.start = signature, inputs, time.monotonic()
-        self.is_done, self.outputs, self.error = threading.Event(), None, None
+        self.signature, self.start, self.error = signature, time.monotonic(), None
+        self.is_done = threading.Event()
         lengths = {value.shape[0] if value.ndim else None for value in inputs.values()}
-        self.rows = max((length for length in lengths if length is not None), default=1)
+        self.rows = self.left = max((length for length in lengths if length is not None), default=1)
         can_be_joined = signature.rows_are_independent and lengths == {self.rows}
         shapes = tuple(sorted((name, value.shape[1:]) for name, value in inputs.items()))
         self.key = (id(signature), shapes) if can_be_joined else None
+        self._inputs, self._outputs = inputs, {}
+        self._unanswered, self._lock = self.rows, threading.Lock()
+
+    def take(self, most_rows):
+        """Returns the next rows, a `_Part`; all of them if the request is computed alone."""
+        first, rows = self.rows - self.left, self.left if self.key is None else min(self.left, most_rows)
+        self.left -= rows
+        inputs = self._inputs
+        if rows < self.rows:
+            inputs = {name: value[first : first + rows] for name, value in inputs.items()}
+        return _Part(self, first, rows, inputs)
+
+    def add(self, part, outputs):
+        """Keeps the outputs of a part."""
+        with self._lock:
+            self._outputs[part.first] = outputs
+            self._unanswered -= part.rows
+            if not self._unanswered:
+                self.is_done.set()
+
+    def fail(self, error):
+        """Ends the request with an error."""
+        self.error = error
+        self.is_done.set()
+
+    def outputs(self):
+        """Returns the outputs of all rows."""
+        return _joined([self._outputs[first] for first in sorted(self._outputs)])
 
 
 def _joined(parts):

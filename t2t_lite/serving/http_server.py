@@ -11,12 +11,12 @@ from t2t_lite.stop_signal import stop_on_signal
 try:
     import waitress
     from waitress import wasyncore
+
+    from t2t_lite.serving.http_connections import Connection
 except ImportError:
     raise UserError("waitress is not installed: pip install 't2t_lite[web]'.") from None
 
 _LOGGER = logging.getLogger("t2t_lite")
-_THREADS = 64  # requests that are parsed, wait for a batch, or are written; more wait for a thread
-_CONNECTIONS = 512
 _LONGEST_DRAIN = 60.0  # seconds; a client that does not read its answer must not hold the server up
 
 
@@ -45,17 +45,21 @@ def address_of(listener):
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def serve(application, listener, longest_body):
+def serve(application, listener, longest_body, most_connections=512, drain_seconds=0.0, on_stop=lambda: None):
     """Serves until the process gets a signal, see `stop_on_signal`. Must be called in the main thread.
 
-    From the signal on, no connection is accepted; requests that have begun to arrive are answered. A second signal ends
-    the process at once.
+    From the signal on, `drain_seconds` go by as before; then no connection is accepted, and requests that have begun to
+    arrive are answered. A second signal ends the process at once.
 
     Args:
         application: WSGI callable. waitress answers by itself what is not HTTP.
         listener: a listening socket, which is closed at the end.
         longest_body: int. The application itself refuses longer bodies, so that its clients can read why; waitress
             closes the connection of those that are four times as long.
+        most_connections: int. For another one the longest idle one is closed, or one whose request is slow to arrive;
+            if all are being answered, it gets a 503.
+        drain_seconds: float, in which whoever sends requests here can learn that this server stops.
+        on_stop: function called at the signal.
     """
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # that requests wait is no news
     sockets = {}
@@ -63,28 +67,46 @@ def serve(application, listener, longest_body):
         application,
         map=sockets,
         sockets=[listener],
-        threads=_THREADS,
-        connection_limit=_CONNECTIONS,
+        threads=most_connections,  # one for each, so that no request waits for a thread: most only wait for a batch
+        connection_limit=2 * most_connections + 100,  # of waitress, which would accept none at all: `make_room` is ours
+        channel_timeout=2**30,  # likewise: `check_time`
+        channel_request_lookahead=1,  # a client that goes while it is answered is seen
         recv_bytes=2**18,  # of a request at a time; each time costs a look at every connection
         max_request_body_size=4 * longest_body,
         asyncore_use_poll=True,
         log_socket_errors=False,
         ident=None,
     )
+    server.channel_class, server.most_connections = Connection, most_connections
     with stop_on_signal(server.pull_trigger) as stopped:
-        while not stopped.is_set():
-            wasyncore.loop(timeout=1, use_poll=True, map=sockets, count=1)
-        channels = server.active_channels
-        _LOGGER.info(f"Stopping; requests in progress: {sum(map(_is_busy, channels.values()))}.")
+        _loop(server, sockets, stopped.is_set)
+        on_stop()
+        if drain_seconds:
+            _LOGGER.info(f"Stopping; requests are accepted for another {drain_seconds:g} s.")
+            end = time.monotonic() + drain_seconds
+            _loop(server, sockets, lambda: time.monotonic() >= end)
+        connections = server.active_channels
+        _LOGGER.info(f"Stopping; requests in progress: {sum(one.is_busy for one in connections.values())}.")
         wasyncore.dispatcher.close(server)  # the listener alone: `server.close` would end the wake-up calls of threads
         end = time.monotonic() + _LONGEST_DRAIN
-        while channels and time.monotonic() < end:
-            for channel in list(channels.values()):
-                channel.will_close = channel.will_close or not _is_busy(channel)  # no further request on it
-            wasyncore.loop(timeout=0.1, use_poll=True, map=sockets, count=1)
+
+        def is_done():
+            for one in connections.values():
+                one.will_close = one.will_close or not one.is_busy  # no further request on it
+            return not connections or time.monotonic() >= end
+
+        _loop(server, sockets, is_done)
+        if connections:
+            _LOGGER.warning(f"Requests that were not answered within {_LONGEST_DRAIN:g} s: {len(connections)}.")
     wasyncore.close_all(sockets)
 
 
-def _is_busy(channel):
-    """Whether a connection has a request that is not yet answered to its end."""
-    return bool(channel.request or channel.requests or channel.total_outbufs_len)
+def _loop(server, sockets, is_done):
+    """Lets waitress work until `is_done()`."""
+    checked = 0.0
+    while not is_done():
+        wasyncore.loop(timeout=0.1 if not server.accepting else 1, use_poll=True, map=sockets, count=1)
+        if (now := time.time()) >= checked + 1:
+            checked = now
+            for connection in list(server.active_channels.values()):
+                connection.check_time(now)

@@ -12,7 +12,11 @@ _STATUSES = {
     "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
     "UNIMPLEMENTED": 501,
+    "CANCELLED": 503,  # hardly anyone is there to read it
+    "REQUEST_TIMEOUT": 408,  # not of gRPC's, as the next one
+    "UNSUPPORTED_MEDIA_TYPE": 415,
 }
+RETRY_AFTER = 1  # seconds, of answers with status 503
 
 
 class Refusal(Exception):

@@ -4,16 +4,18 @@ Paths, JSON and error messages are those of TensorFlow Serving's http_rest_api_h
 notice the difference.
 """
 
+import gzip
 import logging
 import re
 import threading
 import time
 import urllib.parse
+import zlib
 
 import tensorflow as tf
 
 from t2t_lite.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
-from t2t_lite.serving.refusals import Refusal, http_status
+from t2t_lite.serving.refusals import RETRY_AFTER, Refusal, http_status
 
 _LOGGER = logging.getLogger("t2t_lite")
 _VERSION = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
@@ -35,12 +37,14 @@ class RestServer:
         batcher: Batcher.
         metrics: ServerMetrics.
         most_rows: int, rows of a request.
-        longest_body: int, bytes of a request.
+        longest_body: int, bytes of a request, as sent and decompressed.
+        origins: list of str, such as https://example.org, whose pages may read answers in a browser; "*": all.
     """
 
-    def __init__(self, versions, batcher, metrics, most_rows, longest_body):
+    def __init__(self, versions, batcher, metrics, most_rows, longest_body, origins=()):
         self._versions, self._batcher, self._metrics = versions, batcher, metrics
-        self._most_rows, self._longest_body = most_rows, longest_body
+        self._most_rows, self._longest_body, self._origins = most_rows, longest_body, origins
+        self._is_stopping = False
         # One request is parsed at a time: the objects of a hostile one take many times the bytes of its text.
         self._parsing = threading.Lock()
 
@@ -49,7 +53,11 @@ class RestServer:
         start, method = time.perf_counter(), environ["REQUEST_METHOD"]
         is_head, method = method == "HEAD", "GET" if method == "HEAD" else method
         path, code, kind = _AUTHORITY.sub("", environ["REQUEST_URI"]).partition("?")[0], "OK", "application/json"
+        headers = self._sharing(environ)
         try:
+            if method == "OPTIONS" and (methods := _methods(path)):
+                start_response("204 No Content", [("Allow", methods), *headers])
+                return []
             if (method, path) == ("GET", METRICS_PATH):
                 answer, kind = self._metrics.page().encode(), "text/plain; version=0.0.4"
             elif (method, path) == ("GET", HEALTH_PATH):
@@ -63,10 +71,35 @@ class RestServer:
             answer, code = to_json({"error": "the server failed; its log has the details"}), "INTERNAL"
         if path.startswith("/v1/"):
             self._metrics.requests.add(self._versions.name, code)
-        start_response(http_status(code), [("Content-Type", kind), ("Content-Length", str(len(answer)))])
+        status = http_status(code)
+        if status.startswith("503"):
+            headers.append(("Retry-After", str(RETRY_AFTER)))
+        if code == "UNSUPPORTED_MEDIA_TYPE":
+            headers.append(("Accept-Encoding", "gzip"))
+        start_response(status, [("Content-Type", kind), ("Content-Length", str(len(answer))), *headers])
         return [] if is_head else [answer]
 
+    def stop(self):
+        """Lets /health say that the server stops; requests are still answered."""
+        self._is_stopping = True
+
+    def _sharing(self, environ):
+        """Returns the headers by which a browser lets pages of other origins read the answer (CORS)."""
+        if not self._origins:
+            return []
+        headers, origin = [("Vary", "Origin")], environ.get("HTTP_ORIGIN", "")
+        if "*" in self._origins or origin.lower() in self._origins:
+            headers.append(("Access-Control-Allow-Origin", "*" if "*" in self._origins else origin))
+            if environ["REQUEST_METHOD"] == "OPTIONS":  # what it asks before
+                headers += [("Access-Control-Allow-Methods", "GET, POST, OPTIONS"), ("Access-Control-Max-Age", "86400")]
+                headers.append(("Access-Control-Allow-Headers", "*"))
+            else:
+                headers.append(("Access-Control-Expose-Headers", "Retry-After"))
+        return headers
+
     def _health(self):
+        if self._is_stopping:
+            raise Refusal("the server is stopping", "UNAVAILABLE")
         if not self._versions.is_available():
             raise Refusal("no version of the model is loaded", "UNAVAILABLE")
         return to_json({"status": "SERVING"})
@@ -106,8 +139,8 @@ class RestServer:
         return to_json({"model_spec": spec, "metadata": {"signature_def": {"signature_def": export.signature_def}}})
 
     def _predict(self, environ, call, name, version, label):
-        body = self._body(environ)
         with self._parsing:
+            body = self._body(environ)
             request = parse_body(body)
             _, export = self._find(name, version, label)
             if call != "predict":
@@ -125,7 +158,8 @@ class RestServer:
             inputs, is_row = tensors_of(request, signature.inputs)
             del body, request
         try:
-            outputs = self._batcher.run(signature, inputs)
+            is_abandoned = environ.get("waitress.client_disconnected", lambda: False)
+            outputs = self._batcher.run(signature, inputs, is_abandoned=is_abandoned)
         except tf.errors.InvalidArgumentError as error:
             raise Refusal(_reason(error)) from None
         except tf.errors.ResourceExhaustedError:
@@ -134,19 +168,39 @@ class RestServer:
 
     def _body(self, environ):
         length = int(environ.get("CONTENT_LENGTH") or 0)
+        coding = environ.get("HTTP_CONTENT_ENCODING", "").strip().lower()
+        if coding not in ("", "identity", "gzip", "x-gzip"):
+            raise Refusal(f"Content-Encoding: {coding[:200]}: expected gzip, or none", "UNSUPPORTED_MEDIA_TYPE")
         if length > self._longest_body:
-            raise Refusal(
-                f"a body of {length:,} bytes is longer than this server takes, {self._longest_body:,}: send fewer "
-                "texts at a time",
-                "PAYLOAD_TOO_LARGE",
-            )
-        return environ["wsgi.input"].read(length)
+            raise self._too_long(f"of {length:,} bytes")
+        if "gzip" not in coding:
+            return environ["wsgi.input"].read(length)
+        try:
+            body = gzip.GzipFile(fileobj=environ["wsgi.input"]).read(self._longest_body + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise Refusal(f"the body cannot be decompressed: {error}") from None
+        if len(body) > self._longest_body:
+            raise self._too_long("that is decompressed")
+        return body
+
+    def _too_long(self, body):
+        return Refusal(
+            f"a body {body} is longer than this server takes, {self._longest_body:,}: send fewer texts at a time",
+            "PAYLOAD_TOO_LARGE",
+        )
 
     def _find(self, name, version, label):
         if name != self._versions.name:
             kind = f"Latest({name})" if version is None else f"Specific({name}, {version})"
             raise Refusal(f"Servable not found for request: {kind}", "NOT_FOUND")
         return self._versions.find(version, label)
+
+
+def _methods(path):
+    """Returns the methods of a path, or None if there is no such path."""
+    if _PATHS["POST"].fullmatch(path):
+        return "POST, OPTIONS"
+    return "GET, HEAD, OPTIONS" if path in (METRICS_PATH, HEALTH_PATH) or _PATHS["GET"].fullmatch(path) else None
 
 
 def _version(digits):

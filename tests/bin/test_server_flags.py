@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from t2t_lite.bin import t2t_server
-from t2t_lite.serving import http_server, model_versions
+from t2t_lite.serving import batching, http_server, model_versions
 from tests.serving.test_rest_server import MODEL, Versions, asker
 
 
@@ -16,11 +16,14 @@ def served(monkeypatch):
     monkeypatch.setattr(Versions, "refresh", lambda self: None, raising=False)
     monkeypatch.setattr(model_versions, "ModelVersions", lambda *arguments: Versions())
     monkeypatch.setattr(model_versions, "watching", lambda *arguments: contextlib.nullcontext())
-    monkeypatch.setattr(http_server, "serve", lambda server, _, longest_body: calls.append((server, longest_body)))
+    monkeypatch.setattr(
+        http_server, "serve", lambda server, _, longest_body, **others: calls.append((server, longest_body, others))
+    )
 
     def served(*flags):
         assert t2t_server.main(["--export_dir=x", "--port=0", f"--servable_name={Versions.name}", *flags]) == 0
-        ((server, longest_body),) = calls
+        ((server, longest_body, others),) = calls
+        served.others = others
         return asker(server), longest_body
 
     return served
@@ -39,3 +42,25 @@ def test_each_limit_is_that_of_its_flag(served):
     assert ':processed_batch_size_count{model_name="my model"} 3\n' in page  # 2 + 2 + 1
     assert "Task size 6 is larger than maximum input batch size 5" in answer(6)[1]
     assert answer(1, b" " * 2000)[0].startswith("413") and longest_body == 2000
+
+
+def test_the_queue_is_as_long_as_its_flag_says(served, monkeypatch):
+    made = []
+    monkeypatch.setattr(batching, "Batcher", lambda *arguments, **options: made.append(options))
+    served("--max_enqueued_batches=3", "--max_execution_batch_size=5")
+    assert made[0]["most_waiting"] == 15
+
+
+def test_a_drain_and_origins(served):
+    ask, _ = served("--drain_secs=2.5", "--allow_origin=https://Example.org,http://localhost:3000")
+    assert served.others["drain_seconds"] == 2.5
+    ask("GET", "/health", HTTP_ORIGIN="https://example.org")
+    assert ask.headers["Access-Control-Allow-Origin"] == "https://example.org"
+    served.others["on_stop"]()
+    assert ask("GET", "/health")[0].startswith("503")
+
+
+@pytest.mark.parametrize("origin", ["example.org", "https://example.org/app", "ftp://example.org", "*.example.org"])
+def test_what_is_no_origin(origin, capsys):
+    assert t2t_server.main(["--export_dir=x", f"--allow_origin={origin}"]) == 2
+    assert f"--allow_origin={origin}: expected an origin" in capsys.readouterr().err

@@ -108,3 +108,60 @@ def test_many_callers_get_their_own_answers():
     assert sum(requests for _, requests in batches) == 32 * 50
     assert max(signature.sizes) <= 16 and sum(rows for rows, _ in batches) == 32 * sum(i % 4 for i in range(50))
     assert len(batches) < 32 * 50 / 2, "callers that wait at the same time share batches"
+
+
+def test_a_short_request_does_not_wait_for_a_long_one():
+    """Whose rest takes turns with it."""
+    signature, order = Upper(), []
+    batcher = Batcher(4, 1, on_batch=lambda rows, waits, seconds: order.append(rows))
+    long = texts(*["x"] * 40)
+    found = run_waiting(batcher, signature, [long], [(signature, texts("a"))])
+    assert [len(one.result()["outputs"]) for one in found] == [40, 1]
+    assert order.index(1, 1) <= 2 and sum(order) == 42
+
+
+def test_what_nobody_waits_for_is_not_computed():
+    signature, gone = Upper(), threading.Event()
+    batcher = Batcher(4, 1)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(batcher.run, signature, texts("first"))
+        assert signature.is_running.wait(20)
+        long = pool.submit(batcher.run, signature, texts(*["x"] * 40), gone.is_set)
+        wait_for(lambda: batcher.waiting == 1, 20)
+        gone.set()
+        with pytest.raises(Refusal, match="the client has gone") as refusal:
+            long.result(20)
+        assert refusal.value.code == "CANCELLED" and batcher.waiting == 0
+        signature.may_run.set()
+        assert first.result(20)["outputs"].tolist() == ["FIRST"] and signature.sizes == [1]
+
+
+def test_the_rest_of_a_request_that_failed_is_not_computed():
+    signature = Upper()
+    signature.may_run.set()
+    batcher = Batcher(4, 1)
+    with pytest.raises(ValueError, match="bad"):
+        batcher.run(signature, texts("bad", *["x"] * 40))
+    assert batcher.run(signature, texts("a"))["outputs"].tolist() == ["A"]
+    assert sum(signature.sizes) < 10
+
+
+def test_a_queue_has_an_end():
+    """But takes a request that is longer than itself when nothing waits."""
+    signature = Upper()
+    batcher = Batcher(4, 1, most_waiting=8)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(batcher.run, signature, texts("first"))
+        assert signature.is_running.wait(20)
+        waiting = pool.submit(batcher.run, signature, texts(*["x"] * 7))
+        wait_for(lambda: batcher.waiting == 1, 20)
+        with pytest.raises(
+            Refusal, match="The batch scheduling queue to which this task was submitted is full"
+        ) as full:
+            batcher.run(signature, texts("a", "b"))
+        assert full.value.code == "UNAVAILABLE"
+        last = pool.submit(batcher.run, signature, texts("a"))
+        wait_for(lambda: batcher.waiting == 2, 20)
+        signature.may_run.set()
+        assert [len(one.result(20)["outputs"]) for one in (first, waiting, last)] == [1, 7, 1]
+    assert len(batcher.run(signature, texts(*["x"] * 20))["outputs"]) == 20

@@ -1,8 +1,11 @@
 """The REST paths as TensorFlow Serving has them, with a model of a few Python functions."""
 
+import gzip
 import io
 import json
 import re
+import threading
+import zlib
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from t2t_lite.serving.batching import Batcher
 from t2t_lite.serving.metrics import ServerMetrics
 from t2t_lite.serving.refusals import Refusal
 from t2t_lite.serving.rest_server import RestServer
+from tests.processes import wait_for
 
 LONGEST_BODY, MOST_ROWS = 2000, 4
 
@@ -65,11 +69,14 @@ def ask():
 def asker(server):
     """Returns a function of (method, path, body) -> (status line, the answer's text)."""
 
-    def ask(method, path, body=b""):
+    def ask(method, path, body=b"", **others):
         said = []
-        environ = {"REQUEST_METHOD": method, "REQUEST_URI": path, "wsgi.input": io.BytesIO(body)}
+        environ = {"REQUEST_METHOD": method, "REQUEST_URI": path, "wsgi.input": io.BytesIO(body), **others}
         environ["CONTENT_LENGTH"] = str(len(body))
         answer = b"".join(server(environ, lambda status, headers: said.append((status, dict(headers)))))
+        ask.headers = said[0][1]
+        if method == "OPTIONS":
+            return said[0][0], answer.decode()
         assert method == "HEAD" or said[0][1]["Content-Length"] == str(len(answer))
         ask.length = int(said[0][1]["Content-Length"])
         is_page = "prometheus" in path
@@ -181,3 +188,102 @@ def test_metrics(ask):
     assert buckets == [0, 3] and lines[latency % ("count", "")] == "3"
     assert float(lines[latency % ("sum", "")]) > 30
     assert "# TYPE :tensorflow:serving:request_latency histogram" in page
+
+
+def test_a_compressed_body_is_read(ask):
+    half = len(GOOD) // 2
+    for body in (gzip.compress(GOOD), gzip.compress(GOOD[:half]) + gzip.compress(GOOD[half:])):
+        for coding in ("gzip", "x-gzip", " GZIP"):
+            status, answer = ask("POST", f"{MODEL}:predict", body, HTTP_CONTENT_ENCODING=coding)
+            assert status == "200 OK" and json.loads(answer)["outputs"]["outputs"] == ["A"]
+    assert ask("POST", f"{MODEL}:predict", GOOD, HTTP_CONTENT_ENCODING="identity")[0] == "200 OK"
+
+
+BAD_BODIES = {
+    "a bomb": (gzip.compress(b" " * 10**7)[:LONGEST_BODY], "gzip", 413, "that is decompressed is longer"),
+    "a small bomb": (gzip.compress(GOOD + b" " * LONGEST_BODY), "gzip", 413, "2,000"),
+    "no gzip": (GOOD, "gzip", 400, "cannot be decompressed"),
+    "cut": (gzip.compress(GOOD)[:-9], "gzip", 400, "cannot be decompressed"),
+    "damaged": (gzip.compress(GOOD)[:12] + b"\xff" * 20, "gzip", 400, "cannot be decompressed"),
+    "nothing": (b"", "gzip", 400, "is empty"),
+    "deflate": (zlib.compress(GOOD), "deflate", 415, "Content-Encoding: deflate: expected gzip"),
+    "brotli": (GOOD, "br", 415, "Content-Encoding: br"),
+    "twice": (gzip.compress(gzip.compress(GOOD)), "gzip, gzip", 415, "Content-Encoding: gzip, gzip"),
+}
+
+
+@pytest.mark.parametrize(("body", "coding", "code", "message"), BAD_BODIES.values(), ids=BAD_BODIES)
+def test_a_compressed_body_that_cannot_be_read(ask, body, coding, code, message):
+    status, answer = ask("POST", f"{MODEL}:predict", body, HTTP_CONTENT_ENCODING=coding)
+    assert status.startswith(str(code)) and message in json.loads(answer)["error"]
+    assert ask.headers.get("Accept-Encoding") == ("gzip" if code == 415 else None)
+
+
+@pytest.mark.parametrize("path", [f"{MODEL}:predict", MODEL, f"{MODEL}/metadata", "/health", "/v1/models/x:predict"])
+def test_options(path):
+    """What a browser asks before a page of another origin may send JSON."""
+
+    def asked(origins, origin):
+        server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY, origins)
+        ask = asker(server)
+        status, text = ask("OPTIONS", path, HTTP_ORIGIN=origin, HTTP_ACCESS_CONTROL_REQUEST_METHOD="POST")
+        assert (status, text) == ("204 No Content", "")
+        assert ask.headers["Allow"] == ("POST, OPTIONS" if ":predict" in path else "GET, HEAD, OPTIONS")
+        before = ask.headers
+        ask("POST", f"{MODEL}:predict", b"wrong", HTTP_ORIGIN=origin)  # errors may be read, too
+        shared = before.get("Access-Control-Allow-Origin")
+        assert shared == ask.headers.get("Access-Control-Allow-Origin")
+        if shared:
+            assert before["Access-Control-Allow-Methods"] == "GET, POST, OPTIONS"
+            assert before["Access-Control-Allow-Headers"] == "*"
+        return shared, before.get("Vary")
+
+    here = "https://app.example.org"
+    assert asked([], here) == (None, None)
+    assert asked(["*"], here) == ("*", "Origin")
+    assert asked(["http://localhost:3000", here], here) == (here, "Origin")
+    assert asked(["http://localhost:3000"], here) == (None, "Origin")
+
+
+def test_options_elsewhere(ask):
+    assert ask("OPTIONS", "/favicon.ico")[0].startswith("404")
+
+
+def test_a_server_that_stops_says_so_and_still_answers():
+    server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY)
+    ask = asker(server)
+    server.stop()
+    assert ask("GET", "/health") == ("503 Service Unavailable", '{"error": "the server is stopping"}')
+    assert ask.headers["Retry-After"] == "1"
+    assert ask("POST", f"{MODEL}:predict", GOOD)[0] == "200 OK" and "Retry-After" not in ask.headers
+
+
+class Slow(Upper):
+    may_run, is_running = threading.Event(), threading.Event()
+
+    def __call__(self, inputs):
+        self.is_running.set()
+        assert self.may_run.wait(20)
+        return super().__call__(inputs)
+
+
+def test_a_request_whose_client_has_gone_and_one_too_many(monkeypatch):
+    monkeypatch.setattr("tests.serving.test_rest_server.Upper", Slow)
+    batcher, metrics = Batcher(MOST_ROWS, 1, most_waiting=1), ServerMetrics()
+    server = RestServer(Versions(), batcher, metrics, MOST_ROWS, LONGEST_BODY)
+    gone = {"waitress.client_disconnected": lambda: True}
+    first = threading.Thread(target=asker(server), args=("POST", f"{MODEL}:predict", GOOD), kwargs=gone)
+    first.start()  # is computed, whether or not it is too late
+    assert Slow.is_running.wait(20)
+    answers = []
+    second = threading.Thread(target=lambda: answers.append(asker(server)("POST", f"{MODEL}:predict", GOOD, **gone)))
+    second.start()
+    wait_for(lambda: batcher.waiting == 1, 20)
+    ask = asker(server)
+    status, answer = ask("POST", f"{MODEL}:predict", GOOD)
+    assert status.startswith("503") and "queue" in answer and ask.headers["Retry-After"] == "1"
+    second.join(20)
+    assert "the client has gone" in answers[0][1]
+    Slow.may_run.set()
+    first.join(20)
+    assert 'status="CANCELLED"} 1' in metrics.page() and 'status="OK"} 1' in metrics.page()
