@@ -1,6 +1,7 @@
 """Imports Hugging Face models, such as OPUS-MT's, as runs of this package."""
 
 import os
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,8 @@ from t2t_lite.interchange.hugging_face_config import ACTIVATIONS, read_config, r
 from t2t_lite.interchange.hugging_face_weights import MarianWeights
 from t2t_lite.interchange.imported_run import write_imported_run
 from t2t_lite.text.published import added_tokens
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
 
 
 def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] = (), problem: str = "") -> str:
@@ -46,6 +49,11 @@ def import_hugging_face(path: str, output_dir: str, *, languages: Sequence[str] 
         'train/model.ckpt-0'
     """
     check_new(output_dir)
+    if _HUB_NAME.fullmatch(path) and not os.path.exists(path):
+        raise UserError(
+            f"{path}: no such folder. A model is imported from this machine; if that is its name on the Hub, download "
+            f"it first: hf download {path} --local-dir={path.rpartition('/')[2]}"
+        )
     kind = read_said(path)[1]["model_type"]
     if kind not in ("marian", "blenderbot") and languages:
         raise UserError(f"--languages: only for models that translate. Leave it out for model_type {kind}.")

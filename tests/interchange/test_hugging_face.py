@@ -309,3 +309,13 @@ def test_a_file_that_is_missing(exported, tmp_path, name):
         os.remove(f"{folder}/{name}")
     with pytest.raises(UserError, match=name or "nowhere"):
         import_hugging_face(folder if name else "nowhere", str(tmp_path / "run"), languages=("en", "de"))
+
+
+@pytest.mark.parametrize("name", ["Helsinki-NLP/opus-mt-en-de", "bert-base-uncased"])
+def test_a_name_on_the_hub_is_no_folder(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        UserError, match=f"{name}: no such folder.*hf download {name} --local-dir={name.split('/')[-1]}$"
+    ):
+        import_hugging_face(name, "run")
+    assert not (tmp_path / "run").exists()
