@@ -40,8 +40,8 @@ class EncoderSignatures:
         if getattr(predictor.problem, "num_texts", 1) > 1:
             self.INPUTS = ("first", "second")
         most = predictor.max_input_length
-        self.max_input_length = longest_input(max_input_length, most)
-        typed_value("max_input_length", self.max_input_length, int, Range(2 * len(self.INPUTS) - 1, most))
+        longest = longest_input(max_input_length, most)
+        self.max_input_length = typed_value("max_input_length", longest, int, Range(2 * len(self.INPUTS) - 1, most))
         self.settings = {"layers": layers, "join": join, "pooling": pooling}
         self._features = None
         if has_hidden_states(predictor.model) or [layers, join, pooling] != ["last", None, None]:

@@ -61,8 +61,8 @@ class GenerationSignatures:
         self.settings = {name: getattr(self._options, name) for name in self.SETTINGS}
         self._positions = generator.max_length  # None: any number
         most = _ANY_LENGTH if self._positions is None else self._positions - 1
-        self.max_input_length = longest_input(max_input_length, most)
-        typed_value("max_input_length", self.max_input_length, int, Range(1, most))
+        longest = longest_input(max_input_length, most)
+        self.max_input_length = typed_value("max_input_length", longest, int, Range(1, most))
         self._model, self._whole_model = generator.searcher.model, generator.model
         self._encoder = generator.encoders["targets"]
         self._stops = stop_table(self._encoder, self._options.stop) if self._options.stop else None

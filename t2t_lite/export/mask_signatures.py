@@ -28,7 +28,7 @@ class MaskSignatures(EncoderSignatures):
     def __init__(self, predictor, max_input_length, *, top=5, **features):
         super().__init__(predictor, max_input_length, **features)
         self._top = typed_value("top", top, int, Range(1, self._encoder.vocab_size))
-        self.settings["top"] = top
+        self.settings["top"] = self._top
         self._mask_id, self._mask = mask_of(self._encoder)
         self._blank = blank_before_mask(self._encoder)
 
