@@ -41,6 +41,12 @@ _ADDRESS = re.compile(
     r"(?P<path>/[^\s?#\\]*)?",
     re.IGNORECASE,
 )
+# What requests add to a server's address.
+_MODEL_PATH = re.compile(r"/v1/models(?:/(?P<name>[^/:]+).*)?$|:(?:predict|classify|regress)$", re.IGNORECASE)
+
+
+class NoTranslations(Failure):
+    """The model answers with something other than translations, such as an encoder's classes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,6 +154,13 @@ class Address:
         Raises:
             UserError: the address is invalid, or contradicts another argument.
         """
+        if at := _MODEL_PATH.search(server):
+            base = server[: at.start()]
+            model = f" and --servable_name={at['name']}" if at["name"] else ""
+            raise UserError(
+                f"server {shown(server)}: that is where a request goes. Expected the server alone, "
+                f"{base if '://' in base else f'http://{base}'}{model}."
+            )
         found = _ADDRESS.fullmatch(server)
         scheme = (found["scheme"] or "").lower() if found else ""
         port = int(found["port"] or {"http": 80, "https": 443}.get(scheme, 0)) if found else 0
@@ -223,7 +236,7 @@ class Client:
 
         Raises:
             ServerError: there was no answer after all retries.
-            Failure: the answer is not that of an exported translation model.
+            Failure: the answer is not that of an exported model that makes texts; `NoTranslations` if it is another's.
             UserError: an option is out of range, or lacks the other one.
             TypeError: texts is not a list of str, or there are other arguments, which are fixed in the export.
         """
@@ -253,13 +266,13 @@ class Client:
                 on_progress(len(places))
         return answers
 
-    def predict(self, inputs, *, signature="serving_default", batch_size=32):
+    def predict(self, inputs, *, signature="serving_default", batch_size=32, on_progress=None):
         """Calls a signature of an export that does not translate, such as an encoder's: see docs/serving.md.
 
         Args:
             inputs: {name: list of str}, as many of each.
             signature: str.
-            batch_size: as `translate`.
+            batch_size, on_progress: as `translate`.
 
         Returns:
             A list of {name of the output: value}, one for each text. A value that is a list may be padded.
@@ -287,6 +300,8 @@ class Client:
                 )
             for at, i in enumerate(places):
                 answers[i] = {name: rows[at] for name, rows in found.items()}
+            if on_progress:
+                on_progress(len(places))
         return answers
 
     def status(self):
@@ -317,6 +332,7 @@ class Client:
                 if error.code not in _PASSING or attempt == self.retries:
                     raise
                 wait = min(self.first_wait * 2**attempt, _LONGEST_WAIT) * random.uniform(0.5, 1)
+                wait += min(error.retry_after, _LONGEST_WAIT)
                 _LOGGER.warning(f"{error.code}: asking again in {wait:.1f} s ({attempt + 1} of {self.retries}).")
                 time.sleep(wait)
 
@@ -326,10 +342,13 @@ class Client:
         try:
             check_schema(found, _COLUMNS, where)
         except UserError as error:
-            raise Failure(
-                f"{error} Expected outputs, scores and truncated of {counted(count, 'text')}, as exports of "
-                "t2t-exporter have."
-            ) from None
+            expected = f"Expected outputs, scores and truncated of {counted(count, 'text')}"
+            if "outputs" not in found and "truncated" in found:
+                raise NoTranslations(
+                    f"{where}: answers with {', '.join(found)}. {expected}, as a model that makes texts has; "
+                    "Client.predict returns the answers of others."
+                ) from None
+            raise Failure(f"{error} {expected}, as exports of t2t-exporter have.") from None
         if sizes := [f"{len(found[name])} {name}" for name in _COLUMNS if len(found[name]) != count]:
             raise Failure(f"{where}: answers {', '.join(sizes)} for {counted(count, 'text')}. Expected one for each.")
         if not all(map(math.isfinite, found["scores"])):

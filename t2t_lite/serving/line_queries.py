@@ -1,4 +1,7 @@
-"""Translates lines through a server: from a file, from standard input as they arrive, or typed by a user."""
+"""Translates lines through a server: from a file, from standard input as they arrive, or typed by a user.
+
+Of an encoder, a line of output is the JSON of what the server answers for a line.
+"""
 
 import logging
 import sys
@@ -9,7 +12,9 @@ from t2t_lite.console import Progress
 from t2t_lite.corpora.plain_text import LONGEST_LINE
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
+from t2t_lite.decoding.jobs.text_files import as_field, json_text
 from t2t_lite.errors import Failure, UserError
+from t2t_lite.serving.client import NoTranslations
 
 _LOGGER = logging.getLogger("t2t_lite")
 _OF_THE_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # -> SearchOptions
@@ -49,12 +54,13 @@ class LineQueries:
         self._options = {name: getattr(settings.search, name) for name in names} | {"batch_size": batch_size}
         self._options["split_sentences"] = split_sentences
         self._has_scores = settings.write_beam_scores
+        self._makes_texts = True  # until the server's answers show that the model is an encoder
 
     def show(self, text):
         """Prints a text, its translation and the score."""
-        (answer,) = self._translate([text])
-        text, translation = map(text_files.as_field, (text, answer.text))
-        print(f"Input: {text}\nOutput (score {answer.score:.3f}): {translation}", flush=True)
+        (answer,) = self._answers([text])
+        score = f" (score {answer.score:.3f})" if self._makes_texts else ""
+        print(f"Input: {as_field(text)}\nOutput{score}: {self._output(answer)}", flush=True)
 
     def interact(self):
         """Translates typed lines, until q or the end of input; failures are shown, since the next line may succeed."""
@@ -81,16 +87,22 @@ class LineQueries:
                 write(self._lines(lines, first))
 
     def _lines(self, lines, first=1, on_progress=None):
-        answers = self._translate(lines, first, on_progress)
-        scores = [f"\t{answer.score:.2f}" if self._has_scores else "" for answer in answers]
-        return "".join(
-            f"{text_files.as_field(answer.text)}{score}\n" for answer, score in zip(answers, scores, strict=True)
-        )
+        answers = self._answers(lines, first, on_progress)
+        scores = [f"\t{answer.score:.2f}" if self._has_scores and self._makes_texts else "" for answer in answers]
+        return "".join(f"{self._output(answer)}{score}\n" for answer, score in zip(answers, scores, strict=True))
 
-    def _translate(self, texts, first=1, on_progress=None):
-        answers = self._client.translate(texts, on_progress=on_progress, **self._options)
+    def _output(self, answer):
+        """Returns the text of an answer; of an encoder's, a dict, its JSON."""
+        return json_text(_unpadded(answer)) if isinstance(answer, dict) else as_field(answer.text)
+
+    def _answers(self, texts, first=1, on_progress=None):
+        """Returns a list of `Answer`, or of an encoder's answers, {name of the output: value}."""
+        answers = self._translations(texts, on_progress) if self._makes_texts else None
+        if not self._makes_texts:
+            batch_size = self._options["batch_size"]
+            answers = self._client.predict({"inputs": texts}, batch_size=batch_size, on_progress=on_progress)
         for number, answer in enumerate(answers, first):
-            if answer.truncated:
+            if answer["truncated"] if isinstance(answer, dict) else answer.truncated:
                 _LOGGER.warning(f"line {number}: longer than the export takes; the rest of it was not read.")
             if answer.is_short:
                 _LOGGER.warning(
@@ -98,3 +110,29 @@ class LineQueries:
                     "--split_sentences=always sends its sentences one by one."
                 )
         return answers
+
+    def _translations(self, texts, on_progress):
+        """Returns a list of `Answer`; None if the model is found to be an encoder."""
+        try:
+            return self._client.translate(texts, on_progress=on_progress, **self._options)
+        except NoTranslations:
+            self._makes_texts = False
+            return None
+
+
+def _unpadded(answer):
+    """Returns an encoder's answer without the padding of words and masks to the most of a request, "" and 0."""
+    lists = {name: value for name, value in answer.items() if isinstance(value, list)}
+    of_texts = [value for value in lists.values() if _texts(value)]
+    if not of_texts:
+        return answer
+    count = max((at for value in of_texts for at, item in enumerate(value, 1) if any(_texts(item))), default=0)
+    padded = {*map(len, of_texts)}
+    return answer | {name: value[:count] for name, value in lists.items() if len(value) in padded}
+
+
+def _texts(value):
+    """Returns the texts in a value of JSON, at any depth of lists."""
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return [value] if isinstance(value, str) else []

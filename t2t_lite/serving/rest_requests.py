@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import re
 import socket
 import ssl
 import threading
@@ -92,7 +93,7 @@ class RestTransport:
         return self._content(*found)
 
     def _exchange(self, connection, sockets, method, path, body):
-        """Returns (status, reason, content) of an answer. Raises ServerError if there is none.
+        """Returns (status, reason, content, Retry-After) of an answer. Raises ServerError if there is none.
 
         The connection's socket is added to `sockets`, since the connection drops it once the answer has started.
         """
@@ -122,9 +123,9 @@ class RestTransport:
             )
         if answer.length:
             raise self._error("UNAVAILABLE", f"the answer ends {answer.length:,} bytes too early")
-        return answer.status, answer.reason, data
+        return answer.status, answer.reason, data, answer.headers.get("Retry-After", "")
 
-    def _content(self, status, reason, data):
+    def _content(self, status, reason, data, retry_after):
         """Returns the JSON object in an answer. Raises ServerError if it is an error."""
         try:
             found = parse_json(data, f"{self.address}: not a TensorFlow Serving, its answer", LONGEST_ANSWER, dict)
@@ -134,7 +135,9 @@ class RestTransport:
             found = {}
         if status != 200:
             code, details = _CODES.get(status, f"HTTP {status}"), found.get("error")
-            raise self._error(code, details if isinstance(details, str) and details else f"HTTP {status} {reason}")
+            error = self._error(code, details if isinstance(details, str) and details else f"HTTP {status} {reason}")
+            error.retry_after = int(retry_after[:6]) if re.fullmatch("[0-9]+", retry_after) else 0  # or it is a date
+            raise error
         return found
 
     def _error(self, code, details):

@@ -11,7 +11,10 @@ class ServerError(Failure):
 
     Attributes:
         code: str, the name of a gRPC status code, to which REST's statuses are mapped; or CERTIFICATE.
+        retry_after: int, seconds after which the server wants to be asked again.
     """
+
+    retry_after = 0
 
     def __init__(self, code, message):
         super().__init__(message)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.serving import client as query
+from t2t_lite.serving.line_queries import LineQueries
 from t2t_lite.serving.server_errors import ServerError
 
 GOOD = {"outputs": ["A", "B"], "scores": [-1.5, 0], "truncated": [False, True]}
@@ -58,6 +60,23 @@ def test_what_is_no_address(server):
 def test_what_is_no_name_of_a_model(name):
     with pytest.raises(UserError, match="a model's name"):
         query.Servable(name)
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        ("http://localhost:8501/v1/models/translate:predict", "http://localhost:8501 and --servable_name=translate."),
+        ("https://a.org/v2/v1/models/x/versions/3:predict", "https://a.org/v2 and --servable_name=x."),
+        ("http://localhost:8501/v1/models/x/labels/stable", "http://localhost:8501 and --servable_name=x."),
+        ("localhost:8501/v1/models/x/metadata", "http://localhost:8501 and --servable_name=x."),
+        ("http://localhost:8501/v1/models", "http://localhost:8501."),
+        ("http://localhost:8501:predict", "http://localhost:8501."),
+    ],
+)
+def test_the_address_of_a_request_is_not_that_of_a_server(server, expected):
+    with pytest.raises(UserError, match=re.escape(f"Expected the server alone, {expected}")):
+        query.Address.parse(server)
+    assert query.Address.parse("https://a.org/api/v1").path == "/api/v1"
 
 
 def test_numbers_out_of_range():
@@ -163,6 +182,9 @@ WRONG = {
     "nested": changed(outputs=[["A"], ["B"]]),
     "not a list": changed(outputs="AB"),
     "not finite": b'{"outputs": {"outputs": ["A", "B"], "scores": [NaN, 0], "truncated": [true, true]}}',
+    "huge": (
+        f'{{"outputs": {{"outputs": ["A", "B"], "scores": [{"9" * 400}, 0], "truncated": [true, true]}}}}'
+    ).encode(),
     "infinite": b'{"outputs": {"outputs": ["A", "B"], "scores": [1e999, 0], "truncated": [true, true]}}',
     "too deep": b"[" * 100_000,
     "not UTF-8": b'{"outputs": "\xff"}',
@@ -180,6 +202,59 @@ def test_answers_of_encoders():
     for wrong in ({"outputs": {"labels": ["A"]}}, {"outputs": {"labels": "AB"}}, {"outputs": None}):
         with answering(http_answer(wrong)) as server, pytest.raises(Failure, match="not a list of 2 answers"):
             client(server).predict({"inputs": ["aa", "b"]})
+
+
+ENCODERS = {
+    "classes": (
+        {"labels": ["A", "B"], "probabilities": [[0.9, 0.1], [0.2, 0.8]]},
+        [{"labels": "A", "probabilities": [0.9, 0.1]}, {"labels": "B", "probabilities": [0.2, 0.8]}],
+    ),
+    "numbers": ({"values": [1.5, 2]}, [{"values": 1.5}, {"values": 2}]),
+    "tags": (
+        {"words": [["a", "b"], ["", ""]], "tags": [["X", "Y"], ["", ""]], "probabilities": [[0.5, 1], [0, 0]]},
+        [{"words": ["a", "b"], "tags": ["X", "Y"], "probabilities": [0.5, 1]},
+         {"words": [], "tags": [], "probabilities": []}],
+    ),
+    "masks": (
+        {"candidates": [[["a", "b"], ["c", ""]], [["d", "e"], ["", ""]]],
+         "probabilities": [[[0.5, 0.4], [1, 0]], [[0.5, 0.1], [0, 0]]]},
+        [{"candidates": [["a", "b"], ["c", ""]], "probabilities": [[0.5, 0.4], [1, 0]]},
+         {"candidates": [["d", "e"]], "probabilities": [[0.5, 0.1]]}],
+    ),
+}  # fmt: skip
+
+
+class Encoder:
+    address, servable = "localhost:1", query.Servable("model")
+
+    def __init__(self, outputs):
+        self.outputs, self.asked = outputs, []
+
+    def predict(self, signature, inputs):
+        self.asked.append(signature)
+        return self.outputs
+
+
+@pytest.mark.parametrize(("outputs", "expected"), ENCODERS.values(), ids=ENCODERS)
+def test_the_lines_of_an_encoder_are_json(outputs, expected, tmp_path, capsys, caplog):
+    (tmp_path / "in").write_text("aa\nbb\n")
+    transport = Encoder(outputs | {"truncated": [False, True]})
+    queries = LineQueries(query.Client(transport))
+    for _ in range(2):
+        queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+    lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert lines == [expected[0] | {"truncated": False}, expected[1] | {"truncated": True}]
+    assert "line 2: longer than the export takes" in caplog.text
+    assert len(transport.asked) == 3, "what it is is known after the first answer"
+    first = {name: values[:1] for name, values in outputs.items()} | {"truncated": [False]}
+    LineQueries(query.Client(Encoder(first))).show("aa")
+    assert capsys.readouterr().out.startswith("Input: aa\nOutput: {")
+
+
+def test_an_encoder_makes_no_translations():
+    transport = Encoder({"labels": ["A"], "truncated": [False]})
+    with pytest.raises(query.NoTranslations, match=r"answers with labels, truncated\. .* Client\.predict"):
+        query.Client(transport).translate(["a"])
 
 
 @pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
@@ -202,6 +277,20 @@ def test_an_answer_of_the_wrong_shape(content):
 def test_a_status_of_the_wrong_shape(content):
     with answering(http_answer(content)) as server, pytest.raises(Failure, match="Expected the answer of a TensorFlow"):
         client(server).status()
+
+
+@pytest.mark.parametrize(
+    ("header", "least"), [("7", 7), ("999999", 10), ("Wed, 21 Oct 2026 07:28:00 GMT", 0), ("-1", 0)]
+)
+def test_a_server_says_when_to_ask_again(monkeypatch, header, least):
+    waits = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    busy = http_answer({"error": "the queue is full"}, "503 Service Unavailable", f"Retry-After: {header}\r\n")
+    with answering(busy) as server:
+        asked = query.open_client(f"http://{server}", query.Servable("translate"), retries=1)
+        with pytest.raises(query.ServerError):  # the second time nobody listens
+            asked.translate(["a"])
+    assert least + 0.25 <= waits[0] <= least + 0.5
 
 
 def test_half_a_character_in_an_answer_is_replaced():

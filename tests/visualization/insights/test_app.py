@@ -130,7 +130,10 @@ WRONG = {
         "prefix: id 1000000 is outside the vocabulary",
     ),
     "a prefix with EOS": ({"text": "a", "prefix": [5, 1]}, "prefix: id 1 is EOS"),
-    "a prefix of texts": ({"text": "a", "prefix": ["b"]}, "prefix: ['b']: expected a text, or a list of ids, whole numbers"),
+    "a prefix of texts": (
+        {"text": "a", "prefix": ["b"]},
+        "prefix: ['b']: expected a text, or a list of ids, whole numbers",
+    ),
 }
 
 
