@@ -66,7 +66,8 @@ def create_app(models):
             request = strict_json(flask.request.get_data())
         except ValueError as error:
             raise UserError(f"The request is not JSON: {error}.") from None
-        answer = models.answer(call, request)
+        is_abandoned = flask.request.environ.get("waitress.client_disconnected", lambda: False)
+        answer = models.answer(call, request, is_abandoned)
         try:
             body = json.dumps(answer, ensure_ascii=False, allow_nan=False)
         except ValueError:

@@ -54,8 +54,17 @@ class Models:
         """Returns what is said of each model, a list of dicts; docs/visualization.md describes it."""
         return [{**model.about, "notice": model.notice()} for model in self._models.values()]
 
-    def answer(self, call, request):
-        """Returns the answer of the model that the request names. Raises `UserError` if it cannot be given."""
+    def answer(self, call, request, is_abandoned=lambda: False):
+        """Returns the answer of the model that the request names.
+
+        Args:
+            call: str, one of `CALLS`.
+            request: a JSON value.
+            is_abandoned: function that returns whether nobody waits for the answer, asked when it is this one's turn.
+
+        Raises:
+            UserError: it cannot be given, or is not wanted any more.
+        """
         check_schema(request, {"model?": str}, "request")
         name = request.get("model", next(iter(self._models)))
         if name not in self._models:
@@ -64,6 +73,8 @@ class Models:
         if call not in answers.calls:
             raise UserError(f"{name}: cannot {call}. Expected one of {', '.join(answers.calls)}.")
         with self._lock:
+            if is_abandoned():
+                raise UserError("The client has gone.")
             return getattr(answers, call)({key: value for key, value in request.items() if key != "model"})
 
 

@@ -69,6 +69,13 @@ def test_models_that_do_not_answer(client, call, request_, words):
     assert answer.status_code == 400 and words in answer.json["error"]
 
 
+def test_a_request_whose_client_has_gone_is_not_computed(client, monkeypatch):
+    monkeypatch.setattr(Translator, "translate", None)  # must not be called
+    gone = {"waitress.client_disconnected": lambda: True}
+    answer = client.post("/api/translate", json={"text": TEXT}, environ_overrides=gone)
+    assert answer.status_code == 400 and answer.json["error"] == "The client has gone."
+
+
 @pytest.mark.slow
 def test_a_folder_that_changes_underneath(tmp_path):
     """The model answers with what was loaded, and the list says what has happened."""
