@@ -9,7 +9,7 @@ import numpy as np
 
 from t2t_lite.serving.refusals import Refusal
 
-_BETWEEN_LOOKS = 0.5  # seconds, after which a waiting request asks whether somebody still waits for it
+PATIENCE = 0.5  # seconds, after which a waiting request asks whether somebody still waits for it
 
 
 class Batcher:
@@ -64,7 +64,7 @@ class Batcher:
                 raise Refusal("The batch scheduling queue to which this task was submitted is full", "UNAVAILABLE")
             self._requests.append(request)
             self._changed.notify_all()
-        while not request.is_done.wait(_BETWEEN_LOOKS):
+        while not request.is_done.wait(PATIENCE):
             if is_abandoned():
                 self._drop(request)
         if request.error is not None:

@@ -14,6 +14,7 @@ import zlib
 
 import tensorflow as tf
 
+from t2t_lite.serving.batching import PATIENCE
 from t2t_lite.serving.json_tensors import body_of, parse_body, rows_of, tensors_of, to_json
 from t2t_lite.serving.refusals import RETRY_AFTER, Refusal, http_status
 
@@ -115,7 +116,7 @@ class RestServer:
         if method == "GET":
             return (self._metadata if parts["call"] else self._status)(name, version, label)
         call = parts["call"].lower()
-        answer = self._predict(environ, call, name, version, label)
+        answer = self._predict(environ, start, call, name, version, label)
         latency = 1e6 * (time.perf_counter() - start)
         self._metrics.latency.add(self._versions.name, call, "REST", number=latency)
         return answer
@@ -138,8 +139,11 @@ class RestServer:
         spec = {"name": name, "signature_name": "", "version": str(version)}
         return to_json({"model_spec": spec, "metadata": {"signature_def": {"signature_def": export.signature_def}}})
 
-    def _predict(self, environ, call, name, version, label):
+    def _predict(self, environ, start, call, name, version, label):
+        is_abandoned = environ.get("waitress.client_disconnected", lambda: False)
         with self._parsing:
+            if time.perf_counter() > start + PATIENCE and is_abandoned():
+                raise Refusal("the client has gone", "CANCELLED")
             body = self._body(environ)
             request = parse_body(body)
             _, export = self._find(name, version, label)
@@ -158,7 +162,6 @@ class RestServer:
             inputs, is_row = tensors_of(request, signature.inputs)
             del body, request
         try:
-            is_abandoned = environ.get("waitress.client_disconnected", lambda: False)
             outputs = self._batcher.run(signature, inputs, is_abandoned=is_abandoned)
         except tf.errors.InvalidArgumentError as error:
             raise Refusal(_reason(error)) from None

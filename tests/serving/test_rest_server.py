@@ -287,3 +287,17 @@ def test_a_request_whose_client_has_gone_and_one_too_many(monkeypatch):
     Slow.may_run.set()
     first.join(20)
     assert 'status="CANCELLED"} 1' in metrics.page() and 'status="OK"} 1' in metrics.page()
+
+
+def test_a_body_that_waits_is_not_read_when_its_client_has_gone():
+    """Bodies are read one after the other, so that a few huge ones hold up all others."""
+    server = RestServer(Versions(), Batcher(MOST_ROWS, 1), ServerMetrics(), MOST_ROWS, LONGEST_BODY)
+    answers, ask = [], asker(server)
+    gone = {"waitress.client_disconnected": lambda: True}
+    with server._parsing:
+        thread = threading.Thread(target=lambda: answers.append(ask("POST", f"{MODEL}:predict", b"no JSON", **gone)))
+        thread.start()
+        thread.join(0.7)
+    thread.join(20)
+    assert json.loads(answers[0][1]) == {"error": "the client has gone"}
+    assert ask("POST", f"{MODEL}:predict", GOOD, **gone)[0] == "200 OK", "what comes at once is answered"
