@@ -1,6 +1,7 @@
 """Translates lines through a server: from a file, from standard input as they arrive, or typed by a user.
 
-Of an encoder, a line of output is the JSON of what the server answers for a line.
+Of an encoder, a line of output is the JSON of what the server answers for a line, which has two texts with a tab
+between them where the encoder reads pairs, or questions and contexts.
 """
 
 import logging
@@ -13,11 +14,13 @@ from t2t_lite.corpora.plain_text import LONGEST_LINE
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
 from t2t_lite.decoding.jobs.text_files import as_field, json_text
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import Failure, UserError, counted
 from t2t_lite.serving.client import NoTranslations
+from t2t_lite.serving.server_errors import ServerError
 
 _LOGGER = logging.getLogger("t2t_lite")
 _OF_THE_SEARCH = {"alpha": "alpha", "sampling_seed": "seed", "extra_length": "extra_length"}  # -> SearchOptions
+_PAIRS = (("first", "second"), ("question", "context"))  # inputs of encoders of two texts
 _SETTINGS = (*_OF_THE_SEARCH, "write_beam_scores")
 
 
@@ -54,12 +57,12 @@ class LineQueries:
         self._options = {name: getattr(settings.search, name) for name in names} | {"batch_size": batch_size}
         self._options["split_sentences"] = split_sentences
         self._has_scores = settings.write_beam_scores
-        self._makes_texts = True  # until the server's answers show that the model is an encoder
+        self._columns = None  # inputs of the model, once its answers show that it is an encoder
 
     def show(self, text):
         """Prints a text, its translation and the score."""
         (answer,) = self._answers([text])
-        score = f" (score {answer.score:.3f})" if self._makes_texts else ""
+        score = f" (score {answer.score:.3f})" if self._columns is None else ""
         print(f"Input: {as_field(text)}\nOutput{score}: {self._output(answer)}", flush=True)
 
     def interact(self):
@@ -88,7 +91,7 @@ class LineQueries:
 
     def _lines(self, lines, first=1, on_progress=None):
         answers = self._answers(lines, first, on_progress)
-        scores = [f"\t{answer.score:.2f}" if self._has_scores and self._makes_texts else "" for answer in answers]
+        scores = [f"\t{answer.score:.2f}" if self._has_scores and self._columns is None else "" for answer in answers]
         return "".join(f"{self._output(answer)}{score}\n" for answer, score in zip(answers, scores, strict=True))
 
     def _output(self, answer):
@@ -97,12 +100,13 @@ class LineQueries:
 
     def _answers(self, texts, first=1, on_progress=None):
         """Returns a list of `Answer`, or of an encoder's answers, {name of the output: value}."""
-        answers = self._translations(texts, on_progress) if self._makes_texts else None
-        if not self._makes_texts:
-            batch_size = self._options["batch_size"]
-            answers = self._client.predict({"inputs": texts}, batch_size=batch_size, on_progress=on_progress)
+        answers = self._translations(texts, on_progress) if self._columns is None else None
+        if answers is None:
+            answers = self._client.predict(
+                self._inputs(texts, first), batch_size=self._options["batch_size"], on_progress=on_progress
+            )
         for number, answer in enumerate(answers, first):
-            if answer["truncated"] if isinstance(answer, dict) else answer.truncated:
+            if answer.get("truncated") if isinstance(answer, dict) else answer.truncated:
                 _LOGGER.warning(f"line {number}: longer than the export takes; the rest of it was not read.")
             if answer.is_short:
                 _LOGGER.warning(
@@ -116,8 +120,36 @@ class LineQueries:
         try:
             return self._client.translate(texts, on_progress=on_progress, **self._options)
         except NoTranslations:
-            self._makes_texts = False
-            return None
+            self._columns = ("inputs",)
+        except ServerError as error:
+            candidates = _PAIRS if error.code == "INVALID_ARGUMENT" and "\t" in texts[0] else ()
+            self._columns = next((columns for columns in candidates if self._takes(columns, texts[0])), None)
+            if self._columns is None:
+                raise
+        return None
+
+    def _takes(self, columns, text):
+        """Whether the model has these inputs."""
+        try:
+            self._client.predict(dict(zip(columns, ([part] for part in text.split("\t")), strict=False)))
+        except ServerError as error:
+            if error.code != "INVALID_ARGUMENT":
+                raise
+            return False
+        return True
+
+    def _inputs(self, texts, first):
+        """Returns {input: list of str} of lines. Raises `UserError` for one of another number of columns."""
+        if len(self._columns) == 1:
+            return {self._columns[0]: texts}
+        rows = [text.split("\t") for text in texts]
+        for number, row in enumerate(rows, first):
+            if len(row) != len(self._columns):
+                raise UserError(
+                    f"line {number}: {counted(len(row), 'column')}. Expected {' and '.join(self._columns)} with a tab "
+                    "between them."
+                )
+        return {name: [row[at] for row in rows] for at, name in enumerate(self._columns)}
 
 
 def _unpadded(answer):

@@ -251,6 +251,39 @@ def test_the_lines_of_an_encoder_are_json(outputs, expected, tmp_path, capsys, c
     assert capsys.readouterr().out.startswith("Input: aa\nOutput: {")
 
 
+class Pairs:
+    """Answers with the lengths of two texts."""
+
+    address, servable = "localhost:1", query.Servable("model")
+
+    def __init__(self, names):
+        self.names, self.asked = names, 0
+
+    def predict(self, signature, inputs):
+        self.asked += 1
+        if inputs.keys() != {*self.names}:
+            raise query.ServerError("INVALID_ARGUMENT", f"Missing named input: {self.names[0]}")
+        return {"values": [[*map(len, row)] for row in zip(*(inputs[name] for name in self.names), strict=True)]}
+
+
+@pytest.mark.parametrize("names", [("first", "second"), ("question", "context")], ids=str)
+def test_the_lines_of_an_encoder_of_two_texts_have_two_columns(names, tmp_path):
+    (tmp_path / "in").write_text("a\tbb\nccc\t\n")
+    transport = Pairs(names)
+    queries = LineQueries(query.Client(transport))
+    for count in range(2):
+        queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+        assert (tmp_path / "out").read_text() == '{"values": [1, 2]}\n{"values": [3, 0]}\n'
+        asked, transport.asked = transport.asked, 0
+        assert asked == (1 if count else 3 + (names[0] == "question"))
+    (tmp_path / "in").write_text("a\tbb\nc\n")
+    with pytest.raises(UserError, match=r"line 2: 1 column. Expected .* and .* with a tab between them"):
+        queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+    (tmp_path / "in").write_text("a\n")
+    with pytest.raises(query.ServerError, match="Missing named input"):
+        LineQueries(query.Client(transport)).translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+
+
 def test_an_encoder_makes_no_translations():
     transport = Encoder({"labels": ["A"], "truncated": [False]})
     with pytest.raises(query.NoTranslations, match=r"answers with labels, truncated\. .* Client\.predict"):
