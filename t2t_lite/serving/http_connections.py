@@ -113,8 +113,9 @@ class Connection(HTTPChannel):
         """
         if self.requests:
             return None
-        since = self._begin if self.is_busy else self.last_activity
-        return self.is_busy or now < since + _NEW_SECONDS, since
+        is_busy = self.request is not None or self.total_outbufs_len > 0
+        since = self._begin if is_busy else self.last_activity
+        return is_busy or now < since + _NEW_SECONDS, since
 
 
 def make_room(connections, newest, most):

@@ -1,5 +1,6 @@
 """Serves a WSGI application by waitress until SIGTERM or Ctrl-C, then answers the requests that have come."""
 
+import functools
 import logging
 import os
 import socket
@@ -78,6 +79,7 @@ def serve(application, listener, longest_body, most_connections=512, drain_secon
         ident=None,
     )
     server.channel_class, server.most_connections = Connection, most_connections
+    server.handle_accept = functools.partial(_accept_waiting, server, server.handle_accept)
     with stop_on_signal(server.pull_trigger) as stopped:
         _loop(server, sockets, stopped.is_set)
         on_stop()
@@ -99,6 +101,18 @@ def serve(application, listener, longest_body, most_connections=512, drain_secon
         if connections:
             _LOGGER.warning(f"Requests that were not answered within {_LONGEST_DRAIN:g} s: {len(connections)}.")
     wasyncore.close_all(sockets)
+
+
+def _accept_waiting(server, accept):
+    """Accepts connections that wait, since one for each look at all others would be slow when many come.
+
+    They are few beside those that are open, so that no other one makes room before its request has been read.
+    """
+    for _ in range(max(1, server.most_connections // 8)):
+        before = len(server.active_channels)
+        accept()
+        if len(server.active_channels) == before:
+            return
 
 
 def _loop(server, sockets, is_done):
