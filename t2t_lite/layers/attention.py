@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.cache import add_to_cache, cached_parts, step_position
-from t2t_lite.layers.checks import check_rates, check_sizes
+from t2t_lite.layers.checks import check_rates, check_sequences, check_sizes
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.frozen_parts import freeze_new_parts
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, dense_initializers, initializer_config
-from t2t_lite.layers.masks import masked_softmax, merge_masks
+from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.quantization import QuantizableParts
 from t2t_lite.layers.rotary import rotated
@@ -68,10 +68,12 @@ class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer)
             "output_initializer": output_initializer,
         }
         check_initializers(**self.initializers)
+        self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         """Creates the four projections, by default Glorot uniform as in tensor2tensor's common_attention.py."""
+        check_sequences(query=query_shape, value=value_shape, key=key_shape)
         hidden_size = query_shape[-1]
         value_shape = value_shape or query_shape
         if hidden_size % self.num_heads and None in (self.key_dim, self.value_dim):
@@ -258,7 +260,13 @@ class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer)
         Returns:
             output [B, T, hidden]; with `return_attention_scores` also weights [B, heads, T, S]; with a `cache` also
             the new cache; as a tuple when there is more than the output.
+
+        Raises:
+            ValueError: a tensor has not three axes, or a mask is of another shape, or of floats: see `check_masks`.
         """
+        masks = {"query_mask": query_mask, "value_mask": value_mask, "key_mask": key_mask, "mask": mask}
+        check_masks(attention_mask=attention_mask, **masks)
+        check_sequences(value=value, key=key)
         query_mask = mask if query_mask is None else query_mask
         if value is None:
             value = query

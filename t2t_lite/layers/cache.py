@@ -27,9 +27,9 @@ def see_ancestors(ancestry, position):
     """
     batch, beam, length = ops.shape(ancestry)
     own = ops.cast(ops.arange(beam), ancestry.dtype)
-    ancestry = ops.where(ops.arange(length) == position, own[:, None], ancestry)
+    ancestry = ops.where(ops.arange(length) == position, ops.expand_dims(own, 1), ancestry)
     # Beam k sees slot (p, j) when j is its ancestor at p, and p is not in the future. [B, K, T, K] -> [B, K, T*K]
-    mask = (ancestry[..., None] == own) & (ops.arange(length) <= position)[:, None]
+    mask = (ops.expand_dims(ancestry, -1) == own) & ops.expand_dims(ops.arange(length) <= position, 1)
     return ancestry, ops.reshape(mask, (batch, beam, length * beam))
 
 
@@ -44,7 +44,7 @@ def see_prompt(mask, prompts, length):
     Returns:
         bool [B, K, P + S].
     """
-    seen = ops.arange(length, dtype="int32") < prompts[:, None, None]  # [B, 1, P]
+    seen = ops.arange(length, dtype="int32") < ops.expand_dims(prompts, (1, 2))  # [B, 1, P]
     return ops.concatenate([ops.broadcast_to(seen, (*ops.shape(mask)[:2], length)), mask], axis=2)
 
 
@@ -76,7 +76,7 @@ def cached_parts(beams, key, value, position, prompt=None):
     parts = [(key, value, ops.arange(ops.shape(key)[2], dtype="int32") // beams - position)]
     if prompt is not None:
         keys, values, lengths = prompt
-        distances = ops.arange(ops.shape(keys)[2], dtype="int32") - (lengths + position)[:, None]
+        distances = ops.arange(ops.shape(keys)[2], dtype="int32") - ops.expand_dims(lengths + position, 1)
         parts.insert(0, (keys, values, distances))
     return parts
 

@@ -27,8 +27,21 @@ def check_positive(**values):
             raise ValueError(f"`{name}` must be a number above 0: received {name}={value!r}.")
 
 
+def check_sequences(**tensors):
+    """Raises `ValueError` for a tensor, or the shape of one, that is given (not None) but has not three axes."""
+    for name, tensor in tensors.items():
+        shape = getattr(tensor, "shape", tensor)
+        if shape is not None and len(shape) != 3:
+            raise ValueError(
+                f"`{name}` must be of shape [batch, length, hidden]: received {tuple(shape)}. A single sequence is a "
+                "batch of one."
+            )
+
+
 def is_known(tensor):
     """Returns whether the values of a tensor are known, as they are not in a graph that is being traced."""
+    if isinstance(tensor, keras.KerasTensor):
+        return False
     if not keras.ops.is_tensor(tensor):
         return True  # a Python or NumPy number
     backend = keras.backend.backend()

@@ -15,6 +15,7 @@ from t2t_lite.layers.keras_names import (
     initializer_config,
     own_initializer,
 )
+from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.quantization import QuantizableParts
 
@@ -144,6 +145,7 @@ class SpanHead(QuantizableParts, keras.layers.Layer):
 
     def __init__(self, kernel_initializer: Initializer = "glorot_uniform", **kwargs):
         super().__init__(**kwargs)
+        self.input_spec = keras.InputSpec(ndim=3)
         self.kernel_initializer = kernel_initializer
         own = {"kernel_initializer": own_initializer(kernel_initializer), "dtype": self.dtype_policy}
         self.dense = keras.layers.Dense(2, name="dense", **own)
@@ -161,9 +163,13 @@ class SpanHead(QuantizableParts, keras.layers.Layer):
 
         Returns:
             float32 [B, 2, 1 + T].
+
+        Raises:
+            ValueError: `allowed` is of floats: see `check_masks`.
         """
+        check_masks(allowed=allowed)
         logits = ops.transpose(ops.cast(self.dense(inputs), "float32"), (0, 2, 1))
-        logits = ops.where(allowed[:, None], logits, NEVER)
+        logits = ops.where(ops.expand_dims(allowed, 1), logits, NEVER)
         return ops.pad(logits, ((0, 0), (0, 0), (1, 0)), constant_values=NEVER)
 
     def compute_output_shape(self, inputs_shape, allowed_shape=None):
@@ -187,8 +193,9 @@ def mean_and_maximum(x, mask):
     """
     x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))
     mask = ops.concatenate([~ops.any(mask, axis=1, keepdims=True), mask], axis=1)
-    is_there = ops.cast(mask, x.dtype)[..., None]
+    is_there = ops.expand_dims(ops.cast(mask, x.dtype), -1)
     # Not `max`: to differentiate it, JAX compares x with the result, and a compiled x may be computed twice and differ.
-    at = ops.argmax(ops.where(mask[..., None], x, LOWEST), axis=1, keepdims=True)
-    highest = ops.take_along_axis(x, at, axis=1)[:, 0]
+    # Nor `argmax`, for which Keras takes floats to bits, as LiteRT can't.
+    by_channel = ops.swapaxes(ops.where(ops.expand_dims(mask, -1), x, LOWEST), 1, 2)
+    highest = ops.top_k(by_channel, 1)[0][..., 0]
     return ops.concatenate([ops.sum(x * is_there, axis=1) / ops.sum(is_there, axis=1), highest], axis=-1)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.masks import masked_softmax
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -27,7 +28,7 @@ class LayerMix(keras.layers.Layer):
 
     def call(self, states):
         """A list of `num_layers` tensors of one shape -> a tensor of that shape."""
-        shares = ops.unstack(ops.cast(ops.softmax(self.weight) * self.gamma, states[0].dtype), self.num_layers)
+        shares = ops.unstack(ops.cast(masked_softmax(self.weight) * self.gamma, states[0].dtype), self.num_layers)
         return sum(share * state for share, state in zip(shares, states, strict=True))
 
     def compute_mask(self, states, mask=None):

@@ -24,6 +24,7 @@ class LSTMStack(keras.layers.Layer):
         numbers = range(num_layers)
         self.dropouts = [Dropout(dropout, name=f"dropout_{i}", **own) for i in numbers]
         self.layers = [keras.layers.LSTM(size, return_sequences=True, name=f"{self.name}_{i}", **own) for i in numbers]
+        self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
 
     def build(self, input_shape):

@@ -1,7 +1,10 @@
 """Masks: which keys a query may see, and the mask that Keras carries with a tensor."""
 
 import keras
+import numpy as np
 from keras import ops
+
+from t2t_lite.layers.checks import is_known
 
 MASKED = 1e9  # subtracted from scores that must not be seen; finite, so that a row without any visible key is no NaN
 
@@ -18,6 +21,27 @@ class _Masked(keras.layers.Layer):
 def with_mask(tensor, mask):
     """Returns a tensor that carries `mask`, bool. (By a layer: Keras has no other public way on every backend.)"""
     return _Masked()(tensor, mask=mask)
+
+
+def check_masks(**masks):
+    """Raises `ValueError` for a mask, {argument: array or None}, of floats, or of known integers other than 0 and 1.
+
+    The mask that other libraries add to scores, 0 where visible and -1e9 elsewhere, would say the opposite here.
+    """
+    for name, mask in masks.items():
+        if mask is None:
+            continue
+        mask = mask if hasattr(mask, "dtype") else np.asarray(mask)
+        dtype = keras.backend.standardize_dtype(mask.dtype)
+        found = f"is of dtype {dtype}" if "float" in dtype else ""
+        if "int" in dtype and is_known(mask) and 0 not in mask.shape:
+            low, high = int(ops.min(mask)), int(ops.max(mask))
+            found = f"holds numbers from {low} to {high}" if low < 0 or high > 1 else ""
+        if found:
+            raise ValueError(
+                f"`{name}` {found}: expected bool, True where visible. A mask of zeros and large negative numbers, to "
+                f"be added to scores, is given as {name} == 0; one of zeros and ones as {name} == 1."
+            )
 
 
 def causal_mask(query_length, key_length):
@@ -38,13 +62,19 @@ def masked_softmax(scores, mask=None):
 
     Returns:
         [..., S], of the dtype of `scores`.
+
+    Raises:
+        ValueError: the mask is of floats: see `check_masks`.
     """
+    check_masks(mask=mask)
     logits = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
     if mask is not None:
         # Subtracted, not added: oneDNN fuses a sum with the product before it into a kernel that may be a hundred times
         # as slow (58 x 8 x 38 x 38 scores: 156 ms, measured). Not `-`: Keras knows how dtypes go together.
         logits = ops.subtract(logits, ops.where(mask, 0.0, MASKED))
-    return ops.cast(ops.softmax(logits, axis=-1), scores.dtype)
+    # Of one key alone Keras warns. Not `ones_like`: the scores' gradients are zeros, but they exist.
+    weights = ops.exp(ops.subtract(logits, logits)) if logits.shape[-1] == 1 else ops.softmax(logits, axis=-1)
+    return ops.cast(weights, scores.dtype)
 
 
 def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
@@ -68,8 +98,8 @@ def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
             attention_mask = ops.expand_dims(attention_mask, axis)
         masks.append(attention_mask)
     if use_causal_mask:
-        masks.append(causal_mask(*shape[2:])[None, None])
-    masks.extend(ops.cast(m, "bool")[:, None, None, :] for m in padding_masks if m is not None)  # [B, 1, 1, S]
+        masks.append(ops.expand_dims(causal_mask(*shape[2:]), (0, 1)))
+    masks.extend(ops.expand_dims(ops.cast(m, "bool"), (1, 2)) for m in padding_masks if m is not None)  # [B, 1, 1, S]
     merged = None
     for mask in masks:
         merged = mask if merged is None else ops.logical_and(merged, mask)

@@ -27,6 +27,7 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         if layout not in LAYOUTS:
             raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}: received layout={layout!r}.")
         self.layout = layout
+        self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
 
     def build(self, input_shape):
@@ -40,7 +41,7 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         half = self.hidden_size // 2
         intervals = max(half - 1, 1) if self.layout == "tensor2tensor" else half
         frequencies = (10000.0 ** (-np.arange(half) / intervals)).astype("float32")
-        angles = ops.multiply(ops.cast(positions, "float32")[..., None], frequencies)
+        angles = ops.multiply(ops.expand_dims(ops.cast(positions, "float32"), -1), frequencies)
         if self.layout == "interleaved":
             pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
             encodings = ops.reshape(pairs, (*ops.shape(angles)[:-1], self.hidden_size))
@@ -60,7 +61,7 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
             [B, T, hidden].
         """
         if position is None:
-            return inputs + self.encode(ops.arange(ops.shape(inputs)[1]))[None]
+            return inputs + ops.expand_dims(self.encode(ops.arange(ops.shape(inputs)[1])), 0)
         return inputs + self.encode(ops.reshape(position, (-1, 1)))
 
     def compute_output_shape(self, input_shape):
@@ -95,6 +96,7 @@ class LearnedPositionEmbedding(keras.layers.Layer):
         check_initializers(embeddings_initializer=embeddings_initializer)
         self.max_length = max_length
         self.embeddings_initializer = embeddings_initializer
+        self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
 
     def build(self, input_shape):
@@ -113,11 +115,11 @@ class LearnedPositionEmbedding(keras.layers.Layer):
             position = ops.reshape(position, (-1, 1))  # [B or 1, 1]
             # Beyond the table a row is of no use, but must be no error: a search's finished rows are read, too.
             rows = ops.take(table, ops.minimum(position, self.max_length - 1), axis=0)
-            return inputs + ops.where(ops.less(position, self.max_length)[..., None], rows, float("nan"))
+            return inputs + ops.where(ops.expand_dims(ops.less(position, self.max_length), -1), rows, float("nan"))
         length, hidden_size = ops.shape(inputs)[1:]
         if isinstance(length, int):
             self._check(length)
-        return inputs + ops.slice(table, (0, 0), (length, hidden_size))[None]
+        return inputs + ops.expand_dims(ops.slice(table, (0, 0), (length, hidden_size)), 0)
 
     def _check(self, length):
         if length > self.max_length:

@@ -83,7 +83,7 @@ class RelativeAttention(MultiHeadAttention):
             # The last is never seen, see shift_rows.
             distances = ops.arange(1 - ops.shape(query)[2], ops.shape(key)[2] + 1, dtype="int32")
         rows = ops.one_hot(ops.clip(distances, -limit, limit) + limit, 2 * limit + 1, dtype=query.dtype)
-        return rows if len(rows.shape) == 2 else rows[:, None]
+        return rows if len(rows.shape) == 2 else ops.expand_dims(rows, 1)
 
     def get_config(self):
         """Returns the constructor's arguments."""

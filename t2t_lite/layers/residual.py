@@ -1,10 +1,13 @@
 """The residual connection with its normalization around a sub-layer (paper, section 3.1)."""
 
+import inspect
+
 import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_positive, check_rates
 from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.quantization import QuantizableParts
@@ -15,7 +18,8 @@ class Residual(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
     """Wraps a layer: LayerNorm(x + Dropout(layer(x))), the paper's post-norm, or x + Dropout(layer(LayerNorm(x))).
 
     Arguments of attention go to the wrapped layer. Where that returns a tuple, the connection is made
-    around its first element and the rest is passed on.
+    around its first element and the rest is passed on. One that needs a `value`, as `keras.layers.MultiHeadAttention`
+    does, gets its first input again where there is no second one.
 
     Args:
         layer: the sub-layer; its output must have the shape of its first input.
@@ -36,6 +40,8 @@ class Residual(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
         check_rates(dropout=dropout)
         check_positive(norm_epsilon=norm_epsilon)
         self.layer = layer
+        value = inspect.signature(layer.call).parameters.get("value")
+        self.needs_value = value is not None and value.default is value.empty
         self.norm = norm
         self.dropout_rate = dropout
         self.norm_epsilon = norm_epsilon
@@ -46,6 +52,8 @@ class Residual(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
     def build(self, inputs_shape, value_shape=None):
         """Builds the wrapped layer and the normalization. `value_shape`: of a second input such as a memory."""
         if not self.layer.built:
+            if value_shape is None and self.needs_value:
+                value_shape = inputs_shape
             self.layer.build(*(s for s in (inputs_shape, value_shape) if s is not None))
         self.normalization.build(inputs_shape)
 
@@ -68,15 +76,16 @@ class Residual(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
                 layer where given: see `MultiHeadAttention.call`. (By name: Keras refuses tensors in `**kwargs`.)
             training: bool.
         """
+        check_masks(attention_mask=attention_mask)
+        x = self.normalization(inputs) if self.norm == "pre" else inputs
         given = {
-            "value": value,
+            "value": x if value is None and self.needs_value else value,
             "attention_mask": attention_mask,
             "use_causal_mask": use_causal_mask,
             "cache": cache,
             "position": position,
             "return_attention_scores": return_attention_scores,
         }
-        x = self.normalization(inputs) if self.norm == "pre" else inputs
         output = self.layer(x, training=training, **{k: v for k, v in given.items() if v is not None})
         output, rest = (output[0], output[1:]) if isinstance(output, tuple) else (output, None)
         output = ops.add(inputs, self.dropout(output, training=training))

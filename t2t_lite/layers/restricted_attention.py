@@ -6,7 +6,7 @@ from keras import ops
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.cache import cached_parts
 from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.masks import masked_softmax, merge_masks
+from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
 from t2t_lite.layers.rotary import rotated
 
 _SMALLEST_BLOCK = 32  # shorter ones make many small matrix products
@@ -59,6 +59,8 @@ class RestrictedAttention(MultiHeadAttention):
         """Attends; arguments and results as `MultiHeadAttention.call`, without `value` and `key`."""
         if value is not None or key is not None:
             raise ValueError("RestrictedAttention is self-attention: received `value` or `key` in addition to `query`.")
+        masks = {"query_mask": query_mask, "value_mask": value_mask, "key_mask": key_mask, "mask": mask}
+        check_masks(attention_mask=attention_mask, **masks)
         if cache:
             return super().call(
                 query,
@@ -107,7 +109,7 @@ class RestrictedAttention(MultiHeadAttention):
     def _attend_in_full(self, query, key, value, mask, causal, training):
         """Attends with all scores made; arguments as `_attend_in_blocks`, returns also the weights."""
         positions = ops.arange(ops.shape(query)[2], dtype="int32")
-        visible = self._neighbors(positions[:, None], positions, _end(mask, ops.shape(query)[2]), causal)
+        visible = self._neighbors(ops.expand_dims(positions, 1), positions, _end(mask, ops.shape(query)[2]), causal)
         visible = visible if mask is None else ops.logical_and(visible, mask)
         return self.attend(query, key, value, visible, training)
 
@@ -128,22 +130,25 @@ class RestrictedAttention(MultiHeadAttention):
         count = (length + block - 1) // block
         # A neighbourhood reaches r - 1 positions back, and at a beginning as many ahead: never past the next block.
         near = 2 if causal else 3
-        key, value = (_windows(x, block, count, near) for x in (key, value))  # [B, heads, count, near * block, size]
+        width = near * block
+        key, value = (_windows(x, block, count, near, training) for x in (key, value))  # [B, heads, count, width, size]
         query = ops.pad(query, ((0, 0), (0, 0), (0, count * block - length), (0, 0)))
         query = ops.reshape(query, (batch, heads, count, block, self.query_size))
 
-        first = ops.arange(count, dtype="int32")[:, None, None] * block
-        i = first + ops.arange(block, dtype="int32")[:, None]  # [count, block, 1]
-        j = first - block + ops.arange(near * block, dtype="int32")  # [count, 1, near * block]
-        end = _end(mask, length)
-        visible = self._neighbors(i, j, end if mask is None else end[..., None], causal)
+        first = ops.expand_dims(ops.arange(count, dtype="int32"), (1, 2)) * block
+        i = first + ops.expand_dims(ops.arange(block, dtype="int32"), 1)  # [count, block, 1]
+        j = first - block + ops.arange(width, dtype="int32")  # [count, 1, width]
+        visible = self._neighbors(i, j, _end(mask, length), causal)
         if mask is not None:
-            seen = _windows(ops.cast(ops.swapaxes(mask, 2, 3), "int32"), block, count, near)
-            visible = ops.logical_and(visible, ops.swapaxes(seen, 3, 4) > 0)
+            seen = _windows(ops.cast(ops.swapaxes(mask, 2, 3), "int32"), block, count, near, training)
+            visible = ops.logical_and(visible, ops.reshape(seen, (batch, count, 1, width)) > 0)
 
+        # Masks in four axes: LiteRT can't compare or choose in more.
+        visible = ops.reshape(visible, (1 if mask is None else batch, 1, count * block, width))
         query = query * ops.cast(self.query_size**-0.5, query.dtype)
-        weights = masked_softmax(ops.matmul(query, ops.swapaxes(key, 3, 4)), visible)
-        output = ops.matmul(self.dropout(weights, training=training), value)  # [B, heads, count, block, size]
+        scores = ops.reshape(ops.matmul(query, ops.swapaxes(key, 3, 4)), (batch, heads, count * block, width))
+        weights = self.dropout(masked_softmax(scores, visible), training=training)
+        output = ops.matmul(ops.reshape(weights, (batch, heads, count, block, width)), value)
         return ops.reshape(output, (batch, heads, count * block, self.value_size))[:, :, :length]
 
     def attend_cached(self, query, key, value, mask, position, training, prompt=None):
@@ -163,7 +168,7 @@ class RestrictedAttention(MultiHeadAttention):
             return self.attend(query, near(key, 2), near(value, 2), seen, training)
         *_, distances = cached_parts(beams, key, value, position, prompt)[0]
         length = ops.shape(distances)[1]
-        of_prompt = mask[..., :length] & (distances > -self.neighborhood)[:, None, None]
+        of_prompt = mask[..., :length] & ops.expand_dims(distances > -self.neighborhood, (1, 2))
         seen = ops.concatenate([of_prompt, near(mask[..., length:], 3)], axis=3)
         return super().attend_cached(query, near(key, 2), near(value, 2), seen, position, training, prompt)
 
@@ -180,7 +185,7 @@ def _end(mask, length):
     return ops.max(ops.where(mask, positions, 0), axis=(1, 2, 3), keepdims=True, initial=0)  # also of nothing
 
 
-def _windows(x, block, count, near):
+def _windows(x, block, count, near, training):
     """[B, h, T, size] -> [B, h, count, near * block, size]: each block with the one before and, if near is 3, after.
 
     Before the first block comes the last one: what is outside of the sequence must be masked.
@@ -188,5 +193,9 @@ def _windows(x, block, count, near):
     batch, heads, length, size = ops.shape(x)
     x = ops.pad(x, ((0, 0), (0, 0), (0, count * block - length), (0, 0)))
     x = ops.reshape(x, (batch, heads, count, block, size))
-    # Rolled, not sliced: the gradient of a slice fills a whole tensor with zeros first.
-    return ops.concatenate([ops.roll(x, 1, axis=2), x, ops.roll(x, -1, axis=2)][:near], axis=3)
+    if training:  # rolled, not sliced: the gradient of a slice fills a whole tensor with zeros first
+        before, after = ops.roll(x, 1, axis=2), ops.roll(x, -1, axis=2)
+    else:  # sliced: LiteRT has no roll
+        before = ops.concatenate([x[:, :, -1:], x[:, :, :-1]], axis=2)
+        after = ops.concatenate([x[:, :, 1:], x[:, :, :1]], axis=2)
+    return ops.concatenate([before, x, after][:near], axis=3)

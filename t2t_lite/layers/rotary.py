@@ -24,7 +24,7 @@ def rotated(x, size, position=None):
     half = size // 2
     frequencies = (_BASE ** (-np.arange(half) / half)).astype("float32")
     if position is None:
-        positions = ops.arange(ops.shape(x)[2])[:, None]  # [T, 1]
+        positions = ops.expand_dims(ops.arange(ops.shape(x)[2]), 1)  # [T, 1]
     else:
         positions = ops.reshape(position, (-1, 1, 1, 1))
     angles = ops.multiply(ops.cast(positions, "float32"), frequencies)

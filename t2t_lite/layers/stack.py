@@ -5,6 +5,7 @@ import collections
 import keras
 
 from t2t_lite.errors import UserError
+from t2t_lite.layers.checks import check_sequences
 from t2t_lite.layers.dropout import Dropout, drawn_seeds, has_own_generator, repeated_call
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.quantization import QuantizableParts
@@ -31,10 +32,12 @@ class TransformerStack(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
         super().__init__(**kwargs)
         self.layers = list(layers)
         self.recompute = recompute
+        self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
 
     def build(self, inputs_shape, memory_shape=None):
         """Builds the layers; `memory_shape`: of the encoder's output, for layers that attend to it."""
+        check_sequences(memory=memory_shape)
         shapes = [shape for shape in (inputs_shape, memory_shape) if shape is not None]
         for layer in self.layers:
             if not layer.built:  # one that comes from a file is

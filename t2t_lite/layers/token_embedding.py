@@ -169,7 +169,7 @@ class TokenEmbedding(keras.layers.Layer):
         check_ids(ids, self.vocab_size)
         scale = ops.where(ids == 0, 0.0, self.hidden_size**0.5 if self.scale else 1.0)
         x = self._rows(ids)
-        x = x * ops.cast(scale, x.dtype)[..., None]
+        x = x * ops.expand_dims(ops.cast(scale, x.dtype), -1)
         return x if self.projection is None else ops.matmul(x, ops.cast(self.projection, x.dtype))
 
     def reverse_matrix(self):

@@ -7,11 +7,11 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.attention import MultiHeadAttention
-from t2t_lite.layers.checks import check_rates
+from t2t_lite.layers.checks import check_rates, check_sequences
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.layers.frozen_parts import freeze_new_parts
 from t2t_lite.layers.keras_names import GLOROT, Initializer, activation_config, initializer_config
-from t2t_lite.layers.masks import merge_masks
+from t2t_lite.layers.masks import check_masks, merge_masks
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.quantization import QuantizableParts
 from t2t_lite.layers.residual import Residual
@@ -49,6 +49,7 @@ class _TransformerLayer(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
         # In an object, where Keras does not look: a layer's place is in its residual connection alone.
         self.given = types.SimpleNamespace(**{name: options.pop(name) for name in _SUB_LAYERS})
         self.options = options
+        self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
         check_rates(dropout=dropout, attention_dropout=attention_dropout, relu_dropout=relu_dropout)
         # Made here, not in build: a bad option is refused where it is written.
@@ -129,7 +130,8 @@ class TransformerEncoderLayer(_TransformerLayer):
         activation: "relu", "gelu", "swish", "swiglu", or another activation that `FeedForward` takes.
         kernel_initializer, bias_initializer: of the dense layers: see `keras.layers.Dense`.
         output_initializer: of the kernels that make the sub-layers' outputs; None: kernel_initializer.
-        self_attention: a layer called as `MultiHeadAttention` is, instead of the short form's.
+        self_attention: a layer called as `MultiHeadAttention` is, instead of the short form's; or Keras' own, which has
+            no cache for decoding.
         feed_forward: a layer called with [B, S, hidden] and `training`, instead of the short form's.
 
     Raises:
@@ -155,6 +157,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         Returns:
             [B, S, hidden]; with `return_attention_scores` also the weights [B, heads, S, S].
         """
+        check_masks(attention_mask=attention_mask, mask=mask)
         if mask is not None:
             batch, length, _ = ops.shape(inputs)
             attention_mask = merge_masks((batch, None, length, length), attention_mask, False, mask)
@@ -180,6 +183,7 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     def build(self, inputs_shape, memory_shape=None):
         """Builds the sub-layers; without a memory there is no cross-attention (a language model's layer)."""
+        check_sequences(memory=memory_shape)
         self.self_attention.build(inputs_shape)
         self.cross_attention = None
         if memory_shape is not None:
@@ -195,7 +199,16 @@ class TransformerDecoderLayer(_TransformerLayer):
             memory: [B, S, hidden], the encoder's output; None for a layer without cross-attention.
             batch, slots: int B, and how many positions (times beams) there is room for.
             prompt: what `TransformerStack.prefill` returns for this layer, or None.
+
+        Raises:
+            ValueError: an attention has no cache, such as `keras.layers.MultiHeadAttention`.
         """
+        for part in (self.self_attention, self.cross_attention):
+            if part is not None and not hasattr(part.layer, "empty_cache"):
+                raise ValueError(
+                    f"{self.name}: {type(part.layer).__name__} has no cache, so it can't decode step by step. Expected "
+                    "t2t_lite.layers.MultiHeadAttention, or a layer with its `empty_cache` and `memory_cache`."
+                )
         cache = {"self": self.self_attention.layer.empty_cache(batch, slots) | (prompt or {})}
         if memory is not None:
             cache["memory"] = self.cross_attention.layer.memory_cache(memory)
@@ -233,8 +246,11 @@ class TransformerDecoderLayer(_TransformerLayer):
             with a `cache` also the new cache; as a tuple when there is more than the output.
 
         Raises:
-            ValueError: the layer was built with a memory and is called without one, or the other way round.
+            ValueError: the layer was built with a memory and is called without one, or the other way round; a tensor
+                has not three axes, or a mask is of floats: see `check_masks`.
         """
+        check_masks(attention_mask=attention_mask, memory_mask=memory_mask, mask=mask)
+        check_sequences(memory=memory)
         options = {"training": training, "return_attention_scores": return_attention_scores}
         scores, cache, new_cache = {}, cache or {}, None if cache is None else dict(cache)
         if (self.cross_attention is None) != (memory is None and "memory" not in cache):
@@ -267,7 +283,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         )
         if self.cross_attention is not None:
             if memory_mask is not None and len(memory_mask.shape) == 2:
-                memory_mask = memory_mask[:, None, :]
+                memory_mask = ops.expand_dims(memory_mask, 1)
             x = attend("memory", self.cross_attention, x, value=memory, attention_mask=memory_mask)
         x = self.feed_forward(x, training=training)
         results = (x, *([scores] if return_attention_scores else []), *([new_cache] if new_cache is not None else []))

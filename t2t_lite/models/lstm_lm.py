@@ -93,6 +93,11 @@ class LSTMLanguageModel(SequenceModel):
         head = self.config["head"]
         return {"targets": 2} if head == "lm" else {"inputs": 2, "targets": HEADS[head]}
 
+    @property
+    def needed_features(self):
+        """{feature: rank} of what is read: of a class, number or tags the texts alone."""
+        return {"targets": 2} if self.config["head"] == "lm" else {"inputs": 2}
+
     def token_embeddings(self):
         """Returns the look-up of the texts."""
         return {"targets" if self.config["head"] == "lm" else "inputs": self.embedding}
@@ -124,8 +129,8 @@ class LSTMLanguageModel(SequenceModel):
         """Predicts the targets.
 
         Args:
-            inputs: dict of int ids by feature, padded with 0: "targets", whose values do not matter but for the head
-                "lm", and "inputs" [B, S]; with the head "lm" these are prompts, and may be left out.
+            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]; "targets" may be there, and are not
+                read. But with the head "lm" "targets" [B, T], and "inputs" are prompts, which may be left out.
             training: bool.
 
         Returns:
@@ -194,11 +199,12 @@ class LSTMLanguageModel(SequenceModel):
     def compute_output_spec(self, inputs, training=None):
         """Returns symbolic logits, float32 whatever the dtype policy."""
         head, size = self.config["head"], self.target_vocab_size
-        shape = inputs["targets"].shape
         if head == "lm":
+            shape = inputs["targets"].shape
             costs = {"targets": keras.KerasTensor(shape, dtype="float32")}
             return {"targets": keras.KerasTensor((*shape, size), dtype="float32"), "costs": costs}
-        shape = {"class": (*shape, size), "real": (*shape, 1), "tag": (*inputs["inputs"].shape, size)}[head]
+        rows, length = inputs["inputs"].shape
+        shape = {"class": (rows, size), "real": (rows, 1), "tag": (rows, length, size)}[head]
         return keras.KerasTensor(shape, dtype="float32")
 
     def get_config(self):
@@ -213,12 +219,12 @@ def _after_end(ids):
 
 def _reversed(x, lengths):
     """Returns x [B, T, …] with the first `lengths` [B] positions of each row in reverse, the others where they are."""
-    at, lengths = ops.arange(ops.shape(x)[1], dtype="int32"), lengths[:, None]
+    at, lengths = ops.arange(ops.shape(x)[1], dtype="int32"), ops.expand_dims(lengths, 1)
     return _rows(x, ops.where(at < lengths, lengths - 1 - at, at))
 
 
 def _rows(x, at):
     """Returns of x [B, T, …] the positions `at` [B, n] of each row: [B, n, …], in one gather."""
     batch, length = ops.shape(x)[:2]
-    first = ops.arange(batch, dtype="int32")[:, None] * length
+    first = ops.expand_dims(ops.arange(batch, dtype="int32"), 1) * length
     return ops.take(ops.reshape(x, (-1, *x.shape[2:])), first + at, axis=0)

@@ -2,6 +2,7 @@
 
 import os
 import types
+import warnings
 from typing import Self
 
 import keras
@@ -19,6 +20,7 @@ from t2t_lite.models.arguments import (
     in_hparams_words,
     settings_without_effect,
 )
+from t2t_lite.models.litert import select_operations
 
 
 class SequenceModel(FrozenParts, keras.Model):
@@ -49,6 +51,11 @@ class SequenceModel(FrozenParts, keras.Model):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.softmax = None  # not of the class: with PyTorch that would hide a layer of the instance
+
+    @property
+    def needed_features(self):
+        """{feature: rank} of what a call reads; what else is in `features`, labels alone, may be left out of it."""
+        return self.features
 
     def stacks(self):
         """Returns {feature: `TransformerStack`}, of the features over whose positions a stack runs.
@@ -136,13 +143,33 @@ class SequenceModel(FrozenParts, keras.Model):
 
         Args:
             filepath, format, verbose, kwargs: see `keras.Model.export`.
-            input_signature: None: a dict of int32 features of any batch and lengths.
+            input_signature: None: a dict of int32 features of any batch and lengths, those that a call needs.
         """
         if input_signature is None:
-            shapes = {feature: (None,) * rank for feature, rank in self.features.items()}
+            shapes = {feature: (None,) * rank for feature, rank in self.needed_features.items()}
             input_signature = [{f: keras.InputSpec(shape=s, dtype="int32", name=f) for f, s in shapes.items()}]
         self.build()  # again: of the shapes of a call, Keras would make a default signature of floats
-        super().export(filepath, format=format, verbose=verbose, input_signature=input_signature, **kwargs)
+        options = {"format": format, "verbose": verbose, "input_signature": input_signature}
+        without_costs = self._without_costs(input_signature[0])
+        (super() if without_costs is None else without_costs).export(filepath, **options, **kwargs)
+        if format == "litert" and (names := select_operations(filepath)):
+            warnings.warn(
+                f"{filepath}: needs TensorFlow's operations {', '.join(names)}, which LiteRT's interpreter runs only "
+                "with its Flex delegate. Where the model computes in low precision, export one with dtype='float32'.",
+                stacklevel=2,
+            )
+
+    def _without_costs(self, specs):
+        """Returns a model of the logits alone, of inputs {feature: spec}; None if there are no costs.
+
+        They are for training, and a dict inside a dict, which Keras exports to no format.
+        """
+        symbols = {f: keras.Input(spec.shape[1:], dtype=spec.dtype, name=f) for f, spec in specs.items()}
+        names = self.compute_output_spec(symbols)
+        if not isinstance(names, dict) or "costs" not in names:
+            return None
+        outputs = self(symbols)
+        return keras.Model(symbols, {name: outputs[name] for name in names if name != "costs"}, name=self.name)
 
     def get_config(self):
         """Returns Keras' configuration, with the policies of quantized layers: see `quantization.policy_config`."""
@@ -243,8 +270,8 @@ class SequenceModel(FrozenParts, keras.Model):
         if not isinstance(inputs, dict):
             raise ValueError(f"{name}: {expected}; received {type(inputs).__name__}.")
         rows = {}
-        # A language model's prompts may be left out.
-        ranks = ({"inputs": 2} if inputs.get("inputs") is not None else {}) | self.features
+        possible, needed = {"inputs": 2} | self.features, self.needed_features  # a language model may get prompts
+        ranks = {f: rank for f, rank in possible.items() if f in needed or inputs.get(f) is not None}
         for feature, rank in ranks.items():
             if feature not in inputs:
                 raise ValueError(f"{name}: {feature!r} is missing: {expected}; received the keys {[*inputs]}.")

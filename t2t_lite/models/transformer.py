@@ -182,7 +182,7 @@ class Transformer(TransformerModel):
             x = x + ops.cast(self.target_space, x.dtype)  # at padding too, which is masked
         x = positioned(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
-        options = {"attention_mask": mask[:, None, :], "training": training}
+        options = {"attention_mask": ops.expand_dims(mask, 1), "training": training}
         if not return_attention_scores:
             return {"hidden": normalized(self.encoder(x, **options), self.encoder_norm), "mask": mask}
         x, scores = self.encoder(x, return_attention_scores=True, **options)
@@ -204,7 +204,7 @@ class Transformer(TransformerModel):
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # the first input is the zero vector
         x = positioned(self.decoder_position, x)
         x = self.decoder_dropout(x, training=training)
-        options = {"memory_mask": memory["mask"][:, None, :], "training": training}
+        options = {"memory_mask": ops.expand_dims(memory["mask"], 1), "training": training}
         if not return_attention_scores:
             return normalized(self.decoder(x, memory["hidden"], **options), self.decoder_norm), []
         x, scores = self.decoder(x, memory["hidden"], return_attention_scores=True, **options)
@@ -267,7 +267,7 @@ class Transformer(TransformerModel):
         x, layers = self.decoder(
             x,
             attention_mask=mask,
-            memory_mask=cache["fixed"]["memory_mask"][:, None, :],
+            memory_mask=ops.expand_dims(cache["fixed"]["memory_mask"], 1),
             cache=cache["fixed"]["layers"],
             position=position,
             training=False,

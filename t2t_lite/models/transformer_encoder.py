@@ -247,6 +247,11 @@ class TransformerEncoder(TransformerModel):
         features = {"inputs": 2, "targets": HEADS[self.config["head"]]}
         return features | ({"sentence": 1} if self.sentence_head else {})
 
+    @property
+    def needed_features(self):
+        """{"inputs": 2}: targets are not read, or, masked ids, read where they are given."""
+        return {"inputs": 2}
+
     def build(self, input_shape=None):
         """Creates all weights; `input_shape` is not used."""
         if self.built:
@@ -273,16 +278,16 @@ class TransformerEncoder(TransformerModel):
         """Predicts the targets.
 
         Args:
-            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S], "targets", and where there are
-                `sentence_classes` "sentence" [B]. The values of targets do not matter but for masked ids, whose head
-                looks only at the positions with a target.
+            inputs: dict of int ids by feature, padded with 0: "inputs" [B, S]. "targets", and where there are
+                `sentence_classes` "sentence" [B], may be there, and are not read; but those of masked ids are: the
+                head looks only at the positions with a target.
             training: bool.
 
         Returns:
-            float32 logits of the targets: of masked ids [N, vocab_size], the positions with a target in order; of a
-            class [B, target_vocab_size]; of tags [B, S, target_vocab_size]; of a span [B, 2, 1 + S]; of a number
-            [B, 1], its place between the lowest, 0, and the highest, 1. With `sentence_classes` {"targets": these,
-            "sentence": [B, 1 + sentence_classes]}.
+            float32 logits of the targets: of masked ids [N, vocab_size], the positions with a target in order, or
+            without targets [B, S, vocab_size]; of a class [B, target_vocab_size]; of tags [B, S, target_vocab_size]; of
+            a span [B, 2, 1 + S]; of a number [B, 1], its place between the lowest, 0, and the highest, 1. With
+            `sentence_classes` {"targets": these, "sentence": [B, 1 + sentence_classes]}.
         """
         self.check_inputs(inputs)
         hidden = self.encode(inputs["inputs"], training=training)["hidden"]
@@ -314,7 +319,7 @@ class TransformerEncoder(TransformerModel):
         if self.segment_embedding is not None:
             x = x + self.segment_embedding(ops.minimum(segments, self.config["num_segments"] - 1))
         if self.match_embedding is not None:
-            x = x + self.match_embedding(ops.cast(_in_another_segment(row, segments), "int32"))
+            x = x + self.match_embedding(ops.where(_in_another_segment(row, segments), 1, 0))  # LiteRT: no cast
         if self.task_embedding is not None:
             x = x + self.task_embedding(ops.zeros((1, 1), "int32"))
         x = self.dropout(normalized(x, self.embedding_norm), training=training)
@@ -322,7 +327,7 @@ class TransformerEncoder(TransformerModel):
         wanted = {
             "return_attention_scores": return_attention_scores, "return_hidden_states": return_hidden_states
         }  # fmt: skip
-        found = self.encoder(x, attention_mask=mask[:, None, :], training=training, **wanted)
+        found = self.encoder(x, attention_mask=ops.expand_dims(mask, 1), training=training, **wanted)
         hidden, *rest = found if isinstance(found, tuple) else (found,)
         result = {"hidden": normalized(hidden, self.encoder_norm), "mask": mask}
         if return_attention_scores:
@@ -334,9 +339,11 @@ class TransformerEncoder(TransformerModel):
     def head_logits(self, hidden, inputs, training=None):
         """Returns the head's logits, see `call`, of `encode`'s "hidden"."""
         if self.masked_ids_head is not None:
+            if inputs.get("targets") is None:
+                return self.ids_logits(hidden[:, 1:])
             positions = ops.reshape(hidden[:, 1:], (-1, self.config["hidden_size"]))
-            at = ops.where(ops.reshape(inputs["targets"], (-1,)) != 0)[0]
-            return self.ids_logits(ops.take(positions, at, axis=0))
+            # Not by `ops.where`, whose unstacked indices LiteRT can't hold; tensors of every backend can do this.
+            return self.ids_logits(positions[ops.reshape(inputs["targets"], (-1,)) != 0])
         if self.span_head is not None:
             return self.span_head(hidden[:, 1:], ops.convert_to_tensor(inputs["inputs"]) != 0)
         if self.config["head"] == "tag":
@@ -364,8 +371,9 @@ class TransformerEncoder(TransformerModel):
         """Returns symbolic logits, float32 whatever the dtype policy."""
         rows, length = inputs["inputs"].shape
         size = self.target_vocab_size
+        of_masked_ids = (rows, length) if inputs.get("targets") is None else (None,)
         shape = {
-            "masked_lm": (None, size), "class": (rows, size), "real": (rows, 1), "tag": (rows, length, size),
+            "masked_lm": (*of_masked_ids, size), "class": (rows, size), "real": (rows, 1), "tag": (rows, length, size),
             "span": (rows, 2, None if length is None else 1 + length),
         }[self.config["head"]]  # fmt: skip
         logits = keras.KerasTensor(shape, dtype="float32")
@@ -377,5 +385,6 @@ class TransformerEncoder(TransformerModel):
 
 def _in_another_segment(row, segments):
     """int [B, T] each -> bool [B, T]: whether an id, but for the special ones, occurs in another segment of its row."""
-    same = (row[:, :, None] == row[:, None, :]) & (segments[:, :, None] != segments[:, None, :])
+    same = ops.expand_dims(row, 2) == ops.expand_dims(row, 1)
+    same = same & (ops.expand_dims(segments, 2) != ops.expand_dims(segments, 1))
     return ops.any(same, axis=2) & (row > UNK_ID)

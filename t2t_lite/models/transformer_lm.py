@@ -193,7 +193,9 @@ class TransformerLM(TransformerModel):
             # Target t is predicted where the prompt's last id, or target t - 1, is read. One gather from a matrix.
             width, hidden_size = ops.shape(x)[1:]
             first = ops.arange(batch, dtype="int32") * width + lengths - 1
-            x = ops.take(ops.reshape(x, (-1, hidden_size)), first[:, None] + ops.arange(length, dtype="int32"), axis=0)
+            x = ops.take(
+                ops.reshape(x, (-1, hidden_size)), ops.expand_dims(first, 1) + ops.arange(length, dtype="int32"), axis=0
+            )
         return normalized(x, self.decoder_norm), rest
 
     def _prompts(self, inputs):
@@ -205,7 +207,7 @@ class TransformerLM(TransformerModel):
         lengths = ops.sum(ops.cast(inputs != PAD_ID, "int32"), axis=1)
         if self.config["begin"] == "zero":
             return ops.pad(inputs, ((0, 0), (1, 0))), lengths + 1  # id 0, whose embedding is zero
-        first = ops.where(lengths[:, None] == 0, EOS_ID, ops.pad(inputs, ((0, 0), (0, 1)))[:, :1])
+        first = ops.where(ops.expand_dims(lengths, 1) == 0, EOS_ID, ops.pad(inputs, ((0, 0), (0, 1)))[:, :1])
         prompts = ops.concatenate([ops.cast(first, inputs.dtype), inputs[:, 1:]], axis=1)
         return prompts, ops.maximum(lengths, 1)
 
@@ -251,7 +253,7 @@ class TransformerLM(TransformerModel):
         if is_quantized(self):
             read = ops.pad(read, ((0, 0), (0, 1)))  # Keras can't quantize no activations, those of empty prompts
         _, prompt = self.decoder.prefill(self._embedded(read), lengths - 1)
-        last = ops.take_along_axis(prompts, lengths[:, None] - 1, axis=1)
+        last = ops.take_along_axis(prompts, ops.expand_dims(lengths, 1) - 1, axis=1)
         return {"prompt": prompt, "length": lengths - 1, "last": last}
 
     def init_cache(self, memory, max_length, beam_size=1):
@@ -306,7 +308,7 @@ class TransformerLM(TransformerModel):
 def join_prompts(prompts, lengths, targets):
     """Returns rows of a prompt's ids [B, P], `lengths` [B] of them, and then the targets' [B, T]: [B, P + T]."""
     row = ops.concatenate([prompts, targets], axis=1)
-    width, lengths = ops.shape(row)[1], lengths[:, None]
+    width, lengths = ops.shape(row)[1], ops.expand_dims(lengths, 1)
     at = ops.arange(width, dtype="int32")
     at = ops.where(at < lengths, at, at + ops.shape(prompts)[1] - lengths)
     return ops.where(at < width, ops.take_along_axis(row, ops.minimum(at, width - 1), axis=1), PAD_ID)

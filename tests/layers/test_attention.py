@@ -1,5 +1,7 @@
 """Multi-head attention against section 3.2 of the paper, its masks, its caches and what can be overridden."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -57,6 +59,98 @@ def test_sizes_of_1_in_a_mask_broadcast(shape):
     full = np.broadcast_to(mask[:, None] if len(shape) == 3 else mask, (2, 2, 5, 7))
     output = array(layer(X, MEMORY, attention_mask=mask))
     np.testing.assert_allclose(output, array(layer(X, MEMORY, attention_mask=full)), atol=1e-5)
+
+
+ADDITIVE = np.where(np.tril(np.ones((5, 5))), 0, -1e9).astype("float32")  # what other libraries add to scores
+DOORS = {
+    "attention_mask": lambda mask: layers.MultiHeadAttention(2)(X, attention_mask=mask),
+    "value_mask": lambda mask: layers.MultiHeadAttention(2)(X, X, value_mask=mask[:2]),
+    "key_mask": lambda mask: layers.MultiHeadAttention(2)(X, X, X, key_mask=mask[:2]),
+    "query_mask": lambda mask: layers.MultiHeadAttention(2)(X, X, query_mask=mask[:2]),
+    "attention_mask of RestrictedAttention": lambda mask: layers.RestrictedAttention(2, 3)(X, attention_mask=mask),
+    "mask of RestrictedAttention": lambda mask: layers.RestrictedAttention(2, 3)(X, mask=mask[:2]),
+    "attention_mask of Residual": lambda mask: layers.Residual(keras.layers.MultiHeadAttention(2, 4))(
+        X, attention_mask=mask
+    ),
+    "attention_mask of an encoder": lambda mask: layers.TransformerStack([layers.TransformerEncoderLayer(2, 8)])(
+        X, attention_mask=mask
+    ),
+    "mask of an encoder": lambda mask: layers.TransformerEncoderLayer(2, 8)(X, mask=mask[:2]),
+    "attention_mask of a decoder": lambda mask: layers.TransformerDecoderLayer(2, 8)(X, attention_mask=mask),
+    "memory_mask of a decoder": lambda mask: layers.TransformerDecoderLayer(2, 8)(X, X, memory_mask=mask[:2]),
+    "mask of masked_softmax": lambda mask: layers.masked_softmax(X[..., :5], mask),
+    "allowed of SpanHead": lambda mask: layers.SpanHead()(X, mask[:2]),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_mask_that_is_added_elsewhere_is_refused_by_name(door):
+    for mask, words in ((ADDITIVE, "is of dtype float32"), (ADDITIVE.astype("int32"), "numbers from -1000000000 to 0")):
+        with pytest.raises(ValueError, match=f"`{door.partition(' ')[0]}` .*{words}: expected bool"):
+            DOORS[door](mask)
+    visible = ADDITIVE == 0
+    assert tuple(DOORS[door](visible.astype("int32")).shape) == tuple(DOORS[door](visible).shape)
+
+
+def test_a_mask_of_floats_is_refused_in_a_graph():
+    layer = layers.MultiHeadAttention(2)
+    layer.build(X.shape)
+    with pytest.raises(ValueError, match="`attention_mask` is of dtype float32"):
+        compiled(lambda x, mask: layer(x, attention_mask=mask), X, ADDITIVE[None])
+
+
+@pytest.mark.parametrize("layer", ["attention", "layer", "mix"])
+def test_one_key_alone_is_seen_without_a_warning(layer):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if layer == "attention":
+            attention = layers.MultiHeadAttention(2)
+            _, weights = attention(X, MEMORY[:, :1], return_attention_scores=True)
+            np.testing.assert_array_equal(array(weights), 1)
+            mask = np.zeros((1, 1, 1), bool)
+            _, weights = attention(X[:, :1], attention_mask=mask, return_attention_scores=True)
+            np.testing.assert_array_equal(array(weights), 1)
+        elif layer == "layer":
+            layers.TransformerDecoderLayer(2, 8)(X[:, :1], MEMORY[:, :1])
+        else:
+            np.testing.assert_array_equal(array(layers.LayerMix(1)([X])), X)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.MultiHeadAttention(2),
+        lambda: layers.RestrictedAttention(2, 3),
+        lambda: layers.TransformerEncoderLayer(2, 8),
+        lambda: layers.TransformerDecoderLayer(2, 8),
+        lambda: layers.TransformerStack([layers.TransformerEncoderLayer(2, 8)]),
+        lambda: layers.SinusoidalPositionEmbedding(),
+        lambda: layers.LearnedPositionEmbedding(9),
+        lambda: layers.LSTMStack(1, 8),
+    ],
+)
+def test_a_sequence_without_a_batch_is_refused_before_anything_is_made(make):
+    for inputs in (X[0], X[None], keras.Input((8,))):
+        layer = make()
+        with pytest.raises(ValueError, match="expected ndim=3, found ndim="):
+            layer(inputs)
+        assert not layer.built
+
+
+@pytest.mark.parametrize("calls_before", [False, True])
+def test_a_memory_without_a_batch_is_refused_by_name(calls_before):
+    attention, decoder = layers.MultiHeadAttention(2), layers.TransformerDecoderLayer(2, 8)
+    if calls_before:
+        attention(X, MEMORY), decoder(X, MEMORY)
+    for name, call in (
+        ("value", lambda: attention(X, MEMORY[0])),
+        ("key", lambda: attention(X, MEMORY, MEMORY[0])),
+        ("memory", lambda: decoder(X, MEMORY[0])),
+    ):
+        with pytest.raises(
+            ValueError, match=rf"`{name}` must be of shape \[batch, length, hidden\]: received \(7, 8\)"
+        ):
+            call()
 
 
 def test_initializers():

@@ -49,6 +49,30 @@ def test_a_memory_given_once_is_given_always():
         other(X, MEMORY)
 
 
+@pytest.mark.parametrize("kind", [keras.layers.MultiHeadAttention, keras.layers.GroupQueryAttention])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_attention_of_keras_is_a_sub_layer(kind, norm):
+    """It needs its `value`, and has no cache."""
+    options = {"filter_size": 16, "norm": norm, "dropout": 0.0}
+
+    def attention():
+        return kind(2, 4) if kind is keras.layers.MultiHeadAttention else kind(4, 2, 1)
+
+    encoder = layers.TransformerEncoderLayer(**options, self_attention=attention())
+    decoder = layers.TransformerDecoderLayer(**options, self_attention=attention(), cross_attention=attention())
+    mask = np.arange(5) < 3
+    for call in ({"mask": np.tile(mask, (2, 1))}, {"attention_mask": np.tile(mask, (2, 5, 1))}):
+        np.testing.assert_allclose(array(encoder(X, **call))[:, :3], array(encoder(X[:, :3])), atol=1e-5)
+    assert np.abs(array(encoder(X))[:, :3] - array(encoder(X[:, :3]))).max() > 1e-3
+    np.testing.assert_allclose(array(decoder(X, MEMORY))[:, :3], array(decoder(X[:, :3], MEMORY)), atol=1e-5)
+    with pytest.raises(ValueError, match=f"{kind.__name__} has no cache, so it can't decode step by step. Expected"):
+        decoder.init_cache(MEMORY, 2, 3)
+    clone = layers.TransformerEncoderLayer.from_config(encoder.get_config())
+    clone.build(X.shape)
+    clone.set_weights(encoder.get_weights())
+    np.testing.assert_array_equal(array(clone(X)), array(encoder(X)))
+
+
 def test_attention_weights_in_a_functional_model():
     encoder, decoder = layers.TransformerEncoderLayer(2, 16), layers.TransformerDecoderLayer(2, 16)
     inputs, targets = keras.Input((None, 8)), keras.Input((None, 8))

@@ -240,6 +240,30 @@ def test_shapes_of_an_encoders_heads_are_those_of_a_call(head):
     assert model.compute_output_shape({name: ids.shape for name, ids in batch.items()}) == expected
 
 
+@pytest.mark.parametrize("head", ["masked_lm", "class", "real", "tag", "span"])
+def test_predictions_of_an_encoder_need_no_targets(head):
+    options = {"head": head, "hidden_size": 8, "dropout": 0.0}
+    model = TransformerEncoder(
+        20, None if head == "masked_lm" else 5, sentence_classes=2, num_layers=1, num_heads=2, filter_size=8, **options
+    )
+    check_without_targets(model, head)
+    if head in ("class", "real", "tag"):
+        check_without_targets(LSTMLanguageModel(20, 5, **options), head)
+
+
+def check_without_targets(model, head):
+    def of_targets(outputs):
+        return outputs["targets"] if isinstance(outputs, dict) else outputs
+
+    model.run_eagerly = True
+    given = {name: INPUTS if rank == 2 else INPUTS[:, 0] for name, rank in model.features.items()}
+    expected, found = array(of_targets(model(given))), of_targets(model.predict({"inputs": INPUTS}, verbose=0))
+    symbol = of_targets(model({"inputs": keras.Input((7,), dtype="int32")}))
+    assert symbol.shape == (None, *found.shape[1:])
+    # With targets, masked ids are those of the positions that have one, in order.
+    np.testing.assert_allclose(found[INPUTS != 0] if head == "masked_lm" else found, expected, atol=1e-5)
+
+
 @pytest.mark.slow
 def test_a_model_around_it_is_fitted_with_masks(tmp_path):
     symbols = {name: keras.Input((None,), dtype="int32", name=name) for name in BATCH}

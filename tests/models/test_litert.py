@@ -1,0 +1,70 @@
+"""Models as LiteRT files: any batch and length, run by the interpreter that comes with TensorFlow."""
+
+import numpy as np
+import pytest
+
+from t2t_lite.models import LSTMLanguageModel, Transformer, TransformerEncoder, TransformerLM
+from tests.layers.backend import BACKEND
+from tests.layers.equations import array
+from tests.layers.kinds import MUSIC, RESTRICTED
+
+pytestmark = pytest.mark.skipif(BACKEND != "tensorflow", reason="the converter is TensorFlow's")
+
+SMALL = {"hidden_size": 8, "filter_size": 16, "num_heads": 2}
+PAIR = {"num_encoder_layers": 1, "num_decoder_layers": 1, **SMALL}
+MODELS = {
+    "paper": lambda: Transformer(20, **PAIR),
+    "relative and learned": lambda: Transformer(
+        20, **PAIR, self_attention=MUSIC, position="learned", norm="pre", tie_embeddings=False
+    ),
+    "restricted and rotary": lambda: Transformer(
+        20, **PAIR, self_attention=RESTRICTED, position="rotary", activation="swiglu", embedding_size=4
+    ),
+    "language model": lambda: TransformerLM(20, num_layers=1, **SMALL),
+    "classes": lambda: TransformerEncoder(
+        20, 5, head="class", pooling="mean_max", match_embedding=True, num_layers=1, **SMALL
+    ),
+    "masked ids": lambda: TransformerEncoder(20, num_layers=1, **SMALL),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_any_batch_and_length_is_run_by_the_interpreter(name, tmp_path):
+    import tensorflow as tf
+
+    model = MODELS[name]()
+    model.export(tmp_path / "model.tflite", format="litert", verbose=False)
+    run = tf.lite.Interpreter(str(tmp_path / "model.tflite")).get_signature_runner()
+    rng = np.random.default_rng(0)
+    for rows, lengths in ((1, (1, 1)), (3, (7, 5)), (2, (150, 140))):
+        batch = {
+            name: rng.integers(1, 20, (rows, length)).astype("int32")
+            for name, length in zip(model.needed_features, lengths, strict=False)
+        }
+        if rows > 1:
+            batch = {
+                name: ids * (np.arange(ids.shape[1]) < 3 + np.arange(rows)[:, None]) for name, ids in batch.items()
+            }
+        (found,) = run(**{name: ids.astype("int32") for name, ids in batch.items()}).values()
+        np.testing.assert_allclose(found, array(model(batch)), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_what_the_interpreter_cannot_run_is_said(tmp_path):
+    model = LSTMLanguageModel(20, hidden_size=8)
+    with pytest.warns(UserWarning, match="model.tflite: needs TensorFlow's operations FlexTensorList.*Flex delegate"):
+        model.export(str(tmp_path / "model.tflite"), format="litert", verbose=False)
+
+
+@pytest.mark.slow
+def test_costs_are_left_out_of_an_export(tmp_path):
+    import tensorflow as tf
+
+    model, targets = LSTMLanguageModel(20, hidden_size=8), np.array([[3, 4, 5], [6, 0, 0]], "int32")
+    model.export(tmp_path / "export", verbose=False)
+    loaded = tf.saved_model.load(tmp_path / "export")
+    served = loaded.serve({"targets": targets})
+    assert [*served] == ["targets"]
+    np.testing.assert_allclose(served["targets"], array(model({"targets": targets})["targets"]), atol=1e-5)
+    assert set(model({"targets": targets})) == {"targets", "costs"}
