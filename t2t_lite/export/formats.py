@@ -4,7 +4,7 @@ import inspect
 
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.layers.quantization import check_not_quantized
+from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.layers.self_attention import self_attention_kinds
 from t2t_lite.models.arguments import hparam_of
 from t2t_lite.models.transformer import Transformer
@@ -66,7 +66,7 @@ def obstacles(format_name, model, encoders=None):
 
 def check(format_name, model, encoders=None):
     """Raises `UserError` with all obstacles if a format does not support a model; arguments as in `obstacles`."""
-    check_not_quantized(getattr(model, "models", [model]), f"--format={format_name}")
+    check_plain_weights(getattr(model, "models", [model]), f"--format={format_name}")
     if found := obstacles(format_name, model, encoders):
         raise UserError(
             f"{label(format_name, model)} cannot hold this model: {'; '.join(found)}. A SavedModel "

@@ -14,7 +14,7 @@ from t2t_lite.export.package import write_package
 from t2t_lite.export.warmup import write_warmup
 from t2t_lite.files import is_pattern, list_files, write_bytes
 from t2t_lite.files.folders import new_folder
-from t2t_lite.layers.quantization import check_not_quantized
+from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.runs.exported import model_names
 from t2t_lite.runs.weights import named_weights, nested
 
@@ -61,7 +61,7 @@ def export_saved_model(
         Failure: writing failed; nothing is left behind.
     """
     models = getattr(answerer.model, "models", [answerer.model])
-    check_not_quantized(models, "export_saved_model")
+    check_plain_weights(models, "export_saved_model")
     signatures = signatures_of(answerer)(answerer, max_input_length, **settings)
     weights_dtype = models[0].variable_dtype
     functions = signatures.functions()

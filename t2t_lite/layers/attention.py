@@ -5,13 +5,14 @@ from keras import ops
 
 from t2t_lite.layers.cache import add_to_cache, cached_parts, step_position
 from t2t_lite.layers.checks import check_rates, check_sequences, check_sizes
+from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.frozen_parts import freeze_new_parts
 from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, dense_initializers, initializer_config
 from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.quantization import QuantizableParts
 from t2t_lite.layers.rotary import rotated
+from t2t_lite.layers.saved_parts import freeze_new_parts
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -97,7 +98,7 @@ class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer)
 
     def _add_projection(self, role, input_size, output_size):
         own = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}
-        dense = keras.layers.Dense(output_size, use_bias=self.use_bias, dtype=self.dtype_policy, **own)
+        dense = Dense(output_size, use_bias=self.use_bias, dtype=self.dtype_policy, **own)
         dense.build((None, input_size))
         setattr(self, f"{role}_projection", dense)
 

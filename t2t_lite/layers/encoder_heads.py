@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.frozen_parts import freeze_new_parts
 from t2t_lite.layers.keras_names import (
     Initializer,
     activation_config,
@@ -18,6 +18,7 @@ from t2t_lite.layers.keras_names import (
 from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.normalization import LayerNormalization
 from t2t_lite.layers.quantization import QuantizableParts
+from t2t_lite.layers.saved_parts import freeze_new_parts
 
 NEVER = -1e9  # the logit of what can't be; not infinite, so that no gradient is NaN
 LOWEST = -1e4  # less than any state, and a number in float16
@@ -49,9 +50,7 @@ class MaskedIdsHead(QuantizableParts, keras.layers.Layer):
         self.options["kernel_initializer"] = kernel_initializer
         self.activation = activation_function(activation)
         own = {"dtype": self.dtype_policy}
-        self.dense = keras.layers.Dense(
-            size, kernel_initializer=own_initializer(kernel_initializer), name="dense", **own
-        )
+        self.dense = Dense(size, kernel_initializer=own_initializer(kernel_initializer), name="dense", **own)
         self.norm = LayerNormalization(epsilon=epsilon, name="norm", **own)
 
     def build(self, input_shape):
@@ -105,7 +104,7 @@ class ClassHead(QuantizableParts, keras.layers.Layer):
 
     def _dense(self, size, **options):
         own = own_initializer(self.options["kernel_initializer"])
-        return keras.layers.Dense(size, kernel_initializer=own, dtype=self.dtype_policy, **options)
+        return Dense(size, kernel_initializer=own, dtype=self.dtype_policy, **options)
 
     def build(self, input_shape):
         """Creates the weights for [..., hidden]."""
@@ -148,7 +147,7 @@ class SpanHead(QuantizableParts, keras.layers.Layer):
         self.input_spec = keras.InputSpec(ndim=3)
         self.kernel_initializer = kernel_initializer
         own = {"kernel_initializer": own_initializer(kernel_initializer), "dtype": self.dtype_policy}
-        self.dense = keras.layers.Dense(2, name="dense", **own)
+        self.dense = Dense(2, name="dense", **own)
 
     def build(self, input_shape):
         """Creates the weights for [B, T, hidden]."""

@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.checks import check_rates, check_sizes
+from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.frozen_parts import freeze_new_parts
 from t2t_lite.layers.keras_names import (
     GATED,
     GLOROT,
@@ -19,6 +19,7 @@ from t2t_lite.layers.keras_names import (
     initializer_config,
 )
 from t2t_lite.layers.quantization import QuantizableParts
+from t2t_lite.layers.saved_parts import freeze_new_parts
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -71,7 +72,7 @@ class FeedForward(QuantizableParts, keras.layers.Layer):
             sizes["gate"] = (hidden_size, self.filter_size)
         for name, (inputs, outputs) in sizes.items():
             own = dense_initializers(self.initializers, name == "outer")
-            dense = keras.layers.Dense(outputs, dtype=self.dtype_policy, name=name, **own)
+            dense = Dense(outputs, dtype=self.dtype_policy, name=name, **own)
             dense.build((None, inputs))
             setattr(self, name, dense)
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")

@@ -4,10 +4,11 @@ import keras
 
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.saved_parts import SavedParts
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class LSTMStack(keras.layers.Layer):
+class LSTMStack(SavedParts, keras.layers.Layer):
     """Reads vectors from left to right; from the second layer on, the input is added to the output, as in ELMo.
 
     Args:

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.errors import UserError
-from t2t_lite.layers.frozen_parts import FrozenParts
+from t2t_lite.layers.saved_parts import SavedParts
 
 TABLE_MODES = ("int8", "int4")
 _INT4 = (-8, 7)
@@ -39,13 +39,18 @@ def is_quantized(layer):
     return any(part.quantization_mode for part in layer._flatten_layers())
 
 
-def check_not_quantized(models, what):
-    """Raises `UserError` if one of several models is quantized; `what` needs float weights."""
+def check_plain_weights(models, what):
+    """Raises `UserError` if one of several models is quantized or has LoRA; `what` needs one float kernel per layer."""
     for model in models:
         if is_quantized(model):
             raise UserError(
                 f"{type(model).__name__}: is quantized, and {what} needs float weights. Call it before quantize; "
                 "save the quantized model by model.save."
+            )
+        if any(getattr(part, "lora_enabled", False) for part in model._flatten_layers()):
+            raise UserError(
+                f"{type(model).__name__}: has LoRA, and {what} needs one kernel per layer. Save it by "
+                "model.save_weights, which adds LoRA to the kernels, and load that file into such a model without LoRA."
             )
 
 
@@ -93,7 +98,7 @@ def _usual_activation_quantizer(mode):
     return kind().activation_quantizer
 
 
-class QuantizableParts(FrozenParts):
+class QuantizableParts(SavedParts):
     """Mixed into a layer that makes others: its configuration says which are quantized, and `quantize` does them all.
 
     The layers inside must be made with `dtype=self.dtype_policy`.

@@ -9,12 +9,12 @@ from keras import ops
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.checks import check_rates, check_sequences
 from t2t_lite.layers.feed_forward import FeedForward
-from t2t_lite.layers.frozen_parts import freeze_new_parts
 from t2t_lite.layers.keras_names import GLOROT, Initializer, activation_config, initializer_config
 from t2t_lite.layers.masks import check_masks, merge_masks
 from t2t_lite.layers.outputs import OutputsOnRequest
 from t2t_lite.layers.quantization import QuantizableParts
 from t2t_lite.layers.residual import Residual
+from t2t_lite.layers.saved_parts import freeze_new_parts
 
 _INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
 _SUB_LAYERS = ("self_attention", "cross_attention", "feed_forward")

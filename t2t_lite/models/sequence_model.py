@@ -1,5 +1,7 @@
 """What Keras asks of a model from a dict of ids to logits: its masks, shapes, checks and export."""
 
+import functools
+import inspect
 import os
 import types
 import warnings
@@ -12,8 +14,8 @@ import t2t_lite
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.layers.frozen_parts import FrozenParts
-from t2t_lite.layers.quantization import check_not_quantized, policy_config
+from t2t_lite.layers.quantization import check_plain_weights, policy_config
+from t2t_lite.layers.saved_parts import SavedParts
 from t2t_lite.models.arguments import (
     constructor_arguments,
     constructor_parameters,
@@ -23,7 +25,7 @@ from t2t_lite.models.arguments import (
 from t2t_lite.models.litert import select_operations
 
 
-class SequenceModel(FrozenParts, keras.Model):
+class SequenceModel(SavedParts, keras.Model):
     """Base of models that map a dict of int ids, "inputs" [B, S] and "targets" [B, T], to logits of the targets.
 
     The logits [B, T, target_vocab_size], float32, carry the mask of the targets: losses and metrics of Keras leave
@@ -96,6 +98,52 @@ class SequenceModel(FrozenParts, keras.Model):
             *_, batches = next(iter(iterator))
             data_batch = keras.tree.map_structure(lambda x: strategy.experimental_local_results(x)[0], next(batches))
         super()._maybe_symbolic_build(data_batch=data_batch)
+
+    def _make_function(self, step_function, *args, **kwargs):
+        """Makes what Keras runs a step with: in TensorFlow another function for each set of ranks in a batch.
+
+        The same one would forget ranks that change, as those of `sample_weight` do from one `fit` to the next, and
+        losses and metrics ask for them.
+        """
+        if keras.backend.backend() != "tensorflow":
+            return super()._make_function(step_function, *args, **kwargs)
+        import tensorflow as tf
+
+        functions = {}
+
+        def function(iterator):
+            if not hasattr(iterator, "element_spec"):  # of a method `…_on_batch`: it holds one batch
+                iterator = list(iterator)
+            leaves = tf.nest.flatten(getattr(iterator, "element_spec", iterator), expand_composites=True)
+            ranks = tuple(tf.TensorShape(getattr(leaf, "shape", None)).rank for leaf in leaves)
+            if ranks not in functions:
+                functions[ranks] = super(SequenceModel, self)._make_function(step_function, *args, **kwargs)
+            return functions[ranks](iterator)
+
+        return function
+
+    @functools.wraps(keras.Model.fit, assigned=())  # its arguments
+    def fit(self, *args, **kwargs):
+        """Trains: see `keras.Model.fit`. Raises `ValueError` for `class_weight` of labels that are not [batch]."""
+        self._check_class_weight(super().fit, args, kwargs)
+        return super().fit(*args, **kwargs)
+
+    @functools.wraps(keras.Model.train_on_batch, assigned=())
+    def train_on_batch(self, *args, **kwargs):
+        """Trains: see `keras.Model.train_on_batch`. Raises `ValueError` as `fit`."""
+        self._check_class_weight(super().train_on_batch, args, kwargs)
+        return super().train_on_batch(*args, **kwargs)
+
+    def _check_class_weight(self, method, args, kwargs):
+        """Raises `ValueError` for `class_weight` where labels have two axes: Keras takes them for one-hot classes."""
+        if inspect.signature(method).bind(*args, **kwargs).arguments.get("class_weight") is None:
+            return
+        features = {f: keras.Input((None,) * (rank - 1), dtype="int32") for f, rank in self.features.items()}
+        if any(len(logits.shape) > 2 for logits in keras.tree.flatten(self.compute_output_spec(features))):
+            raise ValueError(
+                f"{type(self).__name__}: `class_weight` is of labels [batch], a class of each row; these are ids "
+                "[batch, length]. Expected `sample_weight` [batch, length], such as weights[labels] of an array."
+            )
 
     def compute_mask(self, inputs, mask=None):
         """Returns bool [B, T]: True where the target is not padding."""
@@ -259,7 +307,7 @@ class SequenceModel(FrozenParts, keras.Model):
             The path of the checkpoint, without suffix.
         """
         check_tensorflow("save_run")
-        check_not_quantized([self], "save_run")
+        check_plain_weights([self], "save_run")
         return t2t_lite.runs.save_run(self, output_dir, **settings)
 
     def check_inputs(self, inputs):

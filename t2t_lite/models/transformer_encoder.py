@@ -18,6 +18,7 @@ from t2t_lite.layers import (
     number_dropouts,
 )
 from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.encoder_heads import mean_and_maximum
 from t2t_lite.layers.keras_names import Initializer, matrix_initializer, own_initializer
 from t2t_lite.models.transformer_parts import TransformerModel, normalized, positioned
@@ -193,9 +194,7 @@ class TransformerEncoder(TransformerModel):
         self.dropout = Dropout(dropout, name="embedding_dropout", **own)
         self.projection = None
         if embedding_size is not None:
-            self.projection = keras.layers.Dense(
-                hidden_size, kernel_initializer=own_initializer(matrices), name="projection", **own
-            )
+            self.projection = Dense(hidden_size, kernel_initializer=own_initializer(matrices), name="projection", **own)
         self.encoder = self.make_stack("encoder", TransformerEncoderLayer, num_layers, num_groups=num_hidden_groups)
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.masked_ids_head = self.class_head = self.span_head = self.sentence_head = None

@@ -49,7 +49,7 @@ def _base(part):
 def trackable_weights(model):
     """Returns the object to save and restore as `model` in a `tf.train.Checkpoint`.
 
-    It is not the model itself, because TensorFlow does not find layers that a Keras model keeps in a list.
+    It is not the model itself, whose names there are those of attributes.
     """
     return trackable({name: weight.value for name, weight in named_weights(model).items()})
 

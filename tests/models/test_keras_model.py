@@ -240,6 +240,83 @@ def test_shapes_of_an_encoders_heads_are_those_of_a_call(head):
     assert model.compute_output_shape({name: ids.shape for name, ids in batch.items()}) == expected
 
 
+@pytest.fixture(scope="module")
+def language_model():
+    """A compiled language model whose weights stay what they are."""
+    model = TransformerLM(20, num_layers=1, hidden_size=8, num_heads=2, filter_size=8, dropout=0.0)
+    metrics = {"weighted_metrics": [MaskedAccuracy()]}
+    model.compile(keras.optimizers.SGD(0.0), SmoothedCrossEntropy(), jit_compile=BACKEND != "tensorflow", **metrics)
+    return model
+
+
+def test_weights_may_have_another_rank_in_each_fit(language_model):
+    batch = {"targets": TARGETS}
+    for weights in (RNG.random(5), RNG.random((5, 6)), None, RNG.random((5, 1))):
+        expected = float(SmoothedCrossEntropy()(TARGETS, language_model(batch), weights))
+        fitted = language_model.fit(batch, TARGETS, sample_weight=weights, batch_size=5, verbose=0).history["loss"][0]
+        on_batch = language_model.train_on_batch(batch, TARGETS, sample_weight=weights, return_dict=True)["loss"]
+        np.testing.assert_allclose([fitted, on_batch], expected, rtol=1e-5)
+
+
+def test_weights_of_classes_are_of_one_label_a_row(language_model):
+    for train in (language_model.fit, language_model.train_on_batch):
+        with pytest.raises(
+            ValueError, match=r"TransformerLM: `class_weight` is of labels \[batch\], .* Expected `sample_weig"
+        ):
+            train({"targets": TARGETS}, TARGETS, class_weight=dict.fromkeys(range(20), 2.0))
+    model = TransformerEncoder(
+        20, 4, head="class", num_layers=1, hidden_size=8, num_heads=2, filter_size=8, dropout=0.0
+    )
+    model.compile(keras.optimizers.SGD(0.0), SmoothedCrossEntropy(0.0), run_eagerly=True)
+    classes, weights = np.array([1, 2, 3, 1, 2], "int32"), np.array([0, 1, 2, 0.5])
+    losses = [
+        model.train_on_batch({"inputs": INPUTS}, classes, **options)
+        for options in ({"class_weight": dict(enumerate(weights))}, {"sample_weight": weights[classes]}, {})
+    ]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
+    assert abs(losses[2] - losses[0]) > 1e-3
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow's checkpoints")
+@pytest.mark.parametrize(
+    "kind", ["translation", "language model", "encoder", "LSTMs", "stack", "LSTM stack", "own lists"]
+)
+@pytest.mark.parametrize("builds_first", [True, False])
+def test_checkpoints_of_tensorflow_hold_every_weight(kind, builds_first, tmp_path):
+    import tensorflow as tf
+
+    class Own(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.parts = [keras.layers.Dense(8), {"last": keras.layers.Dense(8)}]
+
+        def build(self, shape):
+            self.parts[0].build(shape), self.parts[1]["last"].build(shape)
+
+    make = {
+        "translation": lambda: Transformer(**SMALL),
+        "language model": lambda: TransformerLM(20, num_layers=2, hidden_size=8, num_heads=2, filter_size=8),
+        "encoder": lambda: TransformerEncoder(20, num_layers=2, hidden_size=8, num_heads=2, filter_size=8),
+        "LSTMs": lambda: LSTMLanguageModel(20, hidden_size=8),
+        "stack": lambda: layers.TransformerStack([layers.TransformerDecoderLayer(2, 8) for _ in range(2)]),
+        "LSTM stack": lambda: layers.LSTMStack(2, 8),
+        "own lists": lambda: layers.TransformerEncoderLayer(2, feed_forward=Own()),
+    }[kind]
+    saved, restored = make(), make()
+    saved.build((None, None, 8))
+    path = tf.train.Checkpoint(model=saved).write(str(tmp_path / "checkpoint"))
+    names = [name for name, _ in tf.train.list_variables(path) if name.endswith("VARIABLE_VALUE")]
+    assert len(names) == len(saved.weights)
+    if builds_first:
+        restored.build((None, None, 8))
+        tf.train.Checkpoint(model=restored).read(path).assert_consumed()
+    else:
+        tf.train.Checkpoint(model=restored).read(path)
+        restored.build((None, None, 8))
+    for one, two in zip(saved.weights, restored.weights, strict=True):
+        np.testing.assert_array_equal(one, two, err_msg=one.path)
+
+
 @pytest.mark.parametrize("head", ["masked_lm", "class", "real", "tag", "span"])
 def test_predictions_of_an_encoder_need_no_targets(head):
     options = {"head": head, "hidden_size": 8, "dropout": 0.0}

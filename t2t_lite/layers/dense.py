@@ -1,0 +1,41 @@
+"""Dense layers whose files keep LoRA (Hu et al. 2022, "LoRA: Low-Rank Adaptation of Large Language Models")."""
+
+import keras
+
+_WEIGHTS = ("lora_kernel_a", "lora_kernel_b", "_kernel", "kernel_scale", "kernel_zero")  # the last two if quantized
+_PREFIX = "lora."
+
+
+class Dense(keras.layers.Dense):
+    """`keras.layers.Dense`, of which a file keeps both matrices of LoRA, and the kernel that they change.
+
+    Keras' own saves only the sum of all, the kernel to compute with, and loads both matrices as zeros, from which no
+    training leads away. The sum is in the file, too: a layer without LoRA computes the same with it.
+    """
+
+    def save_own_variables(self, store):
+        """Stores the weights."""
+        super().save_own_variables(store)
+        if self.lora_enabled:
+            for name, weight in self._unmerged().items():
+                store[_PREFIX + name] = weight
+
+    def load_own_variables(self, store):
+        """Loads the weights; where a file has no LoRA, the layer's begins anew."""
+        names = list(store.keys())
+        first = keras.ops.copy(self.lora_kernel_a) if self.lora_enabled else None
+        super().load_own_variables({name: store[name] for name in names if not name.startswith(_PREFIX)})
+        if not self.lora_enabled:
+            return
+        self.lora_kernel_a.assign(first)  # with zeros, as Keras leaves it, no gradient would lead away from them
+        for name, weight in self._unmerged().items():
+            if _PREFIX + name in names:
+                weight.assign(store[_PREFIX + name])
+
+    def _unmerged(self):
+        weights = {name: getattr(self, name, None) for name in _WEIGHTS}
+        return {name: weight for name, weight in weights.items() if weight is not None}
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        """Quantizes the layer as Keras does its own class."""
+        super().quantize(mode, type_check=False, config=config)
