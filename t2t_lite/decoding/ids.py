@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from t2t_lite.errors import UserError, shown
+from t2t_lite.decoding.texts import check_list
+from t2t_lite.errors import UserError, counted, located, shown
 
 
 def check_ids(ids, vocab_size, least=1):
@@ -26,3 +27,36 @@ def check_ids(ids, vocab_size, least=1):
         where = "is EOS, which ends a text" if wrong[0] == 1 else "is outside the vocabulary"
         raise UserError(f"id {wrong[0]} {where}. Expected from {least} to {vocab_size - 1:,}.")
     return array.tolist()
+
+
+def ids_reader(encoded, count, vocab_size):
+    """Returns a function of a text and its place that returns the ids that `encoded`, a list of `count`, has for it.
+
+    Raises:
+        UserError: there are more or fewer, or, when the function is called, as `check_ids`.
+    """
+    check_list(encoded, "encoded")
+    rows = list(encoded)
+    if len(rows) != count:
+        raise UserError(f"{counted(count, 'text')}, but encoded: {len(rows)}: expected ids of each.")
+
+    def read(_, at):
+        with located(f"encoded, item {at}"):
+            return check_ids(rows[at], vocab_size, least=2)
+
+    return read
+
+
+def prefix_ids(encoder, prefix, longest_output):
+    """Returns the ids of a text, or list of ids, with which an output of at most `longest_output` ids has to begin.
+
+    Raises:
+        UserError: there are as many or more, or one is outside the vocabulary.
+    """
+    ids = encoder.encode(prefix) if isinstance(prefix, str) else check_ids(prefix, encoder.vocab_size, least=2)
+    if len(ids) >= longest_output:
+        raise UserError(
+            f"its prefix has {len(ids):,} ids, and its output at most {longest_output - 1:,}. Shorten the prefix, or "
+            "raise extra_length."
+        )
+    return ids

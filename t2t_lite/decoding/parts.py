@@ -4,8 +4,36 @@ import dataclasses
 
 import numpy as np
 
-from t2t_lite.decoding.splitting import join_texts, progress_in_wholes, starts_of
+from t2t_lite.corpora.sentences import checked_choice, join_texts, progress_in_wholes, starts_of
+from t2t_lite.data.text_problems.translate import TranslateProblem
 from t2t_lite.errors import UserError, counted
+
+_SEVERAL = 0.1  # the share of training examples with several sentences from which a model translates such
+
+
+def is_natural(problem):
+    """Whether a problem's texts are natural language, which can be split into sentences; None counts as such."""
+    return problem is None or isinstance(problem, TranslateProblem)
+
+
+def splits_sentences(choice, problem, config=None):
+    """Returns whether texts are split into sentences before they are translated.
+
+    A model that was trained on single sentences translates one or two of several, and ends.
+
+    Args:
+        choice: one of `SPLIT_SENTENCES`, or None for "auto": where the problem's texts are natural language, and fewer
+            than one in ten of its training examples had several sentences.
+        problem: Problem, or None.
+        config: dict, the contents of the run's `hparams.json`, whose "several_sentences" is that share; runs of earlier
+            versions, which lack it, count as trained on single sentences.
+
+    Raises:
+        UserError: another choice.
+    """
+    if checked_choice(choice) in ("always", "never"):
+        return choice == "always"
+    return is_natural(problem) and ((config or {}).get("several_sentences") or 0.0) < _SEVERAL
 
 
 def translate_parts(translate, texts, parts, language=None, prefixes=None, on_progress=None):

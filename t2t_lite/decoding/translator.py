@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from t2t_lite.corpora.sentences import sentence_parts
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
-from t2t_lite.decoding.ids import check_ids
-from t2t_lite.decoding.parts import translate_parts
+from t2t_lite.decoding.ids import check_ids, ids_reader, prefix_ids
+from t2t_lite.decoding.parts import splits_sentences, translate_parts
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.stop_strings import before_stop
-from t2t_lite.decoding.splitting import sentence_parts, splits_sentences
 from t2t_lite.decoding.text_model import Hypotheses, Hypothesis, TextModel
 from t2t_lite.decoding.texts import check_list, check_text, check_texts
 from t2t_lite.errors import UserError, counted, located
@@ -98,7 +98,7 @@ class Translator(TextModel):
             split_sentences: "always": translate the sentences of a text one by one, and join their translations;
                 "never": translate each text as it is. None, or "auto": split texts of several sentences if the model
                 was trained on single ones, since it would end before all of them are translated: see
-                `t2t_lite.decoding.splitting.splits_sentences`. The k-th hypothesis of a text that is split joins the
+                `t2t_lite.decoding.parts.splits_sentences`. The k-th hypothesis of a text that is split joins the
                 k-th ones of its sentences (the last one of a sentence that has fewer); its score is their sum.
             max_input_length: int, longer sentences are truncated to this many ids, EOS included; None: 1024, or the
                 size of a learned position table.
@@ -131,8 +131,10 @@ class Translator(TextModel):
             return translate_parts(translate, texts, parts, self._language, prefixes, on_progress)
         texts, originals, options = [self._prepared(text) for text in texts], texts, self.search_options(options)
         longest = self.checked_length(max_input_length) - 1  # beside EOS
-        encode = functools.partial(_encode, self.encoders["inputs"])
-        read = functools.partial(encode, longest=longest) if encoded is None else self._encoded(encoded, len(texts))
+        encoder = self.encoders["inputs"]
+        read = functools.partial(_encode, encoder, longest=longest)
+        if encoded is not None:
+            read = ids_reader(encoded, len(texts), encoder.vocab_size)
         ids = {at: read(text, at) for at, text in enumerate(texts) if text.strip()}
         ids = {at: pieces for at, pieces in ids.items() if pieces}  # a text of only control characters is blank, too
         blank = Translation((Hypothesis(token_scores=[] if return_token_scores else None),))
@@ -145,9 +147,9 @@ class Translator(TextModel):
         has_attention = return_attention or replace_unknown
         of_each = self._of_each(sources, found, has_attention, return_token_scores)
         for at, source, results in zip(ids, sources, found, strict=True):
-            pieces, spans = self.encoders["inputs"].pieces(source[:-1]), None
+            pieces, spans = encoder.pieces(source[:-1]), None
             if has_attention:
-                spans = piece_spans(self.encoders["inputs"], source[:-1], texts[at])
+                spans = piece_spans(encoder, source[:-1], texts[at])
                 spans = moved_spans(spans, texts[at], originals[at])
             of_source = (originals[at], spans) if has_attention else None, replace_unknown
             hypotheses = tuple(
@@ -333,20 +335,6 @@ class Translator(TextModel):
             del results[options.n_best :]
         return found
 
-    def _encoded(self, encoded, count):
-        """Returns a function of a text and its place that returns the ids that `encoded` has for it."""
-        check_list(encoded, "encoded")
-        rows = list(encoded)
-        if len(rows) != count:
-            raise UserError(f"{counted(count, 'text')}, but encoded: {len(rows)}: expected ids of each.")
-        size = self.encoders["inputs"].vocab_size
-
-        def read(_, at):
-            with located(f"encoded, item {at}"):
-                return check_ids(rows[at], size, least=2)
-
-        return read
-
     def _prefixes(self, prefixes, count, sources, options):
         """Returns the prefixes' ids of `sources`, a dict of those of `count` texts that are not blank, or None."""
         if prefixes is None:
@@ -405,21 +393,6 @@ class Translator(TextModel):
                 f"{name}={length}: the model's table of positions ends at {self.searcher.max_length}{rest}."
             )
         return length
-
-
-def prefix_ids(encoder, prefix, longest_output):
-    """Returns the ids of a text, or list of ids, with which an output of at most `longest_output` ids has to begin.
-
-    Raises:
-        UserError: there are as many or more, or one is outside the vocabulary.
-    """
-    ids = encoder.encode(prefix) if isinstance(prefix, str) else check_ids(prefix, encoder.vocab_size, least=2)
-    if len(ids) >= longest_output:
-        raise UserError(
-            f"its prefix has {len(ids):,} ids, and its output at most {longest_output - 1:,}. Shorten the prefix, or "
-            "raise extra_length."
-        )
-    return ids
 
 
 def _encode(encoder, text, at, longest):

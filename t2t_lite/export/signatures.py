@@ -10,8 +10,9 @@ import functools
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.corpora.sentences import SENTENCES
+from t2t_lite.decoding.parts import splits_sentences
 from t2t_lite.decoding.search.beam_search import beam_search
-from t2t_lite.decoding.splitting import SENTENCES, splits_sentences
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.export.given_targets import scores_of_targets
 from t2t_lite.export.reading import TEXTS, as_many, blanked, longest_input, reader

@@ -18,7 +18,7 @@ import ssl
 import time
 import urllib.parse
 
-from t2t_lite.decoding.splitting import SENTENCES
+from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.texts import check_options, check_texts, valid_unicode
 from t2t_lite.errors import Failure, UserError, counted, shown
 from t2t_lite.files.safe_json import check_schema

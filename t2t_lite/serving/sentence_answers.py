@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from t2t_lite.decoding.splitting import checked_choice, join_texts, progress_in_wholes, sentence_parts
+from t2t_lite.corpora.sentences import checked_choice, join_texts, progress_in_wholes, sentence_parts
 
 _SHORT, _LEAST_BYTES = 6, 200  # an answer of less than a sixth of so many bytes is short, in any two scripts
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from t2t_lite.decoding.splitting import join_texts, sentence_parts
+from t2t_lite.corpora.sentences import join_texts, sentence_parts
 from t2t_lite.serving.refusals import Refusal
 
 # Which signatures are of texts that are split: see `served_export.Signature`.

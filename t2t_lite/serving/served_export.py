@@ -8,7 +8,7 @@ import tensorflow_text  # noqa: F401  (registers SentencePiece's operations)
 from google.protobuf import json_format
 from tensorflow.core.protobuf import saved_model_pb2
 
-from t2t_lite.decoding.splitting import SENTENCES
+from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.files import plain_folder
 
 _OF_TEXTS, _OUTPUTS = {"serving_default", "with_options"}, {"outputs", "scores", "truncated"}

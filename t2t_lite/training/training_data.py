@@ -5,12 +5,13 @@ import dataclasses
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.corpora.sentences import sentences
 from t2t_lite.data import batching, records, split_facts
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.data.width_ladder import WidthLadder
-from t2t_lite.decoding.splitting import is_natural, sentences
+from t2t_lite.decoding.parts import is_natural
 from t2t_lite.errors import UserError
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.text.vocabulary import vocabulary_sizes
@@ -84,7 +85,7 @@ def open_training_data(problem, hparams, data_dir, fixed_shapes=False):
 def several_sentences(data):
     """Returns the share of the first thousand training examples whose inputs are several sentences, or None.
 
-    A run remembers it, and decoding splits texts by it: see `t2t_lite.decoding.splitting.splits_sentences`. None: the
+    A run remembers it, and decoding splits texts by it: see `t2t_lite.decoding.parts.splits_sentences`. None: the
     texts are no natural language.
 
     Args:

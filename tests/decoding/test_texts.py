@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from t2t_lite.decoding.splitting import join_texts, sentences, split_text, starts_of
+from t2t_lite.corpora.sentences import join_texts, sentences, split_text, starts_of
 from t2t_lite.decoding.texts import check_options, check_texts
 
 

@@ -2,11 +2,12 @@
 
 import dataclasses
 
+from t2t_lite.corpora.sentences import progress_in_wholes, sentence_parts, split_text
 from t2t_lite.decoding.alignment import pharaoh, word_alignment
-from t2t_lite.decoding.parts import joined
-from t2t_lite.decoding.splitting import is_natural, progress_in_wholes, sentence_parts, split_text, splits_sentences
+from t2t_lite.decoding.ids import prefix_ids
+from t2t_lite.decoding.parts import is_natural, joined, splits_sentences
 from t2t_lite.decoding.texts import valid_unicode
-from t2t_lite.decoding.translator import Hypothesis, prefix_ids
+from t2t_lite.decoding.translator import Hypothesis
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import target_language
 from t2t_lite.text.beginnings import encode_beginning

@@ -3,10 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.decoding.ids import check_ids
+from t2t_lite.decoding.ids import check_ids, prefix_ids
 from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.decoding.search.beam_search import EOS_ID
-from t2t_lite.decoding.translator import prefix_ids
 from t2t_lite.errors import UserError, located
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.ranges import Range, typed_value

@@ -30,7 +30,6 @@ _BEFORE_NUMBERS = {
 _ENDS = frozenset(".?!…؟۔")
 _CHARACTERS_OF_AN_ID = 16  # of a text without any boundary, so many are looked at for each id that a part may have
 SENTENCES = "sentences"  # the signature that only exports of models have that want single sentences
-_SEVERAL = 0.1  # the share of training examples with several sentences from which a model translates such
 
 
 def sentences(text):
@@ -69,33 +68,6 @@ def _ends_sentence(text, start, match):
     is_initial = len(word) == 1 or (len(word) == 2 and word.isdecimal())
     is_numbered = following.isdecimal() and word in _BEFORE_NUMBERS
     return not (is_initial or is_numbered or word in _ABBREVIATIONS)
-
-
-def is_natural(problem):
-    """Whether a problem's texts are natural language, which can be split into sentences; None counts as such."""
-    from t2t_lite.data.text_problems.translate import TranslateProblem  # imports TensorFlow, which clients do without
-
-    return problem is None or isinstance(problem, TranslateProblem)
-
-
-def splits_sentences(choice, problem, config=None):
-    """Returns whether texts are split into sentences before they are translated.
-
-    A model that was trained on single sentences translates one or two of several, and ends.
-
-    Args:
-        choice: one of `SPLIT_SENTENCES`, or None for "auto": where the problem's texts are natural language, and fewer
-            than one in ten of its training examples had several sentences.
-        problem: Problem, or None.
-        config: dict, the contents of the run's `hparams.json`, whose "several_sentences" is that share; runs of earlier
-            versions, which lack it, count as trained on single sentences.
-
-    Raises:
-        UserError: another choice.
-    """
-    if checked_choice(choice) in ("always", "never"):
-        return choice == "always"
-    return is_natural(problem) and ((config or {}).get("several_sentences") or 0.0) < _SEVERAL
 
 
 def checked_choice(choice):
