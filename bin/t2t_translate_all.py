@@ -84,7 +84,7 @@ def run(flags):
         path = translations.translate(checkpoint)
         if path and references:
             tokenize = flags.tokenization or translations.tokenization
-            found = scored[checkpoint.step] = _score(flags, path, references, tokenize)
+            found = scored[checkpoint.step] = _score(flags, path, references, tokenize, is_first=not scored)
             if "bleu" in found:
                 translations.note(checkpoint, found["bleu"])
         elif path:
@@ -117,11 +117,14 @@ def _read(flags):
     return source, references
 
 
-def _score(flags, path, references, tokenize):
+def _score(flags, path, references, tokenize, is_first):
     from t2t_lite.evaluation import score_files, scores
 
     translation = score_files.read_translation(path, flags.reference[0], len(references[0]))
-    found = scores.corpus_scores(translation, references, flags.metrics, tokenize, ter_options(flags), path)
+    if not is_first:  # the first one's warnings are about the references, too
+        scores.warn_of_texts(translation, references, {}, path)
+    where = path if is_first else None
+    found = scores.corpus_scores(translation, references, flags.metrics, tokenize, ter_options(flags), where)
     shown = zip(scores.titles(found), found.values(), strict=True)
     _LOGGER.info(f"{path}: {', '.join(f'{title} = {score.score:.2f}' for title, score in shown)}")
     return found

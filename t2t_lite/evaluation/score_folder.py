@@ -72,14 +72,18 @@ def score_folder(
         for count, file in enumerate(found, 1):
             translation = read_translation(file.path, reference_path, lines)
             points = tensor2tensor_scores(translation, references, variant)
-            of_sacrebleu = scores.corpus_scores(translation, references, metrics, tokenize, ter, file.path)
+            is_first = count == 1  # whose warnings are about the references, too
+            if not is_first:
+                scores.warn_of_texts(translation, references, {}, file.path)
+            where = file.path if is_first else None
+            of_sacrebleu = scores.corpus_scores(translation, references, metrics, tokenize, ter, where)
             if event_dir:
                 tags = {tag + tag_suffix: value for tag, value in points.items()}
-                if report_zero and count == 1:
+                if report_zero and is_first:
                     writer.add(dict.fromkeys(tags, 0.0), 0, _oldest(folder))
                 writer.add(tags, file.step, file.seconds)
                 files.write_bytes(_last_step_path(event_dir), b"%d\n" % file.step)
-            yield (_json if as_json else _text)(file, points, of_sacrebleu, is_first=count == 1)
+            yield (_json if as_json else _text)(file, points, of_sacrebleu, is_first)
     if not count:
         _LOGGER.info(f"{folder}: nothing from step {min_steps} on; the last one is of step {_last_file(folder).step}.")
 

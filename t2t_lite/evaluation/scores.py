@@ -102,7 +102,7 @@ def corpus_scores(
 
 
 def warn_of_texts(hypotheses, references, metrics, where=""):
-    """Logs the `text_warnings`; `where`, unless "", is named in them."""
+    """Logs the `text_warnings`; `where`, unless "", is named in them. Without metrics none is about the references."""
     for warning in text_warnings(hypotheses, references, metrics):
         _LOGGER.warning(f"{where}: {warning}" if where else warning)
 

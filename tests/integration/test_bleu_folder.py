@@ -52,6 +52,17 @@ def last_step(tmp_path):
     return (tmp_path / "events/last_evaluated_step.txt").read_text()
 
 
+def test_what_is_wrong_with_the_references_is_said_once(call_command, add, tmp_path):
+    text = "他去了學校。\n她買了一本書。\n"
+    (tmp_path / "ref").write_text(text)
+    for step in (100, 200):
+        add(f"enzh-{step}", text)
+    result = call_command("t2t-bleu", FLAGS[0], "--reference=ref")
+    assert result.status == 0 and result.stderr.count("--tokenization=zh") == 1
+    result = call_command("t2t-bleu", FLAGS[0], "--reference=ref", "--tokenization=zh")
+    assert "warning" not in result.stderr and result.stdout.splitlines()[-1].split()[-2] == "100.00"
+
+
 def test_each_file_is_a_point_at_its_step_and_time(call_command, add, points, tmp_path):
     add("ende-flags.txt", "--train_steps=5\n", 999_000)
     add("ende-900", REFERENCE.replace("rote", "blaue"), 1_000_900)
