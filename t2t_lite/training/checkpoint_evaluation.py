@@ -153,11 +153,13 @@ class CheckpointEvaluation:
         check_stride(problem, self._eval_stride, self._split)
         paths = paths[:1] if self._split == DatasetSplit.TRAIN else paths
         run = _readable(open_run, path, self._data_dir)
+        tokenization = tokenization_of_problem(problem, hparams)
+        values = {name: hparams.get(name) for name in _FREE}
+        values["eval_tokenization"] = "" if tokenization == DEFAULT else tokenization  # as in logs without this setting
         self._settings = {
             "eval_steps": self._eval_steps,
-            **{name: hparams.get(name) for name in _FREE if hparams.get(name) != ""},
+            **{name: value for name, value in values.items() if value != ""},
             **(self._search or {}),
-            **self._tokenization(problem, hparams),
             **({"eval_stride": self._eval_stride} if self._eval_stride else {}),
             "records": split_facts.fingerprint(paths),
         }
@@ -167,11 +169,6 @@ class CheckpointEvaluation:
             stride=self._eval_stride,
         )  # fmt: skip
         self._model = run.model
-
-    def _tokenization(self, problem, hparams):
-        """Returns the setting of BLEU's tokenization, {} for 13a, which logs of earlier versions do not name."""
-        tokenization = tokenization_of_problem(problem, hparams)
-        return {} if tokenization == DEFAULT else {"tokenization": tokenization}
 
     def _logged(self, path, changed):
         """Returns the logged metrics of the same evaluation, or None."""

@@ -257,10 +257,16 @@ def test_with_other_settings_a_checkpoint_is_evaluated_again(folder, data_dir):
     assert len(lines(eval_steps=1)) == 2
     assert len(lines(change_hparams=lambda trained: trained.override_from_dict(free))) == 3
     assert len(lines(search={"beam_size": 2})) == 4
+    default = {"eval_tokenization": "13a"}  # as where it is not set
+    assert len(lines(change_hparams=lambda trained: trained.override_from_dict(default))) == 4
     os.utime(folder / "model.ckpt-9.index", (1, 1))  # it was written at another time
     settings = [line["settings"] for line in lines()]
     assert settings[0] == settings[4] and settings[2].items() >= free.items()
     assert settings[1]["eval_steps"] == 1 and settings[3]["beam_size"] == 2
+    other = {"eval_tokenization": "char"}
+    assert (
+        lines(change_hparams=lambda trained: trained.override_from_dict(other))[5]["settings"].items() >= other.items()
+    )
 
 
 def test_other_records_are_evaluated_again_but_not_moved_ones(folder, data_dir, tmp_path):
