@@ -61,5 +61,5 @@ def _warnings_of_blanks(references):
             yield (
                 f"reference {number} of {len(references)}: {counted(len(blank), 'blank line')}, such as line "
                 f"{blank[0] + 1}. Each counts as a reference of no words, as if nothing had to be "
-                "translated there. Expected a translation on each line, or a reference less."
+                "translated there. Expected a translation on each line, or one reference less."
             )

@@ -1,5 +1,6 @@
 """sacreBLEU's tokenizations for BLEU: which one a language needs, and what must be installed for some of them."""
 
+import collections
 import os
 
 import sacrebleu.metrics
@@ -61,8 +62,11 @@ def target_language(problem):
 
 
 def suggested_tokenization(lines):
-    """Returns the tokenization for lines that hold next to no spaces, by the scripts of their letters."""
-    scripts = {script_of(letter) for line in lines[:1000] for letter in WITHOUT_SPACES.findall(line)} - {""}
+    """Returns the tokenization for lines that hold next to no spaces, by the scripts of most of their letters."""
+    letters = (letter for line in lines[:1000] for letter in WITHOUT_SPACES.findall(line))
+    counts = collections.Counter(script_of(letter) for letter in letters)
+    del counts[""], counts["LATIN"]  # of full width
+    scripts = {script for script, count in counts.items() if count > 0.05 * counts.total()}
     return _tokenization_of_scripts(scripts or {"THAI"})
 
 

@@ -64,6 +64,8 @@ def test_of_problems():
 
 def test_what_is_suggested_for_a_text():
     assert (suggested_tokenization(CHINESE), suggested_tokenization(THAI)) == ("zh", "char")
+    assert suggested_tokenization([*CHINESE * 9, "他买了ＡＢＣ和一个「の」"]) == "zh"  # with a few other letters
+    assert suggested_tokenization(["▁a▁b"]) == "char"
 
 
 def test_ter_has_options_for_chinese_and_japanese_alone():
