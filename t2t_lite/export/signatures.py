@@ -109,7 +109,9 @@ class TextSignatures:
         # Few and short, since the server answers these first. One value per text, since a server with --enable_batching
         # refuses scalars, and a refused warm-up request stops the loading of the model.
         options = {"alpha": np.float32([SearchOptions.alpha]), "extra_length": np.int32([0])}
+        of_sentences = [(SENTENCES, {"inputs": texts[:1]})] if self._wants_sentences else []
         return [
+            *of_sentences,
             ("with_options", {"inputs": texts[:1], **options}),
             ("tokens", {"inputs": texts[:1]}),
             ("n_best", {"inputs": texts[:1]}),
