@@ -7,17 +7,19 @@ batch is read, so that each epoch has other masks (RoBERTa's dynamic masking).
 """
 
 import hashlib
+import logging
 import types
 
 from t2t_lite import registry
 from t2t_lite.corpora import plain_text
 from t2t_lite.data.own_files import are_strings_or_none
-from t2t_lite.data.problem import VocabType
-from t2t_lite.errors import UserError, located
+from t2t_lite.data.problem import FILE_TAGS, VocabType
+from t2t_lite.errors import UserError, counted, located
 from t2t_lite.problems.languagemodel_own import LanguagemodelOwn
 from t2t_lite.ranges import MASK_RATE, MASK_UNITS, Choices, typed_value
 from t2t_lite.text import vocabulary_files
 
+_LOGGER = logging.getLogger("t2t_lite")
 _MASK = "[MASK]"
 
 
@@ -118,6 +120,23 @@ class MaskedLmOwn(LanguagemodelOwn):
         c = self.config
         self.masking = masking_of(encoder, c["mask_rate"], c["mask_unit"], c.get("phrases") or ())
         return {"inputs": encoder, "targets": encoder}
+
+    def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
+        """Yields the samples; then says how many masks stand in the text itself, if the vocabulary reads them so."""
+        from t2t_lite.data.masking import mask_of
+
+        encoder = self.feature_encoders(data_dir)["targets"]
+        mask_id, mask = mask_of(encoder)
+        count = 0
+        for sample in super().nonblank_samples(data_dir, tmp_dir, dataset_split):
+            count += sample["targets"].count(mask)
+            yield sample
+        if count and mask_id in encoder.encode(mask):
+            _LOGGER.warning(
+                f"{self.name}: {mask} stands in the text of the {FILE_TAGS[dataset_split]} set "
+                f"({counted(count, 'time')}): it is read as a mask, of which nothing is learned. Take it "
+                "out of the text if it is not meant so."
+            )
 
     def corrupt(self, batch, seeds):
         """Returns the masked ids as inputs, and what is to be guessed as targets."""

@@ -20,6 +20,7 @@ from t2t_lite.data import sharding, split_facts
 from t2t_lite.data.encoder_files import encoder_files
 from t2t_lite.data.manifests import read_begun
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
+from t2t_lite.data.vocabulary_coverage import report_coverage
 from t2t_lite.errors import UserError
 from t2t_lite.files.lock import held_lock
 
@@ -91,6 +92,7 @@ def _write_all(problem, data_dir, tmp_dir, request):
     files.write_json(problem.manifest_path(data_dir), manifest)
     _end(problem, data_dir)
     _LOGGER.info(f"{problem.name}: written to {data_dir} ({_summary(manifest)})")
+    report_coverage(problem, data_dir)
 
 
 def make_request(problem):

@@ -183,7 +183,7 @@ class Predictor:
         """Returns hidden states, as features for other models (Devlin et al. 2019, section 5.3).
 
         Args:
-            texts: as `predict`; of a masked language model texts without masks, or pairs (str, str).
+            texts: as `predict`; of a masked language model texts or pairs (str, str), in which there may be masks.
             layers: "first" (the embeddings), "last", "second_to_last", "last_four", "all" (every layer's output, not
                 the embeddings), or a list of int: 0 is the embeddings, n the output of layer n.
             join: "sum" or "concat", where there are several layers.

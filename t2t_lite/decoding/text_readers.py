@@ -71,7 +71,11 @@ class TextReader:
     read = whole  # for an answer
 
     def _beginning(self, text, longest):
-        return encode_beginning(self.encoder, text, longest, self.problem.input_text)
+        return encode_beginning(self, text, longest, self.problem.input_text)
+
+    def encode(self, text):
+        """Returns the ids of a text, without its end."""
+        return self.encoder.encode(text)
 
     def texts(self, text):
         """Returns the tuple of a row's texts. Raises `UserError` for another number of them than the problem has."""
@@ -129,7 +133,7 @@ class ValueReader(TextReader):
 
 
 class MaskReader(TextReader):
-    """Masked words. Texts in which nothing is masked, and pairs, are read as a whole, and only for features."""
+    """Masked words. Texts in which nothing is masked, and pairs, are read only for features."""
 
     @functools.cached_property
     def mask(self):
@@ -150,20 +154,26 @@ class MaskReader(TextReader):
         Raises:
             UserError: there is no mask, or the text is too long.
         """
-        mask_id, mask = self.mask
         (text,) = super().texts(text)
-        if mask not in text:
-            raise UserError(f"there is no {mask} in it. Expected one where something is to be guessed.")
-        if self._blank is None:
-            *before, last = text.split(mask)
-            first, *rest = map(self.encoder.encode, [*(part.rstrip(" ") for part in before), last])
-            row = [*first, *(i for ids in rest for i in (mask_id, *ids)), EOS_ID]
-        else:
-            row = [*self.encoder.encode(text), EOS_ID]
-            row = [i for i, after in zip(row, [*row[1:], None], strict=True) if (i, after) != (self._blank, mask_id)]
+        if self.mask[1] not in text:
+            raise UserError(f"there is no {self.mask[1]} in it. Expected one where something is to be guessed.")
+        row = [*self.encode(text), EOS_ID]
         if len(row) > longest:
             raise UserError(f"it has {len(row):,} ids, and the model reads {longest:,}.")
         return Reading([row])
+
+    def encode(self, text):
+        """Returns the ids of a text, without its end; what stands beside a mask is encoded for itself, if need be."""
+        try:
+            mask_id, mask = self.mask
+        except UserError:  # features alone do not need one
+            return self.encoder.encode(text)
+        if self._blank is None:
+            *before, last = text.split(mask)
+            first, *rest = map(self.encoder.encode, [*(part.rstrip(" ") for part in before), last])
+            return [*first, *(i for ids in rest for i in (mask_id, *ids))]
+        ids = self.encoder.encode(text)
+        return [i for i, after in zip(ids, [*ids[1:], None], strict=True) if (i, after) != (self._blank, mask_id)]
 
     def candidates(self, best):
         """Returns the list of `Candidate` of each mask, of a list of (probabilities, ids)."""

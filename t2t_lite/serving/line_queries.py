@@ -108,7 +108,7 @@ class LineQueries:
         for number, answer in enumerate(answers, first):
             if answer.get("truncated") if isinstance(answer, dict) else answer.truncated:
                 _LOGGER.warning(f"line {number}: longer than the export takes; the rest of it was not read.")
-            if answer.is_short:
+            if not isinstance(answer, dict) and answer.is_short:
                 _LOGGER.warning(
                     f"line {number}: the answer is very short, so some of the line may not be translated. "
                     "--split_sentences=always sends its sentences one by one."

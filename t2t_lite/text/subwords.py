@@ -10,7 +10,7 @@ import unicodedata
 
 from t2t_lite import files
 from t2t_lite.errors import Failure, UserError, first_line
-from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID
+from t2t_lite.text.vocabulary import BLANK, EOS_ID, PAD_ID, UNK_ID
 from t2t_lite.text.word_counts import count_words
 
 RESERVED = re.compile("<pad>|</s>|<unk>|<0x[0-9A-F]{2}>")  # pieces that every vocabulary learned here has
@@ -19,6 +19,15 @@ _LONGEST_SENTENCE = 2**30  # bytes, the largest value: by default SentencePiece 
 _LOGGER = logging.getLogger("t2t_lite")
 # Characters that "identity" turns into spaces; such a rule cannot contain NUL.
 BLANKS = [*range(0x01, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
+_SPACES = dict.fromkeys([*BLANKS, ord(BLANK)], " ")
+
+
+def is_blank(text):
+    """Returns whether a text has only white space, `BLANKS` and U+2581, SentencePiece's own symbol for a space.
+
+    A vocabulary that is learned here has no pieces for it but spaces.
+    """
+    return not text.strip() or ((BLANK in text or not text.isprintable()) and not text.translate(_SPACES).strip())
 
 
 def is_symbol(symbol):

@@ -73,6 +73,24 @@ def test_what_stands_beside_a_mask_is_read_as_in_training(folder, text, word):
     assert read == [*ids[:at], mask_id, *ids[at + len(guessed) :], 1]
 
 
+def test_a_mask_in_a_text_is_one_for_features_too(folder):
+    """Of one text, of a pair, and of what is too long."""
+    problem = registry.problem("masked_lm_own")
+    encoders = problem.get_feature_encoders(folder)
+    reader, text = MaskReader(problem, encoders), "green [MASK] on the wall"
+    (read,) = reader.read(text, 99).rows
+    assert reader.whole(text, 99).rows == [read] and 3 in read
+    assert reader.whole((text, "green"), 99).rows == [[*read, *encoders["inputs"].encode("green"), 1]]
+    cut = reader.whole(text, 5)
+    assert cut.rows == [[*read[:4], 1]] and cut.truncated
+
+
+def test_masks_that_stand_in_a_corpus_are_said(tmp_path, caplog):
+    (tmp_path / "a.txt").write_text(TEXT + "\na [MASK] and\nanother [MASK]\n")
+    generated(str(tmp_path))
+    assert "masked_lm_own: [MASK] stands in the text of the train set (2 times): it is read as a mask" in caplog.text
+
+
 def test_phrases_of_a_file_are_masked_as_a_whole(folder, tmp_path):
     (tmp_path / "phrases.txt").write_text("green bottles\n\non the wall\n")
     problem = registry.problem("masked_lm_own")

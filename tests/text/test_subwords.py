@@ -126,6 +126,14 @@ def test_a_document_on_one_line_has_pieces_of_its_own(tmp_path, learn):
     assert len(encoder.encode("солнце земля")) <= 4
 
 
+@pytest.mark.parametrize("text", ["", " \u3000", "\u2581", "\x01 \u2581\t\u2028", "\u0085\u2581\u2581"])
+def test_what_is_blank_has_no_pieces_but_spaces(tmp_path, text):
+    subwords.train_sentencepiece(["some text"], str(tmp_path / "v"), 275)
+    encoder = vocabulary.SentencePieceEncoder(str(tmp_path / "v.model"))
+    assert subwords.is_blank(text) and set(encoder.pieces(encoder.encode(text))) <= {"\u2581"}
+    assert not any(map(subwords.is_blank, ("a", "\u2581a", "\x00", "\u200b", "\ufeff")))
+
+
 def test_the_most_frequent_words_fit(caplog):
     lines = ["the " * 9, "of " * 5, "a " * 7, "rare words"]
     with caplog.at_level(logging.INFO, "t2t_lite"):

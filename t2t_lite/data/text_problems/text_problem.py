@@ -252,9 +252,9 @@ class Text2TextProblem(Problem):
         return type(self).generate_encoded_samples is Text2TextProblem.generate_encoded_samples
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
-        """Yields the checked samples whose texts are not blank; counts the others in `removed`."""
+        """Yields the checked samples of which no text `subwords.is_blank`; counts the others in `removed`."""
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
-            if all(text.strip() for text in self.texts(sample)):
+            if not any(map(subwords.is_blank, self.texts(sample))):
                 yield sample
             else:
                 self.removed["empty"] += 1

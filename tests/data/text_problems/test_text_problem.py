@@ -254,3 +254,13 @@ def test_what_is_no_generator_is_named(tmp_path, monkeypatch, method, returned):
         UserError, match=rf"^toy_pairs: {method} returned .*\. Expected a generator or a list of .*yield"
     ):
         TwoVocabularies().generate_data(str(tmp_path), str(tmp_path))
+
+
+def test_a_text_of_sentencepieces_spaces_is_empty(tmp_path, monkeypatch):
+    """It has no pieces, so that an example of it would be an end alone."""
+    pairs = [*corpus.sentence_pairs(200), ("\u2581", "eins"), ("one", "\x01 \u2581")]
+    samples = [{"inputs": inputs, "targets": targets} for inputs, targets in pairs]
+    monkeypatch.setattr(TwoVocabularies, "generate_samples", lambda self, *folders: samples)
+    TwoVocabularies().generate_data(str(tmp_path), str(tmp_path))
+    facts = TwoVocabularies().manifest(str(tmp_path))["splits"]["train"]
+    assert facts["removed"] == {"empty": 2}
