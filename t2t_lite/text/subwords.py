@@ -25,7 +25,7 @@ _SPACES = dict.fromkeys([*BLANKS, ord(BLANK)], " ")
 def is_blank(text):
     """Returns whether a text has only white space, `BLANKS` and U+2581, SentencePiece's own symbol for a space.
 
-    A vocabulary that is learned here has no pieces for it but spaces.
+    For the last two a vocabulary that is learned here has no pieces but spaces.
     """
     return not text.strip() or ((BLANK in text or not text.isprintable()) and not text.translate(_SPACES).strip())
 
