@@ -89,10 +89,9 @@ def _in_users_words(message, made, folder):
 
     def name_of_source(match):
         path = os.path.join(folder, match[1])
-        if files.exists(path):
-            return path
         whole, sentencepiece = os.path.join(folder, _WHOLE), os.path.join(folder, albert_vocabulary.FILE)
-        return sentencepiece if match[1].endswith(".model") and files.exists(sentencepiece) else whole
+        sources = (path, *([sentencepiece] if match[1].endswith(".model") else []), whole)
+        return next(filter(files.exists, sources), path)
 
     return re.sub(re.escape(made) + r"/([\w.]+)", name_of_source, message).replace(made, folder)
 

@@ -18,7 +18,7 @@ from t2t_lite.text.vocabulary_lines import read_content
 from t2t_lite.text.word_cache import WordCache
 
 _STANDARD = {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>", NEWLINE}
-_PADDINGS = ("<pad>", "[PAD]", "<|pad|>")  # the last two are usual for a GPT-2
+_PADDINGS = ("<pad>", "[PAD]", "<|pad|>")  # that are added, as to a GPT-2
 END_TOKENS = ("</s>", "<|endoftext|>", NEWLINE)
 
 
@@ -50,9 +50,9 @@ class BPEEncoder(PublishedEncoder):
         ending = next(ending for ending in ENDINGS if path.endswith(ending))
         settings = added_tokens.read_settings(path.removesuffix(ending))
         added = added_tokens.beyond(settings, published, special & _STANDARD, path)
-        known = special | {token.content for token in added}
-        padding = next((token for token in _PADDINGS if token in known), None)
-        reserved = [padding, end, "<unk>" if "<unk>" in known else None]
+        found = {token.content for token in added}
+        padding = "<pad>" if "<pad>" in special else next((token for token in _PADDINGS if token in found), None)
+        reserved = [padding, end, "<unk>" if "<unk>" in special | found else None]
         if added:
             contents[added_tokens.CONFIG] = json.dumps(added_tokens.as_settings(added)).encode()
         super().__init__(path, contents, published, reserved, special, added, lower)

@@ -68,6 +68,19 @@ def test_a_graph_gives_the_same_and_where_they_stand(tmp_path, write):
     assert found[encoder.pieces(row).index("[E1]")] == (at, at + 4)
 
 
+def test_padding_is_an_added_token_and_none_of_the_files_own(tmp_path):
+    """The ids of vocabularies that have a [PAD] in vocab.json stay what they were."""
+    special = ["<|endoftext|>", "[PAD]"]
+    path = write_byte_level(tmp_path, special=special)
+    assert open_encoder(path).published_ids[0] == -1
+    path = write_byte_level(tmp_path, special=special[:1])
+    count = len(json.loads(pathlib.Path(path).read_text()))
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"[PAD]": count}))
+    encoder = open_encoder(path)
+    assert encoder.published_ids[0] == count and encoder.pieces([0]) == ["[PAD]"]
+    assert "[PAD]" not in encoder.pieces(encoder.encode("a [PAD]"))
+
+
 def test_they_are_taken_over_with_the_vocabulary(tmp_path):
     path = vocabulary(tmp_path, write_byte_level)
     (tmp_path / "data").mkdir()
