@@ -10,7 +10,7 @@ from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.text.published.byte_level_words import CHARACTERS
-from t2t_lite.text.vocabulary_lines import lines_of
+from t2t_lite.text.vocabulary_lines import lines_of, read_content
 
 WORD_END = "</w>"
 NEWLINE = "\n</w>"  # of GPT's vocabulary; Transformers' tokenizer gives it to no text, nor does ours
@@ -33,7 +33,7 @@ def marks_word_ends(path):
     Raises:
         UserError: the file is missing or damaged.
     """
-    ids = _read_ids(files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY), path)
+    ids = _read_ids(read_content(path), path)
     return any(token.endswith(WORD_END) for token in ids) and any(character not in ids for character in CHARACTERS)
 
 

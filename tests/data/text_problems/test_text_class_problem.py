@@ -104,3 +104,14 @@ def test_class_labels():
     for wrong in ([], ["a", "a"], [1, 2]):
         with pytest.raises(UserError, match="class labels"):
             ClassLabelEncoder(wrong)
+
+
+def test_labels_of_a_file(tmp_path):
+    """As in tensor2tensor; a byte-order mark and line ends of Windows are no part of them."""
+    path = str(tmp_path / "labels.txt")
+    (tmp_path / "labels.txt").write_bytes(b"\xef\xbb\xbfno\r\nyes \n")
+    encoder = ClassLabelEncoder(class_labels_fname=path)
+    assert encoder.class_labels == ["no", "yes"] and encoder.encode("yes") == [2]
+    assert encoder.fingerprint == ClassLabelEncoder(["no", "yes"]).fingerprint
+    with pytest.raises(UserError, match=r"labels\.tx: no such file"):
+        ClassLabelEncoder(class_labels_fname=path[:-1])

@@ -11,6 +11,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.byte_level_learning import learn_byte_level_bpe
 from t2t_lite.text.published.byte_level_words import split
+from t2t_lite.text.vocabulary_files import open_encoder
 from tests.text.published_samples import BYTE_TOKENS, MERGES, SPECIAL, texts, write_byte_level
 
 
@@ -228,3 +229,12 @@ def test_a_learned_vocabulary(tmp_path):
     for size in (3, 258):
         with pytest.raises(UserError):
             learn_byte_level_bpe(["ab abc"] * 3, paths[0], size)
+
+
+def test_byte_order_marks_are_no_part_of_a_vocabulary(tmp_path):
+    path = write_byte_level(tmp_path)
+    plain = ByteLevelBPEEncoder(path)
+    for name in ("vocab.json", "merges.txt"):
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + (tmp_path / name).read_bytes())
+    marked = open_encoder(path)
+    assert (marked.tokens, marked.contents) == (plain.tokens, plain.contents)
