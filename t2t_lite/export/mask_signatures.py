@@ -40,6 +40,10 @@ class MaskSignatures(EncoderSignatures):
         ends = tf.fill([tf.size(texts), 1], EOS_ID)
         return tf.concat([kept, ends], 1).to_tensor(), is_cut | (ids.row_lengths() > kept.row_lengths())
 
+    def read_whole(self, inputs):
+        """See `EncoderSignatures`; a mask in a text is one here, too."""
+        return self.read(inputs)
+
     def _ids_of_whole(self, texts):
         """string [batch] -> int32 ragged [batch, (length)]; the vocabulary knows the mask, see `blank_before_mask`."""
         ids = self.encode(texts)
