@@ -57,7 +57,8 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _app.require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
-    if flags.inspect and (wrong := [f"--{name}" for name in OWN_FLAGS if flags[name].present]):
+    of_generation = (*OWN_FLAGS, "skip_bad_lines")
+    if flags.inspect and (wrong := [f"--{name}" for name in of_generation if flags[name].present]):
         raise UserError(f"{', '.join(wrong)}: not with --inspect, which shows what --data_dir holds. Leave it out.")
     if not flags.inspect and (wrong := [f"--{name}" for name in ("hparams_set", "hparams") if flags[name].present]):
         raise UserError(f"{', '.join(wrong)}: for --inspect only; the data are the same for all sets. Leave it out.")

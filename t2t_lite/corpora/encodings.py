@@ -23,9 +23,9 @@ _OTHER_FORMATS = (  # first bytes, what the file is, and what makes it text
     (b"Rar!\x1a\x07", "a RAR archive", "Unpack it: unrar x"),
     (b"%PDF-", "a PDF", "Extract its text"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an office document", "Save it as text"),
-    (b"PAR1", "a Parquet table", "Write its columns as text"),
+    (b"PAR1\x15", "a Parquet table", "Write its columns as text"),
 )
-_TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
+_TAR = re.compile(rb".{257}ustar(\0|  \0)", re.DOTALL)
 _MARKS = (  # of byte order; that of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -62,7 +62,7 @@ def check_head(name, head, has_lines=True):
     for magic, what, advice in _OTHER_FORMATS:
         if head.startswith(magic):
             raise UserError(f"{name}: this is {what}. Expected UTF-8 text. {advice}.")
-    if head[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC):
+    if _TAR.match(head):
         raise UserError(f"{name}: this is a tar archive. Expected UTF-8 text. Unpack it: tar -xf.")
     if encoding := wide_encoding(head):
         raise UserError(

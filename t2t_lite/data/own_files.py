@@ -21,9 +21,7 @@ def are_strings_or_none(values):
 
 
 # The keys of a configuration that say how the columns of tables are found, and how each value is checked.
-TABLES = types.MappingProxyType(
-    {"columns": are_strings_or_none, "header": lambda value: value in (None, True, False)},
-)
+TABLES = types.MappingProxyType({"columns": are_strings_or_none, "header": lambda value: value in (None, True, False)})
 
 
 class OwnFiles:

@@ -170,6 +170,15 @@ def test_advice_does_not_ruin_a_file_of_which_few_lines_are_bad(tmp_path, read):
         list(read(latin))
 
 
+def test_texts_may_begin_like_other_formats(tmp_path):
+    for text in ("PAR1 is a receptor.\n", "PK\n", "BZh9 is no word\n", "a" * 256 + "mustard\n", "7z\n"):
+        assert "".join(plain_text.read_text(write(tmp_path / "a", text))) == text
+    packing.write_tar(tmp_path / "a.tar", {"a.en": b"a\n"})
+    (tmp_path / "a.tar").rename(tmp_path / "a.en")
+    with pytest.raises(UserError, match=r"a\.en: this is a tar archive"):
+        list(plain_text.read_lines(str(tmp_path / "a.en")))
+
+
 def test_bad_lines_are_left_out_and_told(tmp_path):
     told = []
     good, bad = write(tmp_path / "a.en", "one\ntwo\nthree\n"), write(tmp_path / "a.de", b"eins\nzw\xf6i\ndrei\n")
