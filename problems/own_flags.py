@@ -1,12 +1,14 @@
 """Checks the flags of `translate_own` and turns them into what its problem.json stores."""
 
 import collections
+import logging
 import os
 import re
 import types
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.filters import ORDER, PairFilter, parse_filters
+from t2t_lite.corpora.scripts import is_language
 from t2t_lite.data import own_files
 from t2t_lite.data.problem import DatasetSplit, VocabType
 from t2t_lite.errors import UserError, shown
@@ -14,6 +16,7 @@ from t2t_lite.problems.vocabulary_sources import count_pieces, find_vocabularies
 from t2t_lite.ranges import PAIRS, Range, typed_value
 from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 
+_LOGGER = logging.getLogger("t2t_lite")
 _WEIGHT = Range(most=1000, above=0)
 VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that can be learned
 REMEMBERED = types.MappingProxyType(  # keys of problem.json beside those of `OwnFiles`, and how each value is checked
@@ -73,6 +76,17 @@ def check_sides(files, languages):
             is_known = has_swapped_ends or _names(trained_on, languages)
             other = ",".join(trained_on) if is_known else f"--languages={','.join(languages)}"
             raise UserError(f"{flag} go the other way than {other}. Swap the two.")
+
+
+def warn_of_other_languages(files, languages):
+    """Warns of files that are named after a third language; the arguments are those of `check_sides`."""
+    for split, paths in files.items():
+        for group in group_files(split, paths):
+            for path, language in zip(group, languages, strict=False):  # a table is alone
+                end = kind(path)[1:]
+                if is_language(end) and end not in _words(language):
+                    flag = f"--{own_files.FLAGS[split]}"
+                    _LOGGER.warning(f"{flag}: {path}: found .{end}, where the language is {language}. Check the files.")
 
 
 def _names(paths, languages):

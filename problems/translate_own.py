@@ -115,6 +115,7 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
                 "header": header,
             }
         )
+        own_flags.warn_of_other_languages(given, languages)
 
     def hold_vocabularies(self, folder, languages, vocabularies, ending):
         """Writes vocabularies into a folder without corpora, for a model that was trained elsewhere.

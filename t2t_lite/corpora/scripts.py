@@ -132,6 +132,11 @@ def lacks_spaces(lines):
     return characters > _LONG * sum(map(bool, words)) and 25 * spaces < characters
 
 
+def is_language(code):
+    """Returns whether a code is that of a language, without a script or region, whose scripts are known."""
+    return code in _scripts_by_language()
+
+
 def script_of(character):
     """Returns the script of a letter, or "" for other characters and for letters of no particular script."""
     if not character.isalpha():

@@ -282,6 +282,17 @@ def test_sides_are_compared(tmp_path, call_command, assert_user_error, flags, wo
     assert_user_error(call_command("t2t-datagen", *OWN, "--train_files=a.en,a.de", *flags), *words)
 
 
+def test_a_third_language_is_warned_of(tmp_path, caplog):
+    for name in ("a.en", "a.de", "b.en", "b.fr", "c.src", "c.ref", "d.en-US", "d.de"):
+        (tmp_path / name).write_text(f"{name}\n")
+    train = [str(tmp_path / name) for name in ("a.en", "a.de")]
+    for dev, warned in (("b.en b.fr", True), ("c.src c.ref", False), ("d.en-US d.de", False), ("a.en a.de", False)):
+        caplog.clear()
+        problem = registry.problem("translate_own")
+        problem.configure(train_files=train, dev_files=[str(tmp_path / name) for name in dev.split()])
+        assert ("found .fr, where the language is de" in caplog.text) == warned == bool(caplog.text)
+
+
 def test_languages_may_have_several_subtags(tmp_path):
     problem = registry.problem("translate_own")
     for name in ("a.en", "a.zh-Hans-CN"):
