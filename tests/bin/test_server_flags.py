@@ -60,6 +60,12 @@ def test_a_drain_and_origins(served):
     assert ask("GET", "/health")[0].startswith("503")
 
 
+def test_all_pages_may_ask(served):
+    ask, _ = served("--allow_origin=*")
+    ask("GET", "/health", HTTP_ORIGIN="null")
+    assert ask.headers["Access-Control-Allow-Origin"] == "*"
+
+
 @pytest.mark.parametrize("origin", ["example.org", "https://example.org/app", "ftp://example.org", "*.example.org"])
 def test_what_is_no_origin(origin, capsys):
     assert t2t_server.main(["--export_dir=x", f"--allow_origin={origin}"]) == 2

@@ -78,7 +78,7 @@ WRONG = {
     "a float for an int": (OPTIONS, {"inputs": {"inputs": [], "alpha": 1, "extra_length": 1.5}}, "type: int32"),
     "a large int": (OPTIONS, {"inputs": {"inputs": [], "alpha": 1, "extra_length": 2**31}}, "type: int32"),
     "a large float": (OPTIONS, {"inputs": {"inputs": [], "alpha": 1e39, "extra_length": 1}}, "type: float"),
-    "a huge int": (OPTIONS, {"inputs": {"inputs": [], "alpha": 10**400, "extra_length": 1}}, "Parse error: 10{39} is too"),
+    "a huge int": (OPTIONS, {"inputs": {"inputs": [], "alpha": 10**400, "extra_length": 1}}, "10{39} is too large"),
     "truth for a number": (GRID, {"inputs": [[True, 1]]}, "Type: True is not of expected type: float"),
     "a number for truth": (SWITCH, {"inputs": [1]}, "Type: Number is not of expected type: bool"),
     "lists in 65 levels": (TEXTS, {"inputs": nested(65)}, "has lists in 65 levels. Expected at most 32"),
