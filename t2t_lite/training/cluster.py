@@ -23,6 +23,7 @@ _LOGGER = logging.getLogger("t2t_lite")
 # How long to wait for machines, as in docs/clusters.md. Names may become resolvable only after machines have started.
 SECONDS_FOR_NAMES = 120
 SECONDS_FOR_MACHINES = 600
+SECONDS_TO_JOIN = 180  # for TensorFlow, once all machines are there; on eight GPUs it takes half a minute to start
 SECONDS_BETWEEN_TRIES = 2
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})")
 _SCHEMA = {"cluster?": {str: [str]}, "task?": {"type?": str, "index?": int | str}}

@@ -13,6 +13,7 @@ from t2t_lite.errors import Failure, UserError, counted, first_line
 from t2t_lite.ranges import GPUS, LOGICAL_CPUS, typed_value
 from t2t_lite.training.cluster import (
     SECONDS_FOR_MACHINES,
+    SECONDS_TO_JOIN,
     Cluster,
     ended_after,
     lost_worker,
@@ -268,7 +269,7 @@ def _over_workers(cluster, gpus):
     )
     meet(cluster, SECONDS_FOR_MACHINES)
     try:
-        with ended_after(SECONDS_FOR_MACHINES, f"one of {others}"):
+        with ended_after(min(SECONDS_TO_JOIN, SECONDS_FOR_MACHINES), f"one of {others}"):
             strategy = tf.distribute.MultiWorkerMirroredStrategy()
     except (tf.errors.OpError, RuntimeError) as error:
         reason = first_line(error)

@@ -41,6 +41,7 @@ def _host(cluster, end, seconds):
     present = {}  # number of a machine -> its connection
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listener(cluster.workers[0]))
+        listener.settimeout(SECONDS_BETWEEN_TRIES)  # who knocked may be gone when it is let in
         silent = {}  # connections that have not said who they are -> what they have said
         while len(present) < len(cluster.workers) - 1:
             if time.monotonic() >= end:
@@ -50,8 +51,8 @@ def _host(cluster, end, seconds):
             ready, *_ = select.select([listener, *silent, *present.values()], [], [], SECONDS_BETWEEN_TRIES)
             for connection in ready:
                 if connection is listener:
-                    connection, _ = listener.accept()
-                    silent[stack.enter_context(connection)] = b""
+                    with contextlib.suppress(OSError):
+                        silent[stack.enter_context(listener.accept()[0])] = b""
                     continue
                 said = _received(connection)
                 number = next((i for i, other in present.items() if other is connection), None)

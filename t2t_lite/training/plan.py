@@ -93,20 +93,17 @@ def warn_of_no_plan(output_dir, before, train_steps):
         )
 
 
-def tell_change(before, now, step, log, optimizer):
-    """Says what a resumed run is asked to do that it was not before, on stderr and in its `RunLog`.
+def tell_changes(before, now, optimizer):
+    """Says what a resumed run is asked to do that it was not before; returns that, {name: [old, new]}.
 
     Args:
         before, now: plans.
-        step: int, at which it is resumed.
-        log: RunLog.
         optimizer: the run's, built and restored, with the schedule of `now`.
     """
     changed = {name: [before[name], now[name]] for name in before if before[name] != now[name]}
-    if not changed:
-        return
-    differing = ", ".join(f"{name}: {old} -> {new}" for name, (old, new) in changed.items())
-    _LOGGER.info(f"unlike before: {differing}")
-    log.write("plan_change", step, changed=changed)
+    if changed:
+        differing = ", ".join(f"{name}: {old} -> {new}" for name, (old, new) in changed.items())
+        _LOGGER.info(f"unlike before: {differing}")
     if "train_steps" in changed and (other := describe_other_length(optimizer, before["train_steps"])):
         _LOGGER.warning(other)
+    return changed

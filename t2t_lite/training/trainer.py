@@ -36,7 +36,7 @@ from t2t_lite.training.generators import generator_states, kept_states, layers_t
 from t2t_lite.training.loop import TrainingLoop
 from t2t_lite.training.monitor import Monitor, check_metrics, write_translations
 from t2t_lite.training.optimization.optimizers import describe_unfreezing, make_optimizer
-from t2t_lite.training.plan import UNTOLD, describe, plan_of, tell_change, told, warn_of_no_plan
+from t2t_lite.training.plan import UNTOLD, describe, plan_of, tell_changes, told, warn_of_no_plan
 from t2t_lite.training.progress import announce
 from t2t_lite.training.settings import (
     CheckpointSettings,
@@ -216,6 +216,8 @@ class Trainer:
             warn_of_no_plan(self.output_dir, read_run_config(self.output_dir), train_steps)
         asked = plan_of(train_steps, self.evaluation, self.checkpoints, self.devices, self.log)
         self._plan = self._plan_before | asked | (self.also_asked or {})
+        if plan := self._plan if self.remembers else self._plan_before:
+            self._config["plan"] = plan
         return train_steps
 
     def _build(self, train_steps):
@@ -255,7 +257,7 @@ class Trainer:
     def _compare(self):
         """Refuses machines that differ, and changes of settings that must stay the same."""
         config = self._config | self._config["hparams"]
-        del config["hparams"]
+        config = {name: value for name, value in config.items() if name not in ("hparams", "plan")}
         self._replicas.check_same(config, "problem, model and hyperparameters")
         of_command = {"warm_start_from": self.warm_start_from, "allow_hparams_change": self.allow_hparams_change}
         self._replicas.check_same(self._plan | of_command, "settings")
@@ -305,8 +307,7 @@ class Trainer:
         for why in damaged.values():
             _LOGGER.warning(f"{why} It is set aside as damaged-…, and the one before it is used.")
         if self._replicas.is_chief:
-            plan = self._plan if self.remembers else self._plan_before
-            write_run_config(self.output_dir, self._config | ({"plan": plan} if plan else {}))
+            write_run_config(self.output_dir, self._config)
             copy_files(self._data.encoder_files, self.output_dir)
             self._checkpoints.remove_leftovers()
             self._checkpoints.set_aside(damaged)
@@ -325,11 +326,11 @@ class Trainer:
             _LOGGER.warning(f"{path} has no states of {', '.join(layers_that_draw(self.trained))}: they draw anew")
         if (scale := self._train_step.loss_scale) and not holds(path, "loss_scale"):
             _LOGGER.info(f"{path} was not trained in float16: the loss scale begins at {float(scale.value):,.0f}")
-        self._log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **self._facts())
+        changed = tell_changes(self._plan_before, self._plan, self._optimizer) if self.remembers else {}
+        facts = self._facts() | ({"changed": changed} if changed else {})
+        self._log.write("resume", step, data_batch=batch, checkpoint=os.path.basename(path), **facts)
         if self._changed:
             self._log.write("hparams_change", step, changed=self._changed)
-        if self.remembers:
-            tell_change(self._plan_before, self._plan, step, self._log, self._optimizer)
 
     def _facts(self):
         return {

@@ -77,10 +77,10 @@ def test_a_run_goes_on_as_it_was_asked_to(data_dir, tmp_path, caplog):
         trainer("parts").train()
         assert_same(state(tmp_path / "parts", 6), state(tmp_path / "whole", 6))
         assert "asked for: train_steps=6, keep_checkpoint_max=0, local_eval_frequency=3" in caplog.text
-        assert "instead of" not in caplog.text and not log(tmp_path / "parts", "plan_change")
+        assert "instead of" not in caplog.text and "changed" not in log(tmp_path / "parts", "resume")[0]
         trainer("parts", checkpoints=CheckpointSettings(1, keep_checkpoint_max=2)).train(8)
     assert "train_steps: 6 -> 8" in caplog.text and "instead of" in caplog.text
-    [change] = log(tmp_path / "parts", "plan_change")
+    change = log(tmp_path / "parts", "resume")[-1]
     assert change["step"] == 6 and change["changed"]["keep_checkpoint_max"] == [0, 2]
     trainer("parts", remembers=False, checkpoints=CheckpointSettings(5)).train(9)
     plan = json.loads((tmp_path / "parts" / "hparams.json").read_text())["plan"]
