@@ -4,6 +4,7 @@ import keras
 
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dropout import Dropout
+from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.saved_parts import SavedParts
 
 
@@ -34,14 +35,16 @@ class LSTMStack(SavedParts, keras.layers.Layer):
             layer.build(input_shape)
             input_shape = (*input_shape[:-1], self.options["size"])
 
-    def call(self, inputs, training=None):
+    def call(self, inputs, training=None, mask=None):
         """[B, T, n] -> a list with each layer's output, [B, T, size].
 
-        Padding on the right needs no mask: what comes later does not change an output.
+        Padding on the right needs no mask: what comes later does not change an output. With a `mask`, bool [B, T], all
+        layers skip the positions where it is False, wherever they are.
         """
+        check_masks(mask=mask)
         found = []
         for layer, dropout in zip(self.layers, self.dropouts, strict=True):
-            output = layer(dropout(found[-1] if found else inputs, training=training))
+            output = layer(dropout(found[-1] if found else inputs, training=training), mask=mask)
             found.append(output + found[-1] if found else output)
         return found
 

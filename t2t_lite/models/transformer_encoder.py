@@ -251,6 +251,16 @@ class TransformerEncoder(TransformerModel):
         """{"inputs": 2}: targets are not read, or, masked ids, read where they are given."""
         return {"inputs": 2}
 
+    def check_inputs(self, inputs):
+        """Raises `ValueError` as `SequenceModel`, and where targets of masked ids are not of the inputs' positions."""
+        super().check_inputs(inputs)
+        if self.masked_ids_head is not None and inputs.get("targets") is not None:
+            lengths = {feature: inputs[feature].shape[1] for feature in ("inputs", "targets")}
+            if len({length for length in lengths.values() if isinstance(length, int)}) > 1:
+                raise ValueError(
+                    f"{type(self).__name__}: the lengths are {lengths}: expected a target at each position."
+                )
+
     def build(self, input_shape=None):
         """Creates all weights; `input_shape` is not used."""
         if self.built:

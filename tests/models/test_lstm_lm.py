@@ -199,3 +199,22 @@ def test_keras_scores_it_beside_its_own_costs(named_labels, named_losses):
     costs = (array(outputs["costs"]["targets"]) * (ids > 0)).sum() / 5
     expected = float(array(loss(ids, outputs["targets"], weights))) + costs
     assert found["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_all_layers_of_a_stack_skip_what_the_mask_hides():
+    stack = LSTMStack(2, SIZE)
+    x = np.random.default_rng(0).normal(size=(2, 4, SIZE)).astype("float32")
+    expected = array(stack(x)[-1])
+    for before, after in ((3, 0), (0, 3)):
+        padded = np.pad(x, ((0, 0), (before, after), (0, 0)), constant_values=5.0)
+        mask = np.pad(np.ones((2, 4), bool), ((0, 0), (before, after)))
+        found = array(stack(padded, mask=mask)[-1])[:, before : before + 4]
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_frozen_layer_of_a_stack_is_frozen_in_the_file(tmp_path):
+    stack, inputs = LSTMStack(2, SIZE), keras.Input((None, SIZE))
+    model = keras.Model(inputs, stack(inputs)[-1])
+    stack.layers[0].trainable = False
+    model.save(tmp_path / "model.keras")
+    assert len(keras.saving.load_model(tmp_path / "model.keras").trainable_weights) == 3

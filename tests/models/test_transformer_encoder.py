@@ -244,3 +244,11 @@ def test_parameters_are_as_many_as_published(name, vocab_size, parameters):
 def test_bad_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         TransformerEncoder(**{**SMALL, **arguments})
+
+
+def test_masked_ids_need_a_target_at_each_position():
+    model = TransformerEncoder(20, num_layers=1, hidden_size=8, num_heads=2, filter_size=8)
+    with pytest.raises(
+        ValueError, match=r"lengths are {'inputs': 5, 'targets': 4}: expected a target at each position"
+    ):
+        model({"inputs": np.ones((2, 5), "int32"), "targets": np.ones((2, 4), "int32")})
