@@ -7,6 +7,7 @@ merely names is not looked up.
 
 import codecs
 import collections
+import functools
 import html.entities
 import re
 from typing import NamedTuple
@@ -84,6 +85,8 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
 
 def _joined_lines(text):
     """Returns a text as one line, without the white space by which its lines are indented."""
+    if text.isprintable():  # most are
+        return text.strip()
     return plain_text.clean(" ".join(filter(None, map(str.strip, re.split("[\r\n]", text)))))
 
 
@@ -101,6 +104,7 @@ def _chosen(variants, languages):
     return found if len(found) == 2 and found[0] is not found[1] else None
 
 
+@functools.lru_cache(maxsize=1024)
 def _rank(found, wanted):
     """Returns how well a language is the wanted one: 0 not at all, up to 3 if the codes are the same."""
     found, wanted = (code.replace("_", "-").casefold() for code in (found, wanted))
@@ -178,7 +182,7 @@ class _Units:
                     "out: t2t-datagen --skip_bad_lines."
                 ) from None
             if not position:
-                text = text.removeprefix("\ufeff")
+                text = text.removeprefix("\ufeff").lstrip()  # expat refuses what is before the declaration
             position += len(data)
             if not data:
                 yield _NOT_XML.sub(" ", text)
@@ -241,6 +245,7 @@ class _Units:
         )
 
 
+@functools.lru_cache(maxsize=1024)
 def _local(name):
     """Returns the name of an element or attribute in small letters, without the prefix of its namespace."""
     return name.rpartition(":")[2].lower()

@@ -50,7 +50,13 @@ def test_declared_encodings(tmp_path, encoding):
 
 def test_utf16_without_a_mark_and_utf8_that_says_utf16(tmp_path):
     data = f'<?xml version="1.0" encoding="UTF-16"?>\n{HEAD}{unit(("en", "a"), ("de", "größe"))}{TAIL}'
-    for encoded in (data.encode("utf-16-le"), data.encode("utf-16-be"), data.encode(), codecs.BOM_UTF8 + data.encode()):
+    for encoded in (
+        b"\r\n" + data.encode(),
+        data.encode("utf-16-le"),
+        data.encode("utf-16-be"),
+        data.encode(),
+        codecs.BOM_UTF8 + data.encode(),
+    ):
         assert read(tmp_path / "a.tmx", encoded) == [("a", "größe")]
 
 
