@@ -35,14 +35,15 @@ SENTENCES = "sentences"  # the signature that only exports of models have that w
 def sentences(text):
     """Returns a text's sentences, a list of str without leading or trailing spaces; none is blank.
 
-    No sentence is without a letter or digit, or ends before a lower-case letter, after an initial, after a number of
-    one or two digits, which may be an ordinal, or after a usual abbreviation. The time is linear in the text's length.
+    No sentence is without a letter or digit, or ends before a lower-case letter (unless the text has no others), after
+    an initial, after a number of one or two digits, which may be an ordinal, or after a usual abbreviation. The time is
+    linear in the text's length.
     """
-    found, start, seen, has_word = [], 0, 0, False
+    found, start, seen, has_word, has_capitals = [], 0, 0, False, text != text.lower()
     for match in _SENTENCE.finditer(text):
         has_word = has_word or _WORD.search(text, seen, match.start()) is not None
         seen = match.end()
-        if has_word and _ends_sentence(text, start, match):
+        if has_word and _ends_sentence(text, start, match, has_capitals):
             found.append(text[start : match.end()].strip())
             start, has_word = match.end(), False
     if rest := text[start:].strip():
@@ -55,9 +56,9 @@ def sentence_parts(text):
     return found if len(found := sentences(text)) > 1 else [text]
 
 
-def _ends_sentence(text, start, match):
+def _ends_sentence(text, start, match, has_capitals):
     following = text[match.end() : match.end() + 1]
-    if following.islower() or following in _ENDS:  # as in ". . ."
+    if (has_capitals and following.islower()) or following in _ENDS:  # as in ". . ."
         return False
     if match[0].rstrip() != ".":
         return True
@@ -67,7 +68,8 @@ def _ends_sentence(text, start, match):
     word = before[1]
     is_initial = len(word) == 1 or (len(word) == 2 and word.isdecimal())
     is_numbered = following.isdecimal() and word in _BEFORE_NUMBERS
-    return not (is_initial or is_numbered or word in _ABBREVIATIONS)
+    is_abbreviation = not {word, word if has_capitals else word.capitalize()}.isdisjoint(_ABBREVIATIONS)
+    return not (is_initial or is_numbered or is_abbreviation)
 
 
 def checked_choice(choice):

@@ -62,6 +62,8 @@ def test_sentences_are_the_parts():
         ("„Ja.“ Er ging. «Non.» Elle part.", ["„Ja.“", "Er ging.", "«Non.»", "Elle part."]),
         ("Wait . . . What? ... No!", ["Wait . . .", "What? ...", "No!"]),
         ("वह गया। वह आया। لماذا؟ نعم", ["वह गया।", "वह आया।", "لماذا؟", "نعم"]),
+        ("the red house. a tree was new! mr. smith left", ["the red house.", "a tree was new!", "mr. smith left"]),
+        ("The house (No. 5) was red... or blue? so he said.", ["The house (No. 5) was red... or blue? so he said."]),
         ("It grew by 3.5 percent at example.org.", ["It grew by 3.5 percent at example.org."]),
         (" \t", []),
     ],
