@@ -222,9 +222,11 @@ class Trainer:
 
     def _build(self, train_steps):
         """Builds the model, its optimizer and everything else that a checkpoint holds."""
+        # A trial's steps have the learning rate that they would have in the run.
+        length = train_steps if self.remembers else max(train_steps, self._plan_before.get("train_steps", 0))
         with self._replicas.scope():
             self.trained = build_model(self._config)
-            self._optimizer = make_optimizer(self.hparams, train_steps)
+            self._optimizer = make_optimizer(self.hparams, length)
             self._optimizer.build(self.trained.trainable_variables)
         check_reads(self.trained, self._data.problem)
         check_lengths(self.trained, self._data.max_length, self._data.problem.features)

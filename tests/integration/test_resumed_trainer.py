@@ -28,7 +28,7 @@ def train(call_command, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, tmp_path, assert_user_error):
+def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, tmp_path, assert_user_error, call_command):
     def remembered():
         return json.loads((tmp_path / "run" / "hparams.json").read_text())
 
@@ -58,5 +58,8 @@ def test_a_run_is_resumed_by_its_command_and_by_any_part_of_it(train, tmp_path, 
     assert train("--hparams=batch_size=128", "--allow_hparams_change").status == 0
     [change] = [line for line in (tmp_path / "run" / "train.log").read_text().splitlines() if "hparams_change" in line]
     assert json.loads(change)["changed"] == {"batch_size": [256, 128]}
+    short = call_command("t2t-trainer", "--data_dir=data", "--output_dir=run")
+    assert short.status == 0 and "step 1 is not before train_steps=1: nothing to train" in short.stderr
+    assert "the run was asked for: train_steps=1, schedule=train\n" in short.stderr
     (tmp_path / "run" / "hparams.json").unlink()
     assert_user_error(train(*begun), "run", "model.ckpt-1", "no hparams.json")
