@@ -191,12 +191,15 @@ def test_copies_are_equal_and_independent(clone):
     assert (hparams.num_heads, hparams.my_list) == (8, [1])
 
 
-def test_lists_are_not_shared_with_the_declaration():
+def test_lists_are_not_shared_with_the_declaration_and_a_set_has_its_own():
     class Model:
         HPARAMS: ClassVar = {"ids": setting([1], meaning="Some ids.")}
 
     HParams().of_model(Model).ids.append(2)
     assert HParams().of_model(Model).ids == [1]
+    of_set = HParams()
+    of_set.add_hparam("ids", [4])
+    assert of_set.of_model(Model).ids == [4], "the default in place of the set's own"
 
 
 def test_reading():

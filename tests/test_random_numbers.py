@@ -1,6 +1,7 @@
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite import random_numbers
 from t2t_lite.random_numbers import threefry, uniform_numbers
 
 
@@ -13,6 +14,12 @@ def test_threefry_gives_the_published_numbers():
     ):
         tensors = [[tf.constant(word, tf.uint32) for word in words] for words in (key, counter)]
         assert tuple(int(word) for word in threefry(*tensors)) == expected
+
+
+def test_the_largest_word_gives_a_number_below_1(monkeypatch):
+    largest = tf.fill([1, 1, 1], tf.constant(0xFFFFFFFF, tf.uint32))
+    monkeypatch.setattr(random_numbers, "threefry", lambda key, counter: (largest, largest - largest))
+    assert uniform_numbers(tf.constant([[3, 9]]), 1, 1).numpy().tolist() == [[[[1 - 2.0**-24, 0.0]]]]
 
 
 def test_random_numbers_do_not_depend_on_what_else_is_drawn():

@@ -36,6 +36,25 @@ def test_masks_depend_on_batch_run_and_layer_alone():
     assert (array(first(ones, training=True)) != array(first(ones, training=True))).any()  # outside: as Keras
 
 
+WITH_A_RATE = {
+    "feed_forward": lambda rate: layers.FeedForward(16, dropout=rate),
+    "attention": lambda rate: layers.MultiHeadAttention(2, dropout=rate),
+    "restricted": lambda rate: layers.RestrictedAttention(2, 3, dropout=rate),
+    "residual": lambda rate: layers.Residual(layers.FeedForward(16), dropout=rate),
+    "class_head": lambda rate: layers.ClassHead(3, pooler=True, dropout=rate),
+}
+
+
+@pytest.mark.parametrize("make", WITH_A_RATE.values(), ids=WITH_A_RATE)
+def test_the_rate_of_a_layer_acts_in_training_alone(make):
+    x = np.random.default_rng(0).normal(size=(1, 130, 8)).astype("float32")  # attention in blocks, where there are some
+    for rate in (0.0, 0.5):
+        layer = make(rate)
+        kept, again, trained = (array(layer(x, training=training)) for training in (False, False, True))
+        np.testing.assert_array_equal(kept, again)
+        assert np.allclose(kept, trained, atol=1e-5) == (rate == 0)
+
+
 @pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5, float("nan"), "0.1"])
 def test_bad_rate(rate):
     with pytest.raises(ValueError, match=r"`rate` must be a rate in \[0, 1\)"):

@@ -152,6 +152,14 @@ def test_a_kind_that_does_not_exist(kind, words):
         Transformer(9, num_encoder_layers=1, num_decoder_layers=1, self_attention=kind)
 
 
+def test_a_size_of_each_head_is_one_of_all_in_hyperparameters():
+    sizes = {"hidden_size": 8, "filter_size": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    hparams = model_hparams(Transformer(9, **sizes, key_dim=3), SMALL)
+    assert (hparams.attention_key_channels, hparams.attention_value_channels) == (6, 0)
+    arguments = constructor_arguments(hparams, Transformer)
+    assert (arguments["key_dim"], arguments["value_dim"]) == (3, None)
+
+
 def test_two_settings_of_one_argument_must_agree():
     with pytest.raises(UserError, match="layer_preprocess_sequence=none, layer_postprocess_sequence=da: norm is post"):
         Transformer.from_hparams(HParams(layer_postprocess_sequence="da"), 9)

@@ -151,7 +151,8 @@ def test_memory_of_weights_gradients_and_optimizer():
     base = training_memory(model, SMALL, SENTENCES)
     assert (base["weights"], base["optimizer"]) == (4 * weights, 8 * weights)
     assert base["gradients"] == 4 * (weights + VOCAB * 32)
-    assert training_memory(model, SMALL.parse("optimizer=sgd"), SENTENCES)["optimizer"] == 0
+    for changes, copies in (("optimizer=sgd", 0), ("ema_decay=0.9", 3), ("optimizer=sgd,ema_decay=0.9", 1)):
+        assert training_memory(model, SMALL.parse(changes), SENTENCES)["optimizer"] == 4 * copies * weights
     accumulated = training_memory(model, SMALL.parse("gradient_accumulation_steps=3"), SENTENCES)
     assert accumulated["gradients"] == base["gradients"] + 4 * weights
 

@@ -138,6 +138,18 @@ def test_a_class_is_read_from_the_mean_and_the_maximum_of_the_row():
         np.testing.assert_allclose(logits[row], ops.convert_to_numpy(model.class_head(pooled))[0], atol=1e-5)
 
 
+@pytest.mark.parametrize("options", [{"head": "class"}, {"head": "class", "pooling": "mean_max"}, {"head": "tag"}])
+def test_what_a_head_reads_is_dropped_in_training_alone(options):
+    model = TransformerEncoder(**SMALL, target_vocab_size=4, dropout=0.5, **options)
+    model.build()
+    batch = {"inputs": padded(INPUTS)}
+    hidden = np.random.default_rng(0).normal(size=(*batch["inputs"].shape, 16)).astype("float32")
+    hidden = np.pad(hidden, ((0, 0), (1, 0), (0, 0)), constant_values=1.0)
+    found = [ops.convert_to_numpy(model.head_logits(hidden, batch, training=t)) for t in (False, False, True)]
+    np.testing.assert_array_equal(found[0], found[1])
+    assert not np.allclose(found[0], found[2])
+
+
 def test_segments_are_counted_by_the_ends_before():
     keras.utils.set_random_seed(5)
     model = TransformerEncoder(**SMALL, head="class", target_vocab_size=3, num_segments=2, position="none")

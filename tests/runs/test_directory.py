@@ -80,6 +80,16 @@ def test_other_records_are_a_change_unless_the_old_ones_are_not_known(tmp_path):
     assert changed_hparams(str(tmp_path), other, allow_change=True) == {"records_sha256": ["one", "other"]}
 
 
+def test_another_compiler_is_a_change(tmp_path):
+    """Its batches have other shapes, and its sums are rounded otherwise."""
+    write_run_config(str(tmp_path), config(1, 1))  # as earlier versions, which did not compile
+    assert changed_hparams(str(tmp_path), config(1, 1) | {"xla_compile": False}, allow_change=False) == {}
+    compiled = config(1, 1) | {"xla_compile": True}
+    with pytest.raises(UserError, match=r"xla_compile: False -> True\. .*--allow_hparams_change"):
+        changed_hparams(str(tmp_path), compiled, allow_change=False)
+    assert changed_hparams(str(tmp_path), compiled, allow_change=True) == {"xla_compile": [False, True]}
+
+
 @pytest.mark.parametrize("key", ["problem", "model", "vocab_size", "target_vocab_size", "vocabulary_sha256"])
 def test_what_the_weights_belong_to_cannot_change(tmp_path, key):
     """Not even when hyperparameters may."""

@@ -117,6 +117,8 @@ def test_keras_fits_any_model_by_each_optimizer_and_accumulates_gradients(name):
 def test_multistep_adam_is_adam_with_accumulation():
     hparams = without_multistep(HParams().parse("optimizer=multistep_adam,optimizer_multistep_accumulate_steps=8"))
     assert hparams == HParams().parse("gradient_accumulation_steps=8")
+    by_our_name = HParams().parse("optimizer=multistep_adam,gradient_accumulation_steps=8")
+    assert without_multistep(by_our_name) == hparams
     with pytest.raises(UserError, match="=8, gradient_accumulation_steps=4"):
         without_multistep(
             HParams().parse(
@@ -324,15 +326,16 @@ def lamb(weights, gradients, rate, decay):
     return w
 
 
+@pytest.mark.parametrize("is_copy", [False, True], ids=["made", "copy"])
 @pytest.mark.parametrize("decay", [0.0, 0.5])
-def test_lamb_follows_its_equations(decay):
+def test_lamb_follows_its_equations(decay, is_copy):
     rng = np.random.default_rng(5)
     shapes = (3, 4), (5,), (2, 3, 4), (2, 2)
     starts = [rng.normal(size=shape).astype("float32") for shape in shapes[:3]] + [np.zeros((2, 2), "float32")]
     gradients = [[rng.normal(size=shape).astype("float32") for shape in shapes] for _ in range(STEPS)]
     variables = [keras.Variable(start) for start in starts]
     optimizer = make_optimizer(HParams().parse(f"{RATE},optimizer=lamb,weight_decay={decay}"), 10)
-    optimizer = Lamb.from_config(optimizer.get_config())
+    optimizer = Lamb.from_config(optimizer.get_config()) if is_copy else optimizer
     for step in gradients:
         optimizer.apply([tf.constant(g) for g in step], variables)
     for i, (start, variable) in enumerate(zip(starts, variables, strict=True)):
