@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.data import sharding
+from t2t_lite.config import HParams
+from t2t_lite.data import batching, sharding
 from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import TextEncoder
@@ -43,6 +44,13 @@ def test_a_batch_is_padded_int32_within_the_budget(paths):
             for n, row in zip(numbers(batch), batch[key].numpy(), strict=True):
                 assert row.tolist() == originals[n][key] + [0] * (longest - len(originals[n][key]))
         assert len(numbers(batch)) * max(batch["inputs"].shape[1], batch["targets"].shape[1]) <= 256
+
+
+def test_rows_that_fill_the_budget_exactly_are_one_batch(tmp_path):
+    path = str(tmp_path / "even-train-00000-of-00001")
+    sharding.write_shards(({"inputs": [9, 9, 9, 1], "targets": [9, 1]} for _ in range(12)), [path], seed=0)
+    batches = batching.evaluation_batches(Problem(), HParams(batch_size=16), [path])
+    assert [batch["inputs"].shape for batch in batches] == [(4, 4)] * 3
 
 
 @pytest.mark.parametrize("pool_size", [None, 300, 2000])

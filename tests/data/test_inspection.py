@@ -249,6 +249,7 @@ def test_percentiles():
     lengths = {n: 1 for n in range(1, 101)}
     assert [inspection.percentile(lengths, p) for p in (50, 90, 99, 100)] == [50, 90, 99, 100]
     assert [inspection.percentile({7: 3}, p) for p in (50, 100)] == [7, 7]
+    assert [inspection.percentile({1: 1, 2: 1, 3: 1}, p) for p in (33, 50, 67)] == [1, 2, 3]  # at least so many have it
 
 
 @pytest.mark.few("30")

@@ -271,13 +271,15 @@ def test_records_of_another_origin_are_not_overwritten(tmp_path):
     assert foreign.read_bytes() == b"from elsewhere"
 
 
-def test_a_deleted_shard_is_written_again(tmp_path, toy_dir):
+def test_a_deleted_file_is_written_again(tmp_path, toy_dir):
     ToyText().generate_data(str(tmp_path), str(tmp_path))
     (tmp_path / "toy_text-train-00001-of-00003").unlink()
     with pytest.raises(UserError, match="2 of 3 shards"):
         ToyText().shard_paths(str(tmp_path), DatasetSplit.TRAIN)
-    ToyText().generate_data(str(tmp_path), str(tmp_path))
-    assert files_in(tmp_path) == files_in(toy_dir)
+    for name in ("toy_text-train-00001-of-00003", "vocab.toy_text.300.model"):
+        (tmp_path / name).unlink(missing_ok=True)
+        ToyText().generate_data(str(tmp_path), str(tmp_path))
+        assert files_in(tmp_path) == files_in(toy_dir), name
 
 
 def test_records_and_another_vocabulary_are_refused(tmp_path):

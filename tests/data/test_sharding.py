@@ -124,6 +124,14 @@ def test_the_order_in_a_shard_is_drawn_for_each_by_the_seed(tmp_path):
     assert len(first) == len(second) == 24 and first != second
 
 
+def test_a_text_keeps_its_order_in_one_shard(tmp_path):
+    paths = paths_in(tmp_path, 1)
+    sharding.write_shards(iter(EXAMPLES), paths, seed=1, is_ordered=True)
+    assert numbers_in(paths) == [list(range(50))]
+    with pytest.raises(ValueError, match="3 shards cannot keep the order"):
+        write(tmp_path / "several", is_ordered=True)
+
+
 @pytest.mark.long
 @pytest.mark.slow  # two processes that import TensorFlow
 def test_processes_do_not_matter(tmp_path, capfd):

@@ -19,7 +19,9 @@ def folder(tmp_path):
 
 def test_files_by_step(folder):
     assert [file.step for file in find(str(folder), TRANSLATIONS)] == [900, 1000]
-    assert [file.path for file in find(str(folder), CHECKPOINTS, 4)] == [str(folder / "model.ckpt-20")]
+    for least in (4, 20):
+        assert [file.path for file in find(str(folder), CHECKPOINTS, least)] == [str(folder / "model.ckpt-20")]
+    assert not find(str(folder), CHECKPOINTS, 21)
 
 
 def test_two_of_a_step_are_an_error(folder):

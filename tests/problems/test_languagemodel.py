@@ -17,7 +17,7 @@ from tests.data.stored import read_examples
 PTB = {"train": " the cat <unk> \n the N dog \n the cat \n", "valid": " the cow \n", "test": " a cat \n"}
 NEWS = "1-billion-word-language-modeling-benchmark-r13output"
 LINES = "\n = Title = \n \n the cat @-@ sat \n"
-ENWIK8 = bytes(range(256)) * 4 + "ÄÖ".encode() * 300  # 2,224 bytes
+ENWIK8 = bytes(range(256)) * 4 + "ÄÖ".encode() * 150 + "ÜÖ".encode() * 150  # 2,224 bytes
 
 
 def spelled(text):
@@ -99,6 +99,16 @@ def test_words_are_in_the_order_of_their_number(tmp_path, downloads):
     problem = generated("languagemodel_ptb10k", tmp_path, downloads)
     encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
     assert encoder.pieces(range(encoder.vocab_size)) == ["<pad>", "</s>", "<unk>", "the", "cat", "N", "dog"]
+
+
+def test_the_most_frequent_words_are_kept_and_unknown_is_one_of_them(tmp_path, downloads):
+    class Small(type(registry.problem("languagemodel_ptb10k"))):
+        name = "small"
+        most_words = 3
+
+    problem = generated(Small(), tmp_path, downloads)
+    encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
+    assert encoder.pieces(range(encoder.vocab_size)) == ["<pad>", "</s>", "<unk>", "the", "cat"]
 
 
 def test_sentences_share_pieces_of_a_vocabulary(tmp_path, downloads):

@@ -91,6 +91,15 @@ def test_masks_that_stand_in_a_corpus_are_said(tmp_path, caplog):
     assert "masked_lm_own: [MASK] stands in the text of the train set (2 times): it is read as a mask" in caplog.text
 
 
+def test_a_text_with_a_mask_is_not_cut_but_refused(folder):
+    problem = registry.problem("masked_lm_own")
+    reader = MaskReader(problem, problem.get_feature_encoders(folder))
+    (row,) = reader.read("9 green [MASK].", 99).rows
+    assert reader.read("9 green [MASK].", len(row)).rows == [row]
+    with pytest.raises(UserError, match=f"it has {len(row)} ids, and the model reads {len(row) - 1}"):
+        reader.read("9 green [MASK].", len(row) - 1)
+
+
 def test_phrases_of_a_file_are_masked_as_a_whole(folder, tmp_path):
     (tmp_path / "phrases.txt").write_text("green bottles\n\non the wall\n")
     problem = registry.problem("masked_lm_own")

@@ -112,6 +112,15 @@ def test_the_other_text_of_a_single_document_is_none_of_the_first(tmp_path):
         assert number == 1 or not {*first.split()} & {*second.split()} - {"goes"}
 
 
+def test_before_the_first_text_the_other_ends_where_it_begins():
+    document, seen = [[number] for number in range(10)], set()
+    for seed in range(30):
+        others = registry.problem(NAMES[0]).others([document], 0, (4, 6, 8), 10, random.Random(seed))
+        assert others[0] == [[4], [5]]
+        seen.add(tuple(number for (number,) in others[1]))
+    assert seen == {(0, 1, 2, 3), (1, 2, 3), (2, 3), (3,), (9,)}
+
+
 def test_documents_of_one_sentence_are_not_enough(tmp_path):
     (tmp_path / "a.txt").write_text("\n\n".join(f"sentence {i}, so it goes" for i in range(40)))
     paths = [str(tmp_path / "a.txt")]

@@ -127,6 +127,8 @@ PAIRS = [
      say(YOU, "abholen", acc(THEY), time=TOMORROW, **ING)),
     ("The girl takes along an umbrella.", "Das Mädchen nimmt einen Regenschirm mit.",
      say("the girl", "mitnehmen", acc("a umbrella"))),
+    ("The man is looking for a university.", "Der Mann sucht eine Universität.",
+     say("the man", "suchen", acc("a university"), **ING)),
     ("The woman often listens to her uncle.", "Die Frau hört ihrem Onkel oft zu.",
      say("the woman", "zuhören", dat("her uncle"), adverb=OFTEN)),
     # modal verbs
