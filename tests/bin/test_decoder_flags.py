@@ -93,6 +93,7 @@ def test_where_the_input_goes(given, flags, way):
         ),
         (["--decode_from_file=in", "--features_file=-"], "--features_file=-: arrays are written to a file"),
         (["--score_file=in", "--keep_timestamp"], "--keep_timestamp: standard output has no time"),
+        (["--decode_from_file=in", "--decode_shards=2", "--worker_id=2"], "expected less than --decode_shards=2"),
     ],
 )
 def test_no_flag_is_without_effect(made, tmp_path, monkeypatch, capsys, flags, message):

@@ -140,6 +140,13 @@ def test_words_name_layers_of_which_the_last_has_the_final_norm(num_layers, laye
     assert found.numpy().tolist() == [[values, values, values, [0] * len(values)]]
 
 
+def test_the_mean_is_of_a_text_without_its_padding():
+    """As the first position, it is the same beside a longer text."""
+    for pooling in ("mean", "first"):
+        found = features_of(States(3), [1, 2], "sum", pooling)(tf.constant([[5, 1, 0, 0], [5, 6, 7, 1]]))
+        assert found.numpy().tolist() == [[3], [3]]
+
+
 def test_each_join_of_the_same_layers_has_its_own_features():
     made = predictor(States(3))
     for join, values in (("concat", [1, 2]), ("sum", [3]), ("concat", [1, 2])):

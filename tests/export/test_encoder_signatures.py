@@ -13,6 +13,7 @@ from t2t_lite.data.problem import Problem, Text2ClassProblem
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
+from t2t_lite.export.tag_signatures import TagSignatures
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.serving.client import Servable, open_client
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
@@ -216,6 +217,15 @@ def test_it_answers_as_predictor_does(kind, predictor, call):
             assert features["lengths"][at] == len(expected) and not values[len(expected) :].any()
             values = values[: len(expected)]
         np.testing.assert_allclose(values, expected, atol=2e-4)
+
+
+def test_words_that_just_fit_are_tagged(tmp_path):
+    predictor = make_predictor(KINDS["tags"], tmp_path)
+    count = len(predictor.encoders["inputs"].encode("the the the"))
+    for longest, words in ((count + 1, 3), (count, 2)):  # with the end
+        found = TagSignatures(predictor, longest).predict(tf.constant(["the the the"]))
+        assert found["words"].numpy().tolist() == [[b"the"] * words]
+        assert found["truncated"].numpy().tolist() == [words == 2]
 
 
 def test_no_row_changes_another(kind, call):

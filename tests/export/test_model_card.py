@@ -78,7 +78,8 @@ def test_the_bleu_is_that_of_just_this_model(translator, run, tmp_path):
         run / "train.log", {"step": 200, "bleu": 2.0}, of_this, of_this | {"step": 300}, {"step": 200, "bleu": None}
     )
     test = {"step": 200, "bleu": 30.5, "split": "test", "checkpoint_time": changed, "bleu_signature": "t"}
-    write_log(run / "eval.log", test, test | {"checkpoint_time": 1}, test | {"step": 300}, test | {"split": "train"})
+    write_log(run / "eval.log", test, test | {"checkpoint_time": 1, "bleu": 9.0}, test | {"step": 300, "bleu": 8.0},
+              test | {"split": "train", "bleu": 7.0})  # fmt: skip
     expected = "20.50 (s) on a sample of the dev set; 30.50 (t) on a sample of the test set"
     assert row(card(translator, run), "BLEU") == expected
     copied = shutil.copytree(run, run / "best")

@@ -3,10 +3,13 @@
 import json
 import os
 import shutil
+import types
 
 import pytest
 
+from t2t_lite.bin import t2t_translate_all
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.evaluation.scores import Score
 from tests.decoding.runs import SENTENCES, make_run
 from tests.integration.conftest import replaced
 from tests.training.log_schema import assert_documented
@@ -72,6 +75,13 @@ def test_every_checkpoint_is_translated_scored_and_drawn(call_command, expected,
     os.utime(tmp_path / "translations/translate_own-100", (1e6, 1e6))
     table = call_command("t2t-bleu", "--translations_dir=translations", "--reference=ref.de").stdout
     assert (table.splitlines()[-1].split()[0], table.splitlines()[-1].split()[-1]) == ("200", "100.00")
+
+
+def test_of_equally_good_checkpoints_the_earliest_is_the_best(tmp_path, capsys):
+    found = {step: {"bleu": Score(score, "nrefs:1")} for step, score in ((300, 31.0), (100, 30.0), (200, 31.0))}
+    flags = types.SimpleNamespace(metrics=["bleu"], model_dir="run")
+    t2t_translate_all._show(flags, found, str(tmp_path / "plot.svg"))
+    assert "best: step 200, sacreBLEU = 31.00: run/model.ckpt-200\n" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -198,8 +208,9 @@ def test_mistakes_leave_nothing_behind(call_command, assert_user_error, expected
 
 def test_translations_of_something_else_are_not_taken_for_these(call_command, assert_user_error, expected, tmp_path):
     assert call_command("t2t-translate-all", *FLAGS, "--min_steps=200").status == 0
-    another_beam = call_command("t2t-translate-all", *replaced(FLAGS, "--beam_size=1"))
-    assert_user_error(another_beam, "--translations_dir=translations", "beam_size=2, now it is 1")
+    for flag, words in (("--beam_size=1", "beam_size=2, now it is 1"), ("--alpha=0.6", "alpha=0.3, now it is 0.6")):
+        another = call_command("t2t-translate-all", *replaced(FLAGS, flag))
+        assert_user_error(another, "--translations_dir=translations", words)
     shutil.copytree(tmp_path / "run", tmp_path / "avg")
     assert_user_error(
         call_command("t2t-translate-all", *replaced(FLAGS, "--model_dir=avg")), "model_dir", "Choose another folder"

@@ -17,6 +17,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
 from t2t_lite.interchange.marian import marian_state
 from t2t_lite.interchange.safetensors_file import read_tensors, write_tensors
+from t2t_lite.runs.config import read_run_config
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import SENTENCES, make_run
 from tests.export.models import translator_of
@@ -150,6 +151,15 @@ def changed(folder, target, name, change):
 
 def json_with(**values):
     return lambda data: json.dumps({**json.loads(data), **values}).encode()
+
+
+def test_each_rate_of_dropout_is_taken_over(exported, tmp_path):
+    theirs = {"dropout": 0.1, "attention_dropout": 0.2, "activation_dropout": 0.3}
+    folder = changed(exported[1], tmp_path / "hf", "config.json", json_with(**theirs))
+    import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de"))
+    hparams = read_run_config(str(tmp_path / "run"))["hparams"]
+    ours = ("layer_prepostprocess_dropout", "attention_dropout", "relu_dropout")
+    assert [hparams[name] for name in ours] == [*theirs.values()]
 
 
 def piece_named(name):

@@ -24,7 +24,7 @@ VARIANTS = {
     "two_vocabularies_untied": {"target_rows": 90, "tied": False, "shards": 1},
     "learned_positions": {"positions": 20},
     "own_head_sizes": {"key_channels": 8, "value_channels": 24},
-    "3d_projections": {"is_3d": True},
+    "3d_projections": {"is_3d": True, "key_channels": 8, "value_channels": 24},  # of each head not as many as heads
 }
 
 

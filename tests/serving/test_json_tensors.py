@@ -26,6 +26,11 @@ RIGHT = {
         {"inputs": {"inputs": ["a"], "alpha": 1, "extra_length": -2}},
         {"inputs": [b"a"], "alpha": 1.0, "extra_length": -2},
     ),
+    "the smallest and the largest number": (
+        {"x": tf.TensorSpec([None], tf.int32)},
+        {"inputs": [-(2**31), 2**31 - 1]},
+        {"x": [-(2**31), 2**31 - 1]},
+    ),
     "several inputs in rows": (
         OPTIONS,
         {"instances": [{"inputs": "a", "alpha": 0.5, "extra_length": 1}] * 2},

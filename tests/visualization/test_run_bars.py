@@ -26,7 +26,12 @@ def test_every_row_of_the_paper_is_a_set():
 
 
 def test_the_best_of_each_measure(tmp_path):
-    lines = progress(5, 9.0), evaluation(10, loss=2.0, bleu=12.0), evaluation(20, loss=1.5, bleu=11.0)
+    lines = (
+        progress(5, 9.0),
+        evaluation(10, loss=2.0, bleu=12.0),
+        evaluation(20, loss=1.5, bleu=11.0),
+        evaluation(30, loss=1.7),
+    )
     assert best_evaluations(write_log(tmp_path / "run", *lines)) == (math.exp(1.5), 12.0)
     assert best_evaluations(write_log(tmp_path / "other", progress(5, 9.0))) == (None, None)
     assert best_evaluations(write_log(tmp_path / "diverged", evaluation(10, loss=1e4))) == (math.exp(80), None)

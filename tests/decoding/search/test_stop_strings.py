@@ -18,6 +18,12 @@ from tests.decoding.scripted import ScriptedModel, numpy_search
 LINES = ["a ab aba b ba bab cab abc", "the small world of a ship", "größe der welt"] * 20
 
 
+def test_a_text_ends_before_the_first_of_several():
+    for stops in (["!", "b."], ["b.", "!"], ["?", "b.", "!"]):
+        assert before_stop("ab. ab. c!", stops) == "a"
+    assert before_stop("ab", ["?"]) == "ab"
+
+
 class Letters(TextEncoder):
     """Pieces that overlap, so that a string is spelled in many ways and crosses pieces."""
 

@@ -97,6 +97,13 @@ def test_steps_are_the_model_s_probabilities(ask, translator):
         assert best == pytest.approx(np.sort(row)[::-1][:3], abs=1e-4)
 
 
+def test_a_target_may_be_ids_and_its_end(ask, translator):
+    ids = [*translator.encoders["targets"].encode("ein Haus"), EOS_ID]
+    assert ask("steps", text=TEXT, target=ids) == ask("steps", text=TEXT, target="ein Haus")
+    status, answer = ask("steps", text=TEXT, target=[EOS_ID, *ids])
+    assert status == 400 and "target: item 0: the id 1 cannot stand there" in answer["error"]
+
+
 @pytest.mark.parametrize("target", [None, "ein Haus"])
 def test_attention_is_the_model_s(ask, translator, target):
     status, found = ask("attention", text=TEXT, **({"target": target} if target else {}))
