@@ -83,6 +83,17 @@ def test_the_records_hold_the_samples(tmp_path, kind):
         assert sorted(decoded(problem, str(tmp_path), split)) == sorted(expected)
 
 
+def test_each_side_begins_with_its_prefix(tmp_path):
+    problem = ToyBytes()
+    problem.count, problem.inputs_prefix, problem.targets_prefix = 4, "to German: ", "> "
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    expected = [
+        ("to German: " + inputs, "> " + targets)
+        for inputs, targets in corpus.sentence_pairs(4, seed=DatasetSplit.TRAIN)
+    ]
+    assert sorted(decoded(problem, str(tmp_path), DatasetSplit.TRAIN)) == sorted(expected)
+
+
 def test_files_have_tensor2tensors_names(toy_dir):
     assert sorted(files_in(toy_dir)) == [
         "toy_text-dev-00000-of-00001",
