@@ -38,7 +38,8 @@ def stop_on_signal(then=lambda: None, at_second=lambda: None):
     if threading.current_thread() is threading.main_thread():
         asking = [number for number in _ASKING if signal.getsignal(number) != signal.SIG_IGN]
         for number in (*_ENDING, *asking):
-            before[number] = signal.signal(number, handle)
+            # Of a handler that C installed, which Python cannot put back, None is said.
+            before[number] = signal.signal(number, handle) or signal.SIG_DFL
     try:
         yield stopped
     finally:

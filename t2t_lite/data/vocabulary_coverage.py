@@ -11,7 +11,7 @@ from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _LOGGER = logging.getLogger("t2t_lite")
-_EXAMPLES = 4096  # of the first training shard, whose order is random
+_EXAMPLES = 4096  # the first ones, which are in a random order
 _MOST = 0.05  # a vocabulary that was learned from the text, or from the like, has next to none
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 
@@ -24,7 +24,9 @@ def report_coverage(problem, data_dir):
     if not problem.has_shards(data_dir, DatasetSplit.TRAIN):
         return
     paths = problem.shard_paths(data_dir, DatasetSplit.TRAIN)
-    batch = next(iter(tf.data.TFRecordDataset(paths[0]).batch(_EXAMPLES)))
+    batch = next(iter(tf.data.TFRecordDataset(paths).batch(_EXAMPLES)), None)
+    if batch is None:
+        return
     example = records.parse_batch(batch, problem.record_features)
     for feature, encoder in problem.open_encoders(data_dir).items():
         if feature not in example or not isinstance(encoder, TextEncoder):

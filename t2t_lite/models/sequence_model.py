@@ -1,6 +1,5 @@
 """What Keras asks of a model from a dict of ids to logits: its masks, shapes, checks and export."""
 
-import functools
 import inspect
 import os
 import types
@@ -122,17 +121,17 @@ class SequenceModel(SavedParts, keras.Model):
 
         return function
 
-    @functools.wraps(keras.Model.fit, assigned=())  # its arguments
     def fit(self, *args, **kwargs):
         """Trains: see `keras.Model.fit`. Raises `ValueError` for `class_weight` of labels that are not [batch]."""
         self._check_class_weight(super().fit, args, kwargs)
         return super().fit(*args, **kwargs)
 
-    @functools.wraps(keras.Model.train_on_batch, assigned=())
     def train_on_batch(self, *args, **kwargs):
         """Trains: see `keras.Model.train_on_batch`. Raises `ValueError` as `fit`."""
         self._check_class_weight(super().train_on_batch, args, kwargs)
         return super().train_on_batch(*args, **kwargs)
+
+    fit.__wrapped__, train_on_batch.__wrapped__ = keras.Model.fit, keras.Model.train_on_batch  # their arguments
 
     def _check_class_weight(self, method, args, kwargs):
         """Raises `ValueError` for `class_weight` where labels have two axes: Keras takes them for one-hot classes."""

@@ -59,7 +59,8 @@ def test_describe_says_where_the_model_can_go_and_all_reasons_why_not(call, tmp_
 
 
 def test_describe_reads_an_earlier_run(call, tmp_path):
-    config = {**CONFIG, "hparams": {"hidden_size": 24, "filter_size": 48, "num_heads": 4}}
+    hparams = {"hidden_size": 24, "filter_size": 48, "num_heads": 4}
+    config = {**CONFIG, "hparams": hparams, "plan": {"train_steps": 10}}
     (tmp_path / "hparams.json").write_text(json.dumps(config))
     status, out, err = call("--describe", f"--output_dir={tmp_path}")
     assert (status, err) == (0, "")

@@ -52,5 +52,8 @@ def test_the_recipe_of_back_translation(tmp_path, monkeypatch):
     assert t2t_decoder.main(decode[1:]) == 0
     lines = pathlib.Path("mono.en").read_bytes().decode().split("\n")
     assert len(lines) == 7 and lines[0] == "" and all(lines[1:6])
+    pathlib.Path("mono.en").write_text(
+        "\n" + "".join(f"{line}\n" for line in SENTENCES[5:10])
+    )  # a model would pass filters
     assert t2t_datagen.main(generate[1:]) == 0
     assert list(pathlib.Path("data_more").glob("translate_own-train-*"))

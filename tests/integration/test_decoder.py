@@ -80,7 +80,7 @@ def test_all_beams_with_scores(call_command, made, source):
     assert len(fields) in (2, 4, 6) and scores == sorted(scores, reverse=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_standard_input_line_by_line(call_command, made, source, tmp_path):
     """Each line is answered before the next one is written; one that is no text is skipped where that is asked."""
     by_file = call_command(

@@ -20,7 +20,7 @@ BAD = {  # body: what the answer says
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_stays_up_whatever_comes_and_stops(tmp_path):
     run = make_run(tmp_path, steps=(100, 200))
     with RunningServer(tmp_path, COMMAND, f"--output_dir={run},{run}/model.ckpt-100") as server:

@@ -238,7 +238,7 @@ def test_a_new_version_comes_and_the_old_one_goes_while_callers_ask(exports, exp
 
 def test_sigterm_answers_what_has_come(exports, tmp_path):
     """Long requests are under way; the server answers them, takes no others, and ends with status 0."""
-    texts = [" ".join(SENTENCES)] * 64
+    texts = [" ".join(sentence.rstrip(".") for sentence in SENTENCES)] * 64  # one sentence each
 
     def metrics():
         return server.get("/monitoring/prometheus/metrics")[1]

@@ -64,7 +64,7 @@ def inputs_of(problem, path):
     return texts
 
 
-@pytest.mark.few("qa_own")
+@pytest.mark.long
 @pytest.mark.parametrize(
     "problem, task, text, metric, more",
     [

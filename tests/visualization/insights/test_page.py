@@ -261,7 +261,7 @@ def test_errors_are_shown_in_the_page(open_page):
     page.type(TEXT)
     assert not page.all("[role=alert]") and page.all(".alignment")
     page = open_page(text=TEXT, prefix="999999", prefix_of="small")
-    assert "the id 999999" in page.one("[role=alert]").text
+    assert "id 999999 is outside" in page.one("[role=alert]").text
 
 
 def test_hostile_text_is_text(open_page):
