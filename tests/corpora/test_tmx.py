@@ -126,6 +126,7 @@ def test_bad_units_are_left_out(tmp_path):
     assert len(told) == 1 and "unit number 2 has bytes that are not UTF-8" in told[0]
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_file(tmp_path):
     (tmp_path / "a.tmx").write_text(HEAD + unit(("en", "a b c"), ("de", "d e f")) * 30_000 + TAIL)
     tracemalloc.start()

@@ -90,6 +90,7 @@ def test_talking_heads_decode(talking_heads, tmp_path):
     assert target.read_text().count("\n") == 3
 
 
+@pytest.mark.long
 def test_talking_heads_cached_steps_equal_the_full_pass(talking_heads):
     model, rng = open_run(talking_heads).model, np.random.default_rng(1)
     inputs, targets = rng.integers(2, 12, (2, 3, 7)).astype("int32")

@@ -59,7 +59,7 @@ def test_a_killed_command_goes_on_and_ends_in_the_same_bytes(call_command, made,
     assert sorted(os.listdir(tmp_path)) == ["in", "out", "whole"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_devices_give_what_one_gives(call_command, made, source, tmp_path):
     args = ["t2t-decoder", f"--output_dir={made}", "--decode_from_file=in", SETTINGS]
     result = call_command(*args, "--logical_cpus=2", "--decode_to_file=two")

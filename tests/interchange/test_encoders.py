@@ -321,6 +321,7 @@ def added_to(folder, tensors, *tokens):
     return tensors, {str(count + n): {"content": token, "special": "[" in token} for n, token in enumerate(tokens)}
 
 
+@pytest.mark.few("tokenizer_config.json")
 @pytest.mark.parametrize("file", ["tokenizer_config.json", "tokenizer.json", "added_tokens.json"])
 def test_tokens_that_were_added(tmp_path, file):
     """Each is one id with its own embedding, wherever it stands, as in Transformers; in and out again."""

@@ -133,6 +133,7 @@ def test_signals_have_their_effect_while_machines_are_waited_for_and_after():
         assert (done.returncode, done.stdout, done.stderr) == (-number, said, "")
 
 
+@pytest.mark.long
 @pytest.mark.slow  # imports TensorFlow
 def test_the_wait_for_machines_ends_in_tensorflow_itself():
     task = {"cluster": {"worker": ["127.0.0.1:1", f"127.0.0.1:{_free_port()}"]}, "task": {"type": "worker", "index": 1}}

@@ -174,7 +174,7 @@ def test_the_compiled_step_equals_the_uncompiled_one():
     assert steps[1].traces == 1
 
 
-@pytest.mark.few("bfloat16")
+@pytest.mark.long
 @pytest.mark.slow  # XLA takes most of the time
 @pytest.mark.parametrize(
     "changes, bound",
