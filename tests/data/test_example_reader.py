@@ -98,12 +98,18 @@ def test_every_reader_applies_a_ported_override_before_it_swaps(data_dir, read, 
     assert rows(read(problem, data_dir), 60) == expected
 
 
+SHORT = {((10 + n, 1), (*[30] * (n + 1), 1)) for n in (1, 3, 5)}
+LONG = {((10 + n, 1, 10 + n, 1), (*[30] * (n + 1), 1)) for n in (1, 3, 5)}
+
+
 @pytest.mark.slow
-def test_an_example_may_become_several_or_none_and_the_limits_count_after_it(data_dir):
-    short = {((10 + n, 1), (*[30] * (n + 1), 1)) for n in (1, 3, 5)}
-    long = {((10 + n, 1, 10 + n, 1), (*[30] * (n + 1), 1)) for n in (1, 3, 5)}
+def test_an_example_may_become_several_or_none(data_dir):
     for read in (training, evaluation):
-        assert rows(read(Twice(), data_dir)) == short | long
+        assert rows(read(Twice(), data_dir)) == SHORT | LONG
+
+
+@pytest.mark.slow
+def test_the_limits_count_after_it(data_dir):
     hparams = HPARAMS.override_from_dict({"max_length": 3})
     split = split_facts.check_training_split(Twice(), hparams, data_dir)
     assert (split.examples, split.dropped) == (10, 50)  # of 30 short and 30 longer ones: inputs and targets of 2 and 3
@@ -111,7 +117,7 @@ def test_an_example_may_become_several_or_none_and_the_limits_count_after_it(dat
     ladder = batching.problem_ladder(Twice(), HPARAMS, split.paths, {}, split.facts)
     assert ladder.widest == {"inputs": 4, "targets": 7}
     stream = batching.training_batches(Twice(), HPARAMS, split.paths, ladder=ladder)
-    assert rows(stream) == short | long
+    assert rows(stream) == SHORT | LONG
 
 
 @pytest.mark.slow

@@ -226,6 +226,7 @@ def test_mistakes(translator, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_a_model_with_a_table_of_positions(tmp_path):
     """The limit ends with the table, and longer inputs are cut to it."""
     run = make_run(tmp_path, pos="emb", max_position=10)

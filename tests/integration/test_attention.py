@@ -27,7 +27,7 @@ def texts_of(path):
     return [element.text for element in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pictures(folder, call_command):
     result = call_command(COMMAND, "--output_dir=run", TEXT, "--target=das rote Haus")
     assert (result.status, result.stdout) == (0, "attention.svg\n"), result.stderr

@@ -236,6 +236,7 @@ def test_a_new_version_comes_and_the_old_one_goes_while_callers_ask(exports, exp
         assert server.stop() == 0
 
 
+@pytest.mark.long
 def test_sigterm_answers_what_has_come(exports, tmp_path):
     """Long requests are under way; the server answers them, takes no others, and ends with status 0."""
     texts = [" ".join(sentence.rstrip(".") for sentence in SENTENCES)] * 24  # one sentence each

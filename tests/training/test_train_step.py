@@ -95,7 +95,7 @@ def distance(one, other):
 TOLERANCE = {"sgd": 1e-5, "adam": 1e-3}
 
 
-@pytest.mark.few("adam", "language model")
+@pytest.mark.few("language model")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "optimizer, replicas, more, model",
@@ -183,7 +183,7 @@ def gradient(step, batches, first=0):
     return np.concatenate([tf.convert_to_tensor(one).numpy().ravel() for one in found])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_gradient_of_replicas_is_that_by_the_tokens_of_all():
     """No mean of their means, no average, and not the same masks: each of these mistakes would be far off."""
     batches, one = stream()[:2], make_step(settings(dropout=0.3))

@@ -101,7 +101,7 @@ def test_a_target_may_be_ids_and_its_end(ask, translator):
     ids = [*translator.encoders["targets"].encode("ein Haus"), EOS_ID]
     assert ask("steps", text=TEXT, target=ids) == ask("steps", text=TEXT, target="ein Haus")
     status, answer = ask("steps", text=TEXT, target=[EOS_ID, *ids])
-    assert status == 400 and "target: item 0: the id 1 cannot stand there" in answer["error"]
+    assert status == 400 and "target: id 1 is EOS" in answer["error"]
 
 
 @pytest.mark.parametrize("target", [None, "ein Haus"])

@@ -32,7 +32,7 @@ def client(checkpoints):
     return create_app(Models.load(checkpoints)).test_client()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_each_model_answers_where_it_is_named(client, checkpoints):
     found = []
     for name in (*checkpoints, None):
