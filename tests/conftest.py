@@ -19,7 +19,9 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_for
 LOGICAL_CPUS = 8
 _LAST_REPORT = [0.0]  # CPU time of this process at the last report of a test
 _WORTH_SAYING = 60  # seconds; less than that is nobody's trouble
-_LONGEST = 8  # CPU seconds of a case that is not marked long, about twice what the dearest takes on a quiet machine
+_LONGEST = 8  # CPU seconds of a case that is not marked long, on a machine as fast as the next line says
+_COLLECTION = 12  # CPU seconds to import all tests there; speed differs by half from hour to hour, on one machine, too
+_SLOWNESS = [1.0]  # of this machine now, 1 or more
 
 
 @pytest.hookimpl(wrapper=True)
@@ -29,6 +31,7 @@ def pytest_collection():
     try:
         return (yield)
     finally:
+        _SLOWNESS[0] = max(1.0, time.process_time() / _COLLECTION)
         gc.freeze()
         gc.set_threshold(20_000)  # of 700: a traced function makes many thousands of objects
         gc.enable()
@@ -78,10 +81,11 @@ def pytest_runtest_makereport(item, call):
     report, now = (yield), _cpu_seconds()
     seconds, _LAST_REPORT[0] = now - _LAST_REPORT[0], now
     report.user_properties.append(("cpu_seconds", seconds))
-    if report.when == "call" and report.passed and seconds > _LONGEST and not item.get_closest_marker("long"):
+    longest = _LONGEST * _SLOWNESS[0]
+    if report.when == "call" and report.passed and seconds > longest and not item.get_closest_marker("long"):
         report.outcome = "failed"
         report.longrepr = (
-            f"{item.nodeid} took {seconds:.1f} s of CPU time, a case of make test at most {_LONGEST}. "
+            f"{item.nodeid} took {seconds:.1f} s of CPU time, a case of make test at most {longest:.0f}. "
             "Make it smaller, or mark it long and leave a small test of what it promises."
         )
     return report
