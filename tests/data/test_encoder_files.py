@@ -5,7 +5,6 @@ import pathlib
 import shutil
 import types
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -20,6 +19,7 @@ from t2t_lite.runs.opening import open_run
 from t2t_lite.runs.saving import save_run
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import EOS_ID, TokenTextEncoder
+from tests.models.own_model import OwnPlainModel
 
 WORDS = "<pad>\n<EOS>\nUNK\none\ntwo\neins\n"
 
@@ -163,22 +163,6 @@ class OwnFilesOfEncoders(Problem):
         return {"targets": TokenTextEncoder(f"{data_dir}/words", replace_oov=unknown)}
 
 
-@registry.register_model("own_model_of_encoders")
-class OwnModelOfEncoders(keras.Model):
-    """A table."""
-
-    def __init__(self, vocab_size):
-        super().__init__()
-        self.table = keras.layers.Embedding(vocab_size, vocab_size)
-
-    @classmethod
-    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
-        return cls(vocab_size)
-
-    def call(self, inputs, training=None):
-        return self.table(inputs["targets"])
-
-
 @pytest.mark.slow
 def test_runs_and_exports_are_complete_without_the_data_folder(tmp_path):
     data = tmp_path / "data"
@@ -186,7 +170,7 @@ def test_runs_and_exports_are_complete_without_the_data_folder(tmp_path):
     (data / "words").write_text(WORDS)
     (data / "unknown").write_text("UNK")
     problem = registry.problem("own_files_of_encoders")
-    model = OwnModelOfEncoders(6)
+    model = OwnPlainModel(6)
     model({"targets": np.array([[3, 1]], "int32")})
     run = str(tmp_path / "run")
     save_run(model, run, problem=problem, data_dir=str(data), hparams=HParams(), step=1)

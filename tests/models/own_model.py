@@ -1,4 +1,4 @@
-"""Users' own models: one with a setting of its own, and one of a single stack."""
+"""Users' own models: one with a setting of its own, one of a single stack, and one that Keras alone knows."""
 
 from typing import ClassVar
 
@@ -79,3 +79,19 @@ class OwnLanguageModel(SequenceModel):
         x = keras.ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]
         causal = keras.ops.tril(keras.ops.ones((x.shape[1], x.shape[1]), "bool"))[None]
         return self.softmax(self.stack(x, attention_mask=causal, training=training), reverse=True)
+
+
+@registry.register_model("own_plain_model")
+class OwnPlainModel(keras.Model):
+    """Has its weights once it is called, on a batch of its problem."""
+
+    def __init__(self, vocab_size):
+        super().__init__()
+        self.table = keras.layers.Embedding(vocab_size, vocab_size)
+
+    @classmethod
+    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
+        return cls(vocab_size)
+
+    def call(self, inputs, training=None):
+        return self.table(inputs["targets"])

@@ -3,7 +3,6 @@
 import json
 import types
 
-import keras
 import numpy as np
 import pytest
 
@@ -17,7 +16,7 @@ from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import named_weights
 from t2t_lite.text.vocabulary import TokenTextEncoder
 from tests.layers.equations import array
-from tests.models.own_model import OwnLanguageModel
+from tests.models.own_model import OwnLanguageModel, OwnPlainModel
 
 pytestmark = pytest.mark.slow
 
@@ -35,22 +34,6 @@ class OwnWords(Problem):
 
     def vocabulary_files(self, data_dir):
         return [f"{data_dir}/words"]
-
-
-@registry.register_model("own_plain_model")
-class OwnPlainModel(keras.Model):
-    """Has its weights once it is called, on a batch of its problem."""
-
-    def __init__(self, vocab_size):
-        super().__init__()
-        self.table = keras.layers.Embedding(vocab_size, vocab_size)
-
-    @classmethod
-    def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
-        return cls(vocab_size)
-
-    def call(self, inputs, training=None):
-        return self.table(inputs["targets"])
 
 
 def words(folder, text):
