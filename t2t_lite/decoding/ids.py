@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from t2t_lite.decoding.texts import check_list
-from t2t_lite.errors import UserError, counted, located, shown
+from t2t_lite.decoding.texts import one_for_each
+from t2t_lite.errors import UserError, located, shown
 
 
 def check_ids(ids, vocab_size, least=1):
@@ -35,10 +35,7 @@ def ids_reader(encoded, count, vocab_size):
     Raises:
         UserError: there are more or fewer, or, when the function is called, as `check_ids`.
     """
-    check_list(encoded, "encoded")
-    rows = list(encoded)
-    if len(rows) != count:
-        raise UserError(f"{counted(count, 'text')}, but encoded: {len(rows)}: expected ids of each.")
+    rows = one_for_each(encoded, count, "encoded", "ids of each")
 
     def read(_, at):
         with located(f"encoded, item {at}"):

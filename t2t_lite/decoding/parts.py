@@ -6,7 +6,7 @@ import numpy as np
 
 from t2t_lite.corpora.sentences import checked_choice, join_texts, progress_in_wholes, starts_of
 from t2t_lite.data.text_problems.translate import TranslateProblem
-from t2t_lite.errors import UserError, counted
+from t2t_lite.decoding.texts import one_for_each
 
 _SEVERAL = 0.1  # the share of training examples with several sentences from which a model translates such
 
@@ -51,10 +51,8 @@ def translate_parts(translate, texts, parts, language=None, prefixes=None, on_pr
         list of `Translation`, one for each text.
     """
     if prefixes is not None:
-        if len(prefixes) != len(texts):
-            raise UserError(f"{counted(len(texts), 'text')}, but prefixes: {len(prefixes)}: expected one for each.")
-        pairs = zip(prefixes, parts, strict=True)
-        prefixes = [one for first, of_text in pairs for one in (first, *[type(first or "")()] * (len(of_text) - 1))]
+        pairs = zip(one_for_each(prefixes, len(texts), "prefixes"), parts, strict=True)
+        prefixes = [one for first, of_text in pairs for one in (first, *[None] * (len(of_text) - 1))]
     flat = [part for of_text in parts for part in of_text]
     if on_progress and len(flat) > len(texts):
         on_progress = progress_in_wholes(on_progress, len(texts), len(flat))

@@ -1,6 +1,6 @@
 """Checks texts and lists of texts that are given in Python."""
 
-from t2t_lite.errors import nearest
+from t2t_lite.errors import UserError, counted, nearest
 
 
 def check_texts(texts, name="texts", may_be_none=False):
@@ -23,6 +23,20 @@ def check_list(texts, name="texts"):
     if isinstance(texts, str | bytes | dict) or not hasattr(texts, "__iter__"):
         advice = " For one sentence: [text]." if isinstance(texts, str | bytes) else ""
         raise TypeError(f"`{name}` must be a list of str, received one {type(texts).__name__}.{advice}")
+
+
+def one_for_each(values, count, name, expected="one for each"):
+    """Returns a list of the user's values, one for each of `count` texts.
+
+    Raises:
+        TypeError: as `check_list`.
+        UserError: there are more or fewer.
+    """
+    check_list(values, name)
+    values = list(values)
+    if len(values) != count:
+        raise UserError(f"{counted(count, 'text')}, but {name}: {len(values)}: expected {expected}.")
+    return values
 
 
 def check_text(text, number, name="texts"):

@@ -15,7 +15,7 @@ from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.stop_strings import before_stop
 from t2t_lite.decoding.text_model import Hypotheses, Hypothesis, TextModel
-from t2t_lite.decoding.texts import check_list, check_text, check_texts
+from t2t_lite.decoding.texts import check_text, check_texts, one_for_each
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.ranges import Range, typed_value
@@ -339,13 +339,10 @@ class Translator(TextModel):
         """Returns the prefixes' ids of `sources`, a dict of those of `count` texts that are not blank, or None."""
         if prefixes is None:
             return None
-        check_list(prefixes, "prefixes")
         prefixes = [
             prefix if isinstance(prefix, list | tuple | np.ndarray) else check_text(prefix or "", at, "prefixes")
-            for at, prefix in enumerate(prefixes)
+            for at, prefix in enumerate(one_for_each(prefixes, count, "prefixes"))
         ]
-        if len(prefixes) != count:
-            raise UserError(f"{counted(count, 'text')}, but prefixes: {len(prefixes)}: expected one for each.")
         forced = []
         for at, source in sources.items():
             with located(f"sentence {at + 1}"):

@@ -75,6 +75,13 @@ def test_what_else_is_split_and_what_is_not(translator):
         translator.translate(["a"], split_sentences="yes")
     with pytest.raises(UserError, match="1 text, but prefixes: 2"):
         translator.translate(["Ab. Cd."], split_sentences="always", prefixes=["x", "y"])
+    with pytest.raises(TypeError, match="`prefixes` must be a list of str, received one str"):
+        translator.translate(["Ab. Cd.", "Ef. Gh."], split_sentences="always", prefixes="xy")
+    by_text, by_ids = (
+        translator.translate(["Ab. Cd."], split_sentences="always", prefixes=[prefix])[0].text
+        for prefix in ("xy", np.array(BYTES.encode("xy")))
+    )
+    assert by_text == by_ids
 
 
 def test_an_output_that_ends_early_is_short(translator, monkeypatch):
