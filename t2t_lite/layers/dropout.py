@@ -30,12 +30,17 @@ class dropout_seed:
         self.words, self.in_xla = (batch_index, run_seed), in_xla
 
     def __enter__(self):
-        self._outer = getattr(_scope, "words", None), getattr(_scope, "in_xla", False)
+        self._outer = getattr(_scope, "words", None), is_compiled()
         _scope.words, _scope.in_xla = self.words, self.in_xla
         return self
 
     def __exit__(self, *_):
         _scope.words, _scope.in_xla = self._outer
+
+
+def is_compiled():
+    """Returns whether the forward pass around this is one that XLA compiles: see `dropout_seed`."""
+    return getattr(_scope, "in_xla", False)
 
 
 class repeated_call:
@@ -139,7 +144,7 @@ class Dropout(keras.layers.Layer):
     def call(self, inputs, training=False):
         """Returns a tensor of the shape and dtype of `inputs`."""
         if training and self.rate > 0:
-            dropout = _dropout_in_xla if getattr(_scope, "in_xla", False) else keras.random.dropout
+            dropout = _dropout_in_xla if is_compiled() else keras.random.dropout
             return dropout(inputs, self.rate, seed=self.seed_generator)
         return inputs
 

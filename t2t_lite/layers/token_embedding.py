@@ -30,12 +30,17 @@ class TokenEmbedding(keras.layers.Layer):
         embedding_size: int, E: the matrix is [V, E], and a second one projects to hidden_size (Lan et al. 2020,
             "ALBERT"), for logits back from it; None: there is no second one.
 
+    Attributes:
+        avoids_scatter: bool, whether the gradient of a look-up is a product in place of a scatter; TensorFlow only.
+
     Raises:
         ValueError: a size is not positive, or an initializer is unknown; or, in eager calls, an id is outside
             [0, vocab_size).
     """
 
     QUANTIZATION_MODES = TABLE_MODES
+
+    avoids_scatter = False
 
     def __init__(
         self,
@@ -135,7 +140,9 @@ class TokenEmbedding(keras.layers.Layer):
         """Returns the rows of ids, or all, of the compute dtype: [..., E]."""
         if self.quantization_mode not in TABLE_MODES:
             matrix = ops.cast(self.embeddings, self.compute_dtype)
-            return matrix if ids is None else ops.take(matrix, ids, axis=0)
+            if ids is None:
+                return matrix
+            return _rows_without_scatter(matrix, ids) if self.avoids_scatter else ops.take(matrix, ids, axis=0)
         rows = [self.embeddings, self.scale_of_rows, self.zero_of_rows]
         if ids is not None:
             rows = [None if weight is None else ops.take(weight, ids, axis=0) for weight in rows]
@@ -213,6 +220,21 @@ class TokenEmbedding(keras.layers.Layer):
             "scale": self.scale,
             "embedding_size": self.embedding_size,
         }
+
+
+def _rows_without_scatter(matrix, ids):
+    """As `ops.take(matrix, ids, axis=0)`; the gradient is a product with ones and zeros. TensorFlow only."""
+    import tensorflow as tf
+
+    @tf.custom_gradient
+    def rows(matrix):
+        def gradient(upstream):
+            places = tf.one_hot(tf.reshape(ids, (-1,)), matrix.shape[0], dtype=upstream.dtype)
+            return tf.matmul(places, tf.reshape(upstream, (-1, matrix.shape[1])), transpose_a=True)
+
+        return tf.gather(matrix, ids), gradient
+
+    return rows(matrix)
 
 
 def check_ids(ids, vocab_size):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_lite.layers import dropout_seed
+from t2t_lite.layers import TokenEmbedding, dropout_seed
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.training.distribution import update_locally
 from t2t_lite.training.objectives import layer_losses, mean_loss, objective_sums
@@ -43,6 +43,8 @@ class TrainStep:
         xla_compile: bool, whether XLA compiles the gradient of a batch, once per shape and replica, when the shape
             first occurs.
         features: {feature: rank} of a batch: 2 for [rows, length], 1 for [rows].
+        avoids_scatter: bool, whether gradients of look-ups are products: a scatter that XLA compiles for a GPU takes
+            one row after the other where operations are deterministic.
 
     Attributes:
         batches_a_step: int, how many batches from the stream a step takes.
@@ -50,8 +52,20 @@ class TrainStep:
         traces: int, how often the step was traced: once for all shapes.
     """
 
-    def __init__(self, model, optimizer, replicas, hparams, xla_compile=False, features=SequenceModel.features):
+    def __init__(
+        self,
+        model,
+        optimizer,
+        replicas,
+        hparams,
+        xla_compile=False,
+        features=SequenceModel.features,
+        avoids_scatter=False,
+    ):
         self.model = model
+        for layer in model._flatten_layers():
+            if isinstance(layer, TokenEmbedding):
+                layer.avoids_scatter = avoids_scatter
         self.optimizer = optimizer
         if replicas.strategy is not None:
             update_locally(optimizer, replicas.strategy)

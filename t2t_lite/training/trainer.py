@@ -30,7 +30,7 @@ from t2t_lite.tensor2tensor_names import without_multistep
 from t2t_lite.training.best_checkpoint import BestCheckpoint, default_metric
 from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.compilations import Compilations
-from t2t_lite.training.distribution import choose_replicas
+from t2t_lite.training.distribution import choose_replicas, launch_kernels_one_by_one
 from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.generators import generator_states, kept_states, layers_that_draw, unsaved_state
 from t2t_lite.training.loop import TrainingLoop
@@ -183,16 +183,19 @@ class Trainer:
         for name, settings in UNTOLD.items():
             if getattr(self, name) is settings:
                 setattr(self, name, self._told[name])
-        self._replicas = choose_replicas(
-            self.devices.worker_gpu, self.devices.logical_cpus
-        )  # before TensorFlow creates a tensor
-        if self.devices.deterministic and tf.config.get_visible_devices("GPU"):
-            tf.config.experimental.enable_op_determinism()
-        # It seeds the initial weights; the order of the data has its own seed.
-        keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         compiles = self.devices.xla_compile
         if compiles is None:
             compiles = (before or {}).get("xla_compile", False)
+        if compiles:
+            launch_kernels_one_by_one()
+        self._replicas = choose_replicas(
+            self.devices.worker_gpu, self.devices.logical_cpus
+        )  # before TensorFlow creates a tensor
+        self._is_deterministic_gpu = self.devices.deterministic and bool(tf.config.get_visible_devices("GPU"))
+        if self._is_deterministic_gpu:
+            tf.config.experimental.enable_op_determinism()
+        # It seeds the initial weights; the order of the data has its own seed.
+        keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         self._data = data = open_training_data(self.problem, self.hparams, self.data_dir, compiles)
         if self.evaluation:
             check_stride(data.problem, self.evaluation.eval_stride, DatasetSplit.EVAL)
@@ -234,9 +237,11 @@ class Trainer:
             check_metrics(self.trained, self._data.problem, self.hparams, self.evaluation)
         hparams = self.hparams.override_from_dict({"gradient_accumulation_steps": self._accumulation})
         features = self._data.problem.features
+        compiles = self._config["xla_compile"]
         self._train_step = TrainStep(
-            self.trained, self._optimizer, self._replicas, hparams, self._config["xla_compile"], features
-        )
+            self.trained, self._optimizer, self._replicas, hparams, compiles, features,
+            avoids_scatter=compiles and self._is_deterministic_gpu,
+        )  # fmt: skip
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._batches_read = tf.Variable(0, dtype=tf.int64, trainable=False, name="batches_read")
         self._iterator = iter(self._data.batches)
