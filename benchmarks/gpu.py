@@ -7,7 +7,7 @@ python -m benchmarks.gpu --cpu                        # every section at toy siz
 Sections: `works` (steps in every dtype with and without XLA, logits beside the CPU's, a resumed run, two replicas,
 searches, an export), `train`, `big`, `gpt2` (tokens per second and share of the card's peak, beside PyTorch's
 nn.Transformer and Hugging Face's GPT-2 by torch.compile; kernels by time of the first case), `translate` and `generate`
-(searches beside Hugging Face's), `variants` (the first case of training with deterministic operations, without XLA's
+(searches beside Hugging Face's), `variants` (the first case of training with deterministic operations, with XLA's
 command buffers, and without XLA), `jax` (the same layers by jax.jit), `more` (float32, small batches). A section that
 lacks something (PyTorch, JAX, memory) says so, and the others go on.
 
@@ -231,7 +231,7 @@ class Card:
         sides = {
             "ours": self.side("ours"),
             "deterministic": self.side("deterministic", T2T_DETERMINISTIC="1"),
-            "no_command_buffers": self.side("plain", XLA_FLAGS=f"{flags} --xla_gpu_enable_command_buffer="),
+            "command_buffers": self.side("buffers", XLA_FLAGS=f"{flags} --xla_gpu_enable_command_buffer=FUSION,CUBLAS"),
             "uncompiled": self.side("uncompiled"),
         }
         for name, side in sides.items():

@@ -49,11 +49,14 @@ def hparams_of(case, **settings):
 def new_step(case, hparams, xla_compile=True, replicas=None):
     """Returns a TrainStep of a new model on the card, or on the CPU where there is none."""
     from t2t_lite.runs.config import build_model
-    from t2t_lite.training.distribution import choose_replicas
+    from t2t_lite.training.distribution import choose_replicas, launch_kernels_one_by_one
 
+    if xla_compile:
+        launch_kernels_one_by_one()
     config = {"model": "transformer_lm" if case.language_model else "transformer", "hparams": hparams.values()}
     config |= {"vocab_size": case.vocab_size, "target_vocab_size": None}
     options = {"xla_compile": xla_compile, "features": features_of(case)}
+    options["avoids_scatter"] = xla_compile and bool(os.environ.get("T2T_DETERMINISTIC"))
     return steps.new_step(lambda: build_model(config), hparams, replicas or choose_replicas(1), **options)
 
 

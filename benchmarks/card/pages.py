@@ -12,7 +12,7 @@ LABELS = {
     "ours": "t2t_lite",
     "peer": "PyTorch, Hugging Face",
     "deterministic": "t2t_lite, deterministic",
-    "no_command_buffers": "t2t_lite, no command buffers",
+    "command_buffers": "t2t_lite, command buffers",
     "uncompiled": "t2t_lite, without XLA",
     "jax": "t2t_lite's layers, jax.jit",
 }
