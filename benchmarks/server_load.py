@@ -28,7 +28,7 @@ from benchmarks.harness.turns import resident_mb
 
 TITLE = "t2t-server against direct calls of its SavedModel"
 SIDES = {"server": "t2t-server", "direct": "SavedModel, direct calls"}
-NEEDS = {"server": ["flask", "waitress"]}
+NEEDS = {"server": ["flask", "prometheus_client", "waitress"]}
 DIRECT_SIZE = 32
 
 

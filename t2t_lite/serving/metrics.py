@@ -1,101 +1,52 @@
-"""Counters and histograms of a server in Prometheus' text format, named as TensorFlow Serving's are."""
+"""What a server measures, as Prometheus reads it, under the names of TensorFlow Serving."""
 
-import bisect
-import threading
+from t2t_lite.errors import UserError
 
+try:
+    import prometheus_client
+except ImportError:
+    raise UserError("prometheus-client is not installed: pip install 't2t_lite[web]'.") from None
 
-class Counter:
-    """Numbers that only grow, by label values.
+_PREFIX = ":tensorflow:serving:"
+_MICROSECONDS = [float(f"{10 * 1.8**number:g}") for number in range(33)]  # digits as TensorFlow Serving's
+_ROWS = [2**number for number in range(15)]
 
-    Args:
-        name: str.
-        labels: tuple of str, the names of the labels.
-    """
-
-    kind = "counter"
-
-    def __init__(self, name, *labels):
-        self.name, self._labels, self._cells, self._lock = name, labels, {}, threading.Lock()
-
-    def add(self, *values, number=1):
-        """Adds to the number with these label values."""
-        with self._lock:
-            self._cells[values] = self._cells.get(values, 0) + number
-
-    def lines(self):
-        """Yields the lines of the page."""
-        yield f"# TYPE {self.name} {self.kind}"
-        with self._lock:
-            cells = {values: self._snapshot(cell) for values, cell in self._cells.items()}
-        for values, cell in cells.items():
-            yield from self._of_cell(",".join(map('{}="{}"'.format, self._labels, map(_escaped, values))), cell)
-
-    def _snapshot(self, cell):
-        return cell
-
-    def _of_cell(self, labels, cell):
-        yield f"{self.name}{{{labels}}} {cell}"
-
-
-class Histogram(Counter):
-    """Distributions, by label values; the buckets' limits are first, first · growth, first · growth² …
-
-    Limits are rounded to six digits, as TensorFlow Serving writes them; sums have all of theirs, because a rounded one
-    stands still while it is still growing.
-    """
-
-    kind = "histogram"
-
-    def __init__(self, name, *labels, first, growth, count):
-        super().__init__(name, *labels)
-        self._limits = [float(f"{first * growth**number:g}") for number in range(count)]
-
-    def add(self, *values, number=1):
-        """Counts `number` in the bucket that it belongs to."""
-        with self._lock:
-            cell = self._cells.setdefault(values, [0.0, [0] * (len(self._limits) + 1)])
-            cell[0] += number
-            cell[1][bisect.bisect_left(self._limits, number)] += 1
-
-    def _snapshot(self, cell):
-        return cell[0], tuple(cell[1])
-
-    def _of_cell(self, labels, cell):
-        total, counts = cell
-        below, comma = 0, "," if labels else ""
-        for limit, count in zip([*self._limits, float("inf")], counts, strict=True):
-            below += count
-            bound = "+Inf" if limit == float("inf") else f"{limit:g}"
-            yield f'{self.name}_bucket{{{labels}{comma}le="{bound}"}} {below}'
-        yield f"{self.name}_sum{{{labels}}} {total:.17g}"
-        yield f"{self.name}_count{{{labels}}} {below}"
+prometheus_client.disable_created_metrics()  # TensorFlow Serving has no times of creation
 
 
 class ServerMetrics:
-    """What a server measures. Times are in microseconds, as TensorFlow Serving's."""
+    """Counters and histograms of a server. Times are in microseconds, as TensorFlow Serving's.
+
+    Attributes:
+        requests: prometheus_client.Counter, by model and status.
+        latency: prometheus_client.Histogram of requests, by model, API and entry point.
+    """
 
     def __init__(self):
-        prefix, times = ":tensorflow:serving:", {"first": 10, "growth": 1.8, "count": 33}
-        self.requests = Counter(f"{prefix}request_count", "model_name", "status")
-        self.latency = Histogram(f"{prefix}request_latency", "model_name", "API", "entrypoint", **times)
-        self.runtime = Histogram(f"{prefix}runtime_latency", "model_name", "API", "runtime", **times)
-        self.queuing = Histogram(f"{prefix}batching_session:queuing_latency", "thread_pool_name", **times)
-        self.batch_size = Histogram(
-            f"{prefix}batching_session:processed_batch_size", "model_name", first=1, growth=2, count=15
+        self._registry = prometheus_client.CollectorRegistry()
+        self.requests = prometheus_client.Counter(
+            f"{_PREFIX}request_count", "Requests.", ["model_name", "status"], registry=self._registry
+        )
+        self.latency = self._histogram("request_latency", "Time of a request.", ["model_name", "API", "entrypoint"])
+        self._runtime = self._histogram("runtime_latency", "Time of a batch.", ["model_name", "API", "runtime"])
+        self._queuing = self._histogram(
+            "batching_session:queuing_latency", "Time that a request waited.", ["thread_pool_name"]
+        )
+        self._batch_size = self._histogram(
+            "batching_session:processed_batch_size", "Rows of a batch.", ["model_name"], _ROWS
         )
 
     def add_batch(self, name, rows, waits, seconds):
         """Counts a call for the model `name`: its rows, the seconds that its requests waited, and its own."""
-        self.batch_size.add(name, number=rows)
-        self.runtime.add(name, "Predict", "TF2", number=1e6 * seconds)
+        self._batch_size.labels(name).observe(rows)
+        self._runtime.labels(name, "Predict", "TF2").observe(1e6 * seconds)
         for wait in waits:
-            self.queuing.add("batch_threads", number=1e6 * wait)
+            self._queuing.labels("batch_threads").observe(1e6 * wait)
 
     def page(self):
-        """Returns the page that Prometheus reads."""
-        families = (self.requests, self.latency, self.runtime, self.queuing, self.batch_size)
-        return "".join(f"{line}\n" for family in families for line in family.lines())
+        """Returns the page that Prometheus reads, a str."""
+        page = prometheus_client.generate_latest(self._registry).decode()
+        return page.replace(":request_count_total", ":request_count")  # TensorFlow Serving's name has no suffix
 
-
-def _escaped(value):
-    return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    def _histogram(self, name, meaning, labels, limits=_MICROSECONDS):
+        return prometheus_client.Histogram(f"{_PREFIX}{name}", meaning, labels, buckets=limits, registry=self._registry)

@@ -71,7 +71,7 @@ class RestServer:
             _LOGGER.exception(f"{method} {path[:200]!r} failed:")
             answer, code = to_json({"error": "the server failed; its log has the details"}), "INTERNAL"
         if path.startswith("/v1/"):
-            self._metrics.requests.add(self._versions.name, code)
+            self._metrics.requests.labels(self._versions.name, code).inc()
         status = http_status(code)
         if status.startswith("503"):
             headers.append(("Retry-After", str(RETRY_AFTER)))
@@ -118,7 +118,7 @@ class RestServer:
         call = parts["call"].lower()
         answer = self._predict(environ, start, call, name, version, label)
         latency = 1e6 * (time.perf_counter() - start)
-        self._metrics.latency.add(self._versions.name, call, "REST", number=latency)
+        self._metrics.latency.labels(self._versions.name, call, "REST").observe(latency)
         return answer
 
     def _status(self, name, version, label):

@@ -38,8 +38,8 @@ def test_each_limit_is_that_of_its_flag(served):
 
     assert answer(5)[0] == "200 OK"
     _, page = ask("GET", "/monitoring/prometheus/metrics")
-    assert ':processed_batch_size_sum{model_name="my model"} 5\n' in page
-    assert ':processed_batch_size_count{model_name="my model"} 3\n' in page  # 2 + 2 + 1
+    assert ':processed_batch_size_sum{model_name="my model"} 5.0\n' in page
+    assert ':processed_batch_size_count{model_name="my model"} 3.0\n' in page  # 2 + 2 + 1
     assert "Task size 6 is larger than maximum input batch size 5" in answer(6)[1]
     assert answer(1, b" " * 2000)[0].startswith("413") and longest_body == 2000
 

@@ -181,11 +181,11 @@ def test_metrics(ask):
     status, page = ask("GET", "/monitoring/prometheus/metrics")
     lines = dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
     count = ':tensorflow:serving:request_count{model_name="my model",status="%s"}'
-    assert status == "200 OK" and lines[count % "OK"] == "3"
-    assert lines[count % "INVALID_ARGUMENT"] == lines[count % "NOT_FOUND"] == "1"
-    latency = ':tensorflow:serving:request_latency_%s{model_name="my model",API="predict",entrypoint="REST"%s}'
-    buckets = [int(lines[latency % ("bucket", f',le="{bound}"')]) for bound in ("10", "+Inf")]
-    assert buckets == [0, 3] and lines[latency % ("count", "")] == "3"
+    assert status == "200 OK" and lines[count % "OK"] == "3.0"
+    assert lines[count % "INVALID_ARGUMENT"] == lines[count % "NOT_FOUND"] == "1.0"
+    latency = ':tensorflow:serving:request_latency_%s{API="predict",entrypoint="REST",%smodel_name="my model"}'
+    buckets = [float(lines[latency % ("bucket", f'le="{bound}",')]) for bound in ("10.0", "+Inf")]
+    assert buckets == [0, 3] and lines[latency % ("count", "")] == "3.0"
     assert float(lines[latency % ("sum", "")]) > 30
     assert "# TYPE :tensorflow:serving:request_latency histogram" in page
 
