@@ -30,12 +30,6 @@ def define_flags(flags):
         "host", "127.0.0.1", "Address to listen on. There is no password: 0.0.0.0 opens the server to everyone."
     )
     flags.DEFINE_string("servable_name", "translate", "The model's name in the paths.")
-    flags.DEFINE_path(
-        "version_labels_file",
-        None,
-        'JSON file such as {"stable": 1, "canary": 2}: these versions are served beside the newest, by label, too. It '
-        "may change while the server runs.",
-    )
     flags.DEFINE_integer("max_batch_size", 1024, "Texts of a request.", limits=DECODE_BATCH)
     flags.DEFINE_integer(
         "max_execution_batch_size",
@@ -98,7 +92,7 @@ def run(flags):
         from t2t_lite.serving.sentence_requests import SentenceBatcher
 
         name, metrics = flags.servable_name, ServerMetrics()
-        versions = ModelVersions(name, flags.export_dir, flags.version_labels_file)
+        versions = ModelVersions(name, flags.export_dir)
         versions.refresh()
         batcher = Batcher(
             flags.max_execution_batch_size,

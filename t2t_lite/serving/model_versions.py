@@ -1,9 +1,7 @@
-"""The versions of an export that a server has loaded: the newest, and those with a label.
+"""The newest version of an export, which a server keeps loaded.
 
-    <export_dir>/1/saved_model.pb, variables/ …
-    <export_dir>/2/…
-
-A file of labels, {"stable": 1, "canary": 2}, keeps the versions that it names beside the newest one.
+<export_dir>/1/saved_model.pb, variables/ …
+<export_dir>/2/…
 """
 
 import contextlib
@@ -16,10 +14,8 @@ import weakref
 
 import tensorflow as tf
 
-from t2t_lite.errors import Failure, UserError, first_line, shown
-from t2t_lite.files import read_bytes
+from t2t_lite.errors import Failure, UserError, first_line
 from t2t_lite.files.file_errors import translated
-from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.serving.refusals import Refusal
 from t2t_lite.serving.served_export import ServedExport
 
@@ -29,52 +25,45 @@ _LONGEST_END = 60.0  # seconds; a version that takes longer to load must not hol
 
 
 class ModelVersions:
-    """Loads versions and finds them for requests; thread-safe, but for `refresh`.
+    """Loads the newest version and finds it for requests; thread-safe, but for `refresh`.
 
-    A version that is no longer wanted gets no new requests. It is freed when its last request is answered, since
-    nothing else refers to it then.
+    A version that is replaced gets no new requests. It is freed when its last request is answered, since nothing else
+    refers to it then.
 
     Args:
         name: str, the model's name in messages.
         folder: str, the export_dir.
-        labels_path: str, JSON file of {label: version}, or None.
         load: function of a path that returns a ServedExport, ready for requests.
     """
 
-    def __init__(self, name, folder, labels_path=None, load=None):
-        self.name, self.folder, self._labels_path = name, folder, labels_path
+    def __init__(self, name, folder, load=None):
+        self.name, self.folder = name, folder
         self._load = load or _load
-        self._served, self._labels = {}, {}
+        self._served = None  # (version, ServedExport)
         self._states = {}  # {version: (state, gRPC's code, message)}
         self._freed = []
 
     def refresh(self):
-        """Loads what is wanted and drops the rest.
+        """Loads the newest version, unless it is loaded, and drops the one before.
 
         Raises:
-            UserError: there is no version, one cannot be loaded, or the labels are invalid. Then nothing has changed.
+            UserError: there is no version, or it cannot be loaded. Then the one before is still served.
         """
-        found = self._found()
-        if not found:
+        paths = self._paths()
+        if not paths:
             raise UserError(f"{self.folder}: no exports there. Expected folders 1, 2, … as t2t-exporter writes them.")
-        labels = self._read_labels(found)
-        wanted = sorted({max(found), *labels.values()})
-        try:
-            served = {number: self._served.get(number) or self._loaded(number, found[number]) for number in wanted}
-        except UserError:
-            for number in wanted:  # loaded in vain
-                if self._states.get(number, ("",))[0] == "LOADING":
-                    del self._states[number]
-            raise
-        retired = {number: export for number, export in self._served.items() if number not in served}
-        for number, export in retired.items():
-            self._states[number] = ("UNLOADING", "OK", "")
-            weakref.finalize(export, self._end, number)
-        self._states |= {number: ("AVAILABLE", "OK", "") for number in served}
-        self._served, self._labels = served, labels
+        newest, retired = max(paths), self._served
+        if retired and retired[0] == newest:
+            return
+        export = self._loaded(newest, paths[newest])
+        if retired:
+            self._states[retired[0]] = ("UNLOADING", "OK", "")
+            weakref.finalize(retired[1], self._end, retired[0])
+        self._states[newest] = ("AVAILABLE", "OK", "")
+        self._served = newest, export
 
     def watch(self, seconds, stop):
-        """Refreshes whenever a file of the exports or of the labels has changed, until the event `stop` is set."""
+        """Refreshes whenever a file of the exports has changed, until the event `stop` is set."""
         before = ()  # the first time it looks in any case: files may have changed since the last `refresh`
         while not stop.wait(seconds):
             if self._freed:  # a loaded SavedModel refers to itself in many places
@@ -83,31 +72,25 @@ class ModelVersions:
             try:
                 if (now := self._fingerprint()) == before:
                     continue
-                before, versions, labels = now, set(self._served), self._labels
+                before, version = now, self._served[0]
                 self.refresh()
             except (UserError, Failure) as error:
-                kept = ", ".join(map(str, sorted(self._served)))
                 before = None if isinstance(error, Failure) else before  # it may pass without a change of the files
-                _LOGGER.warning(f"{error} What was loaded before is still served: {self.name}, {kept}.")
+                _LOGGER.warning(f"{error} What was loaded before is still served: {self.name}, {self._served[0]}.")
             else:
-                if versions != set(self._served) or labels != self._labels:
+                if version != self._served[0]:
                     _LOGGER.info(f"Now serving {self}.")
 
-    def find(self, version=None, label=None):
-        """Returns (version, ServedExport); by default of the newest one. Raises `Refusal`."""
+    def find(self, version=None):
+        """Returns (version, ServedExport); `version` is the newest one's number, or None. Raises `Refusal`."""
         served = self._served
-        if label is not None:
-            version = self._of_label(label)
-        request = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"
-        version = max(served, default=None) if version is None else version
-        if version not in served:
+        if served is None or version not in (None, served[0]):
+            request = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"
             raise Refusal(f"Servable not found for request: {request}", "NOT_FOUND")
-        return version, served[version]
+        return served
 
-    def states(self, version=None, label=None):
+    def states(self, version=None):
         """Returns [(version, state, gRPC's code, message)], newest first. Raises `Refusal`."""
-        if label is not None:
-            version = self._of_label(label)
         states = dict(self._states)
         if version is not None and version not in states:
             raise Refusal(f"Could not find version {version} of model {self.name}", "NOT_FOUND")
@@ -115,41 +98,22 @@ class ModelVersions:
 
     def is_available(self):
         """Whether a version can be used."""
-        return bool(self._served)
+        return self._served is not None
 
     def __str__(self):
-        labels = "".join(f", {label}={version}" for label, version in sorted(self._labels.items()))
-        return f"{self.name}, version {', '.join(map(str, sorted(self._served)))}{labels}"
-
-    def _of_label(self, label):
-        if label not in self._labels:
-            raise Refusal(f"Unrecognized servable version label: {label}")
-        return self._labels[label]
+        return f"{self.name}, version {self._served[0]}"
 
     def _end(self, number):
-        if self._states.get(number, ("",))[0] == "UNLOADING":  # it may have been loaded again, also in vain
+        if self._states[number][0] == "UNLOADING":  # it may have been loaded again, also in vain
             self._states[number] = ("END", "OK", "")
         self._freed.append(number)
 
-    def _found(self):
+    def _paths(self):
         """Returns {version: path}."""
         with translated(self.folder):
             names = [name.rstrip("/") for name in tf.io.gfile.listdir(self.folder)]
             paths = {int(name): os.path.join(self.folder, name) for name in names if _NAME.fullmatch(name)}
-            is_there = {number: tf.io.gfile.exists(f"{path}/saved_model.pb") for number, path in paths.items()}
-        return {number: path for number, path in paths.items() if is_there[number]}
-
-    def _read_labels(self, found):
-        if self._labels_path is None:
-            return {}
-        labels = parse_json(read_bytes(self._labels_path, MOST_BYTES), self._labels_path, schema={str: int})
-        for label, version in labels.items():
-            if version not in found:
-                raise UserError(
-                    f"{self._labels_path}: {shown(label)}: no version {version} in {self.folder}. Expected one of "
-                    f"{', '.join(map(str, sorted(found)))}."
-                )
-        return labels
+            return {number: path for number, path in paths.items() if tf.io.gfile.exists(f"{path}/saved_model.pb")}
 
     def _loaded(self, number, path):
         self._states[number] = ("LOADING", "OK", "")
@@ -163,11 +127,9 @@ class ModelVersions:
     def _fingerprint(self):
         """Returns something that differs when a file has changed; while the folder cannot be read, it is None."""
         try:
-            folders = [folder for export in self._found().values() for folder in tf.io.gfile.walk(export)]
+            folders = [folder for export in self._paths().values() for folder in tf.io.gfile.walk(export)]
             files = [os.path.join(folder, name) for folder, _, names in folders for name in names]
-            stats = [(file, stat.length, stat.mtime_nsec) for file in files for stat in [tf.io.gfile.stat(file)]]
-            # TensorFlow's times are whole seconds, in which a label can move twice.
-            return stats, self._labels_path and read_bytes(self._labels_path, MOST_BYTES)
+            return [(file, stat.length, stat.mtime_nsec) for file in files for stat in [tf.io.gfile.stat(file)]]
         except (UserError, Failure, tf.errors.OpError):
             return None
 

@@ -19,7 +19,7 @@ from t2t_lite.serving.json_tensors import body_of, parse_body, rows_of, tensors_
 from t2t_lite.serving.refusals import RETRY_AFTER, Refusal, http_status
 
 _LOGGER = logging.getLogger("t2t_lite")
-_VERSION = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
+_VERSION = r"(?:/versions/(?P<version>\d+))?"
 _PATHS = {
     "POST": re.compile(rf"/v1/models/(?P<name>[^/:]+){_VERSION}:(?P<call>classify|regress|predict)", re.IGNORECASE),
     "GET": re.compile(rf"/v1/models(?:/(?P<name>[^/:]+))?{_VERSION}(?:/(?P<call>metadata))?", re.IGNORECASE),
@@ -111,42 +111,41 @@ class RestServer:
             is_api = path.lower().startswith("/v1/")
             message = f"Malformed request: {method} {path}" if is_api else f"Not Found: {path}"
             raise Refusal(message, "INVALID_ARGUMENT" if is_api else "NOT_FOUND")
-        name, label = (part and urllib.parse.unquote(part) for part in parts.group("name", "label"))
-        version = _version(parts["version"])
+        name, version = parts["name"] and urllib.parse.unquote(parts["name"]), _version(parts["version"])
         if method == "GET":
-            return (self._metadata if parts["call"] else self._status)(name, version, label)
+            return (self._metadata if parts["call"] else self._status)(name, version)
         call = parts["call"].lower()
-        answer = self._predict(environ, start, call, name, version, label)
+        answer = self._predict(environ, start, call, name, version)
         latency = 1e6 * (time.perf_counter() - start)
         self._metrics.latency.labels(self._versions.name, call, "REST").observe(latency)
         return answer
 
-    def _status(self, name, version, label):
+    def _status(self, name, version):
         if not name:
             raise Refusal("Missing model name in request.")
         if name != self._versions.name:
             raise Refusal(f"Could not find any versions of model {name}", "NOT_FOUND")
         states = [
             {"version": str(number), "state": state, "status": {"error_code": code, "error_message": message}}
-            for number, state, code, message in self._versions.states(version, label)
+            for number, state, code, message in self._versions.states(version)
         ]
         return to_json({"model_version_status": states})
 
-    def _metadata(self, name, version, label):
+    def _metadata(self, name, version):
         if not name:
             raise Refusal("Missing model name in request.")
-        version, export = self._find(name, version, label)
+        version, export = self._find(name, version)
         spec = {"name": name, "signature_name": "", "version": str(version)}
         return to_json({"model_spec": spec, "metadata": {"signature_def": {"signature_def": export.signature_def}}})
 
-    def _predict(self, environ, start, call, name, version, label):
+    def _predict(self, environ, start, call, name, version):
         is_abandoned = environ.get("waitress.client_disconnected", lambda: False)
         with self._parsing:
             if time.perf_counter() > start + PATIENCE and is_abandoned():
                 raise Refusal("the client has gone", "CANCELLED")
             body = self._body(environ)
             request = parse_body(body)
-            _, export = self._find(name, version, label)
+            _, export = self._find(name, version)
             if call != "predict":
                 raise Refusal(
                     f"Expected {_NAMES[call].lower()} signature method_name to be tensorflow/serving/{call}. Was: "
@@ -192,11 +191,11 @@ class RestServer:
             "PAYLOAD_TOO_LARGE",
         )
 
-    def _find(self, name, version, label):
+    def _find(self, name, version):
         if name != self._versions.name:
             kind = f"Latest({name})" if version is None else f"Specific({name}, {version})"
             raise Refusal(f"Servable not found for request: {kind}", "NOT_FOUND")
-        return self._versions.find(version, label)
+        return self._versions.find(version)
 
 
 def _methods(path):

@@ -7,11 +7,13 @@ all of TensorFlow, and nothing of the server's own loading, batching or limits.
 """
 
 import functools
+import json
 import re
 import socketserver
 import ssl
 import threading
 import time
+import urllib.parse
 from concurrent import futures
 from wsgiref import simple_server
 
@@ -89,6 +91,13 @@ class ServingDouble:
     def _rest(self, environ, start_response):
         """The application of the model that the path names; another one says that it does not serve it."""
         name = re.fullmatch(r"(?:/v1/models/([^/:]*))?.*", environ["PATH_INFO"])[1]
+        path, labels = environ["REQUEST_URI"], self.labels.get(name, {})
+        if found := re.search("/labels/([^/:]+)", path):  # t2t-server has none
+            label = urllib.parse.unquote(found[1])
+            if label not in labels:
+                start_response("400 Bad Request", [("Content-Type", "application/json")])
+                return [json.dumps({"error": f"Unrecognized servable version label: {label}"}).encode()]
+            environ = environ | {"REQUEST_URI": path.replace(found[0], f"/versions/{labels[label]}")}
         return self._servers.get(name, next(iter(self._servers.values())))(environ, start_response)
 
 

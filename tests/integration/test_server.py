@@ -56,9 +56,7 @@ def started(export_dir, folder, *flags):
 
 @pytest.fixture(scope="module")
 def server(exports, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("server")
-    (folder / "labels.json").write_text('{"stable": 1, "canary": 2}')
-    with started(exports, folder, f"--version_labels_file={folder / 'labels.json'}") as server:
+    with started(exports, tmp_path_factory.mktemp("server")) as server:
         yield server
 
 
@@ -117,29 +115,28 @@ def test_several_sentences_are_translated_one_by_one(server, translators):
 
 def test_status_and_metadata_are_those_of_tensorflow_servings_protos(server, exports):
     status = json_format.Parse(server.get("/v1/models/translate")[1], get_model_status_pb2.GetModelStatusResponse())
-    assert [(one.version, one.state) for one in status.model_version_status] == [(2, 30), (1, 30)]  # 30: AVAILABLE
-    found = json.loads(server.get("/v1/models/translate/versions/1/metadata")[1])
-    assert found["model_spec"] == {"name": "translate", "signature_name": "", "version": "1"}
+    assert [(one.version, one.state) for one in status.model_version_status] == [(2, 30)]  # 30: AVAILABLE
+    found = json.loads(server.get("/v1/models/translate/versions/2/metadata")[1])
+    assert found["model_spec"] == {"name": "translate", "signature_name": "", "version": "2"}
     metadata = get_model_metadata_pb2.SignatureDefMap()
     json_format.ParseDict(found["metadata"]["signature_def"], metadata)
     expected = tf.compat.v1.saved_model.load(
-        tf.compat.v1.Session(graph=tf.Graph()), ["serve"], str(exports / "1")
+        tf.compat.v1.Session(graph=tf.Graph()), ["serve"], str(exports / "2")
     ).signature_def
     assert dict(metadata.signature_def) == dict(expected)
 
 
 def test_load(server, expected):
-    """32 callers with texts of all kinds get their own answers from the version they ask for, and memory is bounded."""
+    """32 callers with texts of all kinds get their own answers, and memory is bounded."""
 
     def ask(seed):
         draw, wrong = random.Random(seed), []
         for _ in range(6):
-            version = draw.choice((1, 2))
             texts = draw.choices(SENTENCES, k=draw.choice((1, 1, 3, 8))) + draw.choices(HOSTILE, k=draw.choice((0, 1)))
-            found = server.predict(texts, f"/versions/{version}")
+            found = server.predict(texts)
             for text, output, score in zip(texts, found["outputs"], found["scores"], strict=True):
-                if not is_right(text, output, score, expected[version - 1]):
-                    wrong.append((version, text[:80], output))
+                if not is_right(text, output, score, expected[1]):
+                    wrong.append((text[:80], output))
         return wrong
 
     with ThreadPoolExecutor(32) as pool:
@@ -296,7 +293,6 @@ def test_mistakes(call_command, assert_user_error, exports, tmp_path):
     good = [f"--export_dir={exports}", "--port=0"]
     assert_user_error(call_command(COMMAND, *good, "--host=no.such.host.invalid"), "no such host")
     assert_user_error(call_command(COMMAND, *good, "--servable_name=a/b"), "--servable_name=a/b")
-    assert_user_error(call_command(COMMAND, *good, "--version_labels_file=missing"), "missing", "no such file")
 
 
 def test_without_waitress(call_command, assert_user_error, exports, monkeypatch):

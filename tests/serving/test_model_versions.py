@@ -1,7 +1,5 @@
 """Which versions of an export are served, with a stand-in for loading them."""
 
-import gc
-import json
 import shutil
 import time
 import types
@@ -10,7 +8,6 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError
-from t2t_lite.serving import model_versions
 from t2t_lite.serving.model_versions import ModelVersions, watching
 from t2t_lite.serving.refusals import Refusal
 
@@ -28,16 +25,14 @@ def write(folder, version, text="good"):
     (folder / str(version) / "saved_model.pb").write_text(text)
 
 
-def opened(folder, labels=None):
-    if labels is not None:
-        (folder / "labels.json").write_text(labels if isinstance(labels, str) else json.dumps(labels))
-    versions = ModelVersions("translate", str(folder), labels and str(folder / "labels.json"), Export)
+def opened(folder):
+    versions = ModelVersions("translate", str(folder), Export)
     versions.refresh()
     return versions
 
 
-def states(versions, **which):
-    return {version: state for version, state, *_ in versions.states(**which)}
+def states(versions):
+    return {version: state for version, state, *_ in versions.states()}
 
 
 def test_the_newest_version_is_served(tmp_path):
@@ -52,21 +47,6 @@ def test_the_newest_version_is_served(tmp_path):
     assert raised.value.code == "NOT_FOUND"
     with pytest.raises(Refusal, match="Could not find version 2 of model translate"):
         versions.states(2)
-    with pytest.raises(Refusal, match="Unrecognized servable version label: stable"):
-        versions.find(label="stable")
-
-
-def test_labels_keep_versions_beside_the_newest(tmp_path):
-    for version in (1, 2, 3):
-        write(tmp_path, version)
-    versions = opened(tmp_path, {"stable": 1})
-    assert states(versions) == {1: "AVAILABLE", 3: "AVAILABLE"}
-    assert versions.find()[0] == 3 and versions.find(label="stable")[0] == 1
-    (tmp_path / "labels.json").write_text('{"stable": 2, "canary": 3}')
-    versions.refresh()
-    assert versions.find(label="stable")[0] == 2 and versions.find(label="canary")[0] == 3
-    assert states(versions) == {1: "END", 2: "AVAILABLE", 3: "AVAILABLE"}
-    assert states(versions, label="stable") == {2: "AVAILABLE"}
 
 
 def test_a_retired_version_lives_until_its_last_request_is_answered(tmp_path):
@@ -84,18 +64,6 @@ def test_a_retired_version_lives_until_its_last_request_is_answered(tmp_path):
     assert versions.find()[0] == 1 and states(versions) == {1: "AVAILABLE", 2: "END"}
 
 
-@pytest.mark.parametrize(
-    ("labels", "words"),
-    [("{", "not readable as JSON"), ('{"stable": "1"}', "expected a whole number"), ('{"stable": 7}', "no version 7"),
-     ("[1]", "expected an object")],
-)  # fmt: skip
-def test_wrong_labels(tmp_path, labels, words):
-    write(tmp_path, 1)
-    with pytest.raises(UserError, match=words) as raised:
-        opened(tmp_path, labels)
-    assert "labels.json" in str(raised.value) and "\n" not in str(raised.value)
-
-
 def test_nothing_to_serve(tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
         with pytest.raises(UserError, match=str(folder)):
@@ -106,46 +74,37 @@ def test_nothing_to_serve(tmp_path):
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
-def test_what_was_loaded_in_vain_is_not_loading(tmp_path):
-    """Beside a damaged version, whether it was never served or is still in use."""
-    for version in (1, 2):
-        write(tmp_path, version)
-    versions = opened(tmp_path, '{"stable": 1}')
-    _, in_use = versions.find(1)
-    (tmp_path / "labels.json").write_text("{}")
+def test_a_version_that_is_loaded_again_while_its_last_request_is_answered(tmp_path):
+    """A damaged newer version changes nothing, and what is freed does not end what is served."""
+    write(tmp_path, 1)
+    versions = opened(tmp_path)
+    _, in_use = versions.find()
+    write(tmp_path, 2)
     versions.refresh()
-    assert states(versions) == {1: "UNLOADING", 2: "AVAILABLE"}
-    write(tmp_path, 0)
     write(tmp_path, 3, "damaged")
-    (tmp_path / "labels.json").write_text('{"stable": 1, "old": 0}')
     with pytest.raises(UserError, match="3: cannot be loaded"):
         versions.refresh()
-    assert states(versions) == {2: "AVAILABLE", 3: "END"} and versions.find()[0] == 2
-    assert in_use.text == "good"
-    del in_use  # frees a version without a state
-    gc.collect()
-    assert states(versions) == {2: "AVAILABLE", 3: "END"}
-    shutil.rmtree(tmp_path / "3")
+    assert states(versions) == {1: "UNLOADING", 2: "AVAILABLE", 3: "END"} and versions.find()[0] == 2
+    for version in (2, 3):
+        shutil.rmtree(tmp_path / str(version))
     versions.refresh()
-    assert states(versions) == {0: "AVAILABLE", 1: "AVAILABLE", 2: "AVAILABLE", 3: "END"}
+    del in_use
+    assert states(versions) == {1: "AVAILABLE", 2: "END", 3: "END"} and versions.find()[0] == 1
 
 
 @pytest.mark.parametrize("calls", [{1, 2}, {2}], ids=["at once", "when a change has been seen"])
-@pytest.mark.parametrize(
-    ("module", "name"), [(tf.io.gfile, "listdir"), (model_versions, "read_bytes")], ids=["folder", "labels"]
-)
-def test_a_failure_while_serving(tmp_path, monkeypatch, caplog, module, name, calls):
+def test_a_failure_while_serving(tmp_path, monkeypatch, caplog, calls):
     """`watch` goes on, and sees what has changed as soon as it can."""
     write(tmp_path, 1)
-    versions = opened(tmp_path, {"stable": 1})
+    versions = opened(tmp_path)
     write(tmp_path, 2)
-    work, made = getattr(module, name), []
+    listdir, made = tf.io.gfile.listdir, []
 
     def fail(path, *args):
         made.append(path)
         if len(made) in calls:
             raise Failure(f"{path}: too many files are open.")
-        return work(path, *args)
+        return listdir(path, *args)
 
     def looks():
         yield False
@@ -154,7 +113,7 @@ def test_a_failure_while_serving(tmp_path, monkeypatch, caplog, module, name, ca
         yield False
         assert versions.find()[0] == 2
 
-    monkeypatch.setattr(module, name, fail)
+    monkeypatch.setattr(tf.io.gfile, "listdir", fail)
     look = looks()
     versions.watch(0, types.SimpleNamespace(wait=lambda seconds: next(look, True)))
     assert caplog.text.count("still served") == 1
@@ -162,10 +121,10 @@ def test_a_failure_while_serving(tmp_path, monkeypatch, caplog, module, name, ca
 
 @pytest.mark.slow
 def test_changes_while_serving(tmp_path, caplog):
-    """A damaged newer version, a folder that vanishes and wrong labels leave what is loaded in place."""
+    """A damaged newer version and a folder that vanishes leave what is loaded in place."""
     caplog.set_level("INFO")
     write(tmp_path, 1)
-    versions = opened(tmp_path, {"stable": 1})
+    versions = opened(tmp_path)
 
     def wait_for(condition):
         end = time.monotonic() + 60
@@ -179,12 +138,7 @@ def test_changes_while_serving(tmp_path, caplog):
         assert "still served: translate, 1" in caplog.text and versions.find()[0] == 1
         assert versions.states(2)[0][1:3] == ("END", "INTERNAL")
         (tmp_path / "2" / "saved_model.pb").write_text("mended")
-        wait_for(lambda: versions.find()[0] == 2)
-        (tmp_path / "labels.json").write_text('{"stable": 9}')
-        wait_for(lambda: "no version 9" in caplog.text)
-        assert versions.find(label="stable")[0] == 1
-        (tmp_path / "labels.json").write_text('{"stable": 2}')
-        wait_for(lambda: versions.find(label="stable")[0] == 2 and states(versions)[1] == "END")
+        wait_for(lambda: versions.find()[0] == 2 and states(versions)[1] == "END")
         shutil.rmtree(tmp_path)
         wait_for(lambda: caplog.records[-1].levelname == "WARNING" and str(tmp_path) in caplog.records[-1].message)
         assert versions.find()[1].text == "mended" and caplog.text.count("cannot be loaded") == 1

@@ -40,20 +40,18 @@ class Upper:
 
 
 class Versions:
-    """Versions 1 and 2; 1 has the label "stable ü"."""
+    """Versions 1 and 2, as if both were the newest."""
 
     name = "my model"
 
-    def find(self, version=None, label=None):
-        if label not in (None, "stable ü"):
-            raise Refusal(f"Unrecognized servable version label: {label}")
-        version = 1 if label else version or 2
+    def find(self, version=None):
+        version = version or 2
         if version > 2:
             raise Refusal(f"Servable not found for request: Specific(my model, {version})", "NOT_FOUND")
         export = type("Export", (), {"signatures": {"serving_default": Upper(version)}, "signature_def": {"a": {}}})
         return version, export
 
-    def states(self, version=None, label=None):
+    def states(self, version=None):
         return [(number, "AVAILABLE", "OK", "") for number in (2, 1) if version in (None, number)]
 
     def is_available(self):
@@ -90,11 +88,8 @@ MODEL = "/v1/models/my%20model"
 GOOD = b'{"inputs": ["a"]}'
 
 
-@pytest.mark.parametrize(
-    ("which", "version"),
-    {"": 2, "/versions/1": 1, "/versions/2": 2, "/labels/stable%20%C3%BC": 1}.items(),
-)
-def test_versions_and_labels(ask, which, version):
+@pytest.mark.parametrize(("which", "version"), {"": 2, "/versions/1": 1, "/versions/2": 2}.items())
+def test_versions(ask, which, version):
     answer = {"outputs": {"outputs": ["A"], "scores": [version]}}
     assert json.loads(ask("POST", f"{MODEL}{which}:predict", GOOD)[1]) == answer
     assert json.loads(ask("POST", f"{MODEL}{which}:PREDICT?a=b", GOOD)[1]) == answer
@@ -141,7 +136,7 @@ REFUSED = {
     "no name": ("GET", "/v1/models", b"", 400, "Missing model name in request."),
     "a version that is not there": ("POST", f"{MODEL}/versions/3:predict", GOOD, 404, r"Specific\(my model, 3\)"),
     "a huge version": ("POST", f"{MODEL}/versions/{'9' * 30}:predict", GOOD, 400, "Failed to convert version: 999"),
-    "an unknown label": ("POST", f"{MODEL}/labels/x:predict", GOOD, 400, "Unrecognized servable version label: x"),
+    "a label": ("POST", f"{MODEL}/labels/x:predict", GOOD, 400, f"Malformed request: POST {MODEL}/labels/x:predict"),
     "no such call": ("POST", f"{MODEL}:translate", GOOD, 400, f"Malformed request: POST {MODEL}:translate"),
     "another method": ("PUT", f"{MODEL}:predict", GOOD, 400, "Malformed request: PUT"),
     "a GET": ("GET", f"{MODEL}:predict", b"", 400, "Malformed request: GET"),
