@@ -52,7 +52,6 @@ def run(flags):
 
 def _describe(flags):
     from t2t_lite.export.description import describe_run
-    from t2t_lite.models.scaling import UTILIZATION, Rates
     from t2t_lite.runs.directory import model_name
     from t2t_lite.training.distribution import hide_gpus, planned_replicas
 
@@ -62,9 +61,8 @@ def _describe(flags):
     hparams = hparams_of_flags(flags, before, model, flags.random_seed)
     hide_gpus()  # another run may fill them
     replicas = planned_replicas(flags.worker_gpu, flags.logical_cpus)
-    rates = Rates(flags.gpu_tflops, flags.gpu_utilization or UTILIZATION, flags.gpu_link, flags.gpu_memory)
     given = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
-    print(describe_run(hparams, before, replicas=replicas, rates=rates, **given))
+    print(describe_run(hparams, before, replicas=replicas, gpu_memory=flags.gpu_memory, **given))
     if flags.plot:
         from t2t_lite.visualization.hparams_picture import draw_hparams
 

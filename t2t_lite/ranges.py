@@ -95,11 +95,9 @@ SEQUENCE_LENGTH = Range(2, 2**20)  # ids in a row of text, or from a row's start
 MODEL_VERSION = Range(0, 2**63 - 1)  # on a server
 REQUEST_TIMEOUT = Range(0.001, 10**6)  # seconds
 RETRIES = Range(0, 20)
-SHARE = Range(most=1, above=0)
 SHARDS = Range(1, 10**6)
 SAMPLING_SEED = Range(0, 2**31 - 1)  # what an export's int32 input can hold
 SEED = Range(-(2**31), 2**32 - 1)
-TERAFLOPS = Range(most=10**6, above=0)
 VOCAB_SIZE = Range(1, 2**24)
 
 

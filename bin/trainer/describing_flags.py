@@ -1,7 +1,7 @@
 """The flags of `t2t-trainer --describe`."""
 
 from t2t_lite.errors import UserError
-from t2t_lite.ranges import GIGABYTES, SHARE, TERAFLOPS, VOCAB_SIZE
+from t2t_lite.ranges import GIGABYTES, VOCAB_SIZE
 
 
 def define_flags(flags):
@@ -12,13 +12,9 @@ def define_flags(flags):
     flags.DEFINE_integer(
         "target_vocab_size", None, "Of --describe: the targets' ids; default: shared.", limits=VOCAB_SIZE
     )
-    for name, of_what, limits in (
-        ("gpu_memory", "GB of one GPU: prints the largest batch_size for it", GIGABYTES),
-        ("gpu_tflops", "peak of one GPU in TFLOP/s; default: an A100's", TERAFLOPS),
-        ("gpu_utilization", "share of that peak which training reaches; default: the paper's", SHARE),
-        ("gpu_link", "GB/s between GPUs, each way; default: an A100's NVLink and PCIe", GIGABYTES),
-    ):
-        flags.DEFINE_float(name, None, f"Of --describe: {of_what}.", limits=limits)
+    flags.DEFINE_float(
+        "gpu_memory", None, "Of --describe: GB of one GPU: prints the largest batch_size for it.", limits=GIGABYTES
+    )
 
 
 def refuse_alone(flags):
@@ -28,6 +24,5 @@ def refuse_alone(flags):
     for name in ("vocab_size", "target_vocab_size"):
         if flags[name].present:
             raise UserError(f"--{name}={flags[name].value}: only for --describe; training takes the vocabulary's size.")
-    for name in ("gpu_memory", "gpu_tflops", "gpu_utilization", "gpu_link"):
-        if flags[name].present:
-            raise UserError(f"--{name}={flags[name].value:g}: only for --describe; add it, or leave this out.")
+    if flags["gpu_memory"].present:
+        raise UserError(f"--gpu_memory={flags.gpu_memory:g}: only for --describe; add it, or leave this out.")

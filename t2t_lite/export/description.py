@@ -24,7 +24,7 @@ def describe_run(
     target_vocab_size=None,
     train_steps,
     replicas,
-    rates,
+    gpu_memory,
 ):
     """Returns a text that describes a run, which need not have started.
 
@@ -35,7 +35,7 @@ def describe_run(
         model: str, its name.
         output_dir, data_dir: paths of the run and of records, either of which may have the vocabulary, or None.
         vocab_size, target_vocab_size: numbers of ids; None: as in the run, the vocabulary, or the paper.
-        train_steps, replicas, rates: as for `models.describe.describe`.
+        train_steps, replicas, gpu_memory: as for `models.describe.describe`.
 
     Raises:
         UserError: unknown names.
@@ -57,7 +57,7 @@ def describe_run(
     hparams = known.model_hparams(hparams.of_model(registry.model(model))) if known else hparams
     shapes = describe.shapes_only(registry.model(model), hparams, vocab_size, target_vocab_size, **features)
     both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} of the targets" if target_vocab_size else "")
-    text = describe.describe(shapes, hparams, hparams_set, train_steps, replicas, rates).text()
+    text = describe.describe(shapes, hparams, hparams_set, train_steps, replicas, gpu_memory).text()
     encoders = _encoders(known, before and output_dir) or _encoders(known, data_dir)
     return (
         f"model {model}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"

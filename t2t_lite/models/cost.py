@@ -1,4 +1,4 @@
-"""What a model made of stacks costs: operations and memory of training, counted from its layers."""
+"""What a model made of stacks costs: operations, memory and all-reduced bytes of training, counted from its layers."""
 
 import dataclasses
 import math
@@ -16,6 +16,7 @@ from t2t_lite.layers import (
 )
 
 SENTENCE = 25  # tokens per side, where a length has to be assumed; attention is then a hundredth of the operations
+SCALARS = 3  # summed with the gradients: the objective, the loss in nats, and whether a machine stops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,6 +152,32 @@ def training_memory(model, hparams, lengths):
         "activations": hparams.batch_size * kept,
         "logits": 0 if model.softmax is None else round(hparams.batch_size * share * 12 * model.softmax.vocab_size),
     }
+
+
+def largest_batch_size(memory, batch_size, limit):
+    """Returns the largest batch size that a limit allows; 0 where not even one token fits.
+
+    Args:
+        memory: dict of bytes for `batch_size`, see `training_memory`: "activations" and "logits" grow with it.
+        batch_size: int, tokens.
+        limit: float, bytes.
+    """
+    growing = memory["activations"] + memory["logits"]
+    return max(0, int((limit - sum(memory.values()) + growing) * batch_size // growing))
+
+
+def all_reduced_bytes(parameters):
+    """Returns the size of the one buffer that a step sums over all replicas: float32 under every dtype policy."""
+    return 4 * (parameters + SCALARS)
+
+
+def sent_bytes(size, replicas):
+    """Returns the bytes that each replica sends, and receives, while a ring sums `size` bytes over all of them.
+
+    Every replica passes on a piece of 1/N in each of 2 (N - 1) turns: N - 1 to sum it, N - 1 to hand out the sum
+    (Patarasuk and Yuan 2009).
+    """
+    return 2 * (replicas - 1) / replicas * size
 
 
 def _optimizer_memory(model, hparams):

@@ -12,8 +12,16 @@ from t2t_lite import registry
 from t2t_lite.config import HParams
 from t2t_lite.errors import counted
 from t2t_lite.layers import TransformerStack
-from t2t_lite.models.cost import PAPER, Flops, assumed_lengths, forward_flops, training_memory
-from t2t_lite.models.scaling import Rates, all_reduced_bytes, largest_batch_size, sent_bytes, step_time
+from t2t_lite.models.cost import (
+    PAPER,
+    Flops,
+    all_reduced_bytes,
+    assumed_lengths,
+    forward_flops,
+    largest_batch_size,
+    sent_bytes,
+    training_memory,
+)
 from t2t_lite.models.sequence_model import SequenceModel, call_on_ones
 from t2t_lite.ranges import settings_of
 
@@ -55,7 +63,7 @@ class Description:
         hparams_set: str, "" where it is not known.
         train_steps: int.
         replicas: int, over all machines.
-        rates: Rates of the hardware that step time, scaling and the largest batch size are estimated for.
+        gpu_memory: float, GB of one replica that the largest batch size is estimated for; None: not asked about.
     """
 
     parts: list
@@ -68,7 +76,7 @@ class Description:
     hparams_set: str
     train_steps: int
     replicas: int
-    rates: Rates
+    gpu_memory: float | None
 
     @property
     def tokens_a_step(self):
@@ -120,7 +128,7 @@ def shapes_only(model_class, hparams, vocab_size, target_vocab_size=None, featur
             return make()
 
 
-def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, rates=None):
+def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gpu_memory=None):
     """Describes a model and its training.
 
     Args:
@@ -129,7 +137,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, ra
         hparams_set: str, name of their set, for the paper's own estimate of its cost; "": not known.
         train_steps: int.
         replicas: int, over all machines.
-        rates: Rates of the hardware; None: an A100's.
+        gpu_memory: float, GB of one replica, for the largest batch size; None: not asked about.
 
     Returns:
         Description.
@@ -155,7 +163,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, ra
         hparams_set=hparams_set,
         train_steps=train_steps,
         replicas=replicas,
-        rates=rates or Rates(),
+        gpu_memory=gpu_memory,
     )
 
 
@@ -202,7 +210,7 @@ def _parts_text(d):
 
 def _cost_text(d):
     if d.flops is None:
-        return ["FLOPs, memory and step time: counted for a SequenceModel whose stacks() returns its layers"]
+        return ["FLOPs and memory: counted for a SequenceModel whose stacks() returns its layers"]
     batch, tokens, accumulation = d.hparams.batch_size, d.tokens_a_step, d.hparams.gradient_accumulation_steps
     features = d.flops.per_token
     sides = [_SIDES.get(feature, f"{feature} ") for feature in features] if len(features) > 1 else [""]
@@ -225,7 +233,7 @@ def _cost_text(d):
         *((f"  {name}", _size(size)) for name, size in d.memory.items()),
         ("  sum", _size(sum(d.memory.values()))),
         *_batch_size_pairs(d),
-        *_scaling_pairs(d),
+        *_all_reduce_pairs(d),
     ]
     width = max(len(name) for name, value in pairs if value)
     return [f"{name:{width}}  {value:>9}" if value else name for name, value in pairs]
@@ -254,7 +262,7 @@ def _paper_pairs(d):
 
 def _batch_size_pairs(d):
     """The largest batch size for --gpu_memory."""
-    limit = d.rates.memory
+    limit = d.gpu_memory
     if limit is None:
         return []
     most = settings_of(HParams)["batch_size"].limits.most
@@ -265,30 +273,17 @@ def _batch_size_pairs(d):
     return [(f"  largest batch_size in {limit:g} GB: none fits; weights, gradients and optimizer take {fixed}", "")]
 
 
-def _scaling_pairs(d):
-    """What several replicas exchange at each step, and what a step then takes."""
+def _all_reduce_pairs(d):
+    """What several replicas exchange at each step."""
     if d.replicas == 1:
         return []
-    size, peak = all_reduced_bytes(d.parameters), d.rates.peak(d.hparams.dtype_policy)
-    tokens = d.tokens_a_step // d.replicas
-    pairs = [
+    size = all_reduced_bytes(d.parameters)
+    return [
         ("", ""),
         (f"all-reduce of one step, {d.replicas:,} replicas, float32", ""),
         ("  gradients, in one buffer", _size(size)),
         ("  sent by each replica, in a ring", _size(sent_bytes(size, d.replicas))),
-        ("", ""),
-        (f"one step, estimated at {d.rates.utilization:.0%} of {peak:g} TFLOP/s", ""),
     ]
-    for i, (name, rate) in enumerate(d.rates.links().items()):
-        flops = d.flops.training(tokens)
-        time = step_time(flops, size, d.replicas, 1e12 * peak * d.rates.utilization, 1e9 * rate)
-        pairs += [] if i else [("  forward and backward pass", _seconds(time.compute))]
-        pairs += [
-            (f"  {name}, {rate:g} GB/s each way: all-reduce", _seconds(time.all_reduce)),
-            ("    whole step", _seconds(time.seconds)),
-            (f"    scaling efficiency, {d.replicas * time.efficiency:.3g} times one replica", f"{time.efficiency:.0%}"),
-        ]
-    return pairs
 
 
 def _number(value):
@@ -298,7 +293,3 @@ def _number(value):
 def _size(size):
     """1.5 GB; GB are 10^9 bytes."""
     return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
-
-
-def _seconds(seconds):
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.1f} ms"

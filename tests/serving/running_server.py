@@ -55,10 +55,10 @@ class RunningServer:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def predict(self, inputs, which="", **others):
+    def predict(self, inputs, **others):
         """Returns the "outputs" or the "error" of a request to t2t-server's model `translate`."""
         body = json.dumps({"inputs": inputs, **others}).encode()
-        status, answer = self.get(f"/v1/models/translate{which}:predict", body)
+        status, answer = self.get("/v1/models/translate:predict", body)
         return json.loads(answer)["outputs" if status == 200 else "error"]
 
     def stop(self):
