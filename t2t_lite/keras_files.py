@@ -8,28 +8,21 @@ registered at first is a stand-in, as soon as Keras itself is there; the module 
 import functools
 import importlib
 import importlib.abc
+import pathlib
+import re
 import sys
 
-MODULES = {
-    "t2t_lite.layers": (
-        "Dropout", "FeedForward", "LSTMStack", "LayerMix", "LayerNormalization", "LearnedPositionEmbedding",
-        "LeftRelativeAttention",
-        "MultiHeadAttention", "RelativeAttention", "Residual", "RestrictedAttention", "SinusoidalPositionEmbedding",
-        "TokenEmbedding", "TransformerDecoderLayer", "TransformerEncoderLayer", "TransformerStack",
-    ),
-    "t2t_lite.layers.dropout": ("ScopedSeed",),
-    "t2t_lite.layers.encoder_heads": ("ClassHead", "MaskedIdsHead", "SpanHead"),
-    "t2t_lite.layers.quantization": ("PartPolicies",),
-    "t2t_lite.models.lstm_lm": ("LSTMLanguageModel",),
-    "t2t_lite.models.transformer": ("Transformer",),
-    "t2t_lite.models.transformer_encoder": ("TransformerEncoder",),
-    "t2t_lite.models.transformer_lm": ("TransformerLM",),
-    "t2t_lite.training.optimization.adafactor": ("Adafactor",),
-    "t2t_lite.training.optimization.lamb": ("Lamb",),
-    "t2t_lite.training.losses": ("MaskedAccuracy", "SmoothedCrossEntropy"),
-    "t2t_lite.training.optimization.optimizers": ("Adam",),
-    "t2t_lite.training.optimization.schedules": ("ProductSchedule",),
-}  # fmt: skip
+_REGISTERED = re.compile(r'^@keras\.saving\.register_keras_serializable\("t2t_lite"\)\n(?:@.*\n)*class (\w+)', re.M)
+
+
+def modules():
+    """Returns {name of a class that Keras can store: its module}, as the sources have them; imports none."""
+    root = pathlib.Path(__file__).parent
+    return {
+        name: ".".join((__package__, *path.relative_to(root).with_suffix("").parts))
+        for path in sorted(root.rglob("*.py"))
+        for name in _REGISTERED.findall(path.read_text(encoding="utf-8"))
+    }
 
 
 class _StandIn:
@@ -54,9 +47,8 @@ def register():
 
 def _register_stand_ins():
     objects = sys.modules["keras"].saving.get_custom_objects()
-    for module, names in MODULES.items():
-        for name in names:
-            objects.setdefault(f"t2t_lite>{name}", _StandIn(module, name))
+    for name, module in modules().items():
+        objects.setdefault(f"t2t_lite>{name}", _StandIn(module, name))
 
 
 class _AfterKeras(importlib.abc.MetaPathFinder):

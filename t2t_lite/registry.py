@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import inspect
 import logging
 import pathlib
+import pkgutil
 import re
 import sys
 import traceback
@@ -26,38 +28,23 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("t2t_lite")
 _Registered = TypeVar("_Registered", bound=Callable)  # a class or function, which decorators return as it is
-_BUILT_IN = {
-    "models": [
-        "t2t_lite.models.lstm_lm",
-        "t2t_lite.models.transformer",
-        "t2t_lite.models.transformer_encoder",
-        "t2t_lite.models.transformer_lm",
-    ],
-    "hparams": [
-        "t2t_lite.hparams.lstm_lm",
-        "t2t_lite.hparams.transformer",
-        "t2t_lite.hparams.transformer_encoder",
-        "t2t_lite.hparams.transformer_lm",
-    ],
-    "metrics": ["t2t_lite.evaluation.metrics"],
-    "ranged hparams": ["t2t_lite.hparams.ranges"],
-    "problems": [
-        "t2t_lite.problems.algorithmic",
-        "t2t_lite.problems.classify_own",
-        "t2t_lite.problems.languagemodel",
-        "t2t_lite.problems.languagemodel_own",
-        "t2t_lite.problems.masked_lm_own",
-        "t2t_lite.problems.parsing",
-        "t2t_lite.problems.phrasebook",
-        "t2t_lite.problems.published_labels",
-        "t2t_lite.problems.qa_own",
-        "t2t_lite.problems.regress_own",
-        "t2t_lite.problems.sentence_pretraining_own",
-        "t2t_lite.problems.tag_own",
-        "t2t_lite.problems.translate_own",
-        "t2t_lite.problems.translate_wmt",
-    ],
+_FOLDERS = {  # of the built-in ones; the word by which a module registers one
+    "models": ("t2t_lite.models", "register_model"),
+    "hparams": ("t2t_lite.hparams", "register_hparams"),
+    "metrics": ("t2t_lite.evaluation", "register_metric"),
+    "ranged hparams": ("t2t_lite.hparams", "register_ranged_hparams"),
+    "problems": ("t2t_lite.problems", "register_problem"),
 }
+
+
+def _built_in_modules(kind):
+    """Yields the names of the modules of a kind's folder whose source registers something; imports none of them."""
+    folder, word = _FOLDERS.get(kind, ("", ""))
+    for place in importlib.util.find_spec(folder).submodule_search_locations if folder else ():
+        for module in pkgutil.iter_modules([place]):
+            path = pathlib.Path(place, module.name, "__init__") if module.ispkg else pathlib.Path(place, module.name)
+            if re.search(rf"\b{word}\b", path.with_suffix(".py").read_text(encoding="utf-8")):
+                yield f"{folder}.{module.name}"
 
 
 def default_name(obj):
@@ -105,7 +92,7 @@ class Registry:
     def _load(self):
         if not self._loaded:
             self._loaded = True  # before the imports: they register here
-            for module in _BUILT_IN.get(self.kind, ()):
+            for module in _built_in_modules(self.kind):
                 importlib.import_module(module)
 
     def get(self, name):
@@ -252,7 +239,7 @@ def register_metric(name_or_function=None, *, of="logits", feature="targets", lo
 
 def list_built_in_models() -> list[str]:
     """Returns the names of the models of this package, and does not import Keras: each has the name of its module."""
-    return [module.rpartition(".")[2] for module in _BUILT_IN["models"]]
+    return [module.rpartition(".")[2] for module in _built_in_modules("models")]
 
 
 def problem(name: str, **kwargs) -> Problem:
