@@ -77,7 +77,7 @@ def make(folder, run, text, size, lines, sides):
 
 def make_ctranslate2(folder, model):
     """Writes the model for CTranslate2, ids as its words."""
-    from t2t_lite.export.ctranslate2 import model_spec
+    from t2t_lite.interchange.ctranslate2 import model_spec
 
     tokens = [f"<{i}>" for i in range(model.vocab_size)]
     tokens[:3] = "<pad>", "</s>", "<unk>"

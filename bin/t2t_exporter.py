@@ -117,7 +117,7 @@ def run(flags):
 def _export(flags, answerer, max_input_size, kept, folder, card):
     """Writes the format that is asked for; returns its path."""
     if flags.format == "ctranslate2":
-        from t2t_lite.export.ctranslate2 import export_ctranslate2
+        from t2t_lite.interchange.ctranslate2 import export_ctranslate2
 
         return export_ctranslate2(answerer, folder, flags.quantization or "float32", **card)
     if flags.format == "hugging_face":

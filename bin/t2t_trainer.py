@@ -51,7 +51,7 @@ def run(flags):
 
 
 def _describe(flags):
-    from t2t_lite.export.description import describe_run
+    from t2t_lite.interchange.description import describe_run
     from t2t_lite.runs.directory import model_name
     from t2t_lite.training.distribution import hide_gpus, planned_replicas
 

@@ -5,7 +5,7 @@ All are post-norm; their dense kernels are [outputs, inputs]. RoBERTa's position
 
 from typing import NamedTuple
 
-from t2t_lite.export.formats import hugging_face_class
+from t2t_lite.interchange.formats import hugging_face_class
 from t2t_lite.interchange.named_weights import Part, dense, norm
 
 # Ends of the names of what is computed when a model is loaded, is stored under another name, too, or belongs to a head

@@ -1,9 +1,8 @@
 """Exports language models as GPT2LMHeadModel or OpenAIGPTLMHeadModel, without using Hugging Face's package."""
 
-from t2t_lite.export import formats
 from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
-from t2t_lite.interchange import gpt
+from t2t_lite.interchange import formats, gpt
 from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
 from t2t_lite.interchange.named_weights import state
 from t2t_lite.interchange.published_vocabulary import published

@@ -4,13 +4,13 @@ import re
 
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.export import formats, plain_transformer
 from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
-from t2t_lite.interchange import encoder_export, gpt_export
+from t2t_lite.interchange import encoder_export, formats, gpt_export
 from t2t_lite.interchange.blenderbot import SINUSOIDS, blenderbot_state
 from t2t_lite.interchange.hugging_face_folder import write_hugging_face_folder
 from t2t_lite.interchange.marian import marian_state, shares_embeddings
+from t2t_lite.interchange.sentencepiece_files import sentencepiece_models, unique_pieces
 from t2t_lite.models.transformer_encoder import TransformerEncoder
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.search_options import SearchOptions
@@ -60,14 +60,14 @@ def export_hugging_face(
             another type, or the folder is not empty.
         Failure: writing failed; nothing is left behind.
     """
-    plain_transformer.check(translator, "hugging_face")
+    formats.check("hugging_face", translator)
     if exporter := _OTHERS.get(type(translator.model)):
         return exporter(translator, path, license=license, command=command)
     config = translator.model.config
     is_marian = formats.hugging_face_class(translator.model) == "Marian"
-    models = plain_transformer.sentencepiece_models(translator.encoders)
+    models = sentencepiece_models(translator.encoders)
     folders.check_new(path)
-    pieces = {side: plain_transformer.unique_pieces(encoder) for side, encoder in translator.encoders.items()}
+    pieces = {side: unique_pieces(encoder) for side, encoder in translator.encoders.items()}
     model_config = {**_both_configs(config, pieces), **(_marian if is_marian else _blenderbot)(config, pieces)}
     longest = config["max_position"] if config["position"] == "learned" else _LONGEST_INPUT
     documents = {

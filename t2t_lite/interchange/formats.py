@@ -1,9 +1,11 @@
 """Which models each format supports: one table of rules, for the exporters and `t2t-trainer --describe`."""
 
 import inspect
+import logging
 
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
+from t2t_lite.export.model_card import own_texts
 from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.layers.self_attention import self_attention_kinds
 from t2t_lite.models.arguments import hparam_of
@@ -16,6 +18,7 @@ from t2t_lite.text.published.byte_level_bpe import ByteLevelBPEEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 
+_LOGGER = logging.getLogger("t2t_lite")
 _ACTIVATIONS = ("relu", "gelu", "swish")
 # What no format needs to hold: the vocabulary's sizes, and what only training uses.
 _TRAINING = {
@@ -64,8 +67,23 @@ def obstacles(format_name, model, encoders=None):
     return found
 
 
-def check(format_name, model, encoders=None):
-    """Raises `UserError` with all obstacles if a format does not support a model; arguments as in `obstacles`."""
+def check(format_name, answerer):
+    """Raises `UserError` with all obstacles if a format does not support a model; warns if the problem changes texts.
+
+    Args:
+        format_name: one of FORMATS.
+        answerer: Translator, Generator or Predictor.
+    """
+    check_model(format_name, answerer.model, answerer.encoders)
+    if changed := own_texts(answerer.problem):
+        _LOGGER.warning(
+            f"{answerer.problem.full_name}: {' and '.join(changed)} of this problem are Python code, which "
+            f"{label(format_name, answerer.model)} does not run: texts go in and come out as the vocabulary has them."
+        )
+
+
+def check_model(format_name, model, encoders=None):
+    """As `check`, of a model without its problem; arguments as in `obstacles`."""
     check_plain_weights(getattr(model, "models", [model]), f"--format={format_name}")
     if found := obstacles(format_name, model, encoders):
         raise UserError(

@@ -7,7 +7,8 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.export import export_hugging_face, formats
+from t2t_lite.export import export_hugging_face
+from t2t_lite.interchange import formats
 from t2t_lite.models.describe import shapes_only
 from tests.export.models import random_transformer, translator_of
 from tests.interchange.test_blenderbot import encoders

@@ -5,9 +5,10 @@ from keras import ops
 
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.export import formats, plain_transformer
 from t2t_lite.export.model_card import toolkit_card
 from t2t_lite.files import folders
+from t2t_lite.interchange import formats
+from t2t_lite.interchange.sentencepiece_files import sentencepiece_models, unique_pieces
 from t2t_lite.ranges import QUANTIZATIONS
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
@@ -43,10 +44,10 @@ def export_ctranslate2(
     """
     if quantization not in QUANTIZATIONS:
         raise UserError(f"--quantization={quantization}: expected one of {', '.join(QUANTIZATIONS)}.")
-    plain_transformer.check(translator, "ctranslate2")
+    formats.check("ctranslate2", translator)
     folders.check_new(path)
     _check_installed()
-    tokens = {side: plain_transformer.unique_pieces(encoder) for side, encoder in translator.encoders.items()}
+    tokens = {side: unique_pieces(encoder) for side, encoder in translator.encoders.items()}
     spec = model_spec(translator.model, tokens)
     spec.validate()
     _convert_without_torch(spec)
@@ -54,7 +55,7 @@ def export_ctranslate2(
 
     def write(folder):
         spec.save(folder)
-        for name, model in plain_transformer.sentencepiece_models(translator.encoders).items():
+        for name, model in sentencepiece_models(translator.encoders).items():
             folders.write_file(folder, name, model)
         folders.write_file(folder, "README.md", _readme(translator, quantization, license, command).encode())
 
@@ -72,7 +73,7 @@ def model_spec(model, tokens):
     Raises:
         UserError: the model has options that CTranslate2 lacks (all are named), or ctranslate2 is not installed.
     """
-    formats.check("ctranslate2", model)
+    formats.check_model("ctranslate2", model)
     config = model.config
     _check_installed()
     from ctranslate2.specs.common_spec import Activation
@@ -200,7 +201,7 @@ def _convert_without_torch(spec):
 
 def _readme(translator, quantization, license, command):
     """Returns the text of README.md."""
-    body = _USE_SENTENCEPIECE if plain_transformer.sentencepiece_models(translator.encoders) else _USE_TOKENS
+    body = _USE_SENTENCEPIECE if sentencepiece_models(translator.encoders) else _USE_TOKENS
     return toolkit_card(
         translator,
         title="A translation model for CTranslate2",

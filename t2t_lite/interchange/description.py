@@ -4,7 +4,7 @@ import contextlib
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from t2t_lite.export.formats import destinations_text
+from t2t_lite.interchange.formats import destinations_text
 from t2t_lite.models import describe
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
