@@ -4,17 +4,36 @@ import typing
 
 from t2t_lite.bin._score_flags import define_tokenization
 from t2t_lite.decoding.jobs.decode_hparams import EVALUATION_SETTINGS
-from t2t_lite.ranges import MINUTES, Range, settings_of
+from t2t_lite.ranges import MINUTES, Choices, Range, settings_of
 
 
 def define_settings(flags, settings, prefix="", names=None):
-    """Declares the flags `<prefix><name>` of a class of settings: those that have a meaning, or only `names`."""
-    defines = {int: flags.DEFINE_integer, float: flags.DEFINE_float, bool: flags.DEFINE_bool, str: flags.DEFINE_string}
-    for declared in settings_of(settings).values():
+    """Declares the flags `<prefix><name>` of settings: those that have a meaning, or only `names`.
+
+    Args:
+        settings: a class of settings, or {name: Setting}. A list is none by default.
+    """
+    settings = settings if isinstance(settings, dict) else settings_of(settings)
+    for declared in settings.values():
         if declared.meaning and (names is None or declared.name in names):
-            kind = next(kind for kind in (*typing.get_args(declared.kind), declared.kind) if kind in defines)
-            limits = {"limits": declared.limits} if kind in (int, float) else {}
-            defines[kind](f"{prefix}{declared.name}", declared.default, declared.meaning, **limits)
+            _define(flags, f"{prefix}{declared.name}", declared, getattr(declared, "is_path", False))
+
+
+def _define(flags, name, declared, is_path):
+    kind, default = declared.kind, declared.default
+    kind = next(k for k in (*typing.get_args(kind), kind) if k in (int, float, bool, str, list))
+    if kind is list:
+        define = flags.DEFINE_paths if is_path else flags.DEFINE_list
+        define(name, default or [], declared.meaning)
+    elif kind is str and isinstance(declared.limits, Choices):
+        flags.DEFINE_enum(name, default, list(declared.limits.words), declared.meaning)
+    elif kind is str:
+        (flags.DEFINE_path if is_path else flags.DEFINE_string)(name, default, declared.meaning)
+    elif kind is bool:
+        flags.DEFINE_bool(name, default, declared.meaning)
+    else:
+        define = flags.DEFINE_integer if kind is int else flags.DEFINE_float
+        define(name, default, declared.meaning, limits=declared.limits)
 
 
 def read_settings(flags, settings, prefix="", **more):

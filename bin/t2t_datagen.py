@@ -12,8 +12,9 @@ import os
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.bin._own_flags import OWN_FLAGS, define_own_flags
+from t2t_lite.bin._setting_flags import define_settings
 from t2t_lite.errors import UserError
+from t2t_lite.problems.own_settings import OWN_FLAGS
 from t2t_lite.ranges import COUNT, SEED, Range
 
 # Each process takes some 600 MB.
@@ -25,7 +26,7 @@ def define_flags(flags):
     flags.DEFINE_string("problem", None, "What to generate: a name, a comma list, or a prefix ending in *.")
     flags.DEFINE_path("data_dir", None, "Folder to write vocabulary and records to.")
     flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Folder of downloads and source files.")
-    define_own_flags(flags)
+    define_settings(flags, OWN_FLAGS)
     flags.DEFINE_bool(
         "inspect",
         False,

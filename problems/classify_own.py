@@ -8,24 +8,24 @@ files. `D/<problem>.json` stores everything that was asked for, so that later co
 
 import collections
 import logging
-import types
 
 from t2t_lite import registry
 from t2t_lite.corpora import tables
-from t2t_lite.data.own_files import FLAGS, are_strings_or_none
+from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem
 from t2t_lite.errors import UserError, shown
-from t2t_lite.problems.labelled_own import LabelledOwn, remembered
+from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_settings import LABELLED, own_settings
 
 _LOGGER = logging.getLogger("t2t_lite")
 
 
 @registry.register_problem
-class ClassifyOwn(LabelledOwn, Text2ClassProblem):
+class ClassifyOwn(OwnCorpus, Text2ClassProblem):
     """Texts with a label each, given to `configure`."""
 
     columns = ("label", "text")
-    _CONFIG = types.MappingProxyType(remembered(class_labels=are_strings_or_none))
+    settings = own_settings(*LABELLED, "class_labels", "problem", vocab_type="subwords")
 
     @property
     def num_classes(self):
@@ -36,8 +36,8 @@ class ClassifyOwn(LabelledOwn, Text2ClassProblem):
         """Returns the labels, sorted."""
         return self.read_config(data_dir)["class_labels"]
 
-    def find_labels(self):
-        """See `LabelledOwn.find_labels`; warns of classes that the other files have no example of."""
+    def check_corpus(self, data_dir, tmp_dir):
+        """Finds the classes, and warns of those that other files have no example of; see `OwnCorpus.check_corpus`."""
         counts = {
             split: collections.Counter(cells[0] for cells, _ in self.rows(split)) for split in self.config["files"]
         }
@@ -50,6 +50,7 @@ class ClassifyOwn(LabelledOwn, Text2ClassProblem):
                     f"--{FLAGS[split]}: {self.paths_of(split)}: no example of {shown(', '.join(sorted(missing)))}, so "
                     "that evaluations say nothing of it."
                 )
+        super().check_corpus(data_dir, tmp_dir)
 
     def _check_first_lines(self, counts):
         """Refuses a first line whose label no other line has, where all others have several, if it may be a header."""

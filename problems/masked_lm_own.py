@@ -12,11 +12,10 @@ import types
 
 from t2t_lite import registry
 from t2t_lite.corpora import plain_text
-from t2t_lite.data.own_files import are_strings_or_none
 from t2t_lite.data.problem import FILE_TAGS, VocabType
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.problems.languagemodel_own import LanguagemodelOwn
-from t2t_lite.ranges import MASK_RATE, MASK_UNITS, Choices, typed_value
+from t2t_lite.problems.own_settings import own_settings
 from t2t_lite.text import vocabulary_files
 
 _LOGGER = logging.getLogger("t2t_lite")
@@ -30,82 +29,43 @@ class MaskedLmOwn(LanguagemodelOwn):
     task = "masked_language_model"
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     record_features = ("targets",)
-    default_vocab_type = VocabType.SUBWORD
-    default_length = 511  # of BERT's 512 positions the first one is the model's own
-    _CONFIG = types.MappingProxyType(
-        {
-            **LanguagemodelOwn._CONFIG,
-            "mask_rate": lambda rate: isinstance(rate, float) and rate in MASK_RATE,
-            "mask_unit": lambda unit: unit in MASK_UNITS,
-            "phrases": are_strings_or_none,
-        }
-    )
+    # Of BERT's 512 positions the first one is the model's own.
+    settings = own_settings(
+        *LanguagemodelOwn.settings, "mask_rate", "mask_unit", "phrases",
+        sequence_length=511, vocab_type=VocabType.SUBWORD.value,
+    )  # fmt: skip
 
-    def configure(
-        self,
-        train_files=(),
-        dev_files=(),
-        test_files=(),
-        sequence_length=None,
-        vocab_size=None,
-        vocab_type=None,
-        vocab_from=(),
-        max_samples_for_vocab=None,
-        mask_rate=None,
-        mask_unit=None,
-        phrase_file=None,
-    ):
-        """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
-
-        Args:
-            train_files, dev_files, test_files, sequence_length: see `LanguagemodelOwnCharacters`.
-            vocab_size, vocab_type, vocab_from, max_samples_for_vocab: see `OwnVocabulary.vocabulary_config`. A
-                vocabulary that is learned is SentencePiece's; one that is given has to have [MASK] or <mask>.
-            mask_rate: float, the share of ids that a model has to guess; None: 0.15.
-            mask_unit: "token", "word", "ngram" or "phrase", what is masked as a whole; None: word.
-            phrase_file: path of a text with a phrase per line, for "phrase".
-
-        Raises:
-            UserError: a flag is missing, malformed or contradicts another, a file does not exist, or a given vocabulary
-                has no mask.
-        """
+    def check_settings(self, values, paths):
+        """See `OwnCorpus.check_settings`. Raises `UserError` also if a given vocabulary has no mask."""
         from t2t_lite.data.masking import mask_of
 
-        vocabulary = vocab_size, vocab_type, vocab_from, max_samples_for_vocab
-        super().configure(train_files, dev_files, test_files, sequence_length, *vocabulary)
-        if self.config["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
+        super().check_settings(values, paths)
+        if values["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
             raise UserError(
                 f"--vocab_type={VocabType.BYTE_LEVEL_BPE.value}: such a vocabulary is learned without {_MASK}. "
                 "Expected subwords, or --vocab_from with a published vocabulary, such as RoBERTa's, that has a mask."
             )
-        for path in self.existing_vocabularies.values():
+        for path in (values["vocab_from"] or {}).values():
             with located(f"--vocab_from: {path}"):
                 mask_of(vocabulary_files.open_encoder(path))
-        rate = typed_value("--mask_rate", 0.15 if mask_rate is None else mask_rate, float, MASK_RATE)
-        unit = typed_value("--mask_unit", mask_unit or "word", str, Choices(MASK_UNITS))
+        unit, phrase_file = values["mask_unit"], values["phrase_file"]
         if (unit == "phrase") != bool(phrase_file):
             found = f"and --phrase_file={phrase_file}" if phrase_file else "without --phrase_file"
             raise UserError(
                 f"--mask_unit={unit} {found}: expected --mask_unit=phrase --phrase_file=FILE, with a phrase per line, "
                 "or neither."
             )
-        phrases = None
         if phrase_file:
             lines = plain_text.read_lines(phrase_file, self.on_bad_line)
-            phrases = sorted({plain_text.clean(line) for line in lines if line} - {""})
-            if not phrases:
+            values["phrases"] = sorted({plain_text.clean(line) for line in lines if line} - {""})
+            if not values["phrases"]:
                 raise UserError(f"--phrase_file={phrase_file}: all its lines are blank. Expected a phrase per line.")
-        self.remember({**self.config, "mask_rate": rate, "mask_unit": unit, "phrases": phrases})
 
     def generation_settings(self):
-        """Returns also how ids are masked, which the folder remembers, so that a change of it is refused."""
+        """See `OwnCorpus.generation_settings`; of the phrases their hash."""
         phrases = "\n".join(self.config.get("phrases") or ())
-        return {
-            **super().generation_settings(),
-            "mask_rate": self.config["mask_rate"],
-            "mask_unit": self.config["mask_unit"],
-            "phrases": {"sha256": hashlib.sha256(phrases.encode()).hexdigest()} if phrases else None,
-        }
+        sha256 = {"sha256": hashlib.sha256(phrases.encode()).hexdigest()} if phrases else None
+        return {**super().generation_settings(), "phrases": sha256}
 
     @property
     def additional_reserved_tokens(self):

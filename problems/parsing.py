@@ -12,15 +12,15 @@ import types
 
 from t2t_lite import files, registry
 from t2t_lite.console import Progress
-from t2t_lite.data import own_files
-from t2t_lite.data.own_files import OwnFiles
+from t2t_lite.data.own_files import FLAGS
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import MissingFile, UserError, counted
 from t2t_lite.parsing import tag_alignment, trees
+from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_settings import own_settings
 from t2t_lite.text import subwords, vocabulary
 
-_DEFAULT_VOCAB_SIZE = 8000
 _UNKNOWN_TOKEN = "<unk>"
 # The WSJ sections as they have been split since Collins (1997).
 _WSJ_SECTIONS = {DatasetSplit.TRAIN: range(2, 22), DatasetSplit.EVAL: (22,), DatasetSplit.TEST: (23,)}
@@ -151,44 +151,35 @@ def _phrases(encoders):
 
 
 @registry.register_problem
-class ParsingEnglishOwn(OwnFiles, ParsingProblem):
-    """The user's own treebank, one file of bracketed trees per split: see `configure`."""
+class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
+    """The user's own treebank, one file of bracketed trees per split, given to `configure`."""
 
+    settings = own_settings("format", "problem", "vocab_size", "files", format=1, vocab_size=8000)
     example_flags = "--train_files=train.mrg --dev_files=dev.mrg"
+    usual_vocab_sizes = "1000 to 16000"
 
-    def configure(self, train_files=(), dev_files=(), test_files=(), vocab_size=None):
-        """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
-
-        Args:
-            train_files: [path] of the trees to learn from, plain or compressed (`.gz`, `.bz2`, `.xz`).
-            dev_files: likewise; evaluated while training.
-            test_files: likewise; may be left out.
-            vocab_size: number of pieces that words are split into; None: 8000.
-
-        Raises:
-            UserError: a flag is missing or malformed, or a file does not exist.
-        """
-        given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
-        for split, paths in given.items():
-            flag = f"--{own_files.FLAGS[split]}"
-            if not paths and split != DatasetSplit.TEST:
+    def check_files(self, paths):
+        """See `OwnCorpus.check_files`; a split has one file."""
+        for split, named in paths.items():
+            flag = f"--{FLAGS[split]}"
+            if not named and split != DatasetSplit.TEST:
                 raise UserError(
                     f"{self.name}: missing {flag}. Expected a file of bracketed trees, such as "
                     f"{flag}={FILE_TAGS[split]}.mrg"
                 )
-            if len(paths) > 1:
+            if len(named) > 1:
                 raise UserError(
-                    f"{flag}={','.join(paths)}: found {counted(len(paths), 'file')}. Expected one file of "
+                    f"{flag}={','.join(named)}: found {counted(len(named), 'file')}. Expected one file of "
                     "bracketed trees."
                 )
-        self.remember(
-            {
-                "format": 1,
-                "problem": self.name,
-                "vocab_size": own_files.check_vocab_size(vocab_size, _DEFAULT_VOCAB_SIZE, "1000 to 16000"),
-                "files": {split: own_files.describe_files(split, paths)[0] for split, paths in given.items() if paths},
-            }
-        )
+
+    def check_settings(self, values, paths):
+        """See `OwnCorpus.check_settings`; a split's files are one dict."""
+        super().check_settings(values, paths)
+        values["files"] = {split: described[0] for split, described in values["files"].items()}
+
+    def check_corpus(self, data_dir, tmp_dir):
+        """Leaves the check to `ParsingProblem.prepare_generation`, which reads all trees."""
 
     def generate_trees(self, data_dir, tmp_dir, dataset_split):
         """Yields the trees of a split's file."""

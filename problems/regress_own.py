@@ -7,28 +7,28 @@ everything that was asked for, so that later commands need only `--data_dir=D`.
 """
 
 import statistics
-import types
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, Text2RealProblem
 from t2t_lite.errors import UserError, shown
-from t2t_lite.problems.labelled_own import LabelledOwn, remembered
+from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_settings import LABELLED, own_settings
 from t2t_lite.text.real_encoder import RealEncoder, as_number
 
 
 @registry.register_problem
-class RegressOwn(LabelledOwn, Text2RealProblem):
+class RegressOwn(OwnCorpus, Text2RealProblem):
     """Texts with a number each, given to `configure`."""
 
     columns = ("number", "text")
-    _CONFIG = types.MappingProxyType(remembered(label_range=lambda ends: ends is None or _are_numbers(ends)))
+    settings = own_settings(*LABELLED, "label_range", "problem", vocab_type="subwords")
 
     def label_range(self, data_dir):
         """Returns (the lowest, the highest) number of all files."""
         return self.read_config(data_dir)["label_range"]
 
-    def find_labels(self):
-        """See `LabelledOwn.find_labels`."""
+    def check_corpus(self, data_dir, tmp_dir):
+        """Finds the range of the numbers; see `OwnCorpus.check_corpus`."""
         numbers = {number for _, number, _ in self._all_numbered()}
         if not numbers:
             raise UserError(
@@ -50,6 +50,7 @@ class RegressOwn(LabelledOwn, Text2RealProblem):
                 "of one scale: leave out what is no measurement, or give their logarithms."
             )
         self.config["label_range"] = [lowest, highest]
+        super().check_corpus(data_dir, tmp_dir)
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": str or for pairs a list of str, "targets": float}; blank lines are left out."""
@@ -77,7 +78,3 @@ class RegressPairOwn(RegressOwn):
 
     columns = ("number", "first", "second")
     num_texts = 2
-
-
-def _are_numbers(ends):
-    return isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends)

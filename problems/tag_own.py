@@ -7,25 +7,24 @@ each sentence; or CoNLL-U's ten, of which FORM and UPOS are read. --columns choo
 training files. `D/tag_own.json` stores everything that was asked for, so that later commands need only `--data_dir=D`.
 """
 
-import types
-
 from t2t_lite import registry
 from t2t_lite.corpora.conll import LAYOUT, read_conll
-from t2t_lite.data.own_files import are_strings_or_none
 from t2t_lite.data.problem import DatasetSplit, Text2TagProblem
 from t2t_lite.errors import UserError, shown
 from t2t_lite.evaluation.entities import are_of_entities
-from t2t_lite.problems.labelled_own import LabelledOwn, remembered
+from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_settings import LABELLED, own_settings
 
 
 @registry.register_problem
-class TagOwn(LabelledOwn, Text2TagProblem):
+class TagOwn(OwnCorpus, Text2TagProblem):
     """Sentences with a tag for each word, given to `configure`."""
 
     columns = LAYOUT.names
     example_flags = "--train_files=train.conll --dev_files=dev.conll"
     expected_lines = "lines of word<TAB>tag, and a blank line after each sentence"
-    _CONFIG = types.MappingProxyType(remembered(tags=are_strings_or_none))
+    sample_unit = "sentences"
+    settings = own_settings(*LABELLED, "tags", "problem", vocab_type="subwords")
 
     def tags(self, data_dir):
         """Returns the tags, sorted."""
@@ -36,10 +35,11 @@ class TagOwn(LabelledOwn, Text2TagProblem):
         tags = (self._config or {}).get("tags")
         return [*super().eval_metrics(), *(["entity_f1"] if tags and are_of_entities(tags) else [])]
 
-    def find_labels(self):
-        """See `LabelledOwn.find_labels`."""
+    def check_corpus(self, data_dir, tmp_dir):
+        """Finds the tags; see `OwnCorpus.check_corpus`."""
         found = {tag for sentence in self._sentences(DatasetSplit.TRAIN) for tag in sentence.tags}
         self.config["tags"] = self.enough_labels(found, "tag in the last column")
+        super().check_corpus(data_dir, tmp_dir)
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"inputs": words, "targets": tags}."""

@@ -6,116 +6,74 @@
 docs/own_corpora.md has every flag.
 """
 
+import collections
 import itertools
 import logging
 import os
-import types
 
 from t2t_lite import files, registry
-from t2t_lite.console import Progress
 from t2t_lite.corpora import plain_text, tables, tmx
-from t2t_lite.corpora.filters import PairFilter, pair_hash
+from t2t_lite.corpora.filters import PairFilter, pair_hash, parse_filters
 from t2t_lite.corpora.held_out import find_bound, is_held_out
-from t2t_lite.data import own_files
-from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
+from t2t_lite.data.own_files import FLAGS
+from t2t_lite.data.problem import DatasetSplit, TranslateProblem
 from t2t_lite.errors import UserError
-from t2t_lite.problems import own_flags
-from t2t_lite.problems.own_vocabulary import OwnVocabulary
+from t2t_lite.problems import parallel_files
+from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_settings import WEIGHT, own_settings
 from t2t_lite.problems.vocabulary_sources import count_pieces
+from t2t_lite.ranges import typed_value
 
 _LOGGER = logging.getLogger("t2t_lite")
-_SIDES = ("inputs", "targets")
+_DEFAULT_HELD_OUT = 1000
 
 
 @registry.register_problem
-class TranslateOwn(OwnVocabulary, TranslateProblem):
-    """Parallel corpora given as files: see `configure`. Once generated, everything is read from the data folder."""
+class TranslateOwn(OwnCorpus, TranslateProblem):
+    """Parallel corpora given to `configure`. Once generated, everything is read from the data folder."""
 
     config_filename = "problem.json"
-    _CONFIG = types.MappingProxyType({**OwnVocabulary._CONFIG, **own_flags.REMEMBERED, **own_files.TABLES})
+    settings = own_settings(
+        "format", "problem", "languages", "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols",
+        "max_samples_for_vocab", "vocab_from", "files", "corpus_weights", "filters", "held_out", "columns", "header",
+        "held_out_below", format=2,
+    )  # fmt: skip
+    columns = ("inputs", "targets")
     example_flags = "--train_files=a.en,a.de"
+    sample_unit = "pairs"
 
-    def configure(
-        self,
-        train_files=(),
-        dev_files=(),
-        test_files=(),
-        languages=(),
-        corpus_weights=(),
-        filters=(),
-        held_out=None,
-        vocab_size=None,
-        target_vocab_size=None,
-        vocab_type=None,
-        vocab_from=(),
-        user_defined_symbols=(),
-        max_samples_for_vocab=None,
-        columns=(),
-        header=None,
-    ):
-        """Sets what to generate from; the arguments are t2t-datagen's flags of these names.
-
-        Args:
-            train_files: paths of the training corpora. A corpus is two files of parallel lines, inputs first, one
-                `.tsv` file of two columns, or one `.tmx` file, of which the languages are read. Each may be compressed
-                (`.gz`, `.bz2`, `.xz`).
-            dev_files: likewise; evaluated while training. Left out: pairs of the training corpora are held out.
-            test_files: likewise; may be left out.
-            languages: of inputs and targets, such as ("en", "de"); left out: the endings of the training files.
-            corpus_weights: numbers or strings, one per training corpus: how often each of its pairs occurs in one pass
-                over the data. 2.5 is twice, and once more for half of them; 0.3 is 30 % of them. Left out: 1 each.
-            filters: words as `t2t_lite.corpora.filters.parse_filters` takes them; for the training corpora alone.
-            held_out: int, about how many pairs are held out, at most a tenth; None: 1000. Not with `dev_files`.
-            vocab_size: size of the vocabulary, which both languages share; None: 32000.
-            target_vocab_size: size of a separate vocabulary of the targets; `vocab_size` is then that of the inputs.
-            vocab_type: "subwords" (SentencePiece; also None) or "byte_level_bpe": the kind of vocabulary to learn.
-            vocab_from: an existing vocabulary: see `vocabulary_sources.find_vocabularies`.
-            user_defined_symbols: strings without spaces that are always one piece.
-            max_samples_for_vocab: int, pairs that the vocabulary is learned from; None: 2 million.
-            columns: of `.tsv` files, the two that are read: numbers from 1, or names in their first lines.
-            header: bool, whether the first line of a `.tsv` file names the columns. None: a line that looks like it is
-                refused.
-
-        Raises:
-            UserError: a flag is missing, malformed or contradicts another, or a file does not exist.
-        """
-        given = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
-        if not train_files:
+    def check_files(self, paths):
+        """See `OwnCorpus.check_files`; without files to evaluate on, pairs are held out."""
+        if not paths[DatasetSplit.TRAIN]:
             raise UserError(
                 "translate_own: missing --train_files. Expected the corpus to learn from: --train_files=a.en,a.de or "
                 "--train_files=a.tsv."
             )
-        groups = {split: own_flags.group_files(split, paths) for split, paths in given.items()}
-        described = {split: own_files.describe_files(split, paths) for split, paths in given.items() if paths}
-        languages = own_flags.check_languages(languages, train_files)
-        own_flags.check_sides(given, languages)
-        if (columns or header is not None) and ".tsv" not in map(own_flags.kind, itertools.chain(*given.values())):
+        for split, named in paths.items():
+            parallel_files.group_files(split, named)
+
+    def check_settings(self, values, paths):
+        """See `OwnCorpus.check_settings`."""
+        train_files, dev_files = paths[DatasetSplit.TRAIN], paths[DatasetSplit.EVAL]
+        values["languages"] = parallel_files.check_languages(values["languages"], train_files)
+        parallel_files.check_sides(paths, values["languages"])
+        kinds = map(parallel_files.kind, itertools.chain(*paths.values()))
+        if (values["columns"] or values["header"] is not None) and ".tsv" not in kinds:
             raise UserError("--columns, --header: for .tsv files alone, and there is none. Leave them out.")
-        tables.Layout(_SIDES, tuple(columns), header).check()
-        vocabulary = own_flags.check_vocabulary(
-            languages,
-            vocab_size,
-            target_vocab_size,
-            vocab_type,
-            vocab_from,
-            user_defined_symbols,
-            max_samples_for_vocab,
-        )
-        self.remember(
-            {
-                "format": 2,
-                "problem": self.name,
-                "languages": languages,
-                **vocabulary,
-                "files": described,
-                "corpus_weights": own_flags.check_weights(corpus_weights, len(groups[DatasetSplit.TRAIN])),
-                "filters": own_flags.check_filters(filters, languages),
-                "held_out": own_flags.check_held_out(held_out, dev_files),
-                "columns": list(columns) or None,
-                "header": header,
-            }
-        )
-        own_flags.warn_of_other_languages(given, languages)
+        super().check_settings(values, paths)
+        num_corpora = len(parallel_files.group_files(DatasetSplit.TRAIN, train_files))
+        values["corpus_weights"] = _check_weights(values["corpus_weights"] or (), num_corpora)
+        values["filters"] = parse_filters(values["filters"] or ()) or None
+        # It raises where the scripts of a language are unknown.
+        PairFilter(values["filters"] or {}, values["languages"], collections.Counter())
+        if dev_files and values["held_out"] is not None:
+            raise UserError(
+                f"--held_out={values['held_out']}: --dev_files are there to evaluate on, nothing is held out. Leave "
+                "out one of the two."
+            )
+        if not dev_files and values["held_out"] is None:
+            values["held_out"] = _DEFAULT_HELD_OUT
+        parallel_files.warn_of_other_languages(paths, values["languages"])
 
     def hold_vocabularies(self, folder, languages, vocabularies, ending):
         """Writes vocabularies into a folder without corpora, for a model that was trained elsewhere.
@@ -139,7 +97,7 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
             {
                 "format": 2,
                 "problem": self.name,
-                "languages": own_flags.check_languages(languages, ()),
+                "languages": parallel_files.check_languages(languages, ()),
                 "vocab_size": count_pieces(sources["inputs"]),
                 "target_vocab_size": None if is_shared else count_pieces(sources["targets"]),
                 "vocab_from": sources,
@@ -176,7 +134,7 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
 
     @property
     def dataset_splits(self):
-        """The splits that have files, and one shard of what is held out; see `OwnFiles.dataset_splits`."""
+        """The splits that have files, and one shard of what is held out; see `OwnCorpus.dataset_splits`."""
         splits = super().dataset_splits
         if self._recall("held_out"):
             splits.insert(1, {"split": DatasetSplit.EVAL, "shards": 1})
@@ -190,30 +148,24 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
         return sum(weight * sum(sizes[path] for path in paths) for paths, weight in self._weighted_corpora())
 
     def generation_settings(self):
-        """Returns everything that was asked for; a change is refused over finished data."""
+        """See `OwnCorpus.generation_settings`."""
         first = ("languages", "vocab_size", "target_vocab_size", "user_defined_symbols")
-        last = ("corpus_weights", "filters", "held_out")
-        return {
-            **{key: self._recall(key) for key in first},
-            **super().generation_settings(),
-            **{key: self._recall(key) for key in last},
-            **{key: self.config[key] for key in own_files.TABLES if self.config.get(key) is not None},
-        }
+        return {**{key: self._recall(key) for key in first}, **super().generation_settings()}
 
     # Generation.
 
-    def prepare_generation(self, data_dir, tmp_dir):
-        """Reads all files once, so that a bad line is found before any work; then makes the vocabulary."""
+    def check_corpus(self, data_dir, tmp_dir):
+        """See `OwnCorpus.check_corpus`; also decides which pairs are held out."""
         self._warn_of_equal_sides()
-        for split in self.config["files"]:
-            progress = Progress(f"{self.name}: reading {FILE_TAGS[split]}", "pairs")
-            if split == DatasetSplit.TRAIN and self._recall("held_out"):
-                self._draw_held_out(progress.watch(self._training_pairs()))
-            else:
-                for _ in progress.watch(self._read_files(split)):
-                    pass
-            progress.done()
-        super().prepare_generation(data_dir, tmp_dir)
+        super().check_corpus(data_dir, tmp_dir)
+
+    def check_split(self, split, watch, data_dir, tmp_dir):
+        """See `OwnCorpus.check_split`; all pairs are read, whatever the weights."""
+        if split == DatasetSplit.TRAIN and self._recall("held_out"):
+            self._draw_held_out(watch(self._training_pairs()))
+        else:
+            for _ in watch(self._read_files(split)):
+                pass
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Returns an iterator of a split's pairs: those of its files, or those that are held out."""
@@ -231,13 +183,13 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
             for paths in self._corpora(split):
                 if len(paths) == 2 and contents[paths[0]] and contents[paths[0]] == contents[paths[1]]:
                     _LOGGER.warning(
-                        f"--{own_files.FLAGS[split]}: {paths[0]} and {paths[1]} have the same text. Expected inputs, "
+                        f"--{FLAGS[split]}: {paths[0]} and {paths[1]} have the same text. Expected inputs, "
                         "and their translation."
                     )
 
     def _corpora(self, split):
         """Returns the [path, …] of each corpus of a split."""
-        return own_flags.group_files(split, [facts["path"] for facts in self.files_of(split)])
+        return parallel_files.group_files(split, [facts["path"] for facts in self.files_of(split)])
 
     def _weighted_corpora(self):
         paths = self._corpora(DatasetSplit.TRAIN)
@@ -250,14 +202,11 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
         """Yields the pairs of a corpus; what it leaves out is counted, unless that is done for another split."""
         removed = self.removed if counts else None
         on_bad_line = self.on_bad_line if counts or not self.skip_bad_lines else _ignore
-        match own_flags.kind(paths[0]) if len(paths) == 1 else "":
+        match parallel_files.kind(paths[0]) if len(paths) == 1 else "":
             case ".tmx":
                 return tmx.read_pairs(paths[0], self.language_pair, removed, on_bad_line)
             case ".tsv":
-                layout = tables.Layout(
-                    _SIDES, tuple(self._recall("columns") or ()), self.config.get("header"), self.language_pair
-                )
-                return tables.read_pairs(paths[0], layout, on_bad_line)
+                return tables.read_pairs(paths[0], self.layout, on_bad_line)
         return plain_text.read_pairs(*paths, on_bad_line)
 
     def _training_pairs(self, part=None):
@@ -291,6 +240,15 @@ class TranslateOwn(OwnVocabulary, TranslateProblem):
             f"{self.name}: {count:,} pairs of the training corpora are held out for evaluation (--held_out={asked}, at "
             "most a tenth); no pair with the same inputs is trained on"
         )
+
+
+def _check_weights(given, num_corpora):
+    """Returns one float per training corpus, or None where all are 1. Raises `UserError`."""
+    flag = f"--corpus_weights={','.join(map(str, given))}"
+    if given and len(given) != num_corpora:
+        raise UserError(f"{flag}: found {len(given)} for {num_corpora} training corpora. Expected one for each.")
+    weights = [typed_value("--corpus_weights: weight", word, float, WEIGHT) for word in given]
+    return weights if set(weights) - {1.0} else None
 
 
 def _repeated(pairs, weight, purpose):

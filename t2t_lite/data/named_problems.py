@@ -76,7 +76,9 @@ def generate_problems(
     """
     for name in names:  # a mistake shows before any work
         problem = registry.problem(name)
-        accepted = inspect.signature(problem.configure).parameters if hasattr(problem, "configure") else ()
+        accepted = getattr(problem, "flags", ())
+        if not accepted and hasattr(problem, "configure"):
+            accepted = inspect.signature(problem.configure).parameters
         if wrong := [f"--{argument}" for argument in own or () if argument not in accepted]:
             only = f"Expected {', '.join(f'--{name}' for name in accepted)}." if accepted else "It brings its own data."
             raise UserError(f"{', '.join(wrong)}: not for --problem={problem.name}. {only}")

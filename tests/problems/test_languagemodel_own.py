@@ -2,7 +2,6 @@
 
 import gzip
 import itertools
-import json
 
 import pytest
 
@@ -95,25 +94,6 @@ def test_a_vocabulary_is_used_again(tmp_path, files):
     assert len(set(found)) == 1 and again.sequence_length == 64
     with pytest.raises(UserError, match=r"--vocab_size together with --vocab_from"):
         registry.problem("languagemodel_own").configure(vocab_from=[str(tmp_path / "a")], vocab_size=300, **files)
-
-
-@pytest.mark.parametrize(
-    "key, value",
-    [
-        ("sequence_length", "64"),
-        ("sequence_length", 10**9),
-        ("vocab_size", None),
-        ("vocab_type", "words"),
-        ("vocab_from", {"inputs": "a"}),
-        ("files", {"train": [{"path": 1, "bytes": 2}]}),
-    ],
-)
-def test_a_damaged_configuration_is_named(tmp_path, files, key, value):
-    generated("languagemodel_own", tmp_path, vocab_size=300, **files)
-    path = tmp_path / "languagemodel_own.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
-    with pytest.raises(UserError, match=rf"languagemodel_own\.json: '{key}' is missing or not of the right type"):
-        registry.problem("languagemodel_own").get_feature_encoders(str(tmp_path))
 
 
 @pytest.mark.parametrize(

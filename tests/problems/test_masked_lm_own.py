@@ -1,8 +1,5 @@
 """Masked language models of the user's own text files: what a batch holds, and what its masks depend on."""
 
-import json
-import pathlib
-
 import numpy as np
 import pytest
 
@@ -199,11 +196,3 @@ def test_other_phrases_over_finished_data_are_refused(tmp_path):
     (tmp_path / "phrases.txt").write_text("green bottles\n")
     with pytest.raises(UserError, match=r"with phrases = sha256: .*, but you requested phrases = sha256: "):
         generated(str(tmp_path), **phrases)
-
-
-@pytest.mark.parametrize("key, value", [("mask_rate", 2.0), ("mask_unit", "words"), ("phrases", 5), ("phrases", [5])])
-def test_a_damaged_configuration_is_named(key, value, folder, tmp_path):
-    config = json.loads((pathlib.Path(folder) / "masked_lm_own.json").read_text())
-    (tmp_path / "masked_lm_own.json").write_text(json.dumps({**config, key: value}))
-    with pytest.raises(UserError, match=rf"masked_lm_own\.json: '{key}' is missing or not of the right type"):
-        registry.problem("masked_lm_own").read_config(str(tmp_path))

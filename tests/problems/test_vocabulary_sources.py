@@ -158,7 +158,7 @@ def test_mistakes(tmp_path, train, models):
         ({"vocab_from": models, "vocab_size": 300}, "--vocab_size together with --vocab_from="),
         ({"vocab_from": models, "target_vocab_size": 300}, "--target_vocab_size together with --vocab_from="),
         ({"vocab_from": models, "user_defined_symbols": ["<x>"]}, "--user_defined_symbols together with"),
-        ({"vocab_type": "words"}, "--vocab_type=words: expected subwords or byte_level_bpe"),
+        ({"vocab_type": "words"}, "--vocab_type=words: expected one of subwords, byte_level_bpe"),
         (
             {"vocab_type": "byte_level_bpe", "user_defined_symbols": ["<x>"]},
             "together with --vocab_type=byte_level_bpe",

@@ -1,0 +1,222 @@
+"""The settings of problems on the user's own files, each declared once.
+
+A setting with a meaning is a flag of t2t-datagen and an argument of `OwnCorpus.configure`. What is made of it stands in
+the JSON file that the data folder keeps, under the same key or under `key`. A problem lists the keys that it keeps.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+from t2t_lite import ranges
+from t2t_lite.data.splits import VocabType
+from t2t_lite.ranges import Choices, Range, Setting, typed_value
+
+VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # that can be learned
+# What --vocab_from decides, so that neither is given with it.
+VOCABULARY = ("vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols", "max_samples_for_vocab")
+TABLES = ("columns", "header")
+LABELLED = (
+    "vocab_size",
+    "max_samples_for_vocab",
+    "vocab_from",
+    "vocab_type",
+    "files",
+    *TABLES,
+)  # of all labelled texts
+WEIGHT = Range(most=1000, above=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnSetting(Setting):
+    """A setting of problems on the user's own files. `fixed`: finished data refuse another value.
+
+    Attributes:
+        key: str, of what is kept of it in the data folder; "": its name.
+        is_path: bool, whether it is a path, or a list of paths.
+        is_required: bool, whether the data folder always has a value.
+        is_newer: bool, whether manifests leave it out where it has no value, as those of older versions do.
+        fits: function of a JSON value that says whether it may stand in the data folder; None: by kind and limits.
+    """
+
+    key: str = ""
+    is_path: bool = False
+    is_required: bool = False
+    is_newer: bool = False
+    fits: Callable | None = None
+
+    def typed(self, value):
+        """Returns what is given as `configure` uses it; None: left out. Raises `UserError`."""
+        if value is None:
+            return None
+        return [*value] or None if self.kind is list else typed_value(f"--{self.name}", value, self.kind, self.limits)
+
+    def is_kept(self, value):
+        """Returns whether a JSON value can be that of the key in a data folder."""
+        if value is None:
+            return not self.is_required
+        if self.fits:
+            return self.fits(value)
+        if self.kind is list:
+            return _are_strings(value)
+        return type(value) is self.kind and (self.limits is None or value in self.limits)
+
+
+def _are_strings(value):
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+def listed(described):
+    """Returns the files of a split as a list: of parsing_english_own, the JSON value is one dict."""
+    return [described] if isinstance(described, dict) else described
+
+
+def _are_files(splits):
+    return isinstance(splits, dict) and all(map(_are_described, map(listed, splits.values())))
+
+
+def _are_described(described):
+    return isinstance(described, list) and all(
+        isinstance(facts, dict)
+        and isinstance(facts.get("path"), str)
+        and isinstance(facts.get("bytes"), int)
+        and isinstance(facts.get("sha256", ""), str)
+        for facts in described
+    )
+
+
+def _are_weights(weights):
+    return isinstance(weights, list) and all(type(weight) in (int, float) and weight in WEIGHT for weight in weights)
+
+
+def _are_filters(wanted):
+    from t2t_lite.corpora.filters import ORDER
+
+    return isinstance(wanted, dict) and all(
+        name in ORDER and (number is True or (type(number) in (int, float) and number >= 1))
+        for name, number in wanted.items()
+    )
+
+
+def _are_paths(paths):
+    return not paths or (isinstance(paths, dict) and _are_strings([*paths, *paths.values()]))
+
+
+def _are_numbers(ends):
+    return isinstance(ends, list) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends)
+
+
+_FILES = {"kind": list, "default": None, "key": "files", "is_path": True}
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        OwnSetting(
+            "train_files",
+            **_FILES,
+            meaning="translate_own: the training corpora, each inputs,targets (.gz, .bz2, .xz), a .tsv or a .tmx: "
+            "a.en,a.de,b.tsv. parsing_english_own: one file of bracketed trees. languagemodel_own, masked_lm_own: "
+            "texts; next_sentence_own, sentence_order_own: a sentence per line, a blank line between documents. "
+            "classify_own, classify_pair_own, regress_own, regress_pair_own: lines of label<TAB>text, "
+            "label<TAB>first<TAB>second. tag_own: CoNLL's or CoNLL-U's columns. qa_own: SQuAD's JSON.",
+        ),
+        OwnSetting(
+            "dev_files", **_FILES,
+            meaning="Likewise, to evaluate on while training; translate_own: or see --held_out.",
+        ),
+        OwnSetting("test_files", **_FILES, meaning="Likewise, for the end; may be left out."),
+        OwnSetting(
+            "languages", list, None, fixed=True, fits=lambda codes: _are_strings(codes) and len(codes) == 2,
+            meaning="translate_own: of inputs,targets, such as en,de; from the files' endings.",
+        ),
+        OwnSetting(
+            "corpus_weights", list, None, fixed=True, fits=_are_weights,
+            meaning="translate_own: one weight per training corpus (default 1), how often each of its pairs occurs: "
+            "2.5 is twice, and half of them once more; 0.3 is 30 % of them.",
+        ),
+        OwnSetting(
+            "filters", list, None, fixed=True, fits=_are_filters,
+            meaning="translate_own: of the training corpora: "
+            "too_long=1000,length_ratio=3,copied,wrong_script,mojibake,duplicate, or all. None when left out.",
+        ),
+        OwnSetting(
+            "held_out", int, None, ranges.PAIRS, fixed=True,
+            meaning="translate_own without --dev_files: training pairs to evaluate on instead, 1000.",
+        ),
+        OwnSetting(
+            "vocab_size", int, 32000, ranges.VOCAB_SIZE, is_required=True,
+            meaning="translate_own: pieces of the shared vocabulary, languagemodel_own: of the vocabulary, 32000 when "
+            "left out. parsing_english_own: of the words, 8000.",
+        ),
+        OwnSetting(
+            "target_vocab_size", int, None, ranges.VOCAB_SIZE, fixed=True,
+            meaning="translate_own: pieces of a vocabulary of the targets' own.",
+        ),
+        OwnSetting(
+            "vocab_type", str, None, Choices(VOCAB_TYPES),
+            meaning="What to learn: SentencePiece's pieces, or byte-level BPE as GPT-2's. Default: subwords; of "
+            "languagemodel_own byte-level BPE, which keeps all white space.",
+        ),
+        OwnSetting(
+            "vocab_from", list, None, is_path=True, fits=_are_paths,
+            meaning="All but parsing_english_own: an existing vocabulary: a SentencePiece .model, vocab.json (with "
+            "merges.txt), vocab.txt, two (inputs,targets), a data_dir, or the output_dir of a model to train further.",
+        ),
+        OwnSetting(
+            "user_defined_symbols", list, None, fixed=True,
+            meaning="translate_own: symbols that are always one piece, such as <2de>.",
+        ),
+        OwnSetting(
+            "max_samples_for_vocab", int, None, ranges.PAIRS,
+            meaning="translate_own: pairs the vocabulary is learned from, 2000000. languagemodel_own: thousands of "
+            "characters, 100000.",
+        ),
+        OwnSetting(
+            "sequence_length", int, None, ranges.SEQUENCE_LENGTH, is_required=True,
+            meaning="languagemodel_own, masked_lm_own, next_sentence_own, sentence_order_own, qa_own: ids in a row; "
+            "1024, 511 and, of qa_own, 383 when left out.",
+        ),
+        OwnSetting(
+            "doc_stride", int, None, ranges.SEQUENCE_LENGTH, is_required=True,
+            meaning="qa_own: ids of a long context from the start of a row to that of the next one, 128.",
+        ),
+        OwnSetting(
+            "mask_rate", float, 0.15, ranges.MASK_RATE, fixed=True, is_required=True,
+            meaning="masked_lm_own, next_sentence_own, sentence_order_own: share of the ids to predict, 0.15.",
+        ),
+        OwnSetting(
+            "mask_unit", str, "word", Choices(ranges.MASK_UNITS), fixed=True, is_required=True,
+            meaning="As --mask_rate: what is masked as a whole; phrase: see --phrase_file. Default: word.",
+        ),
+        OwnSetting(
+            "columns", list, None, fixed=True, is_newer=True,
+            meaning="Of tables and CoNLL's columns: those to read, by number from 1 or by name in the first line, such "
+            "as label,text, inputs,targets or FORM,XPOS. Default: the table has no others; word first, tag last.",
+        ),
+        OwnSetting(
+            "header", bool, None, fixed=True, is_newer=True,
+            meaning="Whether the first line of tables names the columns; left out, one that looks like it is refused.",
+        ),
+        OwnSetting(
+            "phrase_file", str, None, key="phrases", is_path=True,
+            meaning="With --mask_unit=phrase: a text with a phrase per line.",
+        ),
+        # What generation finds itself.
+        OwnSetting("format", int, None, fits=lambda value: True),
+        OwnSetting("problem", str, None, fits=lambda value: True),
+        OwnSetting("files", dict, None, is_required=True, fits=_are_files),
+        OwnSetting("held_out_below", int, dataclasses.MISSING, Range(0, 2**64)),
+        OwnSetting("phrases", list, None),
+        OwnSetting("class_labels", list, None),
+        OwnSetting("tags", list, None),
+        OwnSetting("label_range", list, None, fits=_are_numbers),
+    )
+}  # fmt: skip
+# Their defaults are the problems' own.
+OWN_FLAGS = {name: dataclasses.replace(setting, default=None) for name, setting in SETTINGS.items() if setting.meaning}
+
+
+def own_settings(*keys, **defaults):
+    """Returns {key: OwnSetting} of what a problem keeps in its data folder, in this order, with its own defaults."""
+    return {
+        key: dataclasses.replace(SETTINGS[key], default=defaults[key]) if key in defaults else SETTINGS[key]
+        for key in keys
+    }

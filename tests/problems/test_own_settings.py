@@ -1,0 +1,55 @@
+"""Every setting of every problem on the user's own files: its flag, its key in the data folder, and their checks."""
+
+import json
+
+import pytest
+
+from t2t_lite import registry
+from t2t_lite.errors import UserError
+from t2t_lite.problems.own_corpus import OwnCorpus
+from t2t_lite.problems.own_settings import OWN_FLAGS, SETTINGS
+
+PROBLEMS = [name for name in registry.list_problems() if isinstance(registry.problem(name), OwnCorpus)]
+KEPT = {"vocab_size": 300, "sequence_length": 64, "doc_stride": 9, "mask_rate": 0.2, "mask_unit": "word", "files": {}}
+WRONG = {
+    "files": [{"train": [{"path": 1, "bytes": 2}]}],
+    "vocab_from": [{"inputs": "a", "more": "b"}],
+    "vocab_type": ["words"],
+    "sequence_length": ["64", 10**9],
+    "mask_rate": [2.0],
+    "class_labels": [[5]],
+}
+CASES = [(name, key) for name in PROBLEMS for key in registry.problem(name).settings]
+
+
+def read(folder, name, config):
+    problem = registry.problem(name)
+    (folder / problem.config_filename).write_text(json.dumps(config))
+    return problem.read_config(str(folder))
+
+
+def test_every_flag_is_one_of_some_problem_and_every_setting_has_a_use():
+    assert {flag for name in PROBLEMS for flag in registry.problem(name).flags} == {*OWN_FLAGS}
+    assert {key for _, key in CASES} == {setting.key or name for name, setting in SETTINGS.items()}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_folder_without_the_newer_keys_is_read(name, tmp_path):
+    problem = registry.problem(name)
+    config = {key: value for key, value in KEPT.items() if key in problem.settings}
+    assert read(tmp_path, name, config) == config
+
+
+@pytest.mark.parametrize("name, key", [case for case in CASES if case[1] not in ("format", "problem")])
+def test_a_damaged_configuration_is_named(name, key, tmp_path):
+    wrong = [{"x": 1.5}, *([None] if key in KEPT else []), *WRONG.get(key, ())]
+    for value in wrong:
+        with pytest.raises(UserError, match=rf"\.json: '{key}' is missing or not of the right type"):
+            read(tmp_path, name, {**KEPT, key: value})
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_is_no_setting_of_a_problem_is_refused(name):
+    for flag in OWN_FLAGS.keys() - {*registry.problem(name).flags} | {"vocab_sizes"}:
+        with pytest.raises(TypeError, match=rf"{name}: configure got {flag}\. Expected train_files, "):
+            registry.problem(name).configure(**{flag: None})
