@@ -14,10 +14,10 @@ import sys
 
 from t2t_lite import files, pictures
 from t2t_lite.bin import _app, _trained
+from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import Range
 
-_OF_SENTENCES = ("target", "kind", "view", "layer", "heads", "word", "whole_words")
 _NUMBER = Range(1, 10_000)
 
 
@@ -47,10 +47,7 @@ def check(flags):
     _trained.check(flags)
     if (flags.text is None) == (not flags.roles):
         raise UserError("expected either --text, a sentence, or --roles, a text file.")
-    unused = [f"--{name}" for name in (*_OF_SENTENCES, "roles_target") if flags[name].present]
-    unused = [name for name in unused if (name == "--roles_target") == (flags.text is not None)]
-    if unused:
-        raise UserError(f"{', '.join(unused)}: only with {'--text' if flags.roles else '--roles'}. Leave it out.")
+    check_mode(flags, _mode(flags), _MODES)
     for name in ("text", "target", "word"):
         try:
             (flags[name].value or "").encode()
@@ -76,8 +73,7 @@ def run(flags):
     gpus_as_needed()  # a trainer may need the rest of their memory
     paths = [found.checkpoint for found in _trained.find(flags, task=None)]
     answerer = load(paths if len(paths) > 1 else paths[0], data_dir=flags.data_dir)
-    drawing = (_roles if flags.roles else _sentence)(flags, answerer)
-    drawing.save(flags.output)
+    _mode(flags).run(flags, answerer).save(flags.output)
     print(flags.output)
 
 
@@ -98,6 +94,16 @@ def _roles(flags, answerer):
     roles = roles_in_files(answerer, flags.roles, flags.roles_target)
     print("\n".join(role_table(roles)))
     return draw_head_roles(roles, f"Roles of attention heads in {os.path.basename(flags.roles)}")
+
+
+_MODES = {
+    "text": Mode("--text", ("target", "kind", "view", "layer", "heads", "word", "whole_words"), run=_sentence),
+    "roles": Mode("--roles", ("roles_target",), run=_roles),
+}
+
+
+def _mode(flags):
+    return _MODES["roles" if flags.roles else "text"]
 
 
 def _head(text):

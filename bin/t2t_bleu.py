@@ -14,12 +14,12 @@ import logging
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.bin._score_flags import check_score_flags, define_score_flags, ter_options
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import COUNT, MINUTES, Range
 
 _LOGGER = logging.getLogger("t2t_lite")
-_OF_ONE_FILE = ("baseline", "by_length", "worst")
 _OF_A_FOLDER = ("event_dir", "tag_suffix", "min_steps", "wait_minutes", "report_zero")
 
 
@@ -53,18 +53,10 @@ def define_flags(flags):
 
 def check(flags):
     """Raises `UserError` for flags that are missing or contradict each other."""
-    if flags.translation and flags.translations_dir:
-        raise UserError("--translation and --translations_dir: expected one of them, a file or a folder of files.")
-    if not flags.translations_dir:
-        _app.require(flags, "translation", "reference")
-    _app.require(flags, "reference")
+    check_mode(flags, _mode(flags), _MODES)
     given = [flags.translation, *flags.reference, flags.baseline, flags.source]
     if given.count("-") > 1:
         raise UserError("standard input (-): can be read once. Expected at most one file of that name.")
-    kind, other = ("translation", _OF_A_FOLDER) if flags.translation else ("translations_dir", _OF_ONE_FILE)
-    for name in other:
-        if flags[name].value != flags[name].default:
-            raise UserError(f"--{name}: has no meaning with --{kind}. Leave it out.")
 
 
 def run(flags):
@@ -80,7 +72,7 @@ def run(flags):
     tokenize = flags.tokenization or tokenization_of_file(flags.reference[0], references[0])
     how = {"metrics": flags.metrics, "tokenize": tokenize, "ter": ter_options(flags), "variant": flags.bleu_variant}
     score_files.note_tensor2tensors_words(references[0])
-    (_score_folder if flags.translations_dir else _score_file)(flags, references, how)
+    _mode(flags).run(flags, references, how)
 
 
 def _score_folder(flags, references, how):
@@ -106,6 +98,23 @@ def _score_file(flags, references, how):
     of_parts = {"by_length": flags.by_length, "worst": flags.worst, "worst_by": flags.worst_by}
     made = report.make_report(paths, references, **texts, **how, **of_parts)
     print(json.dumps(made, ensure_ascii=False, indent=1) if flags.json else "\n".join(report.as_text(made)))
+
+
+_MODES = {
+    "file": Mode(
+        "--translation",
+        ("translation", "baseline", "by_length", "worst"),
+        ("translation", "reference"),
+        _score_file,
+    ),
+    "folder": Mode(
+        "--translations_dir", ("translations_dir", *_OF_A_FOLDER), ("translations_dir", "reference"), _score_folder
+    ),
+}
+
+
+def _mode(flags):
+    return _MODES["folder" if flags.translations_dir else "file"]
 
 
 def main(argv=None):

@@ -12,6 +12,7 @@ import os
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.bin._setting_flags import define_settings
 from t2t_lite.errors import UserError
 from t2t_lite.problems.own_settings import OWN_FLAGS
@@ -19,6 +20,12 @@ from t2t_lite.ranges import COUNT, SEED, Range
 
 # Each process takes some 600 MB.
 _WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
+
+
+_MODES = {
+    "inspect": Mode("--inspect", ("hparams_set", "hparams")),
+    "generate": Mode("generation", (*OWN_FLAGS, "skip_bad_lines")),
+}
 
 
 def define_flags(flags):
@@ -58,11 +65,7 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _app.require(flags, "problem", *(["data_dir"] if not flags.only_list else []))
-    of_generation = (*OWN_FLAGS, "skip_bad_lines")
-    if flags.inspect and (wrong := [f"--{name}" for name in of_generation if flags[name].present]):
-        raise UserError(f"{', '.join(wrong)}: not with --inspect, which shows what --data_dir holds. Leave it out.")
-    if not flags.inspect and (wrong := [f"--{name}" for name in ("hparams_set", "hparams") if flags[name].present]):
-        raise UserError(f"{', '.join(wrong)}: for --inspect only; the data are the same for all sets. Leave it out.")
+    check_mode(flags, _MODES["inspect" if flags.inspect else "generate"], _MODES)
     if flags.beam_pipeline_options and not flags.runner:
         raise UserError("--beam_pipeline_options: only with --runner, which says who runs the pipeline.")
 

@@ -18,7 +18,7 @@ docs/decoding.md describes everything.
 import logging
 import sys
 
-from t2t_lite.bin import _app, _decoder_inputs, _trained
+from t2t_lite.bin import _app, _decoder_modes, _trained
 from t2t_lite.bin._score_flags import check_tokenization, define_tokenization
 from t2t_lite.decoding.jobs.decode_hparams import HELP, DecodeHParams
 from t2t_lite.ranges import COMPUTE_DTYPES, GPUS, LOGICAL_CPUS, SHARDS, SPLIT_SENTENCES
@@ -75,27 +75,29 @@ def run(flags):
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding.jobs import decode_files, decode_records, tuning
 
-    job, output = _job(flags), flags.decode_to_file
+    mode = _decoder_modes.chosen_mode(flags)
+    job, source, output = _job(flags, mode), flags.decode_from_file, flags.decode_to_file
     split = DatasetSplit.TEST if flags.eval_use_test_set else DatasetSplit.EVAL
-    if flags.tune:
-        print("\n".join(tuning.tune_search(job, flags.tune, split, flags.decode_from_file, flags.decode_reference)))
-    elif flags.decode_interactive:
-        decode_files.interact(job)
-    elif flags.score_file:
-        decode_files.score_file(job, flags.score_file, output or "-")
-    elif flags.features_file:
-        from t2t_lite.decoding.jobs.feature_files import write_features
+    match mode:
+        case "tune":
+            print("\n".join(tuning.tune_search(job, flags.tune, split, source, flags.decode_reference)))
+        case "decode_interactive":
+            decode_files.interact(job)
+        case "score_file":
+            decode_files.score_file(job, flags.score_file, output or "-")
+        case "features_file":
+            from t2t_lite.decoding.jobs.feature_files import write_features
 
-        write_features(job, flags.decode_from_file, flags.features_file, **_trained.features_options(flags))
-    elif flags.decode_from_file not in ("", "-"):
-        decode_files.translate_file(job, flags.decode_from_file, output, flags.decode_reference, flags.prefix_file)
-    elif not flags.decode_from_file and _decoder_inputs.wants_records(flags):
-        decode_records.translate_records(job, split, output)
-    else:
-        decode_files.translate_stdin(job, output or "-")
+            write_features(job, source, flags.features_file, **_trained.features_options(flags))
+        case "decode_from_file":
+            decode_files.translate_file(job, source, output, flags.decode_reference, flags.prefix_file)
+        case "records":
+            decode_records.translate_records(job, split, output)
+        case "stream":
+            decode_files.translate_stdin(job, output or "-")
 
 
-def _job(flags):
+def _job(flags, mode):
     """Returns the DecodingJob that the flags describe."""
     from t2t_lite.decoding.jobs.decoding_job import DecodingJob, check_task
     from t2t_lite.training.distribution import choose_devices
@@ -106,9 +108,9 @@ def _job(flags):
     settings = DecodeHParams.parse(flags.decode_hparams, defaults=found[0].problem.decode_defaults, mbr=bool(flags.mbr))
     if flags["decode_shards"].present:
         settings.shards, settings.shard_id = flags.decode_shards, flags.worker_id
-    records = not flags.decode_from_file and bool(_decoder_inputs.wants_records(flags) or flags.tune)
-    effects = {"mbr": bool(flags.mbr), "may_sample": flags.decode_interactive, "scores": bool(flags.score_file)}
-    settings.check_effect(flags.decode_hparams, of_records=records, **effects)
+    records = mode == "records" or (mode == "tune" and not flags.decode_from_file)
+    effects = {"may_sample": mode == "decode_interactive", "scores": mode == "score_file", "of_records": records}
+    settings.check_effect(flags.decode_hparams, mbr=bool(flags.mbr), **effects)
     devices, description = choose_devices(flags.worker_gpu, flags.logical_cpus)
     if flags["worker_gpu"].present or flags["logical_cpus"].present:
         _LOGGER.info(description)
@@ -120,14 +122,14 @@ def _job(flags):
         found,
         settings,
         devices=devices,
-        inputs={f"--{name}": flags[name].value for name in _decoder_inputs.INPUTS},
+        inputs={f"--{name}": flags[name].value for name in _decoder_modes.INPUTS},
         **{name: flags[name].value for name in names},
     )
 
 
 def main(argv=None):
     """Runs the command; returns its exit status."""
-    return _app.main("t2t-decoder", define_flags, run, argv, check=_decoder_inputs.check)
+    return _app.main("t2t-decoder", define_flags, run, argv, check=_decoder_modes.check)
 
 
 if __name__ == "__main__":

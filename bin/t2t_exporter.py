@@ -16,6 +16,7 @@ import shlex
 import sys
 
 from t2t_lite.bin import _app, _trained
+from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import COMPUTE_DTYPES, FORMATS, QUANTIZATIONS
 
@@ -57,11 +58,7 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _trained.check(flags)
-    if flags.quantization and flags.format != "ctranslate2":
-        raise UserError(f"--quantization={flags.quantization}: only for --format=ctranslate2. Leave it out.")
-    of_saved_models = [name for name in ("weights_dtype", *_trained.FEATURES_FLAGS) if flags[name].present]
-    if of_saved_models and flags.format != "saved_model":
-        raise UserError(f"--{of_saved_models[0]}: only for --format=saved_model. Leave it out.")
+    check_mode(flags, _MODES[flags.format], _MODES)
     if flags.export_as_tfhub:
         raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Leave it out for a SavedModel.")
 
@@ -111,23 +108,33 @@ def run(flags):
     given = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
     card = {"license": flags.license, "command": shlex.join(["t2t-exporter", *given])}
     kept = {name: getattr(settings.search, name) for name in kept} | features
-    print(_export(flags, answerer, settings.max_input_size, kept, flags.export_dir or folder, card))
+    longest = None if settings.max_input_size == -1 else settings.max_input_size
+    print(_MODES[flags.format].run(flags, answerer, flags.export_dir or folder, kept, longest, card))
 
 
-def _export(flags, answerer, max_input_size, kept, folder, card):
-    """Writes the format that is asked for; returns its path."""
-    if flags.format == "ctranslate2":
-        from t2t_lite.interchange.ctranslate2 import export_ctranslate2
-
-        return export_ctranslate2(answerer, folder, flags.quantization or "float32", **card)
-    if flags.format == "hugging_face":
-        from t2t_lite.interchange.hugging_face import export_hugging_face
-
-        return export_hugging_face(answerer, folder, **kept, **card)
+def _saved_model(flags, answerer, folder, kept, longest, card):
     from t2t_lite.export.saved_model import export_saved_model
 
-    longest = None if max_input_size == -1 else max_input_size
     return export_saved_model(answerer, folder, **kept, **card, max_input_length=longest)
+
+
+def _hugging_face(flags, answerer, folder, kept, longest, card):
+    from t2t_lite.interchange.hugging_face import export_hugging_face
+
+    return export_hugging_face(answerer, folder, **kept, **card)
+
+
+def _ctranslate2(flags, answerer, folder, kept, longest, card):
+    from t2t_lite.interchange.ctranslate2 import export_ctranslate2
+
+    return export_ctranslate2(answerer, folder, flags.quantization or "float32", **card)
+
+
+_MODES = {
+    "saved_model": Mode("--format=saved_model", ("weights_dtype", *_trained.FEATURES_FLAGS), run=_saved_model),
+    "hugging_face": Mode("--format=hugging_face", run=_hugging_face),
+    "ctranslate2": Mode("--format=ctranslate2", ("quantization",), run=_ctranslate2),
+}
 
 
 def main(argv=None):

@@ -12,9 +12,9 @@ The new checkpoint's path is printed. docs/importing.md says what can be importe
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.errors import UserError, counted
 
-_FORMATS = ("tensor2tensor", "hugging_face")
 _PATH = (
     "The model: of tensor2tensor a checkpoint, …/model.ckpt-N, or the folder of a run; of hugging_face the folder of a "
     "MarianMTModel, of a GPT or GPT-2, of a BERT or one of its relatives, or of a Blenderbot that t2t-exporter has "
@@ -24,7 +24,7 @@ _PATH = (
 
 def define_flags(flags):
     """Declares the command's flags."""
-    flags.DEFINE_enum("from", None, _FORMATS, "What has trained the model.")
+    flags.DEFINE_enum("from", None, [*_MODES], "What has trained the model.")
     flags.DEFINE_path("path", None, _PATH)
     flags.DEFINE_paths(
         "vocab", [], "Of tensor2tensor: its .subwords file; two, inputs' and targets', where they differ."
@@ -50,39 +50,35 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _app.require(flags, "from", "path", "output_dir")
-    if flags["from"].value == "tensor2tensor":
-        _app.require(flags, "vocab", "languages")
-        if flags.problem:
-            raise UserError("--problem: only for --from=hugging_face. Leave it out.")
-        if len(flags.vocab) > 2:
-            raise UserError(
-                f"--vocab: found {counted(len(flags.vocab), 'file')}. Expected one, or inputs' and targets'."
-            )
-
-    else:
-        for name in ("vocab", "hparams_set", "hparams"):
-            if flags[name].value:
-                raise UserError(f"--{name}: only for --from=tensor2tensor; a folder of Hugging Face says it itself.")
+    check_mode(flags, _MODES[flags["from"].value], _MODES)
+    if len(flags.vocab) > 2:
+        raise UserError(f"--vocab: found {counted(len(flags.vocab), 'file')}. Expected one, or inputs' and targets'.")
 
 
 def run(flags):
     """Imports, and prints the path of the checkpoint."""
-    if flags["from"].value == "hugging_face":
-        from t2t_lite.interchange.hugging_face_import import import_hugging_face
+    print(_MODES[flags["from"].value].run(flags))
 
-        print(import_hugging_face(flags.path, flags.output_dir, languages=flags.languages, problem=flags.problem))
-        return
+
+def _tensor2tensor(flags):
     from t2t_lite.interchange.tensor2tensor import import_tensor2tensor
 
-    path = import_tensor2tensor(
-        flags.path,
-        flags.vocab,
-        flags.output_dir,
-        languages=flags.languages,
-        hparams_set=flags.hparams_set,
-        hparams=flags.hparams,
-    )
-    print(path)
+    options = {name: flags[name].value for name in ("languages", "hparams_set", "hparams")}
+    return import_tensor2tensor(flags.path, flags.vocab, flags.output_dir, **options)
+
+
+def _hugging_face(flags):
+    from t2t_lite.interchange.hugging_face_import import import_hugging_face
+
+    return import_hugging_face(flags.path, flags.output_dir, languages=flags.languages, problem=flags.problem)
+
+
+_MODES = {
+    "tensor2tensor": Mode(
+        "--from=tensor2tensor", ("vocab", "hparams_set", "hparams"), ("vocab", "languages"), _tensor2tensor
+    ),
+    "hugging_face": Mode("--from=hugging_face", ("problem",), run=_hugging_face),
+}
 
 
 def main(argv=None):

@@ -17,11 +17,20 @@ import sys
 
 from t2t_lite import streams
 from t2t_lite.bin import _app
+from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.errors import UserError
 from t2t_lite.ranges import DECODE_BATCH, MODEL_VERSION, REQUEST_TIMEOUT, RETRIES, SPLIT_SENTENCES
 
 _TEXT = "text goes to the server as it is, and the vocabulary is in the export"
 _CLOUD = "there is no client for Google Cloud ML Engine"
+
+
+_MODES = {
+    "status": Mode("--status", ("status",)),
+    "inputs_once": Mode("--inputs_once", ("inputs_once",)),
+    "inputs_file": Mode("--inputs_file", ("inputs_file", "outputs_file")),
+    "stream": Mode("standard input", ("outputs_file",)),
+}
 
 
 def define_flags(flags):
@@ -80,11 +89,8 @@ def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     _app.require(flags, "server", "servable_name")
     _app.refuse_packed(flags, "outputs_file")
-    given = [f"--{name}" for name in ("inputs_once", "inputs_file", "status") if flags[name].value not in (None, False)]
-    if len(given) > 1:
-        raise UserError(f"{' and '.join(given)}: expected at most one of them.")
-    if flags.outputs_file and (flags.inputs_once is not None or flags.status):
-        raise UserError(f"--outputs_file: has no meaning with {given[0]}. Leave it out.")
+    asked = [name for name in _MODES if name in flags and flags[name].value not in (None, False)]
+    check_mode(flags, _MODES[asked[0] if asked else "stream"], _MODES)
     if flags.inputs_file and not os.path.exists(flags.inputs_file) and "://" not in flags.inputs_file:
         raise UserError(f"--inputs_file={flags.inputs_file}: no such file. Check the path.")
 

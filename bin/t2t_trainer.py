@@ -25,8 +25,7 @@ import sys
 from t2t_lite.bin import _app
 from t2t_lite.bin.t2t_eval import evaluate
 from t2t_lite.bin.trainer.autotune import search_hparams
-from t2t_lite.bin.trainer.schedules import EVALUATING
-from t2t_lite.bin.trainer.training_flags import check, define_flags, recall
+from t2t_lite.bin.trainer.training_flags import check, chosen_mode, define_flags, recall
 from t2t_lite.bin.trainer.training_run import earlier_run, hparams_of_flags, train_run
 
 _DESCRIBED = (
@@ -36,17 +35,18 @@ _DESCRIBED = (
 
 def run(flags):
     """Trains, or evaluates and prints the metrics, or describes the model, or draws curves; returns the exit status."""
-    if flags.summary:
-        from t2t_lite.visualization.run_bars import draw_summary
+    match chosen_mode(flags):
+        case "summary":
+            from t2t_lite.visualization.run_bars import draw_summary
 
-        print("\n".join(draw_summary(flags.summary)))
-    elif flags.describe:
-        _describe(flags)
-    elif flags.schedule in EVALUATING:
-        on_train_data = flags.schedule.endswith("_on_train_data")
-        evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data=on_train_data)
-    else:
-        return _train(flags)
+            print("\n".join(draw_summary(flags.summary)))
+        case "describe":
+            _describe(flags)
+        case "evaluate":
+            on_train_data = flags.schedule.endswith("_on_train_data")
+            evaluate(flags, once=flags.schedule.startswith("evaluate"), on_train_data=on_train_data)
+        case mode:
+            return _train(flags, mode)
     return 0
 
 
@@ -70,16 +70,16 @@ def _describe(flags):
         print(f"plot: {flags.plot}")
 
 
-def _train(flags):
+def _train(flags, mode):
     """Trains a run, or one for each of --random_seeds, or those of a search."""
     from t2t_lite.training.distribution import set_threads
     from t2t_lite.training.repeated_seeds import as_text, train_seeds
 
     recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # it has a say in what follows
     inexact = set_threads(flags.inter_op_parallelism_threads, flags.intra_op_parallelism_threads)
-    if flags.hparams_range:
+    if mode == "search":
         return search_hparams(flags, inexact)
-    if not flags.random_seeds:
+    if mode == "train":
         train_run(flags, inexact, flags.output_dir, flags.random_seed)
     elif summary := train_seeds(flags.random_seeds, flags.output_dir, functools.partial(train_run, flags, inexact)):
         print(as_text(summary))

@@ -1,7 +1,8 @@
 """The flags of `t2t-trainer --describe`."""
 
-from t2t_lite.errors import UserError
 from t2t_lite.ranges import GIGABYTES, VOCAB_SIZE
+
+FLAGS = ("plot", "vocab_size", "target_vocab_size", "gpu_memory")
 
 
 def define_flags(flags):
@@ -15,14 +16,3 @@ def define_flags(flags):
     flags.DEFINE_float(
         "gpu_memory", None, "Of --describe: GB of one GPU: prints the largest batch_size for it.", limits=GIGABYTES
     )
-
-
-def refuse_alone(flags):
-    """Raises `UserError` for one of them without --describe."""
-    if flags.plot:
-        raise UserError(f"--plot={flags.plot}: only for --describe. The curves of a run are drawn by --summary.")
-    for name in ("vocab_size", "target_vocab_size"):
-        if flags[name].present:
-            raise UserError(f"--{name}={flags[name].value}: only for --describe; training takes the vocabulary's size.")
-    if flags["gpu_memory"].present:
-        raise UserError(f"--gpu_memory={flags.gpu_memory:g}: only for --describe; add it, or leave this out.")

@@ -43,11 +43,6 @@ def check(flags):
             f"--schedule={name}: not available. {nearest(name, (*known, *_ELSEWHERE), end=' ')}"
             f"Expected one of {', '.join(known)}."
         )
-    if flags.eval_use_test_set and name in TRAINING:
-        raise UserError(
-            "--eval_use_test_set: not while training, where evaluations choose the best model. Use it with "
-            "--schedule=evaluate, --schedule=continuous_eval or t2t-eval."
-        )
 
 
 def help_string():

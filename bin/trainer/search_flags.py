@@ -7,7 +7,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.files import is_remote
 from t2t_lite.ranges import Range
 
-_FLAGS = (
+FLAGS = (
     "autotune_objective", "autotune_maximize", "autotune_max_trials", "autotune_parallel_trials", "autotune_seeds"
 )  # fmt: skip
 
@@ -43,8 +43,6 @@ def check_search(flags, is_run):
     """
     folder = flags.output_dir
     if not flags.hparams_range:
-        if given := [name for name in _FLAGS if flags[name].present]:
-            raise UserError(f"--{given[0]}: only for a search. Add --hparams_range=NAME, or leave it out.")
         if folder and not is_remote(folder) and os.path.exists(os.path.join(folder, "study.journal")):
             raise UserError(
                 f"--output_dir={folder}: is the folder of a search. Expected one of its trials, {folder}/trial-0, a "
@@ -53,12 +51,6 @@ def check_search(flags, is_run):
         return
     given = f"--hparams_range={flags.hparams_range}"
     check_several_runs(given, flags, is_run)
-    if flags.random_seeds:
-        raise UserError(f"{given} and --random_seeds: a search has --autotune_seeds=N. Leave --random_seeds out.")
-    if flags.export_saved_model:
-        raise UserError(f"{given} and --export_saved_model: export the best trial by t2t-exporter afterwards.")
-    if flags.allow_hparams_change:
-        raise UserError(f"{given} and --allow_hparams_change: trials that are compared keep theirs. Leave it out.")
     if folder and is_remote(folder):
         raise UserError(
             f"{given}: --output_dir={folder}: the processes of a search append to one file, which only local file "

@@ -3,8 +3,9 @@
 import os
 
 from t2t_lite.bin import _app
+from t2t_lite.bin._modes import Mode, check_mode
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
-from t2t_lite.bin.trainer import describing_flags, schedules
+from t2t_lite.bin.trainer import describing_flags, schedules, search_flags
 from t2t_lite.bin.trainer.search_flags import check_search, check_several_runs, define_search_flags
 from t2t_lite.decoding.jobs.decode_hparams import evaluation_search
 from t2t_lite.errors import UserError, located
@@ -22,6 +23,28 @@ from t2t_lite.training.settings import (
 
 # What a run was asked to do that is not the Trainer's, but this command's.
 _OF_COMMAND = ("export_saved_model", "inter_op_parallelism_threads", "intra_op_parallelism_threads")
+
+_TRAINING = ("export_saved_model", "allow_hparams_change")
+_NOT_OF_SEARCHES = {
+    "random_seeds": "A search has --autotune_seeds=N.",
+    "export_saved_model": "Export the best trial by t2t-exporter afterwards.",
+    "allow_hparams_change": "Trials that are compared keep their hyperparameters.",
+}
+MODES = {  # the first two also take what a command line that trains has
+    "summary": Mode("--summary"),
+    "describe": Mode("--describe", describing_flags.FLAGS),
+    "search": Mode("--hparams_range", ("random_seed", *search_flags.FLAGS), instead=_NOT_OF_SEARCHES),
+    "seeds": Mode("--random_seeds", ("random_seeds", *_TRAINING)),
+    "evaluate": Mode("--schedule=evaluate", ("eval_use_test_set", "random_seed", *_TRAINING)),
+    "train": Mode("training", ("random_seed", *_TRAINING)),
+}
+
+
+def chosen_mode(flags):
+    """Returns the key in `MODES` of what the flags ask for."""
+    asked = {"summary": flags.summary, "describe": flags.describe, "search": flags.hparams_range}
+    asked |= {"seeds": flags.random_seeds, "evaluate": flags.schedule in schedules.EVALUATING, "train": True}
+    return next(mode for mode, is_asked in asked.items() if is_asked)
 
 
 def define_flags(flags):
@@ -134,7 +157,7 @@ def check(flags):
         if flags.plot:
             check_picture("--plot", flags.plot)
         return _app.require(flags, *([] if remembers else ["hparams_set"]))
-    describing_flags.refuse_alone(flags)
+    check_mode(flags, MODES[chosen_mode(flags)], MODES)
     _check_early_stopping(flags)
     may_train = flags.schedule in schedules.TRAINING and not remembers
     is_run = bool(flags.output_dir) and os.path.exists(config)  # what there is at an address is not known yet
@@ -152,6 +175,4 @@ def _check_seeds(flags, is_run):
         raise UserError(
             f"{given}: expected two or more different seeds, such as 1,2,3. For one there is --random_seed."
         )
-    if flags.random_seed is not None:
-        raise UserError(f"{given} and --random_seed={flags.random_seed}: leave one of them out.")
     check_several_runs(given, flags, is_run)

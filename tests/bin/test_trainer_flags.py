@@ -63,7 +63,10 @@ REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transform
         ),
         "parameter servers": (["--schedule=run_std_server"], ["no parameter servers", "t2t-make-tf-configs"]),
         "a decoder's flag": (["--decode_from_file=a.en"], ["Type instead: t2t-decoder", "--decode_from_file=a.en"]),
-        "the test set while training": (["--eval_use_test_set"], ["not while training", "t2t-eval"]),
+        "the test set while training": (
+            ["--eval_use_test_set"],
+            ["not with training, only with --schedule"],
+        ),
         "early stopping": (["--eval_early_stopping_steps=0"], ["--eval_early_stopping_steps=0", "from 1 to"]),
         "early stopping without evaluations": (
             [*REQUIRED, "--output_dir=d", "--schedule=train", "--eval_early_stopping_steps=5"],
@@ -74,16 +77,19 @@ REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transform
         "the same seed twice": ([*REQUIRED, "--output_dir=d", "--random_seeds=7,8,7"], ["--random_seeds=7,8,7"]),
         "seeds and a seed": (
             [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--random_seed=3"],
-            ["leave one of them out"],
+            ["--random_seed: not with --random_seeds"],
         ),
         "seeds without evaluations": (
             [*REQUIRED, "--output_dir=d", "--random_seeds=1,2", "--schedule=train"],
             ["not --schedule=train."],
         ),
-        "a search's flag without a search": (["--autotune_max_trials=3"], ["--autotune_max_trials: only for a search"]),
+        "a search's flag without a search": (
+            ["--autotune_max_trials=3"],
+            ["not with training, only with --hp"],
+        ),
         "a search and seeds": (
             [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--random_seeds=1,2"],
-            ["--hparams_range=x and --random_seeds", "--autotune_seeds=N"],
+            ["--random_seeds: not with --hparams_range", "--autotune_seeds=N"],
         ),
         "a search without evaluations": (
             [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--schedule=train"],
@@ -95,14 +101,14 @@ REQUIRED = ("--problem=algorithmic_identity_decimal40", "--hparams_set=transform
         ),
         "a search that exports": (
             [*REQUIRED, "--output_dir=d", "--hparams_range=x", "--export_saved_model"],
-            ["export the best trial by t2t-exporter"],
+            ["Export the best trial by t2t-exporter"],
         ),
         "a spread over one seed": (["--autotune_seeds=1"], ["--autotune_seeds=1", "from 2 to 1,000, or 0"]),
         "a value that is missing": ([*REQUIRED, "--output_dir=d", "--hp_num_heads"], ["num_heads"]),
         "no such flag": (["--problems=x"], ["--problems", "--problem"]),
         "a size without --describe": (
             [*REQUIRED, "--output_dir=d", "--vocab_size=9"],
-            ["--vocab_size=9", "--describe"],
+            ["--vocab_size: not with training, only with --describe"],
         ),
         "nothing to describe": (["--describe", "--output_dir=nowhere"], ["missing --hparams_set"]),
         "no vocabulary": (["--describe", "--vocab_size=0"], ["--vocab_size=0", "from 1 to"]),

@@ -58,7 +58,10 @@ def test_roles(folder, call_command):
 MISTAKES = {
     "nothing to draw": (["--output_dir=run"], ["--text", "--roles"]),
     "both": (["--output_dir=run", TEXT, "--roles=text"], ["either --text"]),
-    "a flag of the other": (["--output_dir=run", "--roles=text", "--layer=1"], ["--layer: only with --text"]),
+    "a flag of the other": (
+        ["--output_dir=run", "--roles=text", "--layer=1"],
+        ["not with --roles, only with --text"],
+    ),
     "no run": ([TEXT], ["--output_dir"]),
     "no checkpoint": (["--output_dir=empty", TEXT], ["empty", "no checkpoint"]),
     "layer": (["--output_dir=run", TEXT, "--layer=3"], ["layer=3", "2 layers"]),

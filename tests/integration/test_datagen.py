@@ -97,7 +97,10 @@ def test_lists_of_problems(call_command):
             ["no such records. Run: t2t-datagen --problem=algorithmic_identity_decimal40 --data_dir=d"],
         ),
         (["--problem=translate_own", "--data_dir=d", "--inspect", "--vocab_size=9"], ["--vocab_size: not with --insp"]),
-        (["--problem=translate_own", "--data_dir=d", "--hparams=a=1"], ["--hparams: for --inspect only"]),
+        (
+            ["--problem=translate_own", "--data_dir=d", "--hparams=a=1"],
+            ["--hparams: not with generation, only"],
+        ),
         (
             ["--problem=algorithmic_identity_decimal40", "--data_dir=d", "--inspect", "--hparams_set=transformer_bas"],
             ["'transformer_bas' is not registered", "transformer_base"],

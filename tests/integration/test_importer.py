@@ -89,7 +89,7 @@ def assert_user_error_last(result, *words):
     "flags, words",
     [
         (["--from=fairseq"], ["--from", "tensor2tensor"]),
-        (["--from=hugging_face"], ["--vocab", "only for --from=tensor2tensor"]),
+        (["--from=hugging_face"], ["--vocab: not with --from=hugging_face, only with --from=tensor2tensor"]),
         (["--path=nowhere"], ["nowhere"]),
         (["--vocab=nowhere.subwords"], ["nowhere.subwords", "no such file"]),
         (["--vocab=old/hparams.json"], ["old/hparams.json", "not a vocabulary"]),

@@ -314,7 +314,7 @@ def test_prompt(ask, double, monkeypatch):
         (["--model_version=1", "--version_label=stable"], ["version 1", "'stable'", "at most one"]),
         (["--inputs_file=missing"], ["--inputs_file=missing", "no such file"]),
         (["--inputs_file=latin1"], ["latin1, line 2", "UTF-8"]),
-        (["--inputs_file=latin1", "--inputs_once=x"], ["--inputs_once and --inputs_file"]),
+        (["--inputs_file=latin1", "--inputs_once=x"], ["--inputs_file: not with --inputs_once"]),
         (["--status", "--outputs_file=x"], ["--outputs_file", "--status"]),
         (["--inputs_file=in", "--outputs_file=x.gz"], ["--outputs_file=- | gzip > x.gz"]),
         (["--decode_hparams=beam_size=8"], ["beam_size", "fixed in the export"]),

@@ -1,0 +1,76 @@
+"""What t2t-decoder can do, and which of its flags go together."""
+
+import os
+
+from t2t_lite import streams
+from t2t_lite.assignments import parse_assignments
+from t2t_lite.bin import _app, _trained
+from t2t_lite.bin._modes import Mode, check_mode
+from t2t_lite.decoding.jobs.decode_hparams import DEFAULT_GRID
+from t2t_lite.errors import UserError
+
+INPUTS = ("decode_from_file", "decode_reference", "prefix_file", "score_file")
+_LONG = ("long_input", "split_sentences")
+_SEARCH = (*_LONG, "mbr", "n_best_format")
+_OUTPUT = ("decode_to_file", "alignments_file", "keep_timestamp")
+_FEATURES = ("features_file", *_trained.FEATURES_FLAGS)
+MODES = {
+    "tune": Mode("--tune", ("tune", "decode_from_file", "decode_reference", "eval_use_test_set", *_LONG)),
+    "decode_interactive": Mode("--decode_interactive", ("decode_interactive", *_SEARCH)),
+    "score_file": Mode("--score_file", ("score_file", "decode_to_file", "keep_timestamp")),
+    "features_file": Mode("--features_file", ("decode_from_file", "long_input", *_FEATURES), ("decode_from_file",)),
+    "decode_from_file": Mode("--decode_from_file", (*INPUTS[:3], *_OUTPUT, *_SEARCH)),
+    "records": Mode("a problem's records", ("eval_use_test_set", *_OUTPUT, *_SEARCH), ("data_dir",)),
+    "stream": Mode("standard input", ("decode_from_file", "decode_to_file", *_SEARCH)),
+}
+
+
+def chosen_mode(flags):
+    """Returns the key in `MODES` of what the flags ask for."""
+    if asked := [name for name in MODES if name in flags and flags[name].value]:
+        return "stream" if asked[0] == "decode_from_file" and flags.decode_from_file == "-" else asked[0]
+    return "records" if flags.eval_use_test_set or (flags.problem and flags.data_dir) else "stream"
+
+
+def check(flags):
+    """Raises `UserError` for mistakes that can be seen without imports."""
+    _trained.check(flags)
+    flags.tune = {"true": DEFAULT_GRID, "false": ""}.get(flags.tune, flags.tune)
+    mode, source, output = chosen_mode(flags), flags.decode_from_file, flags.decode_to_file
+    if mode == "stream" and not source and streams.is_terminal():
+        raise UserError(
+            "missing --decode_from_file (a text file, or - for standard input), --decode_interactive, or --problem and "
+            "--data_dir, whose records are decoded."
+        )
+    check_mode(flags, MODES[mode], MODES)
+    if mode == "tune" and (bool(source) != bool(flags.decode_reference) or not (source or flags.data_dir)):
+        raise UserError("--tune: needs a dev set: --decode_from_file and --decode_reference, or --data_dir.")
+    if mode == "score_file" and flags.keep_timestamp and output in ("", "-"):
+        raise UserError(
+            "--keep_timestamp: standard output has no time. Name a file, --decode_to_file, or leave it out."
+        )
+    if mode == "records" and output == "-":
+        raise UserError("--decode_to_file=-: outputs of records go to files. Name one, or leave it out.")
+    if mode == "features_file" and "-" in (source, flags.features_file):
+        raise UserError("--features_file=-: arrays are written to a file, such as features.npz, of a text in a file.")
+    _check_shards(flags, mode)
+    for name in INPUTS:
+        path = flags[name].value
+        shared = flags.decode_shards > 1 or "shards" in flags.decode_hparams
+        if path and path != "-" and "://" not in path and not os.path.exists(path) and not shared:
+            raise UserError(f"--{name}={path}: no such file. Check the path.")
+    # The outputs of records get names that end in .decodes.
+    _app.refuse_packed(flags, *(["decode_to_file"] if mode != "records" else []), "alignments_file")
+    if flags.tokenization and not (mode in ("records", "tune") or flags.decode_reference or flags.mbr == "bleu"):
+        raise UserError("--tokenization: of BLEU, which needs --decode_reference, --tune or --mbr=bleu. Leave it out.")
+
+
+def _check_shards(flags, mode):
+    """Refuses parts of what is read once, as it comes, and a part that there is not."""
+    if mode in ("stream", "decode_interactive"):
+        shards = parse_assignments(flags.decode_hparams, "--decode_hparams").get("shards", "1")
+        for name, value in (("--decode_shards", str(flags.decode_shards)), ("--decode_hparams: shards", shards)):
+            if value != "1":
+                raise UserError(f"{name}: needs --decode_from_file, a file.")
+    if flags.worker_id >= flags.decode_shards:
+        raise UserError(f"--worker_id={flags.worker_id}: expected less than --decode_shards={flags.decode_shards}.")

@@ -1,0 +1,51 @@
+"""A command's modes as a table: which flags each of them reads and needs, and what it does."""
+
+import typing
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from t2t_lite.bin import _app
+from t2t_lite.errors import UserError
+
+
+class Mode(typing.NamedTuple):
+    """One of the things that a command does.
+
+    Attributes:
+        name: str, how a user asks for it, for messages.
+        reads: names of the flags that this mode reads and some other one does not.
+        needs: names of flags without which there is nothing to do.
+        run: function that does it, with the arguments that the command gives to all of its modes.
+        instead: {name of a flag that it does not read: str, what to do instead}.
+    """
+
+    name: str
+    reads: tuple = ()
+    needs: tuple = ()
+    run: Callable | None = None
+    instead: Mapping = MappingProxyType({})
+
+
+def check_mode(flags, mode, modes):
+    """Raises `UserError` for flags that only other modes read, and for one that this mode needs and that is missing.
+
+    Args:
+        flags: absl's FlagValues.
+        mode: the Mode that they ask for.
+        modes: {key: Mode}, all of the command's.
+    """
+    of_others = {name for other in modes.values() for name in other.reads} - {*mode.reads}
+    if unread := [name for name in flags if name in of_others and _asks(flags[name])]:
+        readers = [other.name for other in modes.values() if {*unread} <= {*other.reads}]
+        is_mode = any(f"--{name}" in readers for name in unread)
+        only = f", only with {' or '.join(readers)}" if readers and not is_mode else ""
+        instead = [f" {mode.instead[name]}" for name in unread if name in mode.instead]
+        names = ", ".join(f"--{name}" for name in unread)
+        it = "it" if len(unread) == 1 else "them"
+        raise UserError(f"{names}: not with {mode.name}{only}. Leave {it} out.{''.join(instead)}")
+    _app.require(flags, *mode.needs)
+
+
+def _asks(flag):
+    """Whether a flag is given, and not to say that nothing is asked for: --flag=, --noflag."""
+    return flag.present and flag.value not in ("", [], None) and bool(flag.value or flag.value != flag.default)

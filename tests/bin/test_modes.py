@@ -1,0 +1,75 @@
+"""Flags that only other modes of a command read are refused, of every command that has a table of modes."""
+
+import pytest
+
+from t2t_lite.bin import (
+    _decoder_modes,
+    t2t_attention,
+    t2t_bleu,
+    t2t_datagen,
+    t2t_decoder,
+    t2t_exporter,
+    t2t_importer,
+    t2t_query_server,
+    t2t_trainer,
+)
+from t2t_lite.bin._modes import Mode, check_mode
+from t2t_lite.bin.trainer import training_flags
+from t2t_lite.errors import UserError
+from t2t_lite.flags import Flags
+
+TABLES = {
+    t2t_attention: t2t_attention._MODES,
+    t2t_bleu: t2t_bleu._MODES,
+    t2t_datagen: t2t_datagen._MODES,
+    t2t_decoder: _decoder_modes.MODES,
+    t2t_exporter: t2t_exporter._MODES,
+    t2t_importer: t2t_importer._MODES,
+    t2t_query_server: t2t_query_server._MODES,
+    t2t_trainer: training_flags.MODES,
+}
+MODES = {
+    "draw": Mode("--draw", ("draw", "colour", "size"), ("colour",)),
+    "print": Mode("--print", ("size",), instead={"colour": "A printer has one."}),
+    "stop": Mode("--stop"),
+}
+
+
+def flags_of(*words):
+    flags = Flags()
+    for name in ("draw", "colour", "name"):
+        flags.DEFINE_string(name, None, f"The {name}.")
+    flags.DEFINE_integer("size", 3, "The size.", 1, 9)
+    flags.DEFINE_bool("quiet", False, "Print nothing.")
+    flags.parse(words)
+    return flags.values
+
+
+@pytest.mark.parametrize(
+    ("mode", "words", "message"),
+    [
+        ("print", ["--colour=red"], "--colour: not with --print, only with --draw. Leave it out. A printer has one."),
+        ("stop", ["--size=3"], "--size: not with --stop, only with --draw or --print. Leave it out."),
+        ("stop", ["--size=4", "--colour=red"], "--colour, --size: not with --stop, only with --draw. Leave them out."),
+        ("print", ["--draw=x"], "--draw: not with --print. Leave it out."),
+        ("draw", ["--draw=x"], "missing --colour (The colour)."),
+    ],
+)
+def test_a_flag_of_other_modes(mode, words, message):
+    with pytest.raises(UserError) as raised:
+        check_mode(flags_of(*words), MODES[mode], MODES)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("words", [[], ["--name=x", "--quiet"], ["--colour="]])
+def test_what_every_mode_reads_or_asks_for_nothing(words):
+    check_mode(flags_of(*words), MODES["stop"], MODES)
+
+
+@pytest.mark.parametrize("command", TABLES, ids=lambda command: command.__name__.rpartition(".")[2])
+def test_tables_name_flags_that_there_are(command):
+    flags, modes = Flags(), TABLES[command].values()
+    command.define_flags(flags)
+    named = {name for mode in modes for name in (*mode.reads, *mode.needs, *mode.instead)}
+    assert not [name for name in named if not flags.has_effect(name)]
+    assert not [name for mode in modes for name in mode.instead if name in mode.reads]
