@@ -3,20 +3,18 @@
 import keras
 from keras import ops
 
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.cache import add_to_cache, cached_parts, step_position
 from t2t_lite.layers.checks import check_rates, check_sequences, check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout, is_compiled
-from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, dense_initializers, initializer_config
+from t2t_lite.layers.keras_names import GLOROT, Initializer, check_initializers, dense_initializers
 from t2t_lite.layers.masks import check_masks, masked_softmax, merge_masks
-from t2t_lite.layers.outputs import OutputsOnRequest
-from t2t_lite.layers.quantization import QuantizableParts
 from t2t_lite.layers.rotary import rotated
-from t2t_lite.layers.saved_parts import freeze_new_parts
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
+class MultiHeadAttention(Layer):
     """softmax(QKᵀ / √d_k) V in `num_heads` heads (paper, equation 1 and section 3.2.2).
 
     The first three arguments and the meaning of masks are those of `keras.layers.MultiHeadAttention`: B is the batch, T
@@ -94,7 +92,7 @@ class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer)
             self._add_projection(role, shape[-1], self.num_heads * size)
         self._add_projection("output", self.num_heads * self.value_size, hidden_size)
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
-        freeze_new_parts(self)
+        self.freeze_new_parts()
 
     def _add_projection(self, role, input_size, output_size):
         own = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}
@@ -337,19 +335,6 @@ class MultiHeadAttention(OutputsOnRequest, QuantizableParts, keras.layers.Layer)
     def compute_output_shape(self, query_shape, value_shape=None, key_shape=None):
         """Returns the query's shape."""
         return query_shape
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "value_dim": self.value_dim,
-            "dropout": self.dropout_rate,
-            "use_bias": self.use_bias,
-            "rotary": self.rotary,
-            **{name: initializer_config(identifier) for name, identifier in self.initializers.items()},
-        }
 
 
 def _split(x, size):

@@ -6,6 +6,7 @@ import threading
 import keras
 from keras import ops
 
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates
 
 _LAYERS_A_RUN = 4096  # layer indices of different run seeds do not meet below this
@@ -116,7 +117,7 @@ def has_own_generator(layer):
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class Dropout(keras.layers.Layer):
+class Dropout(Layer):
     """Sets a fraction `rate` of the inputs to 0 and scales the others by 1 / (1 - rate), in training only.
 
     Behaves as `keras.layers.Dropout`, except inside `dropout_seed`. (Keras' own layer draws the same mask on
@@ -151,10 +152,6 @@ class Dropout(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         """Returns `input_shape`."""
         return input_shape
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {**super().get_config(), "rate": self.rate, "seed": self.seed}
 
 
 def _dropout_in_xla(inputs, rate, seed):

@@ -5,27 +5,20 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.keras_names import (
-    Initializer,
-    activation_config,
-    activation_function,
-    initializer_config,
-    own_initializer,
-)
+from t2t_lite.layers.keras_names import Initializer, activation_function, own_initializer
 from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.normalization import LayerNormalization
-from t2t_lite.layers.quantization import QuantizableParts
-from t2t_lite.layers.saved_parts import freeze_new_parts
 
 NEVER = -1e9  # the logit of what can't be; not infinite, so that no gradient is NaN
 LOWEST = -1e4  # less than any state, and a number in float16
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class MaskedIdsHead(QuantizableParts, keras.layers.Layer):
+class MaskedIdsHead(Layer):
     """Dense layer, activation and normalization before the logits of masked ids; these are a tied embedding's.
 
     Args:
@@ -46,8 +39,7 @@ class MaskedIdsHead(QuantizableParts, keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         check_sizes(size=size)
-        self.options = {"size": size, "activation": activation, "epsilon": epsilon}
-        self.options["kernel_initializer"] = kernel_initializer
+        self.size = size
         self.activation = activation_function(activation)
         own = {"dtype": self.dtype_policy}
         self.dense = Dense(size, kernel_initializer=own_initializer(kernel_initializer), name="dense", **own)
@@ -64,18 +56,11 @@ class MaskedIdsHead(QuantizableParts, keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         """Returns [..., size]."""
-        return (*input_shape[:-1], self.options["size"])
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        o = self.options
-        own = {"activation": activation_config(o["activation"])}
-        own["kernel_initializer"] = initializer_config(o["kernel_initializer"])
-        return {**super().get_config(), **o, **own}
+        return (*input_shape[:-1], self.size)
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class ClassHead(QuantizableParts, keras.layers.Layer):
+class ClassHead(Layer):
     """Logits of classes 1 to C; class 0, "no class", has a logit that leaves it no probability.
 
     Args:
@@ -96,23 +81,22 @@ class ClassHead(QuantizableParts, keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         check_sizes(num_classes=num_classes)
-        self.options = {"num_classes": num_classes, "pooler": pooler, "dropout": dropout}
-        self.options["kernel_initializer"] = kernel_initializer
+        self.num_classes, self.has_pooler, self.kernel_initializer = num_classes, pooler, kernel_initializer
         self.pooler = None
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.dense = self._dense(num_classes, name="dense")
 
     def _dense(self, size, **options):
-        own = own_initializer(self.options["kernel_initializer"])
+        own = own_initializer(self.kernel_initializer)
         return Dense(size, kernel_initializer=own, dtype=self.dtype_policy, **options)
 
     def build(self, input_shape):
         """Creates the weights for [..., hidden]."""
-        if self.options["pooler"]:
+        if self.has_pooler:
             self.pooler = self._dense(input_shape[-1], activation="tanh", name="pooler")
             self.pooler.build(input_shape)
         self.dense.build(input_shape)
-        freeze_new_parts(self)
+        self.freeze_new_parts()
 
     def call(self, inputs, training=None):
         """[..., hidden] -> float32 logits [..., 1 + num_classes]."""
@@ -122,20 +106,15 @@ class ClassHead(QuantizableParts, keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         """Returns [..., 1 + num_classes]."""
-        return (*input_shape[:-1], 1 + self.options["num_classes"])
+        return (*input_shape[:-1], 1 + self.num_classes)
 
     def compute_output_spec(self, inputs, training=None):
         """Returns symbolic logits, float32 whatever the dtype policy."""
         return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype="float32")
 
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        own = {"kernel_initializer": initializer_config(self.options["kernel_initializer"])}
-        return {**super().get_config(), **self.options, **own}
-
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class SpanHead(QuantizableParts, keras.layers.Layer):
+class SpanHead(Layer):
     """Logits of a span's first and last position (BERT, section 4.2); id n + 1 means position n, id 0 is none.
 
     Args:
@@ -145,7 +124,6 @@ class SpanHead(QuantizableParts, keras.layers.Layer):
     def __init__(self, kernel_initializer: Initializer = "glorot_uniform", **kwargs):
         super().__init__(**kwargs)
         self.input_spec = keras.InputSpec(ndim=3)
-        self.kernel_initializer = kernel_initializer
         own = {"kernel_initializer": own_initializer(kernel_initializer), "dtype": self.dtype_policy}
         self.dense = Dense(2, name="dense", **own)
 
@@ -179,10 +157,6 @@ class SpanHead(QuantizableParts, keras.layers.Layer):
     def compute_output_spec(self, inputs, allowed):
         """Returns symbolic logits, float32 whatever the dtype policy."""
         return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype="float32")
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {**super().get_config(), "kernel_initializer": initializer_config(self.kernel_initializer)}
 
 
 def mean_and_maximum(x, mask):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
@@ -12,18 +13,14 @@ from t2t_lite.layers.keras_names import (
     GATED,
     GLOROT,
     Initializer,
-    activation_config,
     activation_function,
     check_initializers,
     dense_initializers,
-    initializer_config,
 )
-from t2t_lite.layers.quantization import QuantizableParts
-from t2t_lite.layers.saved_parts import freeze_new_parts
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class FeedForward(QuantizableParts, keras.layers.Layer):
+class FeedForward(Layer):
     """max(0, xW₁ + b₁)W₂ + b₂ at every position (paper, equation 2).
 
     Args:
@@ -76,7 +73,7 @@ class FeedForward(QuantizableParts, keras.layers.Layer):
             dense.build((None, inputs))
             setattr(self, name, dense)
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
-        freeze_new_parts(self)
+        self.freeze_new_parts()
 
     def call(self, inputs, training=None):
         """[..., hidden] -> [..., hidden]."""
@@ -90,13 +87,3 @@ class FeedForward(QuantizableParts, keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         """Returns `input_shape`."""
         return input_shape
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "filter_size": self.filter_size,
-            "dropout": self.dropout_rate,
-            "activation": activation_config(self.activation),
-            **{role: initializer_config(identifier) for role, identifier in self.initializers.items()},
-        }

@@ -35,13 +35,6 @@ def activation_function(identifier):
         ) from error
 
 
-def activation_config(identifier):
-    """Returns what `get_config` says of an activation: its name, or the config of a registered object."""
-    if identifier is None or isinstance(identifier, str | dict):
-        return identifier
-    return keras.activations.serialize(identifier)
-
-
 def check_initializers(**identifiers):
     """Raises `ValueError` for an initializer that Keras does not know."""
     for name, identifier in identifiers.items():
@@ -96,8 +89,10 @@ def dense_initializers(initializers, is_output):
     }
 
 
-def initializer_config(identifier):
-    """Returns what `get_config` says of an initializer."""
-    if identifier is None or isinstance(identifier, str | dict):
-        return identifier
-    return keras.initializers.serialize(identifier)
+def config_of(value):
+    """Returns an argument as `get_config` has it: numbers, words, names of Keras' own functions, or configurations."""
+    if isinstance(value, list | tuple):
+        return [config_of(each) for each in value]
+    if isinstance(value, keras.Layer | keras.initializers.Initializer):
+        return keras.saving.serialize_keras_object(value)
+    return keras.activations.serialize(value) if callable(value) else value

@@ -3,12 +3,13 @@
 import keras
 from keras import ops
 
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.masks import masked_softmax
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class LayerMix(keras.layers.Layer):
+class LayerMix(Layer):
     """γ · Σ softmax(w)_j · h_j over the layers h_j of a model; it begins as their mean.
 
     Args:
@@ -38,7 +39,3 @@ class LayerMix(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         """Returns the shape of one state."""
         return input_shape[0]
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {**super().get_config(), "num_layers": self.num_layers}

@@ -81,7 +81,3 @@ class LeftRelativeAttention(RelativeAttention):
         rows = ops.where((distances > -count) & (distances <= 0), distances + count, 0)
         vectors = ops.take(ops.pad(table, ((0, 0), (1, 0), (0, 0))), rows, axis=1)
         return vectors if len(distances.shape) == 1 else ops.swapaxes(vectors, 0, 1)
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {**super().get_config(), "heads_share_relative_embedding": self.heads_share_relative_embedding}

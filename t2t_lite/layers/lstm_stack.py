@@ -2,14 +2,14 @@
 
 import keras
 
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.masks import check_masks
-from t2t_lite.layers.saved_parts import SavedParts
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class LSTMStack(SavedParts, keras.layers.Layer):
+class LSTMStack(Layer):
     """Reads vectors from left to right; from the second layer on, the input is added to the output, as in ELMo.
 
     Args:
@@ -21,7 +21,7 @@ class LSTMStack(SavedParts, keras.layers.Layer):
     def __init__(self, num_layers: int, size: int, dropout: float = 0.0, **kwargs):
         super().__init__(**kwargs)
         check_sizes(num_layers=num_layers, size=size)
-        self.options = {"num_layers": num_layers, "size": size, "dropout": dropout}
+        self.size = size
         own = {"dtype": self.dtype_policy}
         numbers = range(num_layers)
         self.dropouts = [Dropout(dropout, name=f"dropout_{i}", **own) for i in numbers]
@@ -33,7 +33,7 @@ class LSTMStack(SavedParts, keras.layers.Layer):
         """Creates the weights for [B, T, n]."""
         for layer in self.layers:
             layer.build(input_shape)
-            input_shape = (*input_shape[:-1], self.options["size"])
+            input_shape = (*input_shape[:-1], self.size)
 
     def call(self, inputs, training=None, mask=None):
         """[B, T, n] -> a list with each layer's output, [B, T, size].
@@ -50,12 +50,8 @@ class LSTMStack(SavedParts, keras.layers.Layer):
 
     def compute_mask(self, inputs, mask=None):
         """Returns the mask of the inputs for each layer's output."""
-        return mask if mask is None else [mask] * self.options["num_layers"]
+        return mask if mask is None else [mask] * len(self.layers)
 
     def compute_output_shape(self, input_shape):
         """Returns the shapes of the layers' outputs."""
-        return [(*input_shape[:-1], self.options["size"])] * self.options["num_layers"]
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {**super().get_config(), **self.options}
+        return [(*input_shape[:-1], self.size)] * len(self.layers)

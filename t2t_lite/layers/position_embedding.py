@@ -4,14 +4,15 @@ import keras
 import numpy as np
 from keras import ops
 
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes, is_known
-from t2t_lite.layers.keras_names import Initializer, check_initializers, initializer_config, own_initializer
+from t2t_lite.layers.keras_names import Initializer, check_initializers, own_initializer
 
 LAYOUTS = ("interleaved", "marian", "tensor2tensor")
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class SinusoidalPositionEmbedding(keras.layers.Layer):
+class SinusoidalPositionEmbedding(Layer):
     """Adds PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(the same) (paper, section 3.5).
 
     Args:
@@ -68,13 +69,9 @@ class SinusoidalPositionEmbedding(keras.layers.Layer):
         """Returns `input_shape`."""
         return input_shape
 
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {**super().get_config(), "layout": self.layout}
-
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class LearnedPositionEmbedding(keras.layers.Layer):
+class LearnedPositionEmbedding(Layer):
     """Adds a trained vector for each position (paper, table 3, row E; Gehring et al. 2017).
 
     Args:
@@ -130,8 +127,3 @@ class LearnedPositionEmbedding(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         """Returns `input_shape`."""
         return input_shape
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        initializer = initializer_config(self.embeddings_initializer)
-        return {**super().get_config(), "max_length": self.max_length, "embeddings_initializer": initializer}

@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from t2t_lite.errors import UserError
-from t2t_lite.layers.saved_parts import SavedParts
 
 TABLE_MODES = ("int8", "int4")
 _INT4 = (-8, 7)
@@ -98,25 +97,7 @@ def _usual_activation_quantizer(mode):
     return kind().activation_quantizer
 
 
-class QuantizableParts(SavedParts):
-    """Mixed into a layer that makes others: its configuration says which are quantized, and `quantize` does them all.
-
-    The layers inside must be made with `dtype=self.dtype_policy`.
-    """
-
-    def quantize(self, mode=None, type_check=True, config=None):
-        """Quantizes all layers inside that can be: see `keras.Model.quantize`."""
-        parts = [part for part in self._flatten_layers(include_self=False) if not part._layers]
-        for part in parts:
-            if _can_quantize(part, mode):
-                part.quantize(mode, config=config)
-
-    def get_config(self):
-        """Returns the layer's configuration, with the policies of quantized layers inside."""
-        return {**super().get_config(), **policy_config(self)}
-
-
-def _can_quantize(layer, mode):
+def can_quantize(layer, mode):
     """Returns whether Keras or this package has a quantized form of a layer without others inside."""
     kinds = (keras.layers.Dense, keras.layers.EinsumDense)
     tables = (keras.layers.Embedding,)

@@ -85,14 +85,6 @@ class RelativeAttention(MultiHeadAttention):
         rows = ops.one_hot(ops.clip(distances, -limit, limit) + limit, 2 * limit + 1, dtype=query.dtype)
         return rows if len(rows.shape) == 2 else ops.expand_dims(rows, 1)
 
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "max_relative_position": self.max_relative_position,
-            "add_relative_to_values": self.add_relative_to_values,
-        }
-
 
 def shift_rows(x):
     """[B, heads, T, T + S] -> [B, heads, T, S]: element (i, j) is (i, j - i + T - 1) of `x`.

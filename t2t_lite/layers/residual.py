@@ -5,16 +5,15 @@ import inspect
 import keras
 from keras import ops
 
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_positive, check_rates
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.masks import check_masks
 from t2t_lite.layers.normalization import LayerNormalization
-from t2t_lite.layers.outputs import OutputsOnRequest
-from t2t_lite.layers.quantization import QuantizableParts
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class Residual(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
+class Residual(Layer):
     """Wraps a layer: LayerNorm(x + Dropout(layer(x))), the paper's post-norm, or x + Dropout(layer(LayerNorm(x))).
 
     Arguments of attention go to the wrapped layer. Where that returns a tuple, the connection is made
@@ -44,7 +43,6 @@ class Residual(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
         self.needs_value = value is not None and value.default is value.empty
         self.norm = norm
         self.dropout_rate = dropout
-        self.norm_epsilon = norm_epsilon
         self.normalization = LayerNormalization(epsilon=norm_epsilon, dtype=self.dtype_policy, name="normalization")
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.supports_masking = True
@@ -96,18 +94,3 @@ class Residual(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
     def compute_output_shape(self, inputs_shape, value_shape=None):
         """Returns `inputs_shape`."""
         return inputs_shape
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "layer": keras.saving.serialize_keras_object(self.layer),
-            "norm": self.norm,
-            "dropout": self.dropout_rate,
-            "norm_epsilon": self.norm_epsilon,
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        """Makes the layer and the one it wraps."""
-        return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})

@@ -172,10 +172,6 @@ class RestrictedAttention(MultiHeadAttention):
         seen = ops.concatenate([of_prompt, near(mask[..., length:], 3)], axis=3)
         return super().attend_cached(query, near(key, 2), near(value, 2), seen, position, training, prompt)
 
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {**super().get_config(), "neighborhood": self.neighborhood}
-
 
 def _end(mask, length):
     """Returns int32 [B, 1, 1, 1]: one past each sentence's last visible position; `length` where there is no mask."""

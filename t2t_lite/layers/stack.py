@@ -5,14 +5,14 @@ import collections
 import keras
 
 from t2t_lite.errors import UserError
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sequences
 from t2t_lite.layers.dropout import Dropout, drawn_seeds, has_own_generator, repeated_call
-from t2t_lite.layers.outputs import OutputsOnRequest
-from t2t_lite.layers.quantization import QuantizableParts
+from t2t_lite.layers.keras_names import config_of
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class TransformerStack(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
+class TransformerStack(Layer):
     """Runs encoder or decoder layers one after another (paper, section 3.1).
 
     Args:
@@ -138,9 +138,8 @@ class TransformerStack(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
     def get_config(self):
         """Returns the constructor's arguments, layers serialized."""
         distinct = list(dict.fromkeys(self.layers))
-        layers = [keras.saving.serialize_keras_object(layer) for layer in distinct]
         order = [distinct.index(layer) for layer in self.layers]
-        return {**super().get_config(), "layers": layers, "order": order, "recompute": self.recompute}
+        return {**super().get_config(), "layers": config_of(distinct), "order": order, "recompute": self.recompute}
 
     @classmethod
     def from_config(cls, config):

@@ -3,14 +3,15 @@
 import keras
 from keras import ops
 
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes, is_known
 from t2t_lite.layers.integers import integer_dtype
-from t2t_lite.layers.keras_names import Initializer, check_initializers, initializer_config, own_initializer
+from t2t_lite.layers.keras_names import Initializer, check_initializers, own_initializer
 from t2t_lite.layers.quantization import TABLE_MODES, float_rows, own_policy, quantized_rows
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
-class TokenEmbedding(keras.layers.Layer):
+class TokenEmbedding(Layer):
     """Looks ids up, times √hidden_size; the same matrices give the logits (`reverse=True`).
 
     Id 0 is padding and embeds to the zero vector, as in tensor2tensor's layers/modalities.py.
@@ -207,19 +208,6 @@ class TokenEmbedding(keras.layers.Layer):
         """Returns a symbolic tensor; the logits are float32 whatever the dtype policy."""
         dtype = "float32" if reverse else self.compute_dtype
         return keras.KerasTensor(self.compute_output_shape(inputs.shape, reverse), dtype=dtype)
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {
-            **super().get_config(),
-            "vocab_size": self.vocab_size,
-            "hidden_size": self.hidden_size,
-            "mask_zero": self.mask_zero,
-            "use_bias": self.use_bias,
-            "embeddings_initializer": initializer_config(self.embeddings_initializer),
-            "scale": self.scale,
-            "embedding_size": self.embedding_size,
-        }
 
 
 def _rows_without_scatter(matrix, ids):

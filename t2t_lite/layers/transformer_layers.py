@@ -7,21 +7,18 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.attention import MultiHeadAttention
+from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates, check_sequences
 from t2t_lite.layers.feed_forward import FeedForward
-from t2t_lite.layers.keras_names import GLOROT, Initializer, activation_config, initializer_config
+from t2t_lite.layers.keras_names import GLOROT, Initializer
 from t2t_lite.layers.masks import check_masks, merge_masks
-from t2t_lite.layers.outputs import OutputsOnRequest
-from t2t_lite.layers.quantization import QuantizableParts
 from t2t_lite.layers.residual import Residual
-from t2t_lite.layers.saved_parts import freeze_new_parts
 
 _INITIALIZERS = ("kernel_initializer", "bias_initializer", "output_initializer")
-_SUB_LAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
-class _TransformerLayer(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
-    """What encoder and decoder layers share: their sub-layers, given or made from the short form, and their config."""
+class _TransformerLayer(Layer):
+    """What encoder and decoder layers share: their sub-layers, given or made from the short form."""
 
     def __init__(
         self,
@@ -47,8 +44,7 @@ class _TransformerLayer(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
         options = {name: value for name, value in locals().items() if name not in ("self", "kwargs", "__class__")}
         super().__init__(**kwargs)
         # In an object, where Keras does not look: a layer's place is in its residual connection alone.
-        self.given = types.SimpleNamespace(**{name: options.pop(name) for name in _SUB_LAYERS})
-        self.options = options
+        self.options = types.SimpleNamespace(**options)
         self.input_spec = keras.InputSpec(ndim=3)
         self.supports_masking = True
         check_rates(dropout=dropout, attention_dropout=attention_dropout, relu_dropout=relu_dropout)
@@ -58,50 +54,24 @@ class _TransformerLayer(OutputsOnRequest, QuantizableParts, keras.layers.Layer):
 
     def _residual(self, layer, name):
         o = self.options
-        return Residual(layer, o["norm"], o["dropout"], o["norm_epsilon"], dtype=self.dtype_policy, name=name)
+        return Residual(layer, o.norm, o.dropout, o.norm_epsilon, dtype=self.dtype_policy, name=name)
 
     def _attention(self):
         """Returns the attention of the short form."""
         o = self.options
-        _check_given("num_heads", o["num_heads"], "self_attention")
-        return MultiHeadAttention(
-            num_heads=o["num_heads"],
-            key_dim=o["key_dim"],
-            value_dim=o["value_dim"],
-            dropout=o["attention_dropout"],
-            use_bias=o["attention_bias"],
-            dtype=self.dtype_policy,
-            name="attention",
-            **{name: o[name] for name in _INITIALIZERS},
-        )
+        _check_given("num_heads", o.num_heads, "self_attention")
+        sizes = (o.num_heads, o.key_dim, o.value_dim, o.attention_dropout, o.attention_bias)
+        return MultiHeadAttention(*sizes, **self._initializers(), dtype=self.dtype_policy, name="attention")
 
     def _network(self):
         """Returns the feed-forward network of the short form."""
         o = self.options
-        _check_given("filter_size", o["filter_size"], "feed_forward")
-        return FeedForward(
-            o["filter_size"],
-            o["relu_dropout"],
-            o["activation"],
-            dtype=self.dtype_policy,
-            name="network",
-            **{name: o[name] for name in _INITIALIZERS},
-        )
+        _check_given("filter_size", o.filter_size, "feed_forward")
+        sizes = (o.filter_size, o.relu_dropout, o.activation)
+        return FeedForward(*sizes, **self._initializers(), dtype=self.dtype_policy, name="network")
 
-    def get_config(self):
-        """Returns the constructor's arguments, layers serialized."""
-        config = {**super().get_config(), **self.options, "activation": activation_config(self.options["activation"])}
-        for name in _INITIALIZERS:
-            config[name] = initializer_config(config[name])
-        given = {name: getattr(self.given, name) for name in _SUB_LAYERS}
-        return config | {n: keras.saving.serialize_keras_object(layer) for n, layer in given.items() if layer}
-
-    @classmethod
-    def from_config(cls, config):
-        """Makes the layer and those that were given to it."""
-        return cls(
-            **{k: keras.saving.deserialize_keras_object(v) if k in _SUB_LAYERS else v for k, v in config.items()}
-        )
+    def _initializers(self):
+        return {name: getattr(self.options, name) for name in _INITIALIZERS}
 
 
 def _check_given(name, value, instead):
@@ -187,10 +157,10 @@ class TransformerDecoderLayer(_TransformerLayer):
         self.self_attention.build(inputs_shape)
         self.cross_attention = None
         if memory_shape is not None:
-            self.cross_attention = self._residual(self.given.cross_attention or self._attention(), "cross_attention")
+            self.cross_attention = self._residual(self.options.cross_attention or self._attention(), "cross_attention")
             self.cross_attention.build(inputs_shape, memory_shape)
         self.feed_forward.build(inputs_shape)
-        freeze_new_parts(self)
+        self.freeze_new_parts()
 
     def init_cache(self, memory, batch, slots, prompt=None):
         """Returns the cache of this layer for `call`: the memory projected once, and no past.

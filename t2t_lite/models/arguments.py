@@ -7,7 +7,7 @@ import keras
 
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError, shown
-from t2t_lite.layers.keras_names import activation_config
+from t2t_lite.layers.keras_names import config_of
 from t2t_lite.layers.self_attention import SELF_ATTENTION, own_options, self_attention_kinds
 
 _KINDS = "self_attention"  # the argument made of several settings, `self_attention.…`, see `_kinds`
@@ -73,7 +73,7 @@ def model_hparams(model, base):
     """
     arguments = {**model.config, "dtype": model.dtype_policy.name}
     if "activation" in arguments:
-        arguments["activation"] = activation_config(arguments["activation"])
+        arguments["activation"] = config_of(arguments["activation"])
         if not isinstance(arguments["activation"], str):
             raise UserError(
                 f"activation={shown(model.config['activation'])}: hyperparameters hold names of Keras' own only."

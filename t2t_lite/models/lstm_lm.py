@@ -207,10 +207,6 @@ class LSTMLanguageModel(SequenceModel):
         shape = {"class": (rows, size), "real": (rows, 1), "tag": (rows, length, size)}[head]
         return keras.KerasTensor(shape, dtype="float32")
 
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return {**super().get_config(), **self.config}
-
 
 def _after_end(ids):
     """[B, T] -> [B, 1 + T], with id 1 before each row."""

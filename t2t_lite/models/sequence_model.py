@@ -13,8 +13,8 @@ import t2t_lite
 from t2t_lite.backend import check_tensorflow
 from t2t_lite.config import HParams
 from t2t_lite.errors import UserError
-from t2t_lite.layers.quantization import check_plain_weights, policy_config
-from t2t_lite.layers.saved_parts import SavedParts
+from t2t_lite.layers.base import Layer
+from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.models.arguments import (
     constructor_arguments,
     constructor_parameters,
@@ -24,7 +24,7 @@ from t2t_lite.models.arguments import (
 from t2t_lite.models.litert import select_operations
 
 
-class SequenceModel(SavedParts, keras.Model):
+class SequenceModel(Layer, keras.Model):
     """Base of models that map a dict of int ids, "inputs" [B, S] and "targets" [B, T], to logits of the targets.
 
     The logits [B, T, target_vocab_size], float32, carry the mask of the targets: losses and metrics of Keras leave
@@ -218,10 +218,6 @@ class SequenceModel(SavedParts, keras.Model):
         outputs = self(symbols)
         return keras.Model(symbols, {name: outputs[name] for name in names if name != "costs"}, name=self.name)
 
-    def get_config(self):
-        """Returns Keras' configuration, with the policies of quantized layers: see `quantization.policy_config`."""
-        return {**super().get_config(), **policy_config(self)}
-
     def quantize(self, mode: str | None = None, config=None, filters=None, **kwargs) -> None:
         """Quantizes matrices of dense layers and embeddings for inference: see `keras.Model.quantize`.
 
@@ -240,7 +236,7 @@ class SequenceModel(SavedParts, keras.Model):
         wanted = getattr(config, "mode", None) or mode
         if wanted not in (None, "int8", "int4", "float8"):
             raise ValueError(f"{type(self).__name__}: can't be quantized to {wanted}. Expected int8, int4 or float8.")
-        super().quantize(mode, config=config, filters=filters, **kwargs)
+        keras.Model.quantize(self, mode, config=config, filters=filters, **kwargs)
 
     @classmethod
     def from_hparams(cls, hparams: HParams, vocab_size: int, target_vocab_size: int | None = None, **kwargs) -> Self:

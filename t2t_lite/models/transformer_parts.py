@@ -9,7 +9,7 @@ from t2t_lite.layers import (
     TransformerStack,
 )
 from t2t_lite.layers.checks import check_rates, check_sizes
-from t2t_lite.layers.keras_names import activation_config, initializer_config, matrix_initializer
+from t2t_lite.layers.keras_names import matrix_initializer
 from t2t_lite.layers.self_attention import make_self_attention, self_attention_config
 from t2t_lite.models.sequence_model import SequenceModel
 
@@ -130,11 +130,6 @@ class TransformerModel(SequenceModel):
     def max_length(self):
         """The number of positions that a table has, int; None: no limit."""
         return self.config["max_position"] if self.config["position"] == "learned" else None
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        config = {**super().get_config(), **self.config, "activation": activation_config(self.config["activation"])}
-        return config | {n: initializer_config(config[n]) for n in ("kernel_initializer", "bias_initializer")}
 
 
 def positioned(layer, x, position=None):

@@ -1,0 +1,146 @@
+"""The base of all layers: configuration, outputs on request, quantization, and what files keep of the layers inside."""
+
+import functools
+import inspect
+
+import keras
+
+from t2t_lite.layers.keras_names import config_of
+from t2t_lite.layers.quantization import can_quantize, policy_config
+
+_BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # in Keras' own configuration
+_TAKEN_AS_CONFIGS = ("initializer", "activation")  # ends of arguments' names
+_ON_REQUEST = ("return_attention_scores", "return_hidden_states", "cache")
+
+
+class Layer(keras.layers.Layer):
+    """A Keras layer whose configuration is made of its constructor's arguments, those of its bases included.
+
+    A subclass writes neither `get_config` nor `from_config`, whatever its arguments are: numbers, words, initializers,
+    activations, layers, or lists of these. (The arguments of a subclass with a `get_config` of its own are that one's.)
+
+    Layers inside are to be made with `dtype=self.dtype_policy`. The configuration says which of them are quantized,
+    Keras' files and TensorFlow's checkpoints keep their weights, and of a loaded layer those are frozen, and have LoRA
+    (`enable_lora`), that were or had in the saved one.
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and "get_config" not in vars(cls):
+            cls.__init__ = _recording(cls.__init__)
+
+    def get_config(self):
+        """Returns the constructor's arguments, layers serialized, and the policies of quantized layers inside."""
+        arguments = {name: config_of(value) for name, value in vars(self).get("_arguments", {}).items()}
+        return {**super().get_config(), **arguments, **policy_config(self)}
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the layer, and the layers among its arguments."""
+        names = {name for base in cls.__mro__ for name in getattr(vars(base).get("__init__"), "recorded", ())}
+        return super().from_config({n: _made(value, n) if n in names else value for n, value in config.items()})
+
+    def compute_output_spec(self, *args, **kwargs):
+        """Returns what `call` would, symbolic: found by tracing it where more than the output is asked for.
+
+        Keras takes the shape from `compute_output_shape`, which is that of the output alone.
+        """
+        if any(kwargs.get(name) not in (None, False) for name in _ON_REQUEST):
+            return keras.Operation.compute_output_spec(self, *args, **kwargs)
+        return super().compute_output_spec(*args, **kwargs)
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        """Quantizes all layers inside that can be: see `keras.Model.quantize`."""
+        parts = [part for part in self._flatten_layers(include_self=False) if not part._layers]
+        if not parts:
+            super().quantize(mode, type_check=type_check, config=config)
+        for part in parts:
+            if can_quantize(part, mode):
+                part.quantize(mode, config=config)
+
+    def freeze_new_parts(self):
+        """Freezes what `build` has made, if `trainable = False` came before it: Keras freezes the parts there are."""
+        if not self.trainable:
+            self.trainable = True  # with TensorFlow, an attribute that is set to what it is stays untouched
+            self.trainable = False
+
+    def get_build_config(self):
+        """Returns what Keras builds the layer from, with paths of frozen parts, and {path: (rank, alpha)} of LoRA."""
+        frozen, lora = [], {}
+        for path, part in self._parts():
+            if not part.trainable:
+                frozen.append(path)
+            if getattr(part, "lora_enabled", False):
+                lora[path] = part.lora_rank, part.lora_alpha
+        own = {name: value for name, value in (("frozen", frozen), ("lora", lora)) if value}
+        return {**(super().get_build_config() or {}), **own} if own else super().get_build_config()
+
+    def build_from_config(self, config):
+        """Builds the layer, gives its parts LoRA, and freezes them."""
+        config = dict(config or {})
+        frozen, lora = set(config.pop("frozen", ())), config.pop("lora", {})
+        super().build_from_config(config)
+        if (frozen or lora) and not self.built:
+            self.build()  # a model that was not called before it was saved
+        for path, part in self._parts():
+            if path in lora and not part.lora_enabled:  # one with a configuration of its own has it already
+                part.enable_lora(*lora[path])
+            if path in frozen:
+                part.trainable = False
+
+    def _parts(self):
+        """Yields (path, layer) of all parts; paths begin at the layer, whose place may be another once it is loaded."""
+        start = f"{self.path}/" if self.path else ""
+        for part in self._flatten_layers(include_self=False):
+            yield (part.path or "").removeprefix(start), part
+
+    def _trackable_children(self, save_type="checkpoint", **kwargs):
+        """Returns what TensorFlow saves of the layer in a `tf.train.Checkpoint`, with the layers in its lists."""
+        children = super()._trackable_children(save_type, **kwargs)
+        return children if save_type != "checkpoint" else {**children, **dict(_in_lists(self))}
+
+
+def _recording(init):
+    """Returns a constructor that keeps its arguments; where bases have an argument of the same name, its own value."""
+    signature = inspect.signature(init)
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    _, *parameters = signature.parameters.values()
+    names = [p.name for p in parameters if p.kind not in variadic and p.name not in _BY_KERAS]
+
+    @functools.wraps(init)
+    def recording(self, *args, **kwargs):
+        try:
+            given = signature.bind(self, *args, **kwargs)
+        except TypeError:
+            return init(self, *args, **kwargs)  # which raises a clearer error
+        given.apply_defaults()
+        # Not by `self.…`: Keras would look for layers there, whose place is elsewhere.
+        kept = vars(self).setdefault("_arguments", {})
+        kept.update({name: given.arguments[name] for name in names if name not in kept})
+        return init(self, *args, **kwargs)
+
+    recording.__signature__, recording.recorded = signature, names  # Keras does not look behind a wrapper
+    return recording
+
+
+def _made(config, name):
+    """Returns what an argument's configuration stands for, layers made; initializers are made where they are used."""
+    if isinstance(config, list):
+        return [_made(each, name) for each in config]
+    if isinstance(config, dict) and {"class_name", "config"} <= config.keys() and not name.endswith(_TAKEN_AS_CONFIGS):
+        return keras.saving.deserialize_keras_object(config)
+    return config
+
+
+def _in_lists(layer, start=""):
+    """Yields (name, layer or variable) of what is in lists and dicts of a layer, and of the layers of others in it.
+
+    Keras (as of 3.15) puts them into classes of its own, which TensorFlow leaves out without a word.
+    """
+    for name in dict.fromkeys(layer._tracked):
+        for place, value in keras.tree.flatten_with_path(getattr(layer, name)):
+            if isinstance(value, keras.Layer | keras.Variable):
+                yield "-".join(map(str, (f"{start}{name}", *place))), value
+    for number, part in enumerate(layer._layers):
+        if not isinstance(part, Layer):  # which does so itself
+            yield from _in_lists(part, f"{start}{number}-")

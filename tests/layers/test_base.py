@@ -1,0 +1,86 @@
+"""The arguments of a constructor are the configuration of a layer, those of users' subclasses included."""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_lite import layers
+from tests.layers.backend import array
+from tests.layers.harness import X
+
+
+@keras.saving.register_keras_serializable("tests")
+class Scaled(layers.FeedForward):
+    """Has an argument more, and no `get_config`."""
+
+    def __init__(self, filter_size, factor, inner=None, **kwargs):
+        super().__init__(filter_size, **kwargs)
+        self.factor, self.after = factor, inner
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        if self.after is not None and not self.after.built:  # one that comes from a file is
+            self.after.build(input_shape)
+
+    def call(self, inputs, training=None):
+        outputs = self.factor * super().call(inputs, training=training)
+        return outputs if self.after is None else self.after(outputs)
+
+
+@keras.saving.register_keras_serializable("tests")
+class Square(layers.FeedForward):
+    """Chooses an argument itself, and has a `get_config` that leaves it out."""
+
+    def __init__(self, size, hook=print, **kwargs):
+        super().__init__(filter_size=size, **kwargs)
+        self.size = size
+
+    def get_config(self):
+        config = super().get_config()
+        del config["filter_size"]
+        return {**config, "size": self.size}
+
+
+@keras.saving.register_keras_serializable("tests")
+class Halved(layers.Dropout):
+    """Hands on another value of an argument than it was given, and takes arguments without names."""
+
+    def __init__(self, *rates, rate=0.5, **kwargs):
+        super().__init__(rate / 2, *rates, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "make, arguments",
+    [
+        (lambda: Scaled(16, 3.0), {"filter_size": 16, "factor": 3.0, "inner": None, "dropout": 0.0}),
+        (lambda: Scaled(16, factor=3.0, inner=keras.layers.Dense(8), name="mine"), {"name": "mine", "factor": 3.0}),
+        (lambda: Scaled(16, 1.0, kernel_initializer=keras.initializers.Constant(0.5)), {"bias_initializer": "zeros"}),
+        (lambda: Square(16, activation="gelu", dtype="bfloat16"), {"size": 16, "activation": "gelu", "dropout": 0.0}),
+        (lambda: Halved(7, rate=0.25), {"rate": 0.25, "seed": 7}),
+    ],
+    ids=["an argument more", "a layer", "an initializer", "its own configuration", "another value"],
+)
+def test_a_subclass_comes_back(make, arguments, tmp_path):
+    layer = make()
+    config = layer.get_config()
+    assert {name: config[name] for name in arguments} == arguments
+    again = type(layer).from_config(config)
+    assert again.get_config() == config
+
+    inputs = keras.Input((5, 8))
+    model = keras.Model(inputs, layer(inputs))
+    model.save(tmp_path / "layer.keras")
+    loaded = keras.saving.load_model(tmp_path / "layer.keras")
+    np.testing.assert_array_equal(*(array(ops.cast(made(X), "float32")) for made in (loaded, model)))
+
+
+def test_a_missing_argument_is_called_by_its_name():
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'filter_size'"):
+        layers.FeedForward()
+
+
+def test_help_shows_the_arguments():
+    assert [*inspect.signature(layers.Dropout).parameters] == ["rate", "seed", "kwargs"]
