@@ -246,8 +246,11 @@ def test_a_gradient_that_is_not_finite_changes_nothing(more, xla_compile):
     assert taken(1.0) == (False, False), "after too many in a row nothing changes"
 
 
-@pytest.mark.slow
-def test_masks_follow_from_the_seed_and_the_batchs_place_in_the_stream():
+def test_masks_follow_from_the_seed_and_the_batchs_place_in_the_stream(request):
+    # Each gradient is traced anew, and five of them would take seconds.
+    request.addfinalizer(lambda: tf.config.run_functions_eagerly(False))
+    tf.config.run_functions_eagerly(True)
+
     def at(step, place):
         return gradient(step, stream()[:1] * step.accumulation, place)
 
