@@ -51,9 +51,6 @@ def test_two_files_go_together_by_their_ids(tmp_path):
             packing.sgm(TEXTS, docs=3),
             "a.sgm has segment 3 of document paper/0 as its .* number 3, .*b.sgm has segment 1 of document paper/1",
         ),
-        (b"<doc>\n\n</doc>\n", packing.sgm(TEXTS), "a.sgm: no segment in 3 lines. Expected lines such as <seg id="),
-        (b"<seg id='1'>one\n<seg id='2'>two</seg>\n", packing.sgm(TEXTS), "a.sgm, line 1: a segment without </seg>"),
-        (b"<seg id='1'>one", packing.sgm(TEXTS), "a.sgm, line 1: a segment without </seg>"),
     ],
 )
 def test_files_that_do_not_go_together(tmp_path, inputs, targets, message):

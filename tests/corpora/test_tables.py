@@ -27,12 +27,6 @@ def test_columns_go_together(tmp_path):
     assert list(source_files.read_members(str(tmp_path), members)) == [{"inputs": "one", "targets": "eins"}]
 
 
-@pytest.mark.parametrize(("line", "found"), [("one", "1 column. Expected 2"), ("a\tb\tc", "3 columns. Expected 2")])
-def test_lines_with_other_columns_are_named(tmp_path, line, found):
-    with pytest.raises(UserError, match=f"a.tsv, line 2: found {found}"):
-        list(tables.read_pairs(write(tmp_path / "a.tsv", f"one\teins\n{line}\n"), PAIRS))
-
-
 @pytest.mark.parametrize(
     "layout, line",
     [

@@ -99,26 +99,6 @@ def test_without_languages_the_order_counts(tmp_path):
     assert removed == {"units without both languages": 1}
 
 
-@pytest.mark.parametrize(
-    "data, message",
-    [
-        ("<tmx><body><tu></body></tmx>", r"a\.tmx, line 1, column 18: not XML: mismatched tag"),
-        ("no xml", "line 1, column 1: not XML"),
-        (f"{HEAD}", "no element found"),
-        ('<!DOCTYPE tmx [<!ENTITY a "x">]><tmx/>', "line 1: declares the entity 'a'"),
-        ('<!DOCTYPE tmx [<!ENTITY a SYSTEM "/etc/passwd">]><tmx/>', "declares the entity 'a'"),
-        ('<!DOCTYPE tmx SYSTEM "x"><tmx><tu><seg>&own;</seg></tu></tmx>', "the entity &own; is not declared"),
-        ('<?xml version="1.0" encoding="klingon"?><tmx/>', "'klingon', which Python does not know"),
-        ('<?xml version="1.0" encoding="rot13"?><tmx/>', "'rot13', which Python does not know"),
-        (HEAD.encode() + b"\xff" + TAIL.encode(), "after line 1: byte 0xff is not UTF-8"),
-        ("<tmx/>", "no unit with two segments"),
-    ],
-)
-def test_bad_files_are_named(tmp_path, data, message):
-    with pytest.raises(UserError, match=message):
-        read(tmp_path / "a.tmx", data)
-
-
 def test_bad_units_are_left_out(tmp_path):
     told = []
     data = HEAD.encode() + unit(("en", "a"), ("de", "b")).encode() + unit(("en", "c"), ("de", "größe")).encode("latin1")

@@ -9,7 +9,6 @@ import tensorflow as tf
 import tensorflow_text
 from sentencepiece import sentencepiece_model_pb2
 
-from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
 from tests.data import corpus
 
@@ -103,13 +102,3 @@ def test_unknown_characters_are_announced(tmp_path, caplog):
     assert "theirs.model: a vocabulary without byte fallback: characters that it does not have become" in caplog.text
     encoder = vocabulary.SentencePieceEncoder(str(tmp_path / "b.model"))
     assert encoder.encode("漢")[-1] == vocabulary.UNK_ID
-
-
-def test_files_that_cannot_be_adopted(tmp_path):
-    with pytest.raises(UserError, match=r"none.model: no such file"):
-        subwords.adopt_sentencepiece(str(tmp_path / "none.model"), str(tmp_path / "v"))
-    for content in (b"", b"some text\n", b"\x0a\x05"):
-        (tmp_path / "text.model").write_bytes(content)
-        with pytest.raises(UserError, match=r"text.model: not a SentencePiece model"):
-            subwords.adopt_sentencepiece(str(tmp_path / "text.model"), str(tmp_path / "v"))
-    assert [path.name for path in tmp_path.iterdir()] == ["text.model"]

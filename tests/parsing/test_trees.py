@@ -5,7 +5,6 @@ import sys
 import pytest
 from nltk.tree import Tree
 
-from t2t_lite.errors import UserError
 from t2t_lite.parsing import trees
 
 # As in the Penn Treebank's .mrg files: an outer bracket without label, function labels, traces, trees over lines.
@@ -61,40 +60,6 @@ def test_labels_lose_their_functions(label, kept):
 def test_trees_without_an_outer_bracket_and_forests_get_one():
     assert trees.to_line(trees.parse_tree("(NN a)")) == "(TOP (NN a))"
     assert trees.to_line(trees.parse_tree("(ROOT (NP (NN a)) (. .))")) == "(TOP (NP (NN a)) (. .))"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("(S (NN a))\n(S (NP (NN b))\n(S (NN c))\n", ["line 2", "not closed", "1 bracket"]),
-        ("(S (NN a))\n(S (NN b)))\n", ["line 2", "unmatched closing bracket"]),
-        ("(S (NN a))\nhello (S (NN b))\n", ["line 2", "'hello'", "outside"]),
-        ("(S (NN a))\n\n(S (NP ) )\n", ["line 3", "without words"]),
-        ("( (S (-NONE- *)))\n", ["line 1", "without words"]),
-        ("()\n", ["line 1", "without words"]),
-        ("(S (NN a))\n(S b (NN c))\n", ["line 2", "'b'", "part of speech"]),
-        ("(S (NN a b))\n", ["line 1", "'a'", "part of speech"]),
-        ("(S ((NN a)))\n", ["line 1", "''", "label"]),
-        ("(/S (NN a))\n", ["line 1", "'/S'", "label"]),
-        ("(S " * 1000 + "(NN a)" + ")" * 1000, ["line 1", "1001 nested brackets"]),
-        ("", ["empty"]),
-        ("\n \n", ["no tree"]),
-        (b"(S (NN a))\n(S (NN \xe4))\n", ["line 2", "UTF-8"]),
-        ("no brackets at all\n", ["line 1", "'no'"]),
-    ],
-)
-def test_bad_files_are_refused_by_file_and_line(tmp_path, text, words):
-    path = written(tmp_path / "bad.mrg", text)
-    with pytest.raises(UserError) as caught:
-        read(path)
-    assert "\n" not in str(caught.value)
-    for word in [path, *words]:
-        assert word in str(caught.value)
-
-
-def test_a_missing_file(tmp_path):
-    with pytest.raises(UserError, match="no such file"):
-        read(str(tmp_path / "none.mrg"))
 
 
 def test_control_characters_are_blanks(tmp_path):

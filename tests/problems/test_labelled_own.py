@@ -102,12 +102,7 @@ def test_half_a_surrogate_pair_is_one_character(tmp_path):
     assert [found.context[start:end] for start, end in found.answers] == ["London", "\ufffd \U0001f600 was"]
 
 
-def test_an_id_of_two_questions_is_refused(tmp_path):
-    (tmp_path / "a.json").write_text(
-        squad(("1", "Where?", [(16, "London")]), ("1", "In which town?", [(16, "London")]))
-    )
-    with pytest.raises(UserError, match="question '1': its id occurs twice"):
-        list(read_squad(str(tmp_path / "a.json")))
+def test_long_ids_of_questions_differ_at_their_end(tmp_path):
     long = [(f"{'long' * 30}{number}", "Where?", [(16, "London")]) for number in range(2)]
     (tmp_path / "a.json").write_text(squad(*long))
     assert [found.id for found in read_squad(str(tmp_path / "a.json"))] == [name for name, *_ in long]
@@ -215,17 +210,8 @@ def test_answers_longer_than_a_window_are_counted(tmp_path):
         ),
         ("tag_own", {"dev": "a X\n"}, r"dev\.tsv, line 1: the tag 'X' of 'a' is in no training file"),
         ("tag_own", {"train": "a X\nb X\n\n"}, r"train\.tsv: 1 tag in the last column. Expected 2 to"),
-        ("tag_own", {"train": "a X\nb\n"}, r"train\.tsv, line 2: found 1 column. Expected 2, the word first"),
-        ("tag_own", {"train": "a X\nb Y\n\nc P X\n"}, r"train\.tsv, line 4: found 3 columns. Expected 2"),
-        ("tag_own", {"train": "a\tX\n\tY\n"}, r"line 2: found 2 columns, one of them blank"),
         ("tag_own", {"dev": ""}, r"dev\.tsv: the file is empty"),
         ("qa_own", {"dev": squad()[:-9]}, r"dev\.tsv: not JSON, or cut off"),
-        ("qa_own", {"dev": "[]"}, r"dev\.tsv: not in SQuAD's format"),
-        ("qa_own", {"dev": '{"data": [{"paragraphs": [{"context": 3, "qas": [{}]}]}]}'}, "not in SQuAD's format"),
-        ("qa_own", {"dev": squad(("a", "?", [(16, None)]))}, r"dev\.tsv: not in SQuAD's format"),
-        ("qa_own", {"dev": squad(("a", "?", [(5, "London")]))}, r"question 'a': the answer 'London' is not in its con"),
-        ("qa_own", {"dev": squad(("a", "?", [(-1, "")]))}, r"the answer '' is not in its context at character -1"),
-        ("qa_own", {"dev": squad(("a", "?", []))}, r"question 'a': has no answer. Expected one at least"),
     ],
 )
 def test_bad_files_are_refused_and_nothing_is_written(name, contents, message, tmp_path):
@@ -317,13 +303,3 @@ def test_squad_2_and_whole_numbers_as_ids(tmp_path):
     files = {f"{split}_files": [str(tmp_path / "a.json")] for split in ("train", "dev")}
     problem = generated("qa_own", tmp_path / "d", vocab_size=300, sequence_length=80, **files)
     assert removed_of(problem, tmp_path / "d") == {"questions without an answer": 7}
-
-
-@pytest.mark.parametrize(
-    "start, answer, place",
-    [(15, "London", "at character 16."), (0, "in", "at character 13, and 2 times elsewhere"), (3, "Paris", "nowhere")],
-)
-def test_a_wrong_place_of_an_answer_is_corrected(tmp_path, start, answer, place):
-    (tmp_path / "a.json").write_text(squad(("a", "?", [(start, answer)])))
-    with pytest.raises(UserError, match=f"the answer '{answer}' is not in its context at character {start}. .*{place}"):
-        list(read_squad(str(tmp_path / "a.json")))

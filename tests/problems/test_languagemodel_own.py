@@ -118,8 +118,6 @@ def test_any_text_is_kept_as_it_is(tmp_path, content, text):
 @pytest.mark.parametrize(
     "name, content, arguments, words",
     [
-        pytest.param(CHARACTERS, b"", {}, "bad: the file is empty", id="empty"),
-        pytest.param(CHARACTERS, b"good\n\nb\xe4d\n", {}, r"bad, line 3: byte 0xe4 .* is not UTF-8", id="not UTF-8"),
         pytest.param(CHARACTERS, b"cut \xc3", {}, r"bad, line 1: byte 0xc3 .* is not UTF-8", id="cut off"),
         pytest.param(CHARACTERS, b"<|endoftext|>\n", {}, "no example for the train set", id="borders alone"),
         pytest.param("languagemodel_own", b"x", {}, "vocab", id="too little for a vocabulary"),

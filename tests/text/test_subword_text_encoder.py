@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from t2t_lite.errors import UserError
 from t2t_lite.text.subword_text_encoder import SubwordTextEncoder, detokenize, escape, tokenize, unescape
 
 ESCAPES = list("\\_u;0123456789")
@@ -141,24 +140,6 @@ def test_a_character_that_only_longer_pieces_have(tmp_path):
 
 def test_reserved_entries_of_older_versions(tmp_path):
     assert SubwordTextEncoder(write(tmp_path, ["<pad>", "<EOS>", *PIECES[2:]])).encode("the") == [2]
-
-
-@pytest.mark.parametrize(
-    "content, words",
-    [
-        (b"", ["found ''", "line 1", "'<pad>_'"]),
-        (b"<pad>\nthe\n", ["found 'the'", "line 2", "'<EOS>_'"]),
-        (b"<pad>\n<EOS>\nthe\n", ["has no piece"]),
-        (b"'<pad>_'\n'\xff'\n", ["not UTF-8"]),
-        (b"\x0a\x10\x05model", ["found"]),
-    ],
-)
-def test_other_files(tmp_path, content, words):
-    path = tmp_path / "v.subwords"
-    path.write_bytes(content)
-    with pytest.raises(UserError) as error:
-        SubwordTextEncoder(str(path))
-    assert all(word in str(error.value) for word in [str(path), *words]) and "\n" not in str(error.value)
 
 
 def test_a_text_of_100k_characters(encoder):

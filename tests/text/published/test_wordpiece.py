@@ -76,27 +76,3 @@ def test_the_graph_gives_the_same(encoder):
     rows = [row for row in ids if len(row) < 500]
     decoded = decode(tf.ragged.constant(rows, tf.int32).to_tensor()).numpy()
     assert [text.decode() for text in decoded] == list(map(encoder.decode, rows))
-
-
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        ("", "line 1: empty. Expected one piece per line, each once"),
-        ("[UNK]\n\n[SEP]\n", "line 2: empty"),
-        ("[UNK]\n[SEP]\na\n[UNK]\n", r"line 4: '\[UNK\]' is also line 1"),
-        ("[UNK]\n[SE", r"no \[SEP\] among 2 pieces"),
-        ("[SEP]\nthe\n", r"no \[UNK\] among 2 pieces"),
-    ],
-)
-def test_damaged_files(tmp_path, content, message):
-    path = tmp_path / "vocab.txt"
-    path.write_text(content)
-    with pytest.raises(UserError, match=f"vocab.txt: {message}"):
-        WordPieceEncoder(str(path))
-
-
-def test_other_bytes(tmp_path):
-    path = tmp_path / "vocab.txt"
-    path.write_bytes(b"[UNK]\n[SEP]\n\xff\n")
-    with pytest.raises(UserError, match=r"vocab.txt: not UTF-8: byte 12"):
-        WordPieceEncoder(str(path))
