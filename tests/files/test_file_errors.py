@@ -8,8 +8,12 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import files
+from t2t_lite.decoding.jobs import text_files
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.files import file_errors
+from t2t_lite.files.folders import write_folder
+from t2t_lite.files.lock import held_lock
+from t2t_lite.files.resumable import ResumableFiles
 
 GFILE = tf.io.gfile
 
@@ -68,15 +72,32 @@ WRITE = {
 }
 
 
+def _enter(context):
+    with context:
+        pass
+
+
+WRITERS = {
+    "bytes": lambda path: files.write_bytes(path, b"x"),
+    "JSON": lambda path: files.write_json(path, {}),
+    "output": lambda path: _enter(text_files.output_file(path)),
+    "resumable outputs": lambda path: ResumableFiles([path], {}),
+    "lock": lambda path: _enter(held_lock(path, "x")),
+}
+
+
 @pytest.mark.parametrize("path", WRITE, ids=lambda path: repr(path)[:20])
-def test_writing(hostile, path):
+@pytest.mark.parametrize("writer", WRITERS)
+def test_writing(hostile, path, writer):
+    if writer in ("resumable outputs", "lock") and path not in ("absent/file", "folder", "file/file", "/proc/none"):
+        return  # locks have names of this package; commands refuse the others where they are typed
     before = sorted(os.listdir())
     with pytest.raises(UserError, match=WRITE[path]):
-        files.write_bytes(path, b"x")
+        WRITERS[writer](path)
     assert sorted(os.listdir()) == before
 
 
-FOLDERS = {"file": "in the way", "file/folder": "in the way", "loop": "in the way", "n" * 300: "longer than",
+FOLDERS = {"file": "in the way|is a file", "file/folder": "in the way", "loop": "in the way", "n" * 300: "longer than",
            "foo://b/x": "no file system foo", "a\0b": "NUL", "caf\udce9": "not UTF-8", "pipe": "in the way",
            "/proc/none": "/proc/none"}  # fmt: skip
 
@@ -85,6 +106,9 @@ FOLDERS = {"file": "in the way", "file/folder": "in the way", "loop": "in the wa
 def test_making_a_folder(hostile, path):
     with pytest.raises(UserError, match=FOLDERS[path]):
         files.make_folder(path)
+    if path.startswith("file"):
+        with pytest.raises(UserError, match=FOLDERS[path]):
+            write_folder(path, lambda folder: None)
 
 
 def test_a_full_disk_is_no_mistake_of_the_user(tmp_path):

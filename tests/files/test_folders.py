@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import Failure
 from t2t_lite.files.folders import write_file, write_folder
 
 
@@ -34,10 +34,3 @@ def test_a_failure_leaves_nothing(tmp_path, error, seen):
     with pytest.raises(seen):
         write_folder(str(tmp_path / "folder"), write)
     assert os.listdir(tmp_path) == []
-
-
-def test_mistakes(tmp_path):
-    (tmp_path / "file").write_text("")
-    for path, words in (("file", "is a file"), ("file/folder", "a file is in the way")):
-        with pytest.raises(UserError, match=words):
-            write_folder(str(tmp_path / path), lambda folder: None)

@@ -27,10 +27,8 @@ def test_only_one_process_is_in(tmp_path):
     assert not path.exists()
 
 
-def test_a_folder_that_cannot_be_written(tmp_path):
-    with pytest.raises(UserError, match="cannot be written"), held_lock(str(tmp_path / "none" / "lock"), "x"):
-        pass
-    with held_lock("gs://bucket/lock", "x"):  # no locks there
+def test_there_are_no_locks_in_a_bucket():
+    with held_lock("gs://bucket/lock", "x"):
         pass
 
 

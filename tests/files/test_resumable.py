@@ -102,14 +102,6 @@ def test_the_record_names_what_it_was_made_from(tmp_path):
     assert json.loads((tmp_path / "out0.t2t_lite_incomplete.json").read_text())["made_from"] == MADE_FROM
 
 
-def test_a_folder_or_no_folder_is_no_output(tmp_path):
-    with pytest.raises(UserError, match="is a folder"):
-        ResumableFiles([str(tmp_path / "out"), str(tmp_path)], MADE_FROM)
-    with pytest.raises(UserError, match="cannot be written"):
-        ResumableFiles([str(tmp_path / "no" / "out")], MADE_FROM)
-    assert os.listdir(tmp_path) == []
-
-
 def test_a_full_disk_is_told():
     files = ResumableFiles(["/dev/full"], MADE_FROM)
     with pytest.raises(Failure, match="/dev/full: the disk is full"):

@@ -56,11 +56,6 @@ def test_an_output_file_appears_when_it_is_whole(tmp_path):
     assert path.read_bytes() == "ganz: ü\n".encode() and os.listdir(tmp_path) == ["out"]
 
 
-def test_an_output_file_that_cannot_be_written(tmp_path):
-    with pytest.raises(UserError, match="cannot be written"), text_files.output_file(str(tmp_path / "no" / "out")):
-        pass
-
-
 def test_pipes_and_devices_are_files_too(tmp_path):
     """As in --decode_from_file=<(zcat a.gz) --decode_to_file=/dev/null, which must not become a file."""
     pipe = tmp_path / "pipe"
@@ -91,11 +86,6 @@ def test_a_link_stays_and_its_file_is_written(tmp_path):
             write("b\n")
     assert (tmp_path / "device").is_symlink() and (tmp_path / "file").read_text() == "b\n"
     assert sorted(os.listdir(tmp_path)) == ["device", "file", "folder", "link", "to be made"]
-
-
-def test_a_folder_is_no_output(tmp_path):
-    with pytest.raises(UserError, match="is a folder"), text_files.output_file(str(tmp_path)):
-        pass
 
 
 def test_a_stream_answers_line_by_line():
