@@ -4,7 +4,7 @@ import pytest
 
 from t2t_lite.bin import t2t_decoder
 from t2t_lite.decoding.jobs import decode_files, decode_records, decoding_job, tuning
-from t2t_lite.decoding.jobs.decode_files import Lines, made_from
+from t2t_lite.decoding.jobs.decode_files import FilePart, made_from
 from t2t_lite.decoding.translator import Translator
 from tests.decoding.runs import make_run
 
@@ -125,7 +125,7 @@ def test_parts_are_by_flags_or_by_settings(given):
 
 
 PLAIN = {
-    "long_input": None, "split_sentences": None, "utility": None, "tokenize": None, "token_scores": False,
+    "long_input": None, "split_sentences": None, "utility": None, "tokenize": None, "as_json": False,
     "alignments": False, "on_error": "errors",
 }  # fmt: skip
 
@@ -136,7 +136,7 @@ PLAIN = {
         ("--long_input=refuse", "long_input", "refuse"),
         ("--split_sentences=always", "split_sentences", "always"),
         ("--mbr=bleu", "utility", "bleu"),
-        ("--n_best_format=json", "token_scores", True),
+        ("--n_best_format=json", "as_json", True),
         ("--alignments_file=links", "alignments", True),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_flag_reaches_the_translation_of_lines(given, monkeypatch, flag, optio
     of_bleu = [flag, "--mbr=bleu", "--tokenization=zh"], PLAIN | {option: value, "utility": "bleu", "tokenize": "zh"}
     for flags, expected in (([], PLAIN), ([flag], PLAIN | {option: value}), of_bleu):
         _, job = given("--decode_from_file=in", *flags)
-        assert job.line_translator("in", "errors") == (("translator", job.settings, "in"), expected)
+        assert job.lines_of("in", "errors") == (("translator", job.settings, "in"), expected)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_flag_reaches_the_translation_of_lines(given, monkeypatch, flag, optio
      "--decode_hparams=alpha=0.1", "--decode_hparams=extra_length=3", "--decode_shards=2"],
 )  # fmt: skip
 def test_what_was_begun_under_another_flag_is_not_gone_on_with(given, flag):
-    task = Lines("in", ["a"], "out")
+    task = FilePart("in", ["a"], "out")
     found = [made_from(given("--decode_from_file=in", *flags)[1], task) for flags in ([], [flag], [])]
     assert found[0] == found[2] != found[1]
 
@@ -165,7 +165,7 @@ def test_the_tokenization_decides_about_outputs_only_by_their_risk(given):
     for utility, is_same in (("chrf", True), ("bleu", False)):
         flags = ["--decode_from_file=in", "--decode_reference=ref", f"--mbr={utility}"]
         one, other = (
-            made_from(given(*flags, *more)[1], Lines("in", ["a"], "out")) for more in ([], ["--tokenization=zh"])
+            made_from(given(*flags, *more)[1], FilePart("in", ["a"], "out")) for more in ([], ["--tokenization=zh"])
         )
         assert (one == other) == is_same
 
@@ -173,12 +173,12 @@ def test_the_tokenization_decides_about_outputs_only_by_their_risk(given):
 @pytest.mark.parametrize("change", [{"lines": ["b"]}, {"prefixes": ["x"]}, {"first": 2}, {"title": "scoring"}])
 def test_nor_of_another_input_or_kind_of_job(given, change):
     _, job = given("--decode_from_file=in")
-    one, other = (Lines(**{"name": "in", "lines": ["a"], "path": "out"} | more) for more in ({}, change))
+    one, other = (FilePart(**{"name": "in", "lines": ["a"], "path": "out"} | more) for more in ({}, change))
     assert made_from(job, one) != made_from(job, other)
 
 
 def test_what_is_only_shown_changes_nothing(given):
-    task = Lines("in", ["a"], "out")
+    task = FilePart("in", ["a"], "out")
     shown = ([], ["--decode_hparams=log_results=true"])
     one, other = (made_from(given("--decode_from_file=in", *flags)[1], task) for flags in shown)
     assert one == other

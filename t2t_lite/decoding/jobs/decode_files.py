@@ -13,6 +13,7 @@ from t2t_lite.console import Progress
 from t2t_lite.corpora.plain_text import LONGEST_LINE
 from t2t_lite.decoding.jobs import text_files
 from t2t_lite.decoding.jobs.decoding_job import LineErrors
+from t2t_lite.decoding.jobs.lines import Lines
 from t2t_lite.decoding.search.searcher import use_a_thread_per_search
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.scores import METRICS, corpus_scores
@@ -26,8 +27,8 @@ _MANY_BATCHES = 8  # so that the last one, which is searched alone, is a small p
 
 
 @dataclasses.dataclass
-class Lines:
-    """The lines to translate, and where their translations go.
+class FilePart:
+    """Lines of a file, and where their outputs go.
 
     Attributes:
         name: str, where the lines come from, for messages.
@@ -45,7 +46,7 @@ class Lines:
     first: int = 1
     prefixes: list | None = None
     references: list | None = None
-    title: str = "translating"
+    title: str = Lines.title
 
 
 def translate_file(job, source, output="", reference="", prefixes=""):
@@ -69,7 +70,7 @@ def translate_file(job, source, output="", reference="", prefixes=""):
     job.check_files({"--decode_to_file": path, "--alignments_file": job.settings.shard_name(job.alignments_file)})
     errors = LineErrors(job.on_error)
     lines, name, first = part_of_file(source, job.settings, errors, job.reader(source))
-    task = Lines(name, lines, path, first)
+    task = FilePart(name, lines, path, first)
     for flag, keep, path in (("decode_reference", "references", reference), ("prefix_file", "prefixes", prefixes)):
         if path:
             other, other_name, _ = part_of_file(path, job.settings, None)
@@ -103,19 +104,19 @@ def searches_many_batches(job, num_lines):
 
 
 def translate_lines(job, task, errors):
-    """Translates `Lines` and logs a summary."""
-    lines_of = job.line_translator(task.name, errors)
+    """Translates a `FilePart` and logs a summary."""
+    lines_of = job.lines_of(task.name, errors)
     checked = lines_of.check_lengths(task.lines, task.first)
 
     def make(chunk, start, on_progress):
         prefixes = task.prefixes and task.prefixes[start : start + len(chunk)]
         lines = checked[start : start + len(chunk)]
-        outputs, translations = job.outputs(lines_of, lines, task.first + start, prefixes, on_progress, inputs=chunk)
-        texts = [outputs] + ([[found.alignment for found in translations]] if job.alignments_file else [])
-        return texts, sum(found.tokens for found in translations)
+        outputs, answers = lines_of.outputs(lines, task.first + start, prefixes, on_progress, inputs=chunk)
+        texts = [outputs] + ([[found.alignment or "" for found in answers]] if job.alignments_file else [])
+        return texts, sum(found.tokens for found in answers)
 
     paths = [task.path, *filter(None, [job.settings.shard_name(job.alignments_file)])]
-    task.title = "predicting" if job.predicts else "translating"
+    task.title = lines_of.title
     outputs = _write(job, paths, task, make)
     errors.done()
     if task.references:  # of no sentences there is no score
@@ -139,26 +140,16 @@ def score_file(job, source, output="-"):
             columns = counted(line.count("\t") + 1, "column")
             lines[number - first] = errors(f"{name}, line {number}: {columns}, expected input<TAB>target.")
 
-    def score_pairs(chunk, number):
-        pairs = {}
-        for at, line in enumerate(chunk):  # a line is None, or has one tab
-            try:
-                if line:
-                    pairs[at] = job.translator.pair_ids(*line.split("\t"))
-            except UserError as error:
-                errors(f"{name}, line {number + at}: {error}")
-        scores = dict(zip(pairs, job.translator.score_ids(list(pairs.values())), strict=True))
-        return [scores.get(at) for at in range(len(chunk))]
+    lines_of = job.lines_of(name, errors)
 
     def make(chunk, start, on_progress):
-        score = job.line_translator(name, errors).score if job.generates else score_pairs
-        found = score(chunk, first + start)
+        found = lines_of.score(chunk, first + start)
         on_progress(len(chunk))
         counts = [len(score.token_log_probs) if score else 0 for score in found]
         texts = [f"{score.per_token:.6f}" if count else "" for score, count in zip(found, counts, strict=True)]
         return [texts], sum(counts)
 
-    _write(job, [path], Lines(name, lines, path, first, title="scoring"), make)
+    _write(job, [path], FilePart(name, lines, path, first, title="scoring"), make)
     errors.done()
 
 
@@ -203,7 +194,7 @@ def _write(job, paths, task, make):
     Args:
         job: DecodingJob.
         paths: list of str.
-        task: Lines.
+        task: FilePart.
         make: function of (lines, index of the first one, on_progress) -> (a list of lines for each path, tokens).
 
     Returns:
@@ -283,10 +274,10 @@ def translate_stdin(job, output="-"):
     """Translates standard input into `output`; available lines are answered before more are read."""
     job.check_files({"--decode_to_file": output}, {"standard input": "-"})
     errors, delimiter = LineErrors(job.on_error), job.settings.delimiter
-    lines_of = job.line_translator("standard input", errors)
+    lines_of = job.lines_of("standard input", errors)
     with text_files.output_file(output) as write:
         for first, lines in text_files.stdin_lines(delimiter, errors):
-            texts, _ = job.outputs(lines_of, lines, first)
+            texts, _ = lines_of.outputs(lines, first)
             write("".join(text + delimiter for text in texts))
     errors.done()
 
@@ -326,13 +317,13 @@ def _changed(settings, line, mbr):
 
 
 def _answer(job, line):
-    lines_of = job.line_translator("input", LineErrors(job.on_error))
+    lines_of = job.lines_of("input", LineErrors(job.on_error))
     lines_of.compile = False  # no pause for a compilation
     plain = not (job.n_best_format == "json" or job.settings.write_beam_scores or job.settings.identity_output)
-    if job.generates and plain and (parts := lines_of.stream(line)):
+    if plain and (parts := lines_of.stream(line)):
         for part in parts:
             print(part, end="", flush=True)
         print()
         return
-    (output,), _ = job.outputs(lines_of, [line])
+    (output,), _ = lines_of.outputs([line])
     print(output if job.n_best_format == "json" or job.predicts else output.replace("\t", "\n"), flush=True)

@@ -10,7 +10,7 @@ from t2t_lite import files, tasks
 from t2t_lite.assignments import parse_assignments
 from t2t_lite.decoding.compute_dtype import usable_dtype
 from t2t_lite.decoding.generator import Generator
-from t2t_lite.decoding.jobs import prediction_files, text_files
+from t2t_lite.decoding.jobs import prediction_files
 from t2t_lite.decoding.jobs.decode_hparams import DecodeHParams
 from t2t_lite.decoding.jobs.line_generation import LineGenerator
 from t2t_lite.decoding.jobs.line_prediction import LinePredictor, settings_of
@@ -18,12 +18,11 @@ from t2t_lite.decoding.jobs.line_translation import LineTranslator
 from t2t_lite.decoding.jobs.translator_pool import TranslatorPool
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.runs.opening import run_files
 
 _LOGGER = logging.getLogger("t2t_lite")
-_MANY = 10  # lines named in one message
 _OF_LINES = ("decode_from_file", "score_file", "decode_interactive")
 _OF_TRANSLATIONS = (
     "decode_reference", "prefix_file", "alignments_file", "mbr", "tune", "eval_use_test_set", "split_sentences",
@@ -89,11 +88,6 @@ def check_task(found, flags):
             raise UserError(
                 f"--decode_hparams: {', '.join(lost)}: no effect on predictions. Expected some of {', '.join(known)}."
             )
-
-
-def _shown_numbers(numbers):
-    more = f", … ({len(numbers):,} lines)" if len(numbers) > _MANY else ""
-    return ", ".join(map(str, numbers[:_MANY])) + more
 
 
 def _is_of_predictor(found):
@@ -188,68 +182,14 @@ class DecodingJob:
         found = self.found[0]
         return prediction_files.reader(path, found.problem, self.data_dir or os.path.dirname(found.checkpoint))
 
-    def line_translator(self, name, errors):
-        """Returns the LineTranslator, LineGenerator or LinePredictor; `name` says where the lines come from."""
-        token_scores = self.n_best_format == "json"
-        options = {"long_input": self.long_input, "on_error": errors}
-        if self.predicts:
-            return LinePredictor(self.translator, self.settings, name, as_json=self.n_best_format == "json", **options)
-        if self.generates:
-            return LineGenerator(self.translator, self.settings, name, token_scores=token_scores, **options)
-        return LineTranslator(
-            self.translator,
-            self.settings,
-            name,
-            utility=self.mbr,
-            tokenize=self.tokenization,
-            token_scores=token_scores,
-            alignments=bool(self.alignments_file),
-            split_sentences=self.split_sentences,
-            **options,
-        )
-
-    def outputs(self, lines_of, lines, first=1, prefixes=None, on_progress=None, inputs=None):
-        """Translates lines, and warns about truncated or split ones.
-
-        Args:
-            lines_of: LineTranslator, LineGenerator or LinePredictor.
-            lines, first, prefixes, on_progress: as in its `translate`.
-            inputs: list of the lines as they were read, where some of `lines` are None, being refused; None: `lines`.
-
-        Returns:
-            (output lines, a list of str without line ends; list of `LineTranslation`, or of `LinePrediction`).
-        """
-        translations = lines_of.translate(lines, first, prefixes, on_progress)
-        numbered = list(enumerate(translations, first))
-        split = [f"{number} ({found.parts} parts)" for number, found in numbered if found.is_long and found.parts > 1]
-        self.warn_of_long(lines_of, lines_of.cut, [number for number, found in numbered if found.truncated])
-        self.warn_of_long(lines_of, "split, being longer than", split)
-        if count := sum(found.parts > 1 and not found.is_long for found in translations):
-            _LOGGER.info(
-                f"{lines_of.name}: {counted(count, 'line')} of several sentences, translated one by one "
-                "(--split_sentences=never: as a whole)"
-            )
-        if short := [number for number, found in numbered if found.is_short]:
-            _LOGGER.warning(
-                f"{lines_of.name}: the output has less than a third of the line's pieces, so some of it may not be "
-                f"translated: line {_shown_numbers(short)}"
-            )
-        texts = []
-        for (number, translation), line in zip(numbered, lines if inputs is None else inputs, strict=True):
-            if self.predicts:
-                texts.append(lines_of.output(number, line, translation))
-            elif self.n_best_format == "json":
-                texts.append(text_files.json_line(number, line, translation))
-            else:
-                texts.append(text_files.output_line(translation, self.settings))
-            if self.settings.log_results:
-                _LOGGER.info(f"INPUT: {text_files.as_field(str(line or ''))}\nOUTPUT: {texts[-1]}")
-        return texts, translations
-
-    def warn_of_long(self, lines_of, what, numbers):
-        """Warns of what was done with the lines of some numbers, being too long, if there are any."""
-        if numbers:
-            _LOGGER.warning(f"{lines_of.name}: {what} {lines_of.limit:,} pieces: line {_shown_numbers(numbers)}")
+    def lines_of(self, name, errors):
+        """Returns the `Lines` that answer lines; `name` says where these come from, `errors` handles bad ones."""
+        made = LinePredictor if self.predicts else LineGenerator if self.generates else LineTranslator
+        options = {"long_input": self.long_input, "on_error": errors, "as_json": self.n_best_format == "json"}
+        if made is LineTranslator:
+            options |= {"split_sentences": self.split_sentences, "alignments": bool(self.alignments_file)}
+            options |= {"utility": self.mbr, "tokenize": self.tokenization}
+        return made(self.translator, self.settings, name, **options)
 
     def default_name(self, path):
         """tensor2tensor's name of an output: `<input>.<model>.<hparams_set>.<problem>.beam4.alpha0.6.decodes`.

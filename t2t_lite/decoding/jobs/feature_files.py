@@ -1,5 +1,6 @@
 """t2t-decoder's --features_file: an encoder's hidden states of the lines of a file, as NumPy's .npz."""
 
+import functools
 import sys
 import zipfile
 
@@ -43,9 +44,9 @@ def write_features(job, source, path, pooling=None, **options):
     options["pooling"] = pooling
     errors = LineErrors(job.on_error)
     lines, name, first = part_of_file(source, job.settings, errors, job.reader(source))
-    lines_of = job.line_translator(name, errors)
+    lines_of = job.lines_of(name, errors)
     (nothing,) = job.translator.features([Reading([[EOS_ID]])], **{**options, "pooling": pooling or "first"})
-    readings = lines_of.readings(lines, first, whole=True)
+    readings = [*lines_of.readings(lines, first, read=functools.partial(lines_of.read, whole=True))]
     sizes = [0 if reading is None else 1 + len(reading) for reading in readings]
     rows = len(lines) if pooling else sum(sizes)
     progress = Progress("reading", "sentences", len(lines))
@@ -64,7 +65,7 @@ def write_features(job, source, path, pooling=None, **options):
                     npy.write_array(array, np.array(sizes, np.int64))
     progress.done()
     cut = [number for number, reading in enumerate(readings, first) if reading is not None and reading.truncated]
-    job.warn_of_long(lines_of, lines_of.cut, cut)
+    lines_of.warn_of_long(lines_of.cut, cut)
     errors.done()
     print(f"written: {path}", file=sys.stderr)
 

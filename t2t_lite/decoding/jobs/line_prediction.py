@@ -1,7 +1,9 @@
-"""Labels, numbers, tags, answers and masked words of lines, as `line_translation` translates them."""
+"""Labels, numbers, tags, answers and masked words of lines."""
 
 import dataclasses
+import functools
 
+from t2t_lite.decoding.jobs.lines import LineAnswer, Lines, is_blank, of_each
 from t2t_lite.decoding.jobs.text_files import as_field, json_text
 from t2t_lite.decoding.predictions import Answer, Prediction, Tagging, Value
 from t2t_lite.decoding.texts import valid_unicode
@@ -23,27 +25,7 @@ def settings_of(task):
     return (*_SETTINGS, "n_best") if task in _OF_SEVERAL else _SETTINGS
 
 
-@dataclasses.dataclass(frozen=True)
-class LinePrediction:
-    """What is predicted of one line.
-
-    Attributes:
-        answer: what `Predictor.predict` or `fill_mask` returns of it; None: the line is blank, or was skipped.
-        truncated: bool, whether the end of the line was not read.
-        parts: int, in how many parts the line was read.
-        tokens: int, the ids that were read.
-    """
-
-    answer: object = None
-    truncated: bool = False
-    parts: int = 1
-    tokens: int = 0
-
-    is_long = property(lambda self: self.parts > 1)
-    is_short = False
-
-
-class LinePredictor:
+class LinePredictor(Lines):
     """Predicts of lists of lines with one set of settings.
 
     A line is a str, whose columns are separated by tabs where a row has two texts; or a list of words; or a dict of an
@@ -53,85 +35,57 @@ class LinePredictor:
         predictor: Predictor, or an object that has its `predict`, `fill_mask`, `features`, `read`, `problem`,
             `num_texts` and `max_input_length`.
         settings: DecodeHParams: n_best, batch_size and max_input_size are used.
-        name: str, where the lines come from, for messages: a file, standard input.
+        name, on_error, as_json: see `Lines`.
         long_input: "refuse" lines over the limit, or "truncate" them; None: truncate them. Sentences whose words get
             tags are refused, or read in parts: "split", or None. Long contexts of questions are always read in parts.
-        on_error: function that gets a message for each line that cannot be read; it raises, or the line is skipped.
-        as_json: bool, whether outputs are lines of JSON.
-
-    Attributes:
-        limit: int, the most ids of a row.
     """
 
-    cut = "cut off after"
+    title = "predicting"
 
-    def __init__(self, predictor, settings, name, *, long_input, on_error, as_json=False):
-        self.predictor = predictor
-        self.name = name
-        self.limit = predictor.max_input_length
+    def __init__(self, predictor, settings, name, *, long_input=None, on_error=None, as_json=False):
+        limit = predictor.max_input_length
         if settings.max_input_size != -1:
-            self.limit = typed_value("max_input_size", settings.max_input_size, int, Range(4, self.limit))
+            limit = typed_value("max_input_size", settings.max_input_size, int, Range(4, limit))
         self._task = predictor.problem.task
         if long_input not in (None, *_LONG_INPUT.get(self._task, ("truncate", "refuse"))):
             raise UserError(f"--long_input={long_input}: {_LONG[self._task in _LONG_INPUT]} Leave it out.")
-        self._refuses = long_input == "refuse"
+        super().__init__(predictor, settings, name, limit, long_input, on_error, as_json)
         self._n_best = settings.n_best or _N_BEST
         self._batch_size = settings.search.batch_size
-        self._on_error = on_error
-        self._as_json = as_json
         self._ends = ()  # the numbers of an output's first and last line
 
-    def translate(self, lines, first=1, prefixes=None, on_progress=None):
-        """Predicts of lines.
+    def read(self, line, prefix="", whole=False):
+        """See `Lines`."""
+        if is_blank(line) and not whole:
+            return None
+        reading = self.answerer.read(self._texts(line), max_length=self.limit, whole=whole)
+        if self.long_input == "refuse" and (reading.truncated or len(reading.rows) > 1):
+            raise UserError(f"longer than {self.limit:,} ids. Split it, or leave out --long_input=refuse.")
+        return reading
 
-        Args:
-            lines: list of lines; None is one to skip.
-            first: int, the number of the first one, for messages.
-            prefixes: None.
-            on_progress: None, or a function of the number of lines just done.
-
-        Returns:
-            list of `LinePrediction`.
-
-        Raises:
-            UserError: raised by `on_error`, or an option is out of range.
-        """
-        every = self.readings(lines, first)
-        some = [reading for reading in every if reading is not None]
+    def answers(self, readings, on_progress=None):
+        """See `Lines`."""
         options = {"batch_size": self._batch_size, "max_length": self.limit, "on_progress": on_progress}
         if self._task == "masked_language_model":
-            found = iter(self.predictor.fill_mask(some, top=self._n_best, **options))
+            found = self.answerer.fill_mask(readings, top=self._n_best, **options)
         else:
-            found = iter(self.predictor.predict(some, n_best=self._n_best, **options))
-        return [LinePrediction() if one is None else _predicted(one, next(found)) for one in every]
+            found = self.answerer.predict(readings, n_best=self._n_best, **options)
+        return list(map(_predicted, readings, found))
 
     def check_lengths(self, lines, first=1):
-        """Reports lines that would be refused to `on_error`; returns the lines, with None in place of those.
-
-        These are all lines of an output, of which the first and the last one may be written in another way.
-        """
+        """See `Lines`. These are all lines of an output; the first and the last one may be written otherwise."""
         self._ends = first, first + len(lines) - 1
-        if not self._refuses:
-            return lines
-        every = self.readings(lines, first)
-        return [line if reading or _is_blank(line) else None for reading, line in zip(every, lines, strict=True)]
+        return super().check_lengths(lines, first)
 
     def features(self, readings, **options):
         """Returns `Predictor.features` of each of `readings`; None of None."""
-        some = [reading for reading in readings if reading is not None]
-        found = iter(self.predictor.features(some, batch_size=self._batch_size, **options))
-        return [None if one is None else next(found) for one in readings]
+        features = functools.partial(self.answerer.features, batch_size=self._batch_size, **options)
+        return of_each(features, readings, None)
 
     def output(self, number, line, predicted):
-        """Returns the output of a line, without its end.
-
-        Args:
-            number: int, from 1.
-            line: the line.
-            predicted: LinePrediction.
-        """
+        """See `Lines`."""
         answer = predicted.answer
-        if self._as_json or isinstance(answer, list):
+        if self.as_json or isinstance(answer, list):
             return json_text({"line": number, **_asked(line, answer), **_as_dict(predicted)})
         if isinstance(line, dict):
             text = f"{json_text(line['id'])}: {json_text(answer.text if answer else '')}"
@@ -148,44 +102,25 @@ class LinePredictor:
                 return "".join(f"{as_field(word)}\t{as_field(tag)}\n" for word, tag in pairs)
         return ""
 
-    def readings(self, lines, first, whole=False):
-        """Returns the Reading of each line; None for one to skip, a blank one, or one of which `on_error` was told."""
-        every = []
-        for number, line in enumerate(lines, first):
-            reading = None
-            try:
-                if line is not None and (whole or not _is_blank(line)):
-                    reading = self.predictor.read(self._texts(line), max_length=self.limit, whole=whole)
-                    if self._refuses and (reading.truncated or len(reading.rows) > 1):
-                        raise UserError(f"longer than {self.limit:,} ids. Split it, or leave out --long_input=refuse.")
-            except UserError as error:
-                reading = self._on_error(f"{self.name}, line {number}: {error}")
-            every.append(reading)
-        return every
-
     def _texts(self, line):
         """Returns what `Predictor.read` takes of a line."""
         if isinstance(line, dict):
             return valid_unicode(line["question"]), valid_unicode(line["context"])
         if isinstance(line, list):
             return tuple(map(valid_unicode, line))
-        if self.predictor.num_texts == 1:
+        if self.answerer.num_texts == 1:
             return valid_unicode(line)
         columns = tuple(valid_unicode(line).split("\t"))
-        if len(columns) != self.predictor.num_texts:
+        if len(columns) != self.answerer.num_texts:
             raise UserError(
-                f"{counted(len(columns), 'column')}. Expected {self.predictor.num_texts} texts with a tab between them."
+                f"{counted(len(columns), 'column')}. Expected {self.answerer.num_texts} texts with a tab between them."
             )
         return columns
 
 
 def _predicted(reading, answer):
     parts = answer.parts if isinstance(answer, Tagging) else 1
-    return LinePrediction(answer, reading.truncated, parts, len(reading))
-
-
-def _is_blank(line):
-    return not (line.strip() if isinstance(line, str) else line)
+    return LineAnswer(answer, reading.truncated, parts, len(reading), is_long=parts > 1)
 
 
 def _asked(line, answer):
@@ -199,7 +134,7 @@ def _asked(line, answer):
 
 
 def _as_dict(predicted):
-    """Returns what a line of JSON says of a LinePrediction."""
+    """Returns what a line of JSON says of a LineAnswer."""
     match predicted.answer:
         case None:
             return {"skipped": True}

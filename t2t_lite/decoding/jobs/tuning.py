@@ -115,7 +115,7 @@ def tune_search(job, grid, split, source="", reference=""):
 
     def translate(combination, some=lines):
         changed = job.with_settings(job.settings.searching(**combination))
-        return [found.text for found in changed.line_translator(name, errors).translate(some)]
+        return [found.text for found in changed.lines_of(name, errors).answer(some)]
 
     signatures, tokenize = [], job.bleu_tokenization
     ter = ter_options_of(target_language(job.translator.problem))

@@ -52,7 +52,7 @@ def make(settings="", **options):
 
 
 def texts(lines, settings="", **options):
-    return [found.text for found in make(settings, **options).translate(lines)]
+    return [found.text for found in make(settings, **options).answer(lines)]
 
 
 def test_as_many_lines_come_out_in_order():
@@ -61,7 +61,7 @@ def test_as_many_lines_come_out_in_order():
 
 def test_long_lines_are_split_at_sentences_up_to_the_length_of_training():
     lines_of = make()
-    found = lines_of.translate(["short", "Ab cd. Efg. Hi", "x" * 10, "y" * 11])
+    found = lines_of.answer(["short", "Ab cd. Efg. Hi", "x" * 10, "y" * 11])
     assert [(line.text, line.parts) for line in found] == [
         ("trohs", 1), (".dc bA .gfE iH", 3), ("x" * 10, 1), ("y" * 5 + " " + "y" * 6, 2)
     ]  # fmt: skip
@@ -77,16 +77,16 @@ def test_no_line_is_left_whole_beyond_training_or_the_model(max_length, limit):
 
 def test_long_lines_are_cut_off_where_that_is_asked():
     for options in ({"settings": "max_input_size=5"}, {"settings": "max_input_size=5", "long_input": "truncate"}):
-        (found,) = make(**options).translate(["abcdefgh"])
+        (found,) = make(**options).answer(["abcdefgh"])
         assert (found.text, found.truncated, found.parts) == ("dcba", True, 1)
     assert texts(["ab cd efgh"], "max_input_size=5", long_input="split") == ["ba dc hgfe"]
 
 
 def test_long_lines_are_refused_or_skipped():
     with pytest.raises(UserError, match=r"^in, line 8: 13 pieces, more than 12"):
-        make(long_input="refuse").translate(["ab", "a" * 12], first=7)
+        make(long_input="refuse").answer(["ab", "a" * 12], first=7)
     messages = []
-    found = make(long_input="refuse", on_error=messages.append).translate(["ab", "a" * 12, "%", "cd"])
+    found = make(long_input="refuse", on_error=messages.append).answer(["ab", "a" * 12, "%", "cd"])
     assert [line.text for line in found] == ["ba", "", "", "dc"] and [line.parts for line in found] == [1, 0, 0, 1]
     assert ["in, line 2: 13" in messages[0], "in, line 3: '%'" in messages[1], len(messages)] == [True, True, 2]
 
@@ -100,15 +100,15 @@ def test_refused_lines_are_found_before_any_is_translated():
 def test_progress_is_told_in_lines():
     told = []
     lines_of = make()
-    lines_of.translator.translate = lambda texts, on_progress, **options: [
+    lines_of.answerer.translate = lambda texts, on_progress, **options: [
         on_progress(1) or Translation((Hypothesis(text),)) for text in texts
     ]
-    lines_of.translate(["y" * 40, "ab"], on_progress=told.append)
+    lines_of.answer(["y" * 40, "ab"], on_progress=told.append)
     assert sum(told) == 2 and len(told) == 5 and min(told) == 0
 
 
 def test_the_outputs_of_a_split_line_are_joined_rank_by_rank():
-    (found,) = make("beam_size=2,return_beams=true").translate(["Ab cd ef. Gh"])
+    (found,) = make("beam_size=2,return_beams=true").answer(["Ab cd ef. Gh"])
     assert [(h.text, h.score, h.ids) for h in found.hypotheses] == [
         (".fe dc bA hG", 0.0, [0, 0]), (".fe dc bA! hG!", -2.0, [1, 1])
     ]  # fmt: skip
@@ -116,10 +116,10 @@ def test_the_outputs_of_a_split_line_are_joined_rank_by_rank():
 
 def test_a_prefix_is_that_of_the_first_part():
     lines_of = make()
-    lines_of.translate(["abc", "", "Ab cd. Efg. Hi"], prefixes=["x", "y", "z"])
-    assert lines_of.translator.prefixes == [[ord("x")], [], [ord("z")], [], []]
+    lines_of.answer(["abc", "", "Ab cd. Efg. Hi"], prefixes=["x", "y", "z"])
+    assert lines_of.answerer.prefixes == [[ord("x")], [], [ord("z")], None, None]
     with pytest.raises(UserError, match="in, line 5: its prefix has 60 ids, and its output at most 52"):
-        lines_of.translate(["ab"], first=5, prefixes=["p" * 60])
+        lines_of.answer(["ab"], first=5, prefixes=["p" * 60])
 
 
 class Noting(Reversing):
@@ -146,8 +146,8 @@ class Noting(Reversing):
 def noted(settings="", problem=None, **options):
     """The options that a line is translated with."""
     lines_of = LineTranslator(Noting(problem), DecodeHParams.parse(settings), "in", **options)
-    lines_of.translate(["ab"])
-    (given,) = lines_of.translator.given
+    lines_of.answer(["ab"])
+    (given,) = lines_of.answerer.given
     return given
 
 
@@ -158,13 +158,13 @@ def test_the_settings_of_the_search_are_handed_on():
     assert {name: given[name] for name in wanted} == wanted
     assert given["max_input_length"] == 11 and "prefixes" not in given
     assert "return_token_scores" not in given and "return_attention" not in given
-    assert noted(token_scores=True)["return_token_scores"] is True
+    assert noted(as_json=True)["return_token_scores"] is True
     assert noted(alignments=True)["return_attention"] is True
     assert noted("replace_unknown=true")["replace_unknown"] is True
     lines_of = LineTranslator(Noting(), DecodeHParams(), "in")
     lines_of.compile = False
-    lines_of.translate(["ab"])
-    assert lines_of.translator.given[0]["compile"] is False
+    lines_of.answer(["ab"])
+    assert lines_of.answerer.given[0]["compile"] is False
 
 
 def test_the_output_of_least_risk_is_chosen_among_so_many_samples():
@@ -175,7 +175,7 @@ def test_the_output_of_least_risk_is_chosen_among_so_many_samples():
     assert noted(utility="chrf")["num_samples"] == 32
     for settings, count in (("", 1), ("n_best=3", 3)):
         lines_of = LineTranslator(Noting(), DecodeHParams.parse(settings), "in", utility="chrf")
-        assert len(lines_of.translate(["ab"])[0].hypotheses) == count
+        assert len(lines_of.answer(["ab"])[0].hypotheses) == count
 
 
 class Chinese(TranslateProblem):
@@ -191,13 +191,13 @@ def test_what_is_no_text_of_a_language_is_cut_off_and_not_split():
 
 def test_parts_are_joined_as_their_language_is_written():
     for problem, text in ((Chinese(), "Ab cd ef.Gh ij kl."), (Chinese(was_reversed=True), "Ab cd ef. Gh ij kl.")):
-        (found,) = LineTranslator(Noting(problem), DecodeHParams(), "in").translate(["Ab cd ef. Gh ij kl."])
+        (found,) = LineTranslator(Noting(problem), DecodeHParams(), "in").answer(["Ab cd ef. Gh ij kl."])
         assert found.text == text
 
 
 def test_a_line_has_ended_when_all_of_its_parts_have_and_is_cut_off_when_any_is():
     lines_of = LineTranslator(Noting(), DecodeHParams(), "in")
-    whole, opened, cut = lines_of.translate(["Ab cd ef. Gh ij.", "Ab cd ef. Open.", "Ab cd ef. Cut it."])
+    whole, opened, cut = lines_of.answer(["Ab cd ef. Gh ij.", "Ab cd ef. Open.", "Ab cd ef. Cut it."])
     assert [line.hypotheses[0].ended for line in (whole, opened, cut)] == [True, False, True]
     assert [line.truncated for line in (whole, opened, cut)] == [False, False, True]
     assert (whole.parts, whole.hypotheses[0].score) == (2, -2.0)
@@ -206,16 +206,16 @@ def test_a_line_has_ended_when_all_of_its_parts_have_and_is_cut_off_when_any_is(
 
 def test_words_are_counted_through_the_parts_of_a_line():
     lines_of = LineTranslator(Noting(), DecodeHParams(), "in", alignments=True)
-    (found, blank) = lines_of.translate(["Ab cd ef. Gh ij.", ""])
+    (found, blank) = lines_of.answer(["Ab cd ef. Gh ij.", ""])
     assert (found.alignment, blank.alignment) == ("0-0 1-1 2-2 3-3 4-4", "")
-    assert LineTranslator(Noting(), DecodeHParams(), "in").translate(["Ab"])[0].alignment is None
+    assert LineTranslator(Noting(), DecodeHParams(), "in").answer(["Ab"])[0].alignment is None
 
 
 def test_alignments_count_the_words_of_the_line_and_of_the_output():
     """A word that is split in two is one, and so are words that are joined without a space."""
-    (found,) = LineTranslator(Noting(), DecodeHParams(), "in", alignments=True).translate(["x" * 20 + " y"])
+    (found,) = LineTranslator(Noting(), DecodeHParams(), "in", alignments=True).answer(["x" * 20 + " y"])
     assert (found.parts, found.text, found.alignment) == (3, "x" * 10 + " " + "x" * 10 + " y", "0-0 0-1 1-2")
-    (found,) = LineTranslator(Noting(Chinese()), DecodeHParams(), "in", alignments=True).translate(["Ab cd ef. Gh ij."])
+    (found,) = LineTranslator(Noting(Chinese()), DecodeHParams(), "in", alignments=True).answer(["Ab cd ef. Gh ij."])
     assert (found.text, found.alignment) == ("Ab cd ef.Gh ij.", "0-0 1-1 2-2 4-3")
 
 
@@ -223,13 +223,13 @@ def test_several_sentences_are_translated_one_by_one():
     line = "Ab. Cd ef?"
     for options, parts in (({}, 2), ({"split_sentences": "never"}, 1), ({"long_input": "truncate"}, 1),
                            ({"long_input": "truncate", "split_sentences": "always"}, 2)):  # fmt: skip
-        (found,) = make(**options).translate([line])
+        (found,) = make(**options).answer([line])
         assert (found.parts, found.is_long) == (parts, False)
     translator = Reversing()
     translator.run = types.SimpleNamespace(config={"several_sentences": 0.2})  # it was trained on such lines
-    assert LineTranslator(translator, DecodeHParams(), "in").translate([line])[0].parts == 1
+    assert LineTranslator(translator, DecodeHParams(), "in").answer([line])[0].parts == 1
     translator.run.config["several_sentences"] = 0.01
-    assert LineTranslator(translator, DecodeHParams(), "in").translate([line])[0].parts == 2
+    assert LineTranslator(translator, DecodeHParams(), "in").answer([line])[0].parts == 2
     with pytest.raises(UserError, match="split_sentences='some': expected one of auto, always, never"):
         make(split_sentences="some")
 
@@ -237,14 +237,14 @@ def test_several_sentences_are_translated_one_by_one():
 def test_a_prefix_may_be_one_shorter_than_the_longest_output():
     """Whose EOS counts."""
     lines_of = make("extra_length=4")
-    lines_of.translate(["ab"], prefixes=["p" * 6])
+    lines_of.answer(["ab"], prefixes=["p" * 6])
     with pytest.raises(UserError, match="its prefix has 7 ids, and its output at most 6"):
-        lines_of.translate(["ab"], prefixes=["p" * 7])
+        lines_of.answer(["ab"], prefixes=["p" * 7])
 
 
 def written(lines, settings):
     parsed = DecodeHParams.parse(settings)
-    return [text_files.output_line(found, parsed) for found in make(settings).translate(lines)]
+    return [text_files.output_line(found, parsed) for found in make(settings).answer(lines)]
 
 
 def test_a_translation_never_breaks_a_line_or_a_column():
@@ -258,7 +258,7 @@ def test_all_beams_and_their_scores():
 
 
 def test_lines_of_json():
-    first, second = make("max_input_size=4").translate(["ab", "abcdef"])
+    first, second = make("max_input_size=4").answer(["ab", "abcdef"])
     assert json.loads(text_files.json_line(7, "ab", first)) == {
         "line": 7,
         "input": "ab",
@@ -266,7 +266,7 @@ def test_lines_of_json():
     }
     second = json.loads(text_files.json_line(8, "ü", second))
     assert second["truncated"] and "skipped" not in second
-    (skipped,) = make(long_input="refuse", on_error=str).translate(["a" * 12])
+    (skipped,) = make(long_input="refuse", on_error=str).answer(["a" * 12])
     blank = {"text": "", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}
     expected = {"line": 9, "input": "a", "skipped": True, "hypotheses": [blank]}
     assert json.loads(text_files.json_line(9, "a", skipped)) == expected
@@ -279,8 +279,8 @@ def test_a_text_is_encoded_once(monkeypatch, long_input):
     encoded, encode = [], Characters.encode
     monkeypatch.setattr(Characters, "encode", lambda self, text: encoded.append(text) or encode(self, text))
     lines_of, given = make("max_input_size=5", long_input=long_input), {}
-    translate = lines_of.translator.translate
-    monkeypatch.setattr(lines_of.translator, "translate", lambda texts, **o: given.update(o) or translate(texts, **o))
-    lines_of.translate(["abc", "", "ab cd"], prefixes=["q", "", "r"])
+    translate = lines_of.answerer.translate
+    monkeypatch.setattr(lines_of.answerer, "translate", lambda texts, **o: given.update(o) or translate(texts, **o))
+    lines_of.answer(["abc", "", "ab cd"], prefixes=["q", "", "r"])
     assert "".join(map(chr, given["encoded"][0])) == "abc" and given["encoded"][1] == []
     assert len(encoded) == len(set(encoded))
