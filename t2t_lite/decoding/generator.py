@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from t2t_lite.decoding.hypothesis import Hypotheses, Hypothesis
 from t2t_lite.decoding.ids import check_ids
 from t2t_lite.decoding.scoring import GivenTargets, TargetScore, log_probs_of_targets, token_log_probs
-from t2t_lite.decoding.search.searcher import SearchResult
-from t2t_lite.decoding.text_model import Hypotheses, TextModel
+from t2t_lite.decoding.text_model import TextModel
 from t2t_lite.decoding.texts import check_list, check_text, valid_unicode
 from t2t_lite.errors import UserError, located
 from t2t_lite.ranges import NEW_TOKENS, Range, typed_value
@@ -174,7 +174,7 @@ class Generator(TextModel):
         ids, told = [], 0
         for i in self.searcher.stream(prompt.ids, options):
             ids.append(i)
-            found = self.hypothesis(prompt.text, SearchResult(ids, 0.0, False), options.stop, prompt.ids)
+            found = self.hypothesis(prompt.text, Hypothesis(ids=ids, ended=False), options.stop, prompt.ids)
             sure = len(found.text) if found.ended else len(found.text.rstrip("\ufffd")) - unsure
             if sure > told:
                 yield found.text[told:sure]

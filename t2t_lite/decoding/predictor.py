@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -10,8 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import tasks
-from t2t_lite.backend import check_tensorflow
-from t2t_lite.decoding.compute_dtype import usable_dtype
+from t2t_lite.decoding.answerer import Answerer
 from t2t_lite.decoding.hidden_states import features_of
 from t2t_lite.decoding.predictions import Candidate
 from t2t_lite.decoding.span_reader import SpanReader
@@ -34,7 +32,7 @@ _IDS = tf.TensorSpec([None, None], tf.int32)
 _SHORTEST = 4  # ids of a row to which texts are cut: of a pair, one of each text and their ends
 
 
-class Predictor:
+class Predictor(Answerer):
     """Answers with an encoder. Create it once and call it often, since it keeps traced functions.
 
     Args:
@@ -58,14 +56,12 @@ class Predictor:
         'positive'
     """
 
+    task = tuple(_READERS)
+
     def __init__(self, model, encoders, problem):
-        check_tensorflow("Predictor")
+        super().__init__(model, encoders, problem)
         tasks.check_task(problem, _READERS, "Predictor")
-        self.model = model
-        self.encoders = encoders
-        self.problem = problem
         self.task = problem.task
-        self.runs = []
         self.search_history = {}  # no answer depends on what was answered before: see `Searcher.history`
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
         self._reader = _READERS[self.task](problem, encoders)
@@ -75,35 +71,11 @@ class Predictor:
         self._traced_features = {}  # what is chosen -> function
 
     @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike,
-        data_dir: str | None = None,
-        compute_dtype: str | None = None,
-        check_device: bool = True,
-    ) -> Self:
-        """Loads a trained model.
-
-        Args:
-            path: an output_dir (for its newest checkpoint), a checkpoint `…/model.ckpt-N`, a folder of averages, or an
-                export of t2t-exporter.
-            data_dir: folder of the vocabulary, if it is not beside the checkpoint.
-            compute_dtype, check_device: see `Translator.load`.
-
-        Raises:
-            UserError: there is no model, its files do not belong together, or it has another task.
-        """
-        from t2t_lite.runs.opening import find_run, open_runs
-
-        paths = path if isinstance(path, list | tuple) else [path]
-        if len(paths) != 1:
-            raise UserError(f"{counted(len(paths), 'checkpoint')}: a Predictor has one model. Expected one checkpoint.")
-        found = find_run(paths[0])
-        tasks.check_task(found.problem, _READERS, found.checkpoint)
-        (run,) = open_runs(found, data_dir, usable_dtype(compute_dtype, check_device))
-        predictor = cls(run.model, run.encoders, run.problem)
-        predictor.runs = [run]
-        return predictor
+    def of_runs(cls, runs: list) -> Self:
+        """See `Answerer`. Raises `UserError` for an ensemble."""
+        if len(runs) != 1:
+            raise UserError(f"{counted(len(runs), 'checkpoint')}: a Predictor has one model. Expected one checkpoint.")
+        return cls(runs[0].model, runs[0].encoders, runs[0].problem)
 
     def predict(
         self,

@@ -9,12 +9,13 @@ import numpy as np
 from t2t_lite.corpora.sentences import sentence_parts
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
+from t2t_lite.decoding.hypothesis import Hypotheses, Hypothesis
 from t2t_lite.decoding.ids import check_ids, ids_reader, prefix_ids
 from t2t_lite.decoding.parts import splits_sentences, translate_parts
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.beam_search import EOS_ID
 from t2t_lite.decoding.search.stop_strings import before_stop
-from t2t_lite.decoding.text_model import Hypotheses, Hypothesis, TextModel
+from t2t_lite.decoding.text_model import TextModel
 from t2t_lite.decoding.texts import check_text, check_texts, one_for_each
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
@@ -323,7 +324,7 @@ class Translator(TextModel):
         return [results[0].ids for results in self._search(sources, self.search_options(options))]
 
     def _search(self, sources, options, prefixes=None, on_progress=None):
-        """Returns for each source a list of at most n_best `SearchResult`, the problem's choice first."""
+        """Returns for each source a list of at most n_best `Hypothesis`, the problem's choice first."""
         if options.sampling or not (self.problem and self.problem.chooses_output):
             return self.searcher.search(sources, options, prefixes, on_progress)
         every = dataclasses.replace(options, n_best=options.beam_size)

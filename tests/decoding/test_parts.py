@@ -6,7 +6,7 @@ import pytest
 from t2t_lite.config import HParams
 from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.alignment import word_alignment
-from t2t_lite.decoding.search.searcher import SearchResult
+from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.text.vocabulary import ByteTextEncoder
@@ -28,7 +28,7 @@ def translator(monkeypatch):
         texts = [BYTES.decode(ids).lower() for ids in sources]
         prefixes = prefixes or [[]] * len(texts)
         return [
-            [SearchResult([*prefix, *BYTES.encode(text + "!" * rank)], -1.0, True) for rank in range(options.n_best)]
+            [Hypothesis(score=-1.0, ids=[*prefix, *BYTES.encode(text + "!" * rank)]) for rank in range(options.n_best)]
             for text, prefix in zip(texts, prefixes, strict=True)
         ]
 
@@ -86,7 +86,7 @@ def test_what_else_is_split_and_what_is_not(translator):
 
 def test_an_output_that_ends_early_is_short(translator, monkeypatch):
     def search(sources, *_):
-        return [[SearchResult([5] * (len(ids) // 4), 0.0, True)] for ids in sources]
+        return [[Hypothesis(ids=[5] * (len(ids) // 4))] for ids in sources]
 
     monkeypatch.setattr(translator.searcher, "search", search)
     found = translator.translate(["a" * 100, "a" * 20, "a" * 20 + ". " + "B" * 99])

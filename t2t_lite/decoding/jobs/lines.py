@@ -4,8 +4,8 @@ import dataclasses
 import functools
 import logging
 
+from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.jobs import text_files
-from t2t_lite.decoding.text_model import Hypothesis
 from t2t_lite.errors import UserError, counted
 
 _LOGGER = logging.getLogger("t2t_lite")

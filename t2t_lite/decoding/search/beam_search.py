@@ -35,7 +35,7 @@ PAD_ID = 0
 EOS_ID = 1
 
 
-class Hypotheses(typing.NamedTuple):
+class SearchResult(typing.NamedTuple):
     """The result of a search, best first.
 
     Attributes:
@@ -86,7 +86,7 @@ def beam_search(
     stops=None,
     stop_states=None,
     search_class=None,
-) -> Hypotheses:
+) -> SearchResult:
     """Finds the outputs with the highest length-penalized log-probability. Call it inside a `tf.function`.
 
     Each step takes the 2K best continuations of the K live hypotheses. Those that end in EOS compete for K finished
@@ -124,7 +124,7 @@ def beam_search(
         search_class: a subclass of BeamSearch, which may change what its `run` returns; None: BeamSearch.
 
     Returns:
-        Hypotheses, with T = max_length, or max(limit, 1) if `max_length` is None.
+        SearchResult, with T = max_length, or max(limit, 1) if `max_length` is None.
     """
     repetition = repetition_rules(no_repeat_ngram_size, repetition_penalty, inputs if continues_inputs else None)
     search = (search_class or BeamSearch)(
@@ -178,7 +178,7 @@ class BeamSearch:
         self.bound_penalty = self.penalty(tf.maximum(limit, 1), self.alpha)  # [B], the largest that can occur
 
     def run(self, cache):
-        """Returns the Hypotheses of all sentences, without static shapes.
+        """Returns the SearchResult of all sentences, without static shapes.
 
         Args:
             cache: GrowingCache.
@@ -311,7 +311,7 @@ class BeamSearch:
     def result(self, state):
         """Returns each sentence's finished hypotheses, or its live ones if none has finished."""
         any_ended = state.scores[:, :1] > -float("inf")  # [B, 1]
-        return Hypotheses(
+        return SearchResult(
             ids=tf.cast(tf.where(any_ended[..., None], state.finished, state.live), tf.int32),
             scores=tf.where(
                 any_ended, state.scores, state.log_probs / tf.gather(self.bound_penalty, state.rows)[:, None]

@@ -159,7 +159,7 @@ def run_dropping(search, cache):
         cache: GrowingCache.
 
     Returns:
-        Hypotheses of all sentences.
+        SearchResult of all sentences.
     """
     state = search.start(cache.first)
     found = search.result(state)  # has the right shapes; filled in when sentences are dropped

@@ -8,7 +8,7 @@ import typing
 
 import tensorflow as tf
 
-from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, Hypotheses
+from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, SearchResult
 from t2t_lite.decoding.search.loops import run_steps
 from t2t_lite.decoding.search.repetition import repetition_rules
 from t2t_lite.decoding.search.stop_strings import first_states, next_states
@@ -20,14 +20,14 @@ _TOGETHER = 4
 _BLOCK = 128  # ids per block of running sums
 
 
-def sample(model, inputs, limit, **settings) -> Hypotheses:
+def sample(model, inputs, limit, **settings) -> SearchResult:
     """Samples outputs id by id until all have finished. Call it inside a `tf.function`.
 
     Args:
         model, inputs, limit, **settings: see `Sampling`.
 
     Returns:
-        Hypotheses in the order of sampling, not by score. A score is the log-probability (nats) of the whole output,
+        SearchResult in the order of sampling, not by score. A score is the log-probability (nats) of the whole output,
         including a forced prefix, under the model itself: without temperature, truncation or rules against repetition,
         so that samples with different settings are comparable, and without length penalty.
     """
@@ -35,7 +35,7 @@ def sample(model, inputs, limit, **settings) -> Hypotheses:
     memory = tf.nest.map_structure(lambda leaf: tf.repeat(leaf, steps.groups, axis=0), model.encode(inputs))
     state = run_steps(steps, model, memory, steps.together, settings.get("max_length"))
     shape = (steps.batch, steps.groups * steps.together)
-    return Hypotheses(
+    return SearchResult(
         ids=tf.cast(tf.reshape(state.live, (*shape, steps.max_length)), tf.int32),
         scores=tf.reshape(state.log_probs, shape),
         ended=tf.reshape(state.ended, shape),

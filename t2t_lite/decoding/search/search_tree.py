@@ -53,7 +53,7 @@ class Record(typing.NamedTuple):
 
 
 def recorded_beam_search(*arguments, **settings):
-    """Runs `beam_search` without a `max_length` for one sentence; returns its Hypotheses and its `Record`."""
+    """Runs `beam_search` without a `max_length` for one sentence; returns its SearchResult and its `Record`."""
     return beam_search(*arguments, search_class=_RecordingSearch, **settings)
 
 

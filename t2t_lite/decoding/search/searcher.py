@@ -14,6 +14,7 @@ import zlib
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.search.adapters import decodable
 from t2t_lite.decoding.search.beam_search import EOS_ID, PAD_ID, beam_search
 from t2t_lite.decoding.search.sampling import sample, sample_step
@@ -22,28 +23,6 @@ from t2t_lite.decoding.search.stop_strings import CONTINUES, stop_table
 
 # Batches of sentences with more ids than this are proportionally smaller: the cache grows with both.
 _LONG = 128
-
-
-@dataclasses.dataclass(frozen=True)
-class SearchResult:
-    """One hypothesis.
-
-    Attributes:
-        ids: list of int, without EOS.
-        score: float, log-probability (nats) / length penalty; for samples without the penalty.
-        ended: bool, False if it was truncated at the limit.
-        stopped: bool, whether a stop string ended it, not EOS. It is in the text of the ids.
-    """
-
-    ids: list
-    score: float
-    ended: bool
-    stopped: bool = False
-
-    @property
-    def all_ids(self):
-        """Its ids, with EOS if it ended so."""
-        return [*self.ids, EOS_ID] if self.ended and not self.stopped else self.ids
 
 
 def longest_translation(length, options):
@@ -117,7 +96,7 @@ class Searcher:
             on_progress: None, or a function called with the number of sentences in each finished batch.
 
         Returns:
-            For each source a list of at most n_best `SearchResult`, best first; fewer if fewer hypotheses finished
+            For each source a list of at most n_best `Hypothesis`, best first; fewer if fewer hypotheses finished
             within the limit. With `options.sampling` all n_best samples, in the order of sampling.
         """
         prefixes = prefixes or [[]] * len(sources)
@@ -357,11 +336,11 @@ def bucket_width(length):
     return -(-length // step) * step
 
 
-def _results(hypotheses, n_best, end_id):
-    """Converts Hypotheses to a list of at most n_best `SearchResult` for each row."""
+def _results(result, n_best, end_id):
+    """Converts a SearchResult to a list of at most n_best `Hypothesis` for each row."""
     return [
         [
-            SearchResult(
+            Hypothesis(
                 ids=[int(i) for i in row if i not in (PAD_ID, end_id)],
                 score=float(score),
                 ended=bool(end),
@@ -370,7 +349,7 @@ def _results(hypotheses, n_best, end_id):
             for rank, (row, score, end) in enumerate(zip(ids, scores, ended, strict=True))
             if score > -np.inf or rank == 0  # the NaN of a broken model is still a result
         ]
-        for ids, scores, ended in zip(*(tensor.numpy()[:, :n_best] for tensor in hypotheses), strict=True)
+        for ids, scores, ended in zip(*(tensor.numpy()[:, :n_best] for tensor in result), strict=True)
     ]
 
 

@@ -1,0 +1,73 @@
+"""Possible outputs: as a search finds them, with ids and scores alone, and as a Translator or Generator has them."""
+
+import dataclasses
+
+import numpy as np
+
+from t2t_lite.text.vocabulary import EOS_ID
+
+
+@dataclasses.dataclass(frozen=True)
+class Hypothesis:
+    """One possible output.
+
+    Attributes:
+        text: str.
+        score: float, log-probability (nats) / length penalty, which samples have none of; 0 for a blank sentence's
+            translation.
+        tokens: list of str, the vocabulary's pieces, of a stop string, too.
+        ids: list of int, without EOS.
+        ended: bool, False if the output was truncated at its maximum length.
+        stopped: bool, whether a stop string ended it, not EOS. It is among the ids.
+        token_scores: list of float, each id's log-probability (nats), including EOS if it ended so; None unless
+            requested.
+        attention: float32 array [ids, pieces of the source + EOS], of the same ids as token_scores: how much each
+            decoder step attends to each source position (see `t2t_lite.decoding.alignment`). Rows sum up to 1. None
+            unless requested.
+        spans: list of (start, end), the characters of `text` that each id stands for, an end being that of a slice.
+            None unless attention is requested.
+    """
+
+    text: str = ""
+    score: float = 0.0
+    tokens: list[str] = dataclasses.field(default_factory=list)
+    ids: list[int] = dataclasses.field(default_factory=list)
+    ended: bool = True
+    token_scores: list[float] | None = None
+    attention: np.ndarray | None = dataclasses.field(default=None, compare=False, repr=False)
+    spans: list[tuple[int, int]] | None = dataclasses.field(default=None, compare=False, repr=False)
+    stopped: bool = dataclasses.field(default=False, repr=False)
+
+    @property
+    def all_ids(self) -> list[int]:
+        """Its ids, with EOS if it ended so."""
+        return [*self.ids, EOS_ID] if self.ended and not self.stopped else self.ids
+
+
+@dataclasses.dataclass(frozen=True)
+class Hypotheses:
+    """The possible outputs for one input.
+
+    Attributes:
+        hypotheses: tuple of `Hypothesis`, at least one.
+        truncated: bool, whether part of the input was not read, because it was too long.
+        text, score, tokens: those of the first hypothesis.
+    """
+
+    hypotheses: tuple[Hypothesis, ...] = (Hypothesis(),)
+    truncated: bool = False
+
+    @property
+    def text(self) -> str:
+        """The first hypothesis's, as are the next two."""
+        return self.hypotheses[0].text
+
+    @property
+    def score(self) -> float:
+        """Log-probability (nats) / length penalty."""
+        return self.hypotheses[0].score
+
+    @property
+    def tokens(self) -> list[str]:
+        """The vocabulary's pieces."""
+        return self.hypotheses[0].tokens
